@@ -1,0 +1,47 @@
+"""The options of every verb that reads a corpus."""
+
+from typing import Annotated
+
+import typer
+
+from parabit.corpus import FORMATS, ReadOptions
+
+CorpusName = Annotated[
+    str,
+    typer.Argument(
+        metavar="CORPUS",
+        help="A data set and split (20newsgroups/train), a file or folder, or - for standard input.",
+        show_default=False,
+    ),
+]
+TextField = Annotated[
+    list[str] | None,
+    typer.Option("--text-field", metavar="FIELD", help="The field with the text; several are joined. Default: text."),
+]
+IdField = Annotated[
+    str | None,
+    typer.Option("--id-field", metavar="FIELD", help="The field with the id. Default: id, or the position from 0."),
+]
+LabelField = Annotated[
+    str | None,
+    typer.Option("--label-field", metavar="FIELD", help="The field with the label or labels. Default: labels or label."),
+]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}. Default: by the name of the file."),
+]
+Encoding = Annotated[str, typer.Option("--encoding", help="Of text files.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Count bad records and go on, instead of stopping.")]
+
+
+def read_options(
+    text_field: list[str] | None, id_field: str | None, label_field: str | None, encoding: str, skip_bad: bool
+) -> ReadOptions:
+    """The reading options of a command line."""
+    return ReadOptions(
+        text_fields=tuple(text_field or ("text",)),
+        id_field=id_field,
+        label_field=label_field,
+        encoding=encoding,
+        skip_bad=skip_bad,
+    )

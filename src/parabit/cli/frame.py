@@ -1,0 +1,112 @@
+"""What all verbs share: options, output, progress, and errors told in words."""
+
+import errno
+import functools
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated, Any, NoReturn, ParamSpec
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress as Bars, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from parabit.errors import ParabitError
+from parabit.progress import Progress, Report, silent
+
+P = ParamSpec("P")
+
+FAILED = 1
+INTERRUPTED = 128 + signal.SIGINT
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+def verb(function: Callable[P, None]) -> Callable[P, None]:
+    """Make a command of a function: what goes wrong is told in a line, and the exit code says how it ended."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        signal.signal(signal.SIGTERM, _terminated)
+        try:
+            function(*args, **kwargs)
+            out.file.flush()
+        except KeyboardInterrupt:
+            _fail("interrupted; nothing half-written was left under a name", INTERRUPTED)
+        except BrokenPipeError:
+            # The reader of our output has left, as `head` does. Python would complain once more at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(FAILED) from None
+        except ParabitError as problem:
+            _fail(str(problem))
+        except MemoryError:
+            _fail("out of memory; a higher --min-count makes a smaller vocabulary")
+        except OSError as problem:
+            _fail(_in_words(problem))
+
+    return run
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """The whole answer of a verb for scripts."""
+    sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Report]:
+    """A report that draws on standard error, where that is a terminal."""
+    if quiet or not err.is_terminal:
+        yield silent
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[done]} {task.fields[unit]}"),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=err, transient=True) as bars:
+        stages: dict[str, Any] = {}
+
+        def show(state: Progress) -> None:
+            if state.stage not in stages:
+                stages[state.stage] = bars.add_task(state.stage, total=None, done="", unit=state.unit, rate="")
+            task = stages[state.stage]
+            elapsed = bars.tasks[bars.task_ids.index(task)].elapsed or 0.0
+            bars.update(
+                task,
+                total=None if state.share is None else 1.0,
+                completed=state.share or 0.0,
+                done=f"{state.done:,}",
+                rate=f"{state.done / elapsed:,.0f}/s" if elapsed > 0.2 else "",
+            )
+
+        yield show
+
+
+def _fail(message: str, code: int = FAILED) -> NoReturn:
+    if os.environ.get("PARABIT_DEBUG"):
+        traceback.print_exc()
+    err.print(f"parabit: {message}", markup=False, soft_wrap=True)
+    raise typer.Exit(code) from None
+
+
+def _in_words(problem: OSError) -> str:
+    where = f" ({problem.filename})" if problem.filename else ""
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"no room left on the disk{where}; nothing half-written was kept; make room or set TMPDIR, and run it again"
+    return f"{problem.strerror or problem}{where}"
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)  # an exception, so that temporary files are cleared as at any other end

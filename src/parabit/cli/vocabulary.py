@@ -1,0 +1,122 @@
+"""`parabit vocabulary`: what words a corpus has."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from parabit.cli.corpus_options import (
+    CorpusName,
+    Encoding,
+    Format,
+    IdField,
+    LabelField,
+    SkipBad,
+    TextField,
+    read_options,
+)
+from parabit.cli.frame import Json, Quiet, out, print_json, progress, verb
+from parabit.corpus import Corpus, open_corpus
+from parabit.progress import Report
+from parabit.text import LETTERS, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, read_stop_words
+
+
+@verb
+def vocabulary(
+    corpus: CorpusName,
+    bigrams: Annotated[bool, typer.Option("--bigrams", help="Count pairs of neighbouring words too.")] = False,
+    min_count: Annotated[int, typer.Option(min=1, help="Words and bigrams that occur less often are left out.")] = 1,
+    min_bigram_count: Annotated[
+        int | None, typer.Option(min=1, help="The same for bigrams alone.", show_default="--min-count")
+    ] = None,
+    max_size: Annotated[
+        int | None, typer.Option(min=1, help="Keep only so many of the most frequent.", show_default="all")
+    ] = None,
+    pattern: Annotated[str, typer.Option(metavar="REGEX", help="What a word looks like, in lower case.")] = LETTERS,
+    min_length: Annotated[int, typer.Option(min=1, help="Shorter words are left out, in characters.")] = 2,
+    max_length: Annotated[int, typer.Option(min=1, help="Longer words are left out.")] = 15,
+    stop_words: Annotated[
+        str, typer.Option(metavar="english|none|FILE", help="Words to leave out; a file has one a line.")
+    ] = "english",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the vocabulary as Parquet.")
+    ] = None,
+    bags: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Save the corpus as arrays of word and bigram ids.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old bags folder.")] = False,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    label_field: LabelField = None,
+    format: Format = None,
+    encoding: Encoding = "utf-8",
+    skip_bad: SkipBad = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Count the words of a corpus, and its bigrams, and tell how much of the text they cover.
+
+    Words are runs of letters in lower case, of 2 to 15 characters, without English stop words; each of these can be
+    set. Examples:
+
+        parabit vocabulary 20newsgroups/train --bigrams --min-count 5
+
+        parabit vocabulary articles.jsonl.gz --text-field body -o words.parquet
+
+        zcat notes.txt.gz | parabit vocabulary - --stop-words none --json
+    """
+    rule = VocabularyRule(
+        tokenizer=Tokenizer(pattern, True, min_length, max_length, read_stop_words(stop_words)),
+        bigrams=bigrams,
+        min_count=min_count,
+        min_bigram_count=min_bigram_count,
+        max_size=max_size,
+    )
+    options = read_options(text_field, id_field, label_field, encoding, skip_bad)
+    start = time.perf_counter()
+    with progress(quiet or json) as report:
+        documents = open_corpus(corpus, options, format, report)
+        built = _built(documents, rule, bags, overwrite, report)
+        if output is not None:
+            built.save(output)
+    result = summary(built, documents, time.perf_counter() - start)
+    if json:
+        print_json({"corpus": corpus, **result})
+    else:
+        show(corpus, built, result)
+
+
+def summary(built: Vocabulary, documents: Corpus, seconds: float) -> dict[str, Any]:
+    """The figures of a vocabulary."""
+    return {
+        "documents": built.documents,
+        "tokens": built.tokens,
+        "words": len(built.words),
+        "bigrams": len(built.bigrams),
+        "coverage": built.coverage,
+        "skipped": documents.skipped,
+        "seconds": round(seconds, 3),
+        "fingerprint": built.fingerprint,
+    }
+
+
+def show(name: str, built: Vocabulary, result: dict[str, Any]) -> None:
+    """The same for people, with the most frequent words."""
+    rate = built.documents / result["seconds"]
+    out.print(f"[bold]{name}[/bold]: {built.documents:,} documents in {result['seconds']:.1f} s ({rate:,.0f} a second)")
+    if result["skipped"]:
+        out.print(f"  {result['skipped']:,} bad records left out")
+    out.print(f"  {built.tokens:,} tokens, {built.tokens / built.documents:,.0f} a document")
+    out.print(f"  {len(built.words):,} words, which cover {built.coverage:.1%} of the tokens")
+    out.print(f"    most frequent: {', '.join(built.words.head(8))}", markup=False)
+    if len(built.bigrams):
+        pairs = built.names.slice(len(built.words), 5)
+        out.print(f"  {len(built.bigrams):,} bigrams")
+        out.print(f"    most frequent: {', '.join(pairs)}", markup=False)
+
+
+def _built(documents: Corpus, rule: VocabularyRule, bags: Path | None, overwrite: bool, report: Report) -> Vocabulary:
+    if bags is None:
+        return build_vocabulary(documents, rule, report)
+    return build_bags(documents, bags, rule, overwrite, report)[0]

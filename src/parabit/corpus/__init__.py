@@ -1,0 +1,38 @@
+"""Reading documents: files, folders, standard input, Python's own, and the public data sets."""
+
+from pathlib import Path
+
+from parabit.corpus.datasets import DATASETS, Dataset, data_folder, names_dataset, open_dataset
+from parabit.corpus.document import Corpus, Document, as_corpus
+from parabit.corpus.files import FORMATS, open_files
+from parabit.corpus.readers import ReadOptions
+from parabit.progress import Report, silent
+
+__all__ = [
+    "DATASETS",
+    "FORMATS",
+    "Corpus",
+    "Dataset",
+    "Document",
+    "ReadOptions",
+    "as_corpus",
+    "data_folder",
+    "open_corpus",
+]
+
+
+def open_corpus(
+    name: str | Path, options: ReadOptions | None = None, format: str | None = None, report: Report = silent
+) -> Corpus:
+    """Open a corpus by its name: a data set and split, a path, or `-` for standard input.
+
+    A data set's name comes before a path; write `./20newsgroups` for a folder that is called like one.
+
+    Example:
+        >>> corpus = open_corpus("docstrings")
+        >>> next(iter(corpus)).id
+        'abc.ABC'
+    """
+    if isinstance(name, str) and names_dataset(name):
+        return open_dataset(name, report)
+    return open_files(name, options or ReadOptions(), format)

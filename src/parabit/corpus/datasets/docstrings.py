@@ -1,0 +1,181 @@
+"""The documentation strings of the Python packages installed here and of the standard library.
+
+Read with `ast` and never imported: reading a package must not run it. A corpus that every machine has.
+"""
+
+import ast
+import gc
+import sysconfig
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from parabit.corpus.datasets.dataset import Dataset
+from parabit.corpus.document import Corpus, Document
+from parabit.corpus.sources import Source, SourceCorpus
+from parabit.corpus.split import held_out
+
+# What holds no documentation of the package itself.
+_LEFT_OUT = {"tests", "test", "idle_test", "site-packages", "vendor", "vendored", "externals"}
+
+
+class _Definition(NamedTuple):
+    """A function, class or method with a documentation string."""
+
+    module: str
+    name: str  # inside the module: `Class.method`
+    text: str
+
+
+class DocstringCorpus(SourceCorpus):
+    """The public functions, classes and methods of the packages below some folders, in the order of their names.
+
+    A definition in a private module counts where the package hands it on (`from ._base import Ridge`, `__all__`),
+    and goes by its public name: most of numpy, scipy and scikit-learn is written that way.
+    """
+
+    def __init__(self, roots: Sequence[Path], split: str | None = None) -> None:
+        modules: dict[str, Path] = {}
+        for root in roots:
+            for path in _python_files(root):
+                # The first root wins, as in Python's own import.
+                modules.setdefault(_module_name(path.relative_to(root)), path)
+        ordered = sorted((name.split("."), path) for name, path in modules.items())
+        super().__init__([Source(path, name=".".join(parts)) for parts, path in ordered])
+        self._split = split
+
+    def _documents(self) -> Iterator[Document]:
+        for _, sources in groupby(self._each_source(), key=lambda source: source.name.split(".")[0]):
+            seen: set[str] = set()
+            for definition in _public_definitions(sources):
+                module = _public_part(definition.module)
+                name = f"{module}.{definition.name}"
+                # One definition may stand twice (for two platforms, as overloads): the first with a text counts.
+                if name in seen:
+                    continue
+                seen.add(name)
+                if self._split is None or held_out(name, share=0.5) == (self._split == "test"):
+                    yield Document(
+                        id=name, text=definition.text, labels=_labels(module), fields={"module": definition.module}
+                    )
+
+
+def _public_definitions(sources: Iterator[Source]) -> list[_Definition]:
+    """The definitions of one package that its users see."""
+    definitions: list[_Definition] = []
+    handed_on: set[str] = set()
+    with _no_garbage_collection():
+        for source in sources:
+            tree = _parsed(source)
+            if tree is not None:
+                definitions.extend(_documented(tree, source.name))
+                handed_on.update(_handed_on(tree, public=_public_part(source.name) == source.name))
+    return [
+        definition
+        for definition in definitions
+        if _public_part(definition.module) == definition.module or definition.name.split(".")[0] in handed_on
+    ]
+
+
+def _parsed(source: Source) -> ast.Module | None:
+    with source.open(decompress=False) as stream:
+        content = stream.read()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # other people's invalid escapes are not our user's business
+            return ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None  # templates and files for other versions of Python are no modules here
+
+
+def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") -> Iterator[_Definition]:
+    """The definitions with a public name and a documentation string, outermost first."""
+    for child in node.body:
+        # Definitions may stand under `if` and `try`; functions inside functions are nobody's interface.
+        for definition in child.body if isinstance(child, ast.If | ast.Try) else [child]:
+            if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            if definition.name.startswith("_"):
+                continue
+            name = inside + definition.name
+            text = ast.get_docstring(definition)
+            if text:
+                yield _Definition(module, name, text)
+            if isinstance(definition, ast.ClassDef):
+                yield from _documented(definition, module, f"{name}.")
+
+
+def _handed_on(tree: ast.Module, public: bool) -> Iterator[str]:
+    """Names that a module makes public for others: those in its `__all__`, and what a public module imports."""
+    for statement in tree.body:
+        if isinstance(statement, ast.ImportFrom) and public:
+            yield from (alias.name for alias in statement.names)
+        elif isinstance(statement, ast.Assign | ast.AugAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+                constants = (node for node in ast.walk(statement.value) if isinstance(node, ast.Constant))
+                yield from (constant.value for constant in constants if isinstance(constant.value, str))
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    """The modules below a folder, but for private packages of the top level and what is left out."""
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.name.startswith("_") or not path.stem.isidentifier():
+            continue
+        if path.suffix == ".py":
+            yield path
+        elif path.is_dir() and path.name not in _LEFT_OUT:
+            for module in path.rglob("*.py"):
+                parts = module.relative_to(folder).with_suffix("").parts
+                if all(part.isidentifier() and part.lstrip("_") not in _LEFT_OUT for part in parts):
+                    yield module
+
+
+def _module_name(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _public_part(module: str) -> str:
+    """A module's name up to its first private part: where users find what it defines, by custom."""
+    parts = module.split(".")
+    private = next((place for place, part in enumerate(parts) if part.startswith("_")), len(parts))
+    return ".".join(parts[:private])
+
+
+def _labels(module: str) -> tuple[str, ...]:
+    """The package and, where there is one, the sub-package or module in it: `scipy` and `scipy.sparse`."""
+    package, *inner = module.split(".")
+    return (package, f"{package}.{inner[0]}") if inner else (package,)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Syntax trees are millions of objects without a cycle; looking for cycles among them takes a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
+    places = sysconfig.get_paths()
+    return DocstringCorpus([Path(places[name]) for name in ("stdlib", "purelib", "platlib")], split)
+
+
+DOCSTRINGS = Dataset(
+    name="docstrings",
+    about="the documentation of the Python packages installed here; the labels are package and sub-package",
+    licence="each package's own",
+    splits=("train", "test"),
+    files="",
+    corpus=_corpus,
+)

@@ -1,0 +1,63 @@
+"""The JSON-lines samples of English Wikipedia and of arXiv, half of each held out by a hash of the title."""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus
+from parabit.corpus.document import Corpus, Document
+from parabit.corpus.sources import Source
+from parabit.corpus.split import held_out
+from parabit.errors import CorpusError
+
+
+def _read(source: Source, split: str | None) -> Iterator[Document]:
+    with source.open() as stream:
+        for number, line in enumerate(stream):
+            try:
+                article = json.loads(line)
+                title, text, categories = article["title"], article["text"], article["categories"]
+            except (ValueError, KeyError, TypeError) as problem:
+                raise CorpusError(
+                    f"{source.name}, line {number + 1}: not an article with title, text and categories: {problem}",
+                    hint="get the file again; `parabit datasets` says what it must hold",
+                ) from problem
+            if split is None or held_out(title, share=0.5) == (split == "test"):
+                # Titles occur twice, so the id is the position in the sample.
+                yield Document(id=str(number), text=text, labels=tuple(categories), fields={"title": title})
+
+
+def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
+    return DatasetCorpus(paths, partial(_read, split=split))
+
+
+def _enwiki(paths: Sequence[Path], split: str | None) -> Corpus:
+    corpus = _corpus(paths, split)
+    return CommonLabels(corpus) if split == "test" else corpus
+
+
+_OBTAIN = (
+    "put a JSON-lines file at {file} below the data folder: one article a line, with the fields title (a string), "
+    "text (a string) and categories (a list of strings)"
+)
+
+ENWIKI = Dataset(
+    name="enwiki",
+    about="a sample of English Wikipedia articles, half held out; the labels are categories with 20 test articles or more",
+    licence="CC BY-SA 3.0",
+    splits=("train", "test"),
+    files="enwiki/enwiki-sample.jsonl.gz",
+    corpus=_enwiki,
+    obtain=_OBTAIN.format(file="enwiki/enwiki-sample.jsonl.gz"),
+)
+
+ARXIV = Dataset(
+    name="arxiv",
+    about="a sample of arXiv abstracts, half held out; the labels are the paper's categories",
+    licence="CC0",
+    splits=("train", "test"),
+    files="arxiv/arxiv-sample.jsonl.gz",
+    corpus=_corpus,
+    obtain=_OBTAIN.format(file="arxiv/arxiv-sample.jsonl.gz"),
+)

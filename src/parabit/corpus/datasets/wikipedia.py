@@ -1,0 +1,168 @@
+"""Wikipedia from its official dumps, read as a stream; a tenth is held out, as in the paper."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus
+from parabit.corpus.datasets.wikitext import ENGLISH, Namespaces, categories, plain_text, uncommented
+from parabit.corpus.document import Corpus, Document
+from parabit.corpus.sources import Source
+from parabit.corpus.split import held_out
+from parabit.errors import CorpusError
+
+# The keys that every wiki's namespaces have, whatever it calls them.
+_FILE, _CATEGORY = "6", "14"
+_TAGS = ("siteinfo", "namespace", "page", "title", "ns", "id", "redirect", "revision", "text")
+
+_DUMP = re.compile(
+    r"(?P<dump>.+-pages-articles)(?P<multistream>-multistream)?(?P<part>\d*)\.xml(?:-p\d+p\d+)?(?:\.(?:bz2|gz|zst))?"
+)
+_REDIRECT = re.compile(r"\s*#redirect", re.IGNORECASE)
+# The template's name must end here: {{disambiguation needed}} marks a link on an ordinary page, and lists of people
+# of one name ({{surname}}, {{given name}}) are articles.
+_DISAMBIGUATION = re.compile(
+    r"""\{\{\s*+(?:template:\s*+)?
+    (?: disambiguation (?:[ _-]page | [ _-]cleanup)? | disambig (?:-cleanup)? | disamb | dab | hndis (?:-cleanup)?
+    | geodis | schooldis | numberdis | mathdab | mathematical[ _]disambiguation | roaddis | callsigndis | mil-unit-dis
+    | (?: human[ _]name | place[ _]name | letter-number[ _]combination | number | school | hospital | airport | station
+        | road | call[ _]sign | biology | genus | species[ _]Latin[ _]name | taxonomy | phonetics | military[ _]unit
+        | Chinese[ _]title | church | temple | synagogue ) [ _]disambiguation )
+    \s*+(?=\||\}\}) | __DISAMBIG__""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+class _Page(NamedTuple):
+    id: str
+    title: str
+    namespace: str
+    redirects: bool
+    markup: str
+
+
+def is_disambiguation(title: str, markup: str) -> bool:
+    """Whether a page only lists the pages that its title may mean.
+
+    Example:
+        >>> is_disambiguation("Mercury", "'''Mercury''' may be: ... {{disambiguation|geo}}")
+        True
+        >>> is_disambiguation("Smith (surname)", "'''Smith''' is a surname. {{surname}}")
+        False
+    """
+    if title.lower().endswith("(disambiguation)"):
+        return True
+    # Most pages never say the words, so few have to be freed of comments for the second look.
+    return _DISAMBIGUATION.search(markup) is not None and _DISAMBIGUATION.search(uncommented(markup)) is not None
+
+
+def _read(source: Source, split: str | None) -> Iterator[Document]:
+    with source.open() as stream:
+        for page, names in _pages(stream, source.name):
+            if page.namespace != "0" or page.redirects:
+                continue
+            if split is not None and held_out(page.title, share=0.1) != (split == "test"):
+                continue
+            if _REDIRECT.match(page.markup) or is_disambiguation(page.title, page.markup):
+                continue
+            text = plain_text(page.markup, names)
+            if text:
+                yield Document(
+                    id=page.id, text=text, labels=categories(page.markup, names), fields={"title": page.title}
+                )
+
+
+def _pages(stream: BinaryIO, name: str) -> Iterator[tuple[_Page, Namespaces]]:
+    """The pages of a dump with what its wiki calls its namespaces; no more than one is held in memory."""
+    try:
+        events = ET.iterparse(stream, events=("start", "end"))
+        _, root = next(events)
+        # Each version of the export format has an XML namespace of its own.
+        prefix, _, tag = root.tag.rpartition("}")
+        if tag != "mediawiki":
+            raise CorpusError(
+                f"{name}: <{tag}> is no MediaWiki dump", hint="get the file that ends in pages-articles.xml.bz2"
+            )
+        qualified = {tag: f"{prefix}}}{tag}" if prefix else tag for tag in _TAGS}
+        called: Mapping[str, str] = {}
+        names = ENGLISH
+        for event, element in events:
+            if event == "start":
+                continue
+            if element.tag == qualified["page"]:
+                yield _page(element, qualified, called), names
+                root.clear()
+            elif element.tag == qualified["siteinfo"]:
+                called = {found.get("key", ""): found.text or "" for found in element.iter(qualified["namespace"])}
+                names = _names(called)
+    except ET.ParseError as problem:
+        raise CorpusError(
+            f"{name} is damaged or cut off: {problem}", hint="copy or download the file again, it is not whole"
+        ) from problem
+
+
+def _page(element: ET.Element, qualified: Mapping[str, str], called: Mapping[str, str]) -> _Page:
+    title = element.findtext(qualified["title"], "")
+    namespace = element.findtext(qualified["ns"])
+    if namespace is None:  # exports before version 0.6 tell it by the title alone
+        before = title.partition(":")[0] if ":" in title else ""
+        namespace = next((key for key, name in called.items() if name == before), "0")
+    # A page's history, where it is in the dump, goes from old to new.
+    markups = [found.text for found in element.iterfind(f"{qualified['revision']}/{qualified['text']}")]
+    return _Page(
+        id=element.findtext(qualified["id"], ""),
+        title=title,
+        namespace=namespace,
+        redirects=element.find(qualified["redirect"]) is not None,
+        markup=(markups[-1] if markups else None) or "",
+    )
+
+
+def _names(called: Mapping[str, str]) -> Namespaces:
+    files, kinds = called.get(_FILE), called.get(_CATEGORY)
+    return Namespaces(
+        files=(files, *ENGLISH.files) if files else ENGLISH.files,
+        categories=(kinds, *ENGLISH.categories) if kinds else ENGLISH.categories,
+    )
+
+
+def _dump_files(paths: Sequence[Path]) -> list[Path]:
+    """Those of the found files that are a dump: neither its index, nor a feed, nor a download under way."""
+    found = [(path, match) for path in paths if (match := _DUMP.fullmatch(path.name))]
+    if not found:
+        raise CorpusError(
+            f"{', '.join(path.name for path in paths)}: none is a whole Wikipedia dump",
+            hint="a dump is called like enwiki-latest-pages-articles.xml.bz2",
+        )
+    forms = {(match["dump"], match["multistream"], bool(match["part"])) for _, match in found}
+    parts = {re.sub(r"\.(bz2|gz|zst)$", "", path.name) for path, _ in found}
+    if len(forms) > 1 or len(parts) < len(found):
+        raise CorpusError(
+            f"{found[0][0].parent} has more than one dump, or one in two forms: "
+            + ", ".join(path.name for path, _ in found),
+            hint="keep one there, or every page would be read twice",
+        )
+    return [path for path, _ in found]
+
+
+def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
+    corpus = DatasetCorpus(_dump_files(paths), partial(_read, split=split))
+    return CommonLabels(corpus, least=20) if split == "test" else corpus
+
+
+WIKIPEDIA = Dataset(
+    name="wikipedia",
+    about="Wikipedia from an official dump, a tenth held out; the labels are categories with 20 test articles or more",
+    licence="CC BY-SA 4.0 and GFDL",
+    splits=("train", "test"),
+    files="wikipedia/*pages-articles*.xml*",
+    corpus=_corpus,
+    # Not downloaded: a dump has 20 GB and more, and is replaced every few weeks, so that no checksum can be fixed.
+    obtain=(
+        "get enwiki-latest-pages-articles.xml.bz2 (some 25 GB) from https://dumps.wikimedia.org/enwiki/latest/, or "
+        "another wiki's dump, and put it as it is in wikipedia/ below the data folder"
+    ),
+)

@@ -1,0 +1,130 @@
+"""Fetching a data set's file from its official place: checked, resumed where it broke off, never half under its name."""
+
+import http.client
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO
+
+from parabit.errors import DownloadError
+from parabit.progress import Progress, Report, silent
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; two downloads at once then end in a wrong checksum, never in a wrong file
+    fcntl = None  # type: ignore[assignment]
+
+_BLOCK = 1 << 18
+_ATTEMPTS = 3
+_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that may be fetched: the places to try in order, its SHA-256, and its name below the data folder."""
+
+    urls: tuple[str, ...]
+    sha256: str
+    path: str
+
+
+def fetch(download: Download, data: Path, report: Report = silent) -> Path:
+    """Fetch a file into the data folder and return its path.
+
+    What arrives is kept as `NAME.part` until it is whole and its checksum right; a later call goes on from there.
+    """
+    target = data / download.path
+    part = target.with_name(target.name + ".part")
+    failures = []
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _only_one(part) as file:
+            for url in download.urls:
+                try:
+                    _fetch_checked(url, file, download.sha256, target.name, report)
+                    os.replace(part, target)
+                    return target
+                except DownloadError as problem:
+                    failures.append(str(problem))
+    except PermissionError as problem:
+        raise DownloadError(
+            f"{target.name} cannot be written to {target.parent}: {problem.strerror}",
+            hint="set PARABIT_DATA to a folder that may be written",
+        ) from problem
+    raise DownloadError("; ".join(failures), hint=f"try again, or put the file at {target} yourself")
+
+
+def _fetch_checked(url: str, file: BinaryIO, checksum: str, name: str, report: Report) -> None:
+    """Bring the file to its whole length, going on from what is there; then compare the checksum."""
+    resumed = file.seek(0, os.SEEK_END) > 0
+    for attempt in range(_ATTEMPTS):
+        try:
+            _transfer(url, file, name, report)
+            break
+        except (OSError, http.client.HTTPException) as problem:
+            # A full disk is not the server's fault, and a refusal is not worth another try.
+            if isinstance(problem, OSError) and problem.errno is not None:
+                raise
+            refused = isinstance(problem, urllib.error.HTTPError) and problem.code != 416
+            if refused or attempt == _ATTEMPTS - 1:
+                raise DownloadError(f"{url} could not be fetched: {_reason(problem)}") from problem
+            if isinstance(problem, urllib.error.HTTPError):  # 416: what is there is longer than the file
+                file.truncate(0)
+    found = _checksum(file)
+    if found == checksum:
+        return
+    file.truncate(0)
+    if resumed:  # the kept part may have been of another file: once more from the start
+        _fetch_checked(url, file, checksum, name, report)
+        return
+    raise DownloadError(f"{url} has the SHA-256 {found}, not {checksum}: the file there is damaged or another one")
+
+
+def _transfer(url: str, file: BinaryIO, name: str, report: Report) -> None:
+    have = file.seek(0, os.SEEK_END)
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
+        if have and response.status != http.HTTPStatus.PARTIAL_CONTENT:  # the server sends the whole file
+            file.truncate(0)
+            have = file.seek(0)
+        length = response.headers.get("Content-Length")
+        total = have + int(length) if length else None
+        while block := response.read(_BLOCK):
+            file.write(block)
+            have += len(block)
+            report(Progress(f"downloading {name}", have, "bytes", have / total if total else None))
+        file.flush()
+        # http.client gives what came before a lost connection as if it were all.
+        if total is not None and have < total:
+            raise http.client.IncompleteRead(b"", total - have)
+
+
+def _checksum(file: BinaryIO) -> str:
+    digest = sha256()
+    file.seek(0)
+    while block := file.read(_BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, http.client.IncompleteRead):
+        return f"the connection broke off {problem.expected} bytes before the end"
+    return str(getattr(problem, "reason", "") or problem)
+
+
+@contextmanager
+def _only_one(part: Path) -> Iterator[BinaryIO]:
+    """Open the partial file for this process alone."""
+    with part.open("a+b") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as problem:
+                raise DownloadError(f"{part.name} is being downloaded by another process", hint="wait for it") from problem
+        yield file

@@ -1,0 +1,197 @@
+"""Corpora from files: a file, a folder of shards, a folder of text files, standard input."""
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from parabit.corpus.document import Document
+from parabit.corpus.readers import READERS, Reader, ReadOptions, Record, read_file
+from parabit.corpus.sources import Source, SourceCorpus, StandardInput, first_bytes
+from parabit.errors import CorpusError
+
+_ENDINGS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".txt": "lines",
+    ".text": "lines",
+}
+_COMPRESSED = {".gz", ".zst", ".zstd", ".bz2"}
+FORMATS = (*READERS, "folder")
+
+
+class FileCorpus(SourceCorpus):
+    """The records of one or more files in one format, as documents."""
+
+    def __init__(self, sources: Sequence[Source], reader: Reader, options: ReadOptions) -> None:
+        super().__init__(sources)
+        self._reader = reader
+        self._options = options
+
+    def _documents(self) -> Iterator[Document]:
+        position = 0
+        for source in self._each_source():
+            for record in self._reader(source, self._options):
+                document = record if isinstance(record, CorpusError) else self._document(source, record, position)
+                if isinstance(document, Document):
+                    yield document
+                    position += 1
+                elif self._options.skip_bad:
+                    self.skipped += 1
+                else:
+                    raise document
+        if position == 0:
+            raise CorpusError(f"no documents in {self._name()}", hint=self._why_empty())
+
+    def _document(self, source: Source, record: Record, position: int) -> Document | CorpusError:
+        try:
+            return document_from(record.values, self._options, position)
+        except CorpusError as problem:
+            return CorpusError(f"{record.where}: {problem.problem}", hint=problem.hint)
+
+    def _name(self) -> str:
+        return self.sources[0].name if len(self.sources) == 1 else f"the {len(self.sources)} files"
+
+    def _why_empty(self) -> str:
+        if self.skipped:
+            return f"all {self.skipped} records were bad; without --skip-bad the first is shown"
+        return "the file is empty" if sum(source.size for source in self.sources) == 0 else "it holds no records"
+
+
+class FolderCorpus(FileCorpus):
+    """A folder of text files, each a document: its id is its path below the folder, its label the sub-folder."""
+
+    def __init__(self, folder: Path, paths: Sequence[Path], options: ReadOptions) -> None:
+        super().__init__([Source(path) for path in paths], read_file, options)
+        self._folder = folder
+
+    def _document(self, source: Source, record: Record, position: int) -> Document | CorpusError:
+        below = source.path.relative_to(self._folder)
+        labels = () if below.parent == Path() else (below.parent.as_posix(),)
+        return Document(id=below.as_posix(), text=record.values[self._options.text_fields[0]], labels=labels)
+
+    def _name(self) -> str:
+        return str(self._folder)
+
+
+def open_files(path: str | Path, options: ReadOptions, format: str | None = None) -> FileCorpus:
+    """Open a file, a folder, or `-` for standard input; the format follows from the name unless it is given."""
+    if format is not None and format not in FORMATS:
+        raise CorpusError(f"no such format: {format}", hint=f"the formats are {', '.join(FORMATS)}")
+    if str(path) == "-":
+        source = StandardInput()
+        return FileCorpus([source], READERS[format or _sniffed(source)], options)
+    path = Path(path)
+    if path.is_dir():
+        return _open_folder(path, options, format)
+    if not path.exists():
+        raise CorpusError(f"no such file or folder: {path}", hint=_similar(path))
+    format = format or _format_of(path)
+    if format == "folder":
+        raise CorpusError(f"{path} is a file, not a folder", hint="leave --format out, or name its folder")
+    if format is None:
+        raise CorpusError(
+            f"the ending of {path} tells no format",
+            hint=f"name one with --format: {', '.join(READERS)}; or give the folder to read each file as a document",
+        )
+    return FileCorpus([Source(path)], READERS[format], options)
+
+
+def document_from(values: dict[str, Any], options: ReadOptions, position: int) -> Document:
+    """Make a document of a record's fields, as the options name them.
+
+    Example:
+        >>> document_from({"text": "Hubble repaired", "label": "space", "year": 1993}, ReadOptions(), position=7)
+        Document(id='7', text='Hubble repaired', labels=('space',), fields={'year': 1993})
+    """
+    rest = dict(values)
+    texts = [_text_of(rest, field) for field in options.text_fields]
+    for field in options.text_fields:
+        rest.pop(field, None)
+    id_field = options.id_field or ("id" if "id" in rest else None)
+    identity = str(position) if id_field is None else _id_of(rest, id_field)
+    label_field = options.label_field or next((name for name in ("labels", "label") if name in rest), None)
+    labels = () if label_field is None else _labels_of(rest, label_field)
+    for field in (id_field, label_field):
+        rest.pop(field, None)
+    return Document(id=identity, text="\n\n".join(texts), labels=labels, fields=rest)
+
+
+def _value(values: dict[str, Any], field: str, option: str) -> Any:
+    if field not in values:
+        raise CorpusError(
+            f"no field {field!r}; there are: {', '.join(map(str, values)) or 'none'}", hint=f"name one with {option}"
+        )
+    return values[field]
+
+
+def _text_of(values: dict[str, Any], field: str) -> str:
+    text = _value(values, field, "--text-field")
+    if not isinstance(text, str):
+        raise CorpusError(f"the field {field!r} holds {_kind(text)}, not text", hint="name another with --text-field")
+    return text
+
+
+def _id_of(values: dict[str, Any], field: str) -> str:
+    value = _value(values, field, "--id-field")
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise CorpusError(f"the id in {field!r} is {_kind(value)}", hint="an id is a string or a whole number")
+    return str(value)
+
+
+def _labels_of(values: dict[str, Any], field: str) -> tuple[str, ...]:
+    value = _value(values, field, "--label-field")
+    several = value if isinstance(value, list) else [] if value is None or value == "" else [value]
+    if not all(isinstance(label, str | int) for label in several):
+        raise CorpusError(f"the labels in {field!r} are {_kind(value)}", hint="labels are a string or a list of strings")
+    return tuple(dict.fromkeys(str(label) for label in several))
+
+
+def _kind(value: Any) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"
+
+
+def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> FileCorpus:
+    paths = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    if not paths:
+        raise CorpusError(f"no files in the folder {folder}", hint="hidden files do not count")
+    formats = {_format_of(path) for path in paths}
+    # A folder of shards (part-0.parquet, part-1.parquet) is one table; .txt files are documents, as the folder is a set.
+    if format in READERS or (format is None and len(formats) == 1 and not formats & {None, "lines"}):
+        shards = formats.pop() if format is None else format
+        assert shards is not None
+        return FileCorpus([Source(path) for path in paths], READERS[shards], options)
+    return FolderCorpus(folder, paths, options)
+
+
+def _format_of(path: Path) -> str | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return _ENDINGS.get(suffixes[-1]) if suffixes else None
+
+
+def _sniffed(source: Source) -> str:
+    """The format of standard input: Parquet and JSON lines show in the first bytes, all else is a document a line."""
+    start = first_bytes(source)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    return "jsonl" if start.lstrip().startswith(b"{") else "lines"
+
+
+def _similar(path: Path) -> str:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return f"the folder {path.parent} is not there either"
+    close = get_close_matches(path.name, names, n=1)
+    return f"did you mean {path.parent / close[0]}?" if close else "`parabit datasets` lists the data sets by name"

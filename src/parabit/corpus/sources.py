@@ -1,0 +1,151 @@
+"""Where bytes come from: files, compressed or not, and standard input; and the corpus that reads them."""
+
+import bz2
+import gzip
+import sys
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copyfileobj
+from typing import BinaryIO, cast
+
+from parabit.corpus.document import Corpus, Document
+from parabit.errors import CorpusError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+# A file's first bytes say how it is compressed, whatever its name says.
+_MAGIC = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\x28\xb5\x2f\xfd": zstd.open}
+
+# What decompressors and archives raise for a damaged or cut-off file. bz2 and gzip also raise plain OSError, without an errno.
+_DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile)
+
+
+class Source:
+    """A file to read, decompressed on the way; it knows how far it has been read."""
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.path = path
+        self.name = name or str(path)
+        self._raw: BinaryIO | None = None
+        self._finished = False
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self.path.stat().st_size
+
+    @property
+    def position(self) -> int:
+        """Bytes read of those on disk."""
+        if self._finished:
+            return self.size
+        return self._raw.tell() if self._raw is not None and not self._raw.closed else 0
+
+    @contextmanager
+    def open(self, decompress: bool = True) -> Iterator[BinaryIO]:
+        """Open for reading, decompressed unless told otherwise; damage found while reading becomes a CorpusError."""
+        self._finished = False
+        try:
+            with self._open_raw() as self._raw:
+                stream = _decompressed(self._raw) if decompress else self._raw
+                with stream:
+                    yield stream
+            self._finished = True
+        except _DAMAGE as problem:
+            raise self._damaged(problem) from problem
+        except OSError as problem:
+            if problem.errno is not None:
+                raise
+            raise self._damaged(problem) from problem
+
+    def _open_raw(self) -> BinaryIO:
+        try:
+            return self.path.open("rb")
+        except FileNotFoundError as problem:
+            raise CorpusError(f"{self.name} is not there any more", hint="was it moved while being read?") from problem
+        except PermissionError as problem:
+            raise CorpusError(f"{self.name} may not be read", hint="check the permissions of the file") from problem
+
+    def _damaged(self, problem: Exception) -> CorpusError:
+        return CorpusError(
+            f"{self.name} is damaged or cut off: {problem}", hint="copy or download the file again, it is not whole"
+        )
+
+
+class StandardInput(Source):
+    """Standard input, kept in a temporary file from the first reading on, so that it can be read again."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("-"), name="standard input")
+        self._kept: tempfile._TemporaryFileWrapper[bytes] | None = None
+
+    @property
+    def size(self) -> int:
+        return super().size if self._kept is not None else 0
+
+    def _open_raw(self) -> BinaryIO:
+        if self._kept is None:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise CorpusError(
+                    "standard input is a terminal, not documents", hint="pipe documents in, for example `cat f.jsonl |`"
+                )
+            kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # deleted with this object
+            copyfileobj(sys.stdin.buffer, kept, 1 << 20)
+            kept.flush()
+            self._kept, self.path = kept, Path(kept.name)
+        return super()._open_raw()
+
+
+class SourceCorpus(Corpus):
+    """A corpus read from one or more sources, in order."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = sources
+        self._current = 0
+        self._sizes: list[int] = []
+
+    def __iter__(self) -> Iterator[Document]:
+        self.skipped = 0
+        return self._documents()
+
+    @abstractmethod
+    def _documents(self) -> Iterator[Document]:
+        """Read all sources from the start."""
+
+    def _each_source(self) -> Iterator[Source]:
+        """The sources in order, noting for `share_read` which one is being read."""
+        for self._current, source in enumerate(self.sources):
+            yield source
+
+    @property
+    def share_read(self) -> float | None:
+        if not self._sizes:
+            self._sizes = [source.size for source in self.sources]
+        total = sum(self._sizes)
+        if not total:
+            return None
+        return min(1.0, (sum(self._sizes[: self._current]) + self.sources[self._current].position) / total)
+
+
+def first_bytes(source: Source, count: int = 8192) -> bytes:
+    """The start of what a source holds, decompressed."""
+    with source.open() as stream:
+        return stream.read(count)
+
+
+def _decompressed(raw: BinaryIO) -> BinaryIO:
+    start = raw.read(4)
+    raw.seek(0)
+    for magic, opener in _MAGIC.items():
+        if start.startswith(magic):
+            return cast(BinaryIO, opener(raw, "rb"))
+    return raw

@@ -1,0 +1,47 @@
+"""Ids must be unique; this finds the first that is not, at 8 bytes a document."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from parabit.corpus.document import Corpus
+from parabit.errors import CorpusError
+
+
+class UniqueIds:
+    """Watches the ids of a corpus go by and raises at the first that occurs again.
+
+    Only 64-bit hashes are kept. Two ids with one hash are looked up in the corpus, so nothing is refused wrongly.
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._runs: list[NDArray[np.uint64]] = []  # ordered hashes; each run at least twice as long as the next
+
+    def add(self, ids: Sequence[str]) -> None:
+        """Take note of the next ids."""
+        hashes = pl.Series(ids, dtype=pl.String).hash().to_numpy()
+        ordered = np.sort(hashes)
+        again = set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
+        for run in self._runs:
+            places = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
+            again.update(ordered[run[places] == ordered].tolist())
+        if again:
+            self._look_up({identity for identity, code in zip(ids, hashes.tolist(), strict=True) if code in again})
+        while self._runs and len(self._runs[-1]) < 2 * len(ordered):
+            ordered = np.sort(np.concatenate([self._runs.pop(), ordered]))
+        self._runs.append(ordered)
+
+    def _look_up(self, suspects: set[str]) -> None:
+        first: dict[str, int] = {}
+        for position, document in enumerate(self._corpus):
+            if document.id not in suspects:
+                continue
+            if document.id in first:
+                raise CorpusError(
+                    f"two documents have the id {document.id!r}: numbers {first[document.id]} and {position}, from 0",
+                    hint="ids must be unique; choose another field with --id-field, or leave duplicates out",
+                )
+            first[document.id] = position

@@ -1,0 +1,33 @@
+"""The errors that parabit raises on purpose: each says what was wrong, what was found and what to do."""
+
+
+class ParabitError(Exception):
+    """A failure that parabit foresaw; the command line shows its text in place of a traceback.
+
+    `hint` is the remedy, kept apart so that a caller can lay the two out as it likes.
+
+    Example:
+        >>> str(ParabitError("no such model: news-128", hint="train it with `parabit train`"))
+        'no such model: news-128; train it with `parabit train`'
+    """
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        self.problem = problem
+        self.hint = hint
+        super().__init__(f"{problem}; {hint}" if hint else problem)
+
+
+class CorpusError(ParabitError, ValueError):
+    """Documents that cannot be read, or not as they were asked for."""
+
+
+class VocabularyError(ParabitError, ValueError):
+    """A vocabulary that cannot be built, read, or used with what it was given."""
+
+
+class BagsError(ParabitError, ValueError):
+    """A bags folder that cannot be opened or does not belong to the vocabulary it was opened with."""
+
+
+class DownloadError(ParabitError, OSError):
+    """A data set that could not be fetched whole from its official place."""

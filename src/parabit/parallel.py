@@ -1,0 +1,41 @@
+"""Work on all cores, in order and in bounded memory."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
+    """Apply a function to items on several threads; results come in the items' order.
+
+    Threads serve where the work is done in numpy or polars, which let others run meanwhile. At most two items a
+    thread are under way, so memory does not grow with the number of items.
+
+    Example:
+        >>> list(ordered_map(lambda number: number * number, [3, 1, 2]))
+        [9, 1, 4]
+    """
+    threads = threads or cores()
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="parabit") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) >= 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # an error, Ctrl-C, or a caller that has seen enough: what has not begun must not begin
+            pool.shutdown(cancel_futures=True)

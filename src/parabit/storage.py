@@ -1,0 +1,119 @@
+"""Writing to disk so that a name never stands for half of a thing."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from parabit.errors import ParabitError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a name to write to, beside `path`; what is there when the block ends becomes `path`, in one step.
+
+    After an error or an interrupt the old file is still there and the new one is gone.
+    """
+    path = Path(path)
+    _need_parent(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield partial
+        partial.chmod(0o666 & ~_umask())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path, overwrite: bool = False) -> Iterator[Path]:
+    """Give a new folder beside `path` to fill; it takes the name when the block ends.
+
+    After an error or an interrupt an old folder of that name is still there and the new one is gone.
+    """
+    path = Path(path)
+    _need_parent(path)
+    if path.exists() and not overwrite:
+        raise ParabitError(f"{path} is there already", hint="choose another name, or ask for it to be overwritten")
+    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+    try:
+        yield partial
+        partial.chmod(0o777 & ~_umask())
+        _take_name(partial, path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+class ArrayWriter:
+    """Writes a one-dimensional `.npy` file piece by piece, its length known only at the end.
+
+    Plain writes, not a memory map: a full disk is then an error that can be told, where a map would kill the process.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with ArrayWriter(Path(folder, "a.npy"), np.int32) as writer:
+        ...         writer.append(np.array([1, 2])); writer.append(np.array([3]))
+        ...     np.load(Path(folder, "a.npy")).tolist()
+        [1, 2, 3]
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._file = path.open("wb")
+        self.length = 0
+
+    def __enter__(self) -> "ArrayWriter":
+        self._write_header()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with self._file:
+            if error is None:
+                self._file.seek(0)
+                self._write_header()
+
+    def append(self, array: NDArray[Any]) -> None:
+        """Add a piece; it must fit the file's type without loss."""
+        self._file.write(np.ascontiguousarray(array, dtype=self._dtype).data)
+        self.length += len(array)
+
+    def _write_header(self) -> None:
+        # numpy leaves room in the header for the first dimension to grow, so that it can be written again.
+        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self.length,)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+def _take_name(partial: Path, path: Path) -> None:
+    if not path.exists():
+        os.rename(partial, path)
+        return
+    # No system call swaps two folders everywhere; the old one keeps another name until the new one has its place.
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
+    os.rename(path, old / path.name)
+    try:
+        os.rename(partial, path)
+    except BaseException:
+        os.rename(old / path.name, path)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _need_parent(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise ParabitError(f"there is no folder {path.parent} to write {path.name} in", hint="make it first")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,23 @@
+"""Text to words, words to a vocabulary, a corpus to bags of word and bigram ids."""
+
+from parabit.text.bags import Bags, BatchBags, batch_bags
+from parabit.text.build import build_bags, build_vocabulary, write_bags
+from parabit.text.counting import VocabularyRule
+from parabit.text.tokenizer import LETTERS, Tokenizer, Tokens, english_stop_words, read_stop_words
+from parabit.text.vocabulary import Vocabulary
+
+__all__ = [
+    "LETTERS",
+    "Bags",
+    "BatchBags",
+    "Tokenizer",
+    "Tokens",
+    "Vocabulary",
+    "VocabularyRule",
+    "batch_bags",
+    "build_bags",
+    "build_vocabulary",
+    "english_stop_words",
+    "read_stop_words",
+    "write_bags",
+]

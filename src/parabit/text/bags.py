@@ -1,0 +1,210 @@
+"""Bags: a corpus as integer arrays on disk, in the order of the text and as counts a document."""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from parabit.errors import BagsError
+from parabit.storage import ArrayWriter
+from parabit.text.counting import pair_keys, run_lengths
+from parabit.text.tokenizer import Tokens
+from parabit.text.vocabulary import Vocabulary
+
+FORMAT = 1
+_MANIFEST = "manifest.json"
+_IDS = "ids.parquet"
+_ARRAYS = {
+    "tokens": np.int32,
+    "token_offsets": np.int64,
+    "features": np.int32,
+    "counts": np.int32,
+    "feature_offsets": np.int64,
+}
+
+
+class BatchBags(NamedTuple):
+    """The bags of some documents, in memory."""
+
+    tokens: NDArray[np.int32]  # (known tokens,) word ids in the order of the text, all documents one after the other
+    token_lengths: NDArray[np.int64]  # (documents,) known tokens
+    features: NDArray[np.int32]  # (entries,) distinct words and bigrams a document, ascending
+    counts: NDArray[np.int32]  # (entries,) how often
+    feature_lengths: NDArray[np.int64]  # (documents,) entries
+
+    def matrix(self, features: int) -> csr_array:
+        """Counts as a sparse matrix, a row a document."""
+        return csr_array(
+            (self.counts, self.features, _offsets(self.feature_lengths)), shape=(len(self.feature_lengths), features)
+        )
+
+
+def batch_bags(tokens: Tokens, vocabulary: Vocabulary) -> BatchBags:
+    """Turn the tokens of some documents into bags; unknown words are left out.
+
+    Example:
+        >>> from parabit.text import build_vocabulary
+        >>> vocabulary = build_vocabulary(["hubble space hubble", "space shuttle"])
+        >>> bags = batch_bags(vocabulary.tokenizer.tokenize(["space hubble space probe"]), vocabulary)
+        >>> vocabulary.words.gather(bags.features).to_list(), bags.counts.tolist()
+        (['hubble', 'space'], [1, 2])
+    """
+    words, documents = len(vocabulary.words), len(tokens.lengths)
+    document = np.repeat(np.arange(documents), tokens.lengths)  # (tokens,)
+    ids = vocabulary.word_ids(tokens.words)[tokens.codes]
+    known = ids >= 0
+    # One number for document and feature, so that one sort of plain integers counts both.
+    keys = [document[known] * len(vocabulary) + ids[known]]
+    if len(vocabulary.bigrams):
+        pairs, starts = pair_keys(ids, tokens.lengths, words)
+        bigrams = vocabulary.bigram_ids(pairs)
+        keys.append((document[:-1][starts] * len(vocabulary) + bigrams)[bigrams >= 0])
+    entries, counts = run_lengths(np.sort(np.concatenate(keys)))
+    return BatchBags(
+        tokens=ids[known],
+        token_lengths=np.bincount(document[known], minlength=documents),
+        features=(entries % len(vocabulary)).astype(np.int32),
+        counts=counts.astype(np.int32),
+        feature_lengths=np.bincount(entries // len(vocabulary), minlength=documents),
+    )
+
+
+class Bags:
+    """A corpus as memory-mapped integer arrays; opened in an instant whatever its size.
+
+    `tokens[token_offsets[i]:token_offsets[i + 1]]` are the word ids of document i in the order of its text;
+    `features` and `counts` between `feature_offsets[i]` and `feature_offsets[i + 1]` are its distinct words and
+    bigrams, ascending, and how often each occurs.
+    """
+
+    def __init__(self, folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.folder = folder
+        self.vocabulary_fingerprint: str = manifest["vocabulary"]
+        self.vocabulary_size: int = manifest["features"]
+        self.tokens: NDArray[np.int32] = arrays["tokens"]
+        self.token_offsets: NDArray[np.int64] = arrays["token_offsets"]
+        self.features: NDArray[np.int32] = arrays["features"]
+        self.counts: NDArray[np.int32] = arrays["counts"]
+        self.feature_offsets: NDArray[np.int64] = arrays["feature_offsets"]
+
+    def __len__(self) -> int:
+        return len(self.token_offsets) - 1
+
+    @classmethod
+    def open(cls, folder: Path | str, vocabulary: Vocabulary | None = None) -> "Bags":
+        """Open a bags folder; with a vocabulary, make sure that it is the one the bags were made with."""
+        folder = Path(folder)
+        manifest = _read_manifest(folder)
+        if vocabulary is not None and vocabulary.fingerprint != manifest["vocabulary"]:
+            raise BagsError(
+                f"the bags in {folder} were made with another vocabulary", hint="make them anew from the corpus"
+            )
+        arrays = {}
+        for name, length in manifest["arrays"].items():
+            try:
+                arrays[name] = np.load(folder / f"{name}.npy", mmap_mode="r" if length else None)
+            except (OSError, ValueError) as problem:
+                raise BagsError(f"{folder}: {name}.npy is damaged or missing", hint="make the bags anew") from problem
+            if len(arrays[name]) != length or arrays[name].dtype != _ARRAYS[name]:
+                raise BagsError(f"{folder}: {name}.npy is not the array that was written", hint="make the bags anew")
+        return cls(folder, manifest, arrays)
+
+    @cached_property
+    def ids(self) -> pl.Series:
+        """The documents' ids, in order."""
+        try:
+            ids = pl.read_parquet(self.folder / _IDS)["id"]
+        except (OSError, pl.exceptions.PolarsError) as problem:
+            raise BagsError(f"{self.folder}: {_IDS} is damaged or missing", hint="make the bags anew") from problem
+        if len(ids) != len(self):
+            raise BagsError(f"{self.folder}: {_IDS} is not the file that was written", hint="make the bags anew")
+        return ids
+
+    def matrix(self, start: int = 0, stop: int | None = None) -> csr_array:
+        """The counts of some documents as a sparse matrix, a row a document; all of them unless bounds are given."""
+        stop = len(self) if stop is None else stop
+        offsets = np.asarray(self.feature_offsets[start : stop + 1])
+        entries = slice(offsets[0], offsets[-1])
+        return csr_array(
+            (self.counts[entries], self.features[entries], offsets - offsets[0]),
+            shape=(len(offsets) - 1, self.vocabulary_size),
+        )
+
+
+class BagsWriter:
+    """Writes a bags folder batch by batch."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stack = ExitStack()
+        self._id_parts = 0
+
+    def __enter__(self) -> "BagsWriter":
+        self._arrays = {
+            name: self._stack.enter_context(ArrayWriter(self._folder / f"{name}.npy", dtype))
+            for name, dtype in _ARRAYS.items()
+        }
+        for name in ("token_offsets", "feature_offsets"):
+            self._arrays[name].append(np.zeros(1))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def append(self, bags: BatchBags) -> None:
+        """Add the next documents."""
+        tokens, features = self._arrays["tokens"].length, self._arrays["features"].length
+        self._arrays["token_offsets"].append(tokens + np.cumsum(bags.token_lengths))
+        self._arrays["feature_offsets"].append(features + np.cumsum(bags.feature_lengths))
+        self._arrays["tokens"].append(bags.tokens)
+        self._arrays["features"].append(bags.features)
+        self._arrays["counts"].append(bags.counts)
+
+    def append_ids(self, ids: Sequence[str]) -> None:
+        """Add the ids of the next documents; they may come before or after their bags."""
+        with (self._folder / f"ids-{self._id_parts:06d}.parquet").open("wb") as file:
+            pl.DataFrame({"id": ids}, schema={"id": pl.String}).write_parquet(file)
+        self._id_parts += 1
+
+    def finish(self, vocabulary: Vocabulary) -> None:
+        """Write what ties the arrays together; without it the folder does not open."""
+        parts = [self._folder / f"ids-{part:06d}.parquet" for part in range(self._id_parts)]
+        pl.scan_parquet(parts).sink_parquet(self._folder / _IDS)
+        for part in parts:
+            part.unlink()
+        manifest = {
+            "format": FORMAT,
+            "vocabulary": vocabulary.fingerprint,
+            "features": len(vocabulary),
+            "documents": self._arrays["token_offsets"].length - 1,
+            "arrays": {name: writer.length for name, writer in self._arrays.items()},
+        }
+        (self._folder / _MANIFEST).write_text(json.dumps(manifest, indent=2))
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text())
+        newer = manifest["format"] > FORMAT
+    except FileNotFoundError as problem:
+        raise BagsError(f"no bags in {folder}", hint="make them with `parabit vocabulary CORPUS --bags FOLDER`") from problem
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise BagsError(f"{folder}: {_MANIFEST} is damaged", hint="make the bags anew") from problem
+    if newer:
+        raise BagsError(
+            f"{folder} has format {manifest['format']}, this version of parabit reads up to {FORMAT}",
+            hint="upgrade parabit",
+        )
+    return manifest
+
+
+def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)])

@@ -1,0 +1,179 @@
+"""From a corpus to its vocabulary and bags; the text is read once."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.corpus import Corpus, Document, as_corpus
+from parabit.corpus.unique import UniqueIds
+from parabit.errors import VocabularyError
+from parabit.parallel import ordered_map
+from parabit.progress import Progress, Report, silent
+from parabit.storage import whole_folder
+from parabit.text.bags import Bags, BagsWriter, BatchBags, batch_bags
+from parabit.text.counting import VocabularyRule, count_bigrams, count_words
+from parabit.text.spool import TokenSpool
+from parabit.text.tokenizer import Tokenizer, Tokens
+from parabit.text.vocabulary import Vocabulary
+
+Documents = Corpus | Iterable[str | Document]
+
+
+def build_vocabulary(documents: Documents, rule: VocabularyRule | None = None, report: Report = silent) -> Vocabulary:
+    """Count the words, and by the rule the bigrams, of a corpus.
+
+    Memory does not grow with the corpus, but with the vocabulary; 4 bytes a token are needed on disk meanwhile.
+
+    Example:
+        >>> vocabulary = build_vocabulary(["hubble space telescope", "space telescope"], VocabularyRule(bigrams=True))
+        >>> vocabulary.names.to_list()
+        ['space', 'telescope', 'hubble', 'space telescope', 'hubble space']
+    """
+    rule = rule or VocabularyRule()
+    with TokenSpool() as spool:
+        for _, tokens in _tokenized(as_corpus(documents), rule.tokenizer, report):
+            spool.append(tokens)
+        return _counted(spool, rule, report, lambda bags: None)
+
+
+def build_bags(
+    documents: Documents,
+    folder: Path | str,
+    rule: VocabularyRule | None = None,
+    overwrite: bool = False,
+    report: Report = silent,
+) -> tuple[Vocabulary, Bags]:
+    """Count a corpus's vocabulary and write its bags, reading the text only once."""
+    rule, folder = rule or VocabularyRule(), Path(folder)
+    with whole_folder(folder, overwrite) as partial:
+        with BagsWriter(partial) as writer, TokenSpool(beside=partial) as spool:
+            for ids, tokens in _tokenized(as_corpus(documents), rule.tokenizer, report):
+                writer.append_ids(ids)
+                spool.append(tokens)
+            vocabulary = _counted(spool, rule, report, writer.append)
+            writer.finish(vocabulary)
+    return vocabulary, Bags.open(folder, vocabulary)
+
+
+def write_bags(
+    documents: Documents, vocabulary: Vocabulary, folder: Path | str, overwrite: bool = False, report: Report = silent
+) -> Bags:
+    """Write the bags of a corpus with a vocabulary that is there already."""
+    folder = Path(folder)
+    known = 0
+    with whole_folder(folder, overwrite) as partial, BagsWriter(partial) as writer:
+        for ids, bags in _in_bags(as_corpus(documents), vocabulary, report):
+            writer.append_ids(ids)
+            writer.append(bags)
+            known += len(bags.tokens)
+        if not known:
+            raise VocabularyError("no document has a word of the vocabulary", hint="are both of one language and subject?")
+        writer.finish(vocabulary)
+    return Bags.open(folder, vocabulary)
+
+
+def _read(corpus: Corpus, report: Report) -> Iterator[list[Document]]:
+    """The corpus in batches, with progress told and ids watched."""
+    seen = UniqueIds(corpus)
+    done = 0
+    for batch in corpus.batches():
+        share = corpus.share_read  # before the ids are checked: that may read the corpus again
+        seen.add([document.id for document in batch])
+        done += len(batch)
+        report(Progress("reading", done, "documents", share))
+        yield batch
+
+
+def _tokenized(corpus: Corpus, tokenizer: Tokenizer, report: Report) -> Iterator[tuple[list[str], Tokens]]:
+    def work(batch: list[Document]) -> tuple[list[str], Tokens]:
+        return [document.id for document in batch], tokenizer.tokenize([document.text for document in batch])
+
+    return ordered_map(work, _read(corpus, report))
+
+
+def _in_bags(corpus: Corpus, vocabulary: Vocabulary, report: Report) -> Iterator[tuple[list[str], BatchBags]]:
+    def work(batch: list[Document]) -> tuple[list[str], BatchBags]:
+        tokens = vocabulary.tokenizer.tokenize([document.text for document in batch])
+        return [document.id for document in batch], batch_bags(tokens, vocabulary)
+
+    return ordered_map(work, _read(corpus, report))
+
+
+def _counted(
+    spool: TokenSpool, rule: VocabularyRule, report: Report, take: Callable[[BatchBags], None]
+) -> Vocabulary:
+    """The vocabulary of the tokens put aside; their bags are handed on as they are made."""
+    _need_tokens(spool, rule)
+    words = count_words(spool, rule)
+    if not len(words):
+        raise VocabularyError(f"no word occurs {rule.min_count} times", hint="lower the minimum count")
+    vocabulary = Vocabulary(
+        tokenizer=rule.tokenizer,
+        words=words["word"],
+        bigrams=np.empty((0, 2), dtype=np.int32),
+        counts=words["count"].to_numpy(),
+        document_frequencies=np.zeros(len(words), dtype=np.int64),
+        documents=spool.documents,
+        tokens=spool.tokens,
+    )
+    if rule.bigrams:
+        vocabulary = _with_bigrams(vocabulary, spool, rule, report)
+    frequencies = np.zeros(len(vocabulary), dtype=np.int64)
+    step = _steps("making bags", spool.batches, report)
+    for bags in ordered_map(lambda tokens: batch_bags(tokens, vocabulary), spool):
+        frequencies += np.bincount(bags.features, minlength=len(frequencies))
+        take(bags)
+        step()
+    return replace(vocabulary, document_frequencies=frequencies)
+
+
+def _with_bigrams(vocabulary: Vocabulary, spool: TokenSpool, rule: VocabularyRule, report: Report) -> Vocabulary:
+    step = _steps("counting bigrams", spool.batches, report)
+    bigrams = count_bigrams(spool, vocabulary.word_ids, vocabulary.counts, rule.least_bigrams, step)
+    bigrams = bigrams.sort(["count", "first", "second"], descending=[True, False, False])
+    words, counts = _largest(vocabulary.counts, bigrams["count"].to_numpy(), rule.max_size)
+    return replace(
+        vocabulary,
+        words=vocabulary.words.head(words),
+        bigrams=bigrams.head(len(counts) - words).select("first", "second").to_numpy().astype(np.int32),
+        counts=counts,
+        document_frequencies=np.zeros(len(counts), dtype=np.int64),
+    )
+
+
+def _largest(
+    words: NDArray[np.int64], bigrams: NDArray[np.int64], size: int | None
+) -> tuple[int, NDArray[np.int64]]:
+    """How many words stay, and the counts of all that stay, if only so many of the most frequent features may.
+
+    Both counts come in descending order. A bigram never occurs more often than its words, so they stay if it does.
+    """
+    # Stable, and words first: at equal counts words go before bigrams.
+    order = np.argsort(-np.concatenate([words, bigrams]), kind="stable")[:size]
+    kept = int(np.count_nonzero(order < len(words)))
+    return kept, np.concatenate([words[:kept], bigrams[: len(order) - kept]])
+
+
+def _need_tokens(spool: TokenSpool, rule: VocabularyRule) -> None:
+    if not spool.documents:
+        raise VocabularyError("the corpus has no documents", hint="give it at least one")
+    if not spool.tokens:
+        raise VocabularyError(
+            f"not one word in {spool.documents} documents",
+            hint=f"words match {rule.tokenizer.pattern}, have {rule.tokenizer.min_length} to "
+            f"{rule.tokenizer.max_length} characters and are no stop words; each of these can be set",
+        )
+
+
+def _steps(stage: str, total: int, report: Report) -> Callable[[], None]:
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        report(Progress(stage, done, "batches", done / total))
+
+    return step

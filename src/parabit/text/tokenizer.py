@@ -1,0 +1,172 @@
+"""From text to words: lower case, letters only, stop words left out, as the paper does it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from parabit.errors import CorpusError, VocabularyError
+
+# A letter, then letters and the marks that stand on them: the vowel signs of Hindi are marks, and so are accents
+# that were typed apart from their letter.
+LETTERS = r"\p{L}[\p{L}\p{M}]*"
+
+
+class Tokens(NamedTuple):
+    """The words of some documents, each distinct word written once."""
+
+    words: pl.Series  # (distinct,) strings, in the order in which they first occur
+    codes: NDArray[np.uint32]  # (tokens,) places in `words`, all documents one after the other
+    lengths: NDArray[np.int64]  # (documents,) tokens a document
+
+
+@lru_cache(maxsize=1)
+def english_stop_words() -> frozenset[str]:
+    """scikit-learn's list, with which the paper's vocabulary size is met.
+
+    Example:
+        >>> "the" in english_stop_words(), "hubble" in english_stop_words()
+        (True, False)
+    """
+    # Imported here: it takes half a second, and a saved tokenizer brings its own list.
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS)
+
+
+def read_stop_words(name: str) -> frozenset[str]:
+    """The stop words that a user names: `english`, `none`, or a UTF-8 file with a word a line.
+
+    Example:
+        >>> len(read_stop_words("english")), len(read_stop_words("none"))
+        (318, 0)
+    """
+    if name == "english":
+        return english_stop_words()
+    if name == "none":
+        return frozenset()
+    try:
+        lines = Path(name).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8 text"
+        raise VocabularyError(
+            f"the stop words cannot be read from {name}: {reason}", hint="give english, none, or a file with a word a line"
+        ) from problem
+    return frozenset(word for line in lines if (word := line.strip().lower()))
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """Splits texts into words: whatever matches `pattern`, of a length in bounds, and is no stop word.
+
+    Words that are too short, too long or stop words are left out as if they had not been written, so that the words
+    around them become neighbours. Patterns are those of Rust's regex crate; lengths are in characters.
+
+    Example:
+        >>> Tokenizer().words("The Hubble telescope was repaired in 1993, à propos.")
+        ['hubble', 'telescope', 'repaired', 'propos']
+        >>> Tokenizer(stop_words=frozenset()).words("Ça va?")
+        ['ça', 'va']
+    """
+
+    pattern: str = LETTERS
+    lowercase: bool = True
+    min_length: int = 2
+    max_length: int = 15
+    stop_words: frozenset[str] = field(default_factory=english_stop_words)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_length <= self.max_length:
+            raise VocabularyError(
+                f"words of {self.min_length} to {self.max_length} characters cannot be",
+                hint="the shortest length is at least 1 and at most the longest",
+            )
+        if isinstance(self.stop_words, str) or not all(isinstance(word, str) for word in self.stop_words):
+            raise VocabularyError(
+                "stop words must be a set of strings", hint='for example frozenset({"the", "of"}), or read_stop_words(FILE)'
+            )
+        try:
+            pl.Series([""]).str.extract_all(self.pattern)
+        except pl.exceptions.ComputeError as problem:
+            reason = " ".join(str(problem).split())
+            raise VocabularyError(f"the pattern {self.pattern!r} is not valid: {reason}", hint=r"try \p{L}+") from problem
+
+    def words(self, text: str) -> list[str]:
+        """The words of one text, in order."""
+        tokens = self.tokenize([text])
+        return [tokens.words[int(code)] for code in tokens.codes]
+
+    def tokenize(self, texts: Sequence[str]) -> Tokens:
+        """Split many texts at once; no Python object is made for a word."""
+        matches = _series(texts)
+        if self.lowercase:
+            matches = matches.str.to_lowercase()
+        matches = matches.str.extract_all(self.pattern)
+        lengths = matches.list.len().to_numpy().astype(np.int64)
+        # A dictionary of its own, not polars' global one, which would keep every word ever seen. It lives as long as
+        # the series that uses it.
+        dictionary = pl.Categories.random()
+        encoded = matches.explode().drop_nulls().cast(pl.Categorical(dictionary))
+        words = dictionary.to_series().rename("word")
+        return self._filtered(Tokens(words, encoded.to_physical().to_numpy(), lengths))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All that makes this tokenizer, for JSON."""
+        return asdict(self) | {"stop_words": sorted(self.stop_words)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Tokenizer":
+        """The tokenizer of a `config`.
+
+        Example:
+            >>> Tokenizer.from_config(Tokenizer().config) == Tokenizer()
+            True
+        """
+        return cls(**{**config, "stop_words": frozenset(config["stop_words"])})
+
+    @cached_property
+    def _stop_series(self) -> pl.Series:
+        return pl.Series("stop", sorted(self.stop_words), dtype=pl.String)
+
+    def _filtered(self, tokens: Tokens) -> Tokens:
+        """Leave out words by their length and the stop words: decided once a distinct word, not once a token."""
+        words = tokens.words
+        keep = (words.str.len_chars().is_between(self.min_length, self.max_length) & ~words.is_in(self._stop_series)).to_numpy()
+        if keep.all():
+            return tokens
+        kept = keep[tokens.codes]  # (tokens,)
+        before = np.concatenate([[0], np.cumsum(kept)])  # kept tokens before each token
+        ends = np.cumsum(tokens.lengths)
+        lengths = before[ends] - before[ends - tokens.lengths]
+        renumbered = np.cumsum(keep, dtype=np.uint32) - np.uint32(1)
+        return Tokens(words.filter(pl.Series(keep)), renumbered[tokens.codes[kept]], lengths)
+
+
+def _series(texts: Iterable[str]) -> pl.Series:
+    texts = list(texts)
+    try:
+        series = pl.Series("text", texts, dtype=pl.String, strict=True)
+        if not series.has_nulls():
+            return series
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise next(problem for place, text in enumerate(texts) if (problem := _wrong(text, place)))
+
+
+def _wrong(text: object, place: int) -> CorpusError | None:
+    if not isinstance(text, str):
+        return CorpusError(f"text {place} is a {type(text).__name__}, not a string", hint="give texts as str")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return CorpusError(
+            f"text {place} holds half of a surrogate pair, which is no character",
+            hint='clean it with text.encode("utf-8", "replace").decode()',
+        )
+    return None

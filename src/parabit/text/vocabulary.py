@@ -1,0 +1,159 @@
+"""The vocabulary: the words and bigrams that a model knows, with their counts."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from parabit.errors import VocabularyError
+from parabit.storage import whole_file
+from parabit.text.tokenizer import Tokenizer
+
+FORMAT = 1
+_METADATA = "parabit"
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Words and bigrams, numbered: words from 0, most frequent first, then bigrams likewise.
+
+    Both are called features where the difference does not matter. `build_vocabulary` makes one of a corpus.
+    """
+
+    tokenizer: Tokenizer
+    words: pl.Series  # (words,) strings
+    bigrams: NDArray[np.int32]  # (bigrams, 2) word ids
+    counts: NDArray[np.int64]  # (features,) occurrences in the corpus
+    document_frequencies: NDArray[np.int64]  # (features,) documents of the corpus that have the feature
+    documents: int  # in the corpus
+    tokens: int  # in the corpus, known or not
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the corpus's tokens that are words of the vocabulary."""
+        return float(self.counts[: len(self.words)].sum() / self.tokens)
+
+    @cached_property
+    def names(self) -> pl.Series:
+        """The features as people read them: `telescope`, `hubble telescope`."""
+        first, second = (self.words.gather(self.bigrams[:, side]) for side in (0, 1))
+        return pl.concat([self.words, first + " " + second]).rename("feature")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of all that the vocabulary is; two with the same fingerprint are the same."""
+        digest = sha256(json.dumps(self._summary, sort_keys=True).encode())
+        digest.update("\n".join(self.words).encode())  # no word holds a line break: patterns match letters or fail below
+        for array in (self.bigrams, self.counts, self.document_frequencies):
+            digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
+        return digest.hexdigest()
+
+    def word_ids(self, words: pl.Series) -> NDArray[np.int32]:
+        """The id of each word, -1 for an unknown one."""
+        hashes, ids, seed = self._word_table
+        places = _places(hashes, words.hash(seed).to_numpy())
+        candidates = ids[places]
+        same_word = (self.words.gather(candidates) == words).to_numpy()
+        return np.where((places >= 0) & same_word, candidates, np.int32(-1))
+
+    def bigram_ids(self, keys: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The feature id of each bigram, given as `first * words + second`; -1 for an unknown one."""
+        known, features = self._bigram_table
+        if not len(known):
+            return np.full(len(keys), -1, dtype=np.int32)
+        places = _places(known, keys)
+        return np.where(places >= 0, features[places], np.int32(-1))
+
+    def save(self, path: Path | str) -> None:
+        """Write the vocabulary to a Parquet file that other programs can read too."""
+        bigrams = pl.DataFrame(self.bigrams, schema={"first": pl.Int32, "second": pl.Int32})
+        words = pl.DataFrame({"first": [None] * len(self.words), "second": [None] * len(self.words)}, schema=bigrams.schema)
+        frame = pl.concat([words, bigrams]).with_columns(
+            count=self.counts, documents=self.document_frequencies
+        )
+        frame.insert_column(0, self.names)
+        with whole_file(Path(path)) as partial, partial.open("wb") as file:
+            frame.write_parquet(file, metadata={_METADATA: json.dumps(self._summary)})
+
+    @classmethod
+    def load(cls, path: Path | str) -> "Vocabulary":
+        """Read a vocabulary that was saved."""
+        path = Path(path)
+        if not path.is_file():
+            raise VocabularyError(f"no vocabulary at {path}", hint="make one with `parabit vocabulary CORPUS -o FILE`")
+        try:
+            summary = json.loads(pl.read_parquet_metadata(path)[_METADATA])
+            frame = pl.read_parquet(path)
+        except (pl.exceptions.PolarsError, KeyError, ValueError) as problem:
+            raise VocabularyError(
+                f"{path} is not a whole vocabulary file", hint="make it anew with `parabit vocabulary CORPUS -o FILE`"
+            ) from problem
+        if summary["format"] > FORMAT:
+            raise VocabularyError(
+                f"{path} has format {summary['format']}, this version of parabit reads up to {FORMAT}",
+                hint="upgrade parabit",
+            )
+        is_word = frame["first"].is_null()
+        return cls(
+            tokenizer=Tokenizer.from_config(summary["tokenizer"]),
+            words=frame["feature"].filter(is_word).rename("word"),
+            bigrams=frame.filter(~is_word).select("first", "second").to_numpy().astype(np.int32),
+            counts=frame["count"].to_numpy(),
+            document_frequencies=frame["documents"].to_numpy(),
+            documents=summary["documents"],
+            tokens=summary["tokens"],
+        )
+
+    @property
+    def _summary(self) -> dict[str, object]:
+        return {
+            "format": FORMAT,
+            "tokenizer": self.tokenizer.config,
+            "documents": self.documents,
+            "tokens": self.tokens,
+        }
+
+    @cached_property
+    def _word_table(self) -> tuple[NDArray[np.uint64], NDArray[np.int32], int]:
+        """The words' hashes in order, their ids, and the seed of the hash: one that gives no two words the same."""
+        seed = 0
+        while True:
+            hashes = self.words.hash(seed).to_numpy()
+            order = np.argsort(hashes)
+            if (np.diff(hashes[order]) != 0).all():
+                return hashes[order], order.astype(np.int32), seed
+            seed += 1
+
+    @cached_property
+    def _bigram_table(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The bigrams' keys in order, and their feature ids."""
+        keys = self.bigrams[:, 0].astype(np.int64) * len(self.words) + self.bigrams[:, 1]
+        order = np.argsort(keys)
+        return keys[order], (len(self.words) + order).astype(np.int32)
+
+
+
+
+def _places(known: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each key stands among the known ones, which are in order; -1 for one that is not there."""
+    # Searched in order, so that the search walks through memory once: five times faster than in the order of the text.
+    order = np.argsort(keys)
+    found = np.minimum(np.searchsorted(known, keys[order]), len(known) - 1)
+    places = np.empty(len(keys), dtype=np.int64)
+    places[order] = np.where(known[found] == keys[order], found, -1)
+    return places

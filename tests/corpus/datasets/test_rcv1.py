@@ -1,0 +1,200 @@
+"""RCV1 is read from the zips of its CDs, and from the folders that NIST sends, as Lewis et al. cleansed it."""
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parabit.corpus.datasets.rcv1 import RCV1, with_ancestors
+from parabit.corpus.document import Document
+from parabit.errors import CorpusError
+
+# All topics that occur in RCV1-v2 have one of these parents (appendix 2 of Lewis et al.); a sample of each kind.
+PARENTS = {
+    "C11": "CCAT", "C15": "CCAT", "C151": "C15", "C1511": "C151", "C183": "C18", "C331": "C33", "C411": "C41",
+    "E11": "ECAT", "E121": "E12", "E513": "E51", "E71": "ECAT", "G15": "GCAT", "G159": "G15", "GCRIM": "GCAT",
+    "GSPO": "GCAT", "GWELF": "GCAT", "GVIO": "GCAT", "M11": "MCAT", "M132": "M13", "M143": "M14",
+}  # fmt: skip
+
+
+def newsitem(
+    itemid: int, topics: Sequence[str] = ("E51",), countries: Sequence[str] = ("MEX",), headline: str = "Crown gains."
+) -> bytes:
+    """A story in the form of the corpus: ISO-8859-1, with elements that are no part of the text."""
+
+    def codes(kind: str, found: Sequence[str]) -> str:
+        detail = '<editdetail attribution="Reuters BIP Coding Group" action="confirmed" date="1996-08-20"/>'
+        inner = "\n".join(f'  <code code="{code}">\n    {detail}\n  </code>' for code in found)
+        return f'<codes class="bip:{kind}:1.0">\n{inner}\n</codes>' if found else ""
+
+    return f"""<?xml version="1.0" encoding="iso-8859-1" ?>
+<newsitem itemid="{itemid}" id="root" date="1996-08-20" xml:lang="en">
+<title>ELBONIA: {headline}</title>
+<headline>{headline}</headline>
+<byline>A. Writer</byline>
+<dateline>PORT TOWN</dateline>
+<text>
+<p>Traders said the crown&apos;s rate went up &amp; stayed there.</p>
+<p>The caf\xe9s of Elb\xf3nia were full.</p>
+</text>
+<copyright>(c) Reuters Limited 1996</copyright>
+<metadata>
+{codes("countries", countries)}
+{codes("industries", ["I81402"])}
+{codes("topics", topics)}
+<dc element="dc.publisher" value="Reuters Holdings Plc"/>
+<dc element="dc.date.published" value="1996-08-20"/>
+</metadata>
+</newsitem>
+""".encode("latin-1")
+
+
+def write_zip(path: Path, stories: Mapping[int, bytes]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for itemid, xml in stories.items():
+            archive.writestr(f"{itemid}newsML.xml", xml)
+    return path
+
+
+def read(data: Path, split: str | None = None) -> list[Document]:
+    return list(RCV1.corpus(RCV1.found(data), split))
+
+
+def test_a_story_is_its_headline_and_paragraphs(tmp_path: Path) -> None:
+    write_zip(tmp_path / "rcv1" / "19960820.zip", {2286: newsitem(2286, topics=["E51", "ECAT"])})
+    assert read(tmp_path) == [
+        Document(
+            id="2286",
+            text="Crown gains.\nTraders said the crown's rate went up & stayed there.\nThe cafés of Elbónia were full.",
+            labels=("E51", "ECAT"),
+            fields={"title": "ELBONIA: Crown gains.", "date": "1996-08-20"},
+        )
+    ]
+
+
+def test_a_story_without_a_headline_begins_with_its_text(tmp_path: Path) -> None:
+    write_zip(tmp_path / "rcv1" / "19960820.zip", {1: newsitem(1, headline="")})
+    assert read(tmp_path)[0].text.startswith("Traders")
+
+
+def test_stories_without_topic_or_region_are_left_out(tmp_path: Path) -> None:
+    stories = {1: newsitem(1, topics=[]), 2: newsitem(2, countries=[]), 3: newsitem(3), 4: newsitem(4, [], [])}
+    write_zip(tmp_path / "rcv1" / "19960820.zip", stories)
+    assert [story.id for story in read(tmp_path)] == ["3"]
+
+
+def test_missing_ancestors_are_added(tmp_path: Path) -> None:
+    write_zip(tmp_path / "rcv1" / "19960820.zip", {1: newsitem(1, topics=["C1511", "GSPO", "GCAT"])})
+    assert read(tmp_path)[0].labels == ("C15", "C151", "C1511", "CCAT", "GCAT", "GSPO")
+
+
+@pytest.mark.parametrize(("topic", "parent"), PARENTS.items())
+def test_a_topic_brings_its_parent(topic: str, parent: str) -> None:
+    assert set(with_ancestors([topic])) == {topic, *with_ancestors([parent])}
+
+
+@pytest.mark.parametrize("root", ["CCAT", "ECAT", "GCAT", "MCAT"])
+def test_a_root_brings_nothing_more(root: str) -> None:
+    assert with_ancestors([root]) == (root,)
+
+
+@given(st.lists(st.sampled_from([*PARENTS, "CCAT", "ECAT", "GCAT", "MCAT"])))
+def test_ancestors_are_added_once_for_all(topics: list[str]) -> None:
+    labels = with_ancestors(topics)
+    assert with_ancestors(labels) == labels
+    assert set(topics) <= set(labels)
+
+
+def test_the_halves_are_disjoint_and_cover_all(tmp_path: Path) -> None:
+    write_zip(tmp_path / "rcv1" / "19960820.zip", {i: newsitem(i) for i in range(2000, 2200)})
+    train, test, both = ([story.id for story in read(tmp_path, split)] for split in ("train", "test", None))
+    assert sorted(train + test) == sorted(both)
+    assert len(set(both)) == 200
+    assert 70 < len(train) < 130
+
+
+def test_the_order_is_of_days_and_of_names_and_never_changes(tmp_path: Path) -> None:
+    write_zip(tmp_path / "rcv1" / "cd2" / "19970301.zip", {9: newsitem(9), 8: newsitem(8)})
+    write_zip(tmp_path / "rcv1" / "cd1" / "disk" / "19960820.zip", {5: newsitem(5), 7: newsitem(7), 6: newsitem(6)})
+    write_zip(tmp_path / "rcv1" / "19960821.zip", {4: newsitem(4)})
+    corpus = RCV1.corpus(RCV1.found(tmp_path), None)
+    assert [story.id for story in corpus] == ["5", "6", "7", "4", "8", "9"]
+    assert list(corpus) == list(corpus)
+    assert corpus.share_read == 1.0
+
+
+def test_folders_as_nist_sends_them_are_the_same_corpus(tmp_path: Path) -> None:
+    stories = {i: newsitem(i) for i in range(2000, 2020)}
+    write_zip(tmp_path / "zips" / "rcv1" / "19960820.zip", stories)
+    folder = tmp_path / "folders" / "rcv1" / "rcv1" / "19960820"
+    folder.mkdir(parents=True)
+    for itemid, xml in stories.items():
+        (folder / f"{itemid}newsML.xml").write_bytes(xml)
+    assert read(tmp_path / "zips") == read(tmp_path / "folders")
+
+
+def test_a_day_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
+    for folder in ("rcv1", "rcv1/cd1"):
+        write_zip(tmp_path / folder / "19960820.zip", {1: newsitem(1)})
+    assert len(read(tmp_path)) == 1
+
+
+def test_what_else_is_on_the_cds_is_not_read(tmp_path: Path) -> None:
+    write_zip(tmp_path / "rcv1" / "19960820.zip", {1: newsitem(1)})
+    (tmp_path / "rcv1" / "codes.zip").write_bytes(b"no zip")
+    with zipfile.ZipFile(tmp_path / "rcv1" / "19960820.zip", "a") as archive:
+        archive.writestr("readme.txt", "no story")
+    assert len(read(tmp_path)) == 1
+
+
+def test_a_file_that_is_no_zip_is_named(tmp_path: Path) -> None:
+    (tmp_path / "rcv1").mkdir()
+    (tmp_path / "rcv1" / "19960820.zip").write_bytes(b"this is no zip")
+    with pytest.raises(CorpusError, match=r"19960820\.zip.*damaged.*copy the zip again"):
+        read(tmp_path)
+
+
+def test_a_cut_off_zip_is_named(tmp_path: Path) -> None:
+    path = write_zip(tmp_path / "rcv1" / "19960820.zip", {i: newsitem(i) for i in range(20)})
+    path.write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(CorpusError, match=r"19960820\.zip.*damaged"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("offset", range(0, 200, 7))
+def test_a_damaged_entry_is_named(tmp_path: Path, offset: int) -> None:
+    path = write_zip(tmp_path / "rcv1" / "19960820.zip", {1: newsitem(1), 2: newsitem(2)})
+    with zipfile.ZipFile(path) as archive:
+        start = archive.getinfo("2newsML.xml").header_offset + 30 + len("2newsML.xml")
+    damaged = bytearray(path.read_bytes())
+    damaged[start + offset] ^= 0xFF
+    path.write_bytes(damaged)
+    with pytest.raises(CorpusError, match=r"19960820\.zip, 2newsML\.xml"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        newsitem(1)[:-20],
+        b"",
+        b"no xml",
+        newsitem(1).replace(b"iso-8859-1", b"no-such-code"),
+        b"<newsitem/>",
+        b"<html itemid='1'/>",
+    ],
+)
+def test_a_malformed_story_is_named(tmp_path: Path, xml: bytes) -> None:
+    write_zip(tmp_path / "rcv1" / "19960820.zip", {1: xml})
+    with pytest.raises(CorpusError, match=r"19960820\.zip, 1newsML\.xml"):
+        read(tmp_path)
+
+
+def test_the_user_is_told_what_to_get_and_where_to_put_it() -> None:
+    assert RCV1.download is None
+    for needed in ("NIST", "licence", "https://trec.nist.gov/data/reuters/reuters.html", "19960820.zip", "rcv1/"):
+        assert needed in RCV1.obtain
