@@ -29,7 +29,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     try:
         yield partial
         partial.chmod(0o666 & ~_umask())
-        os.replace(partial, path)
+        partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -75,7 +75,9 @@ class ArrayWriter:
         self._write_header()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with self._file:
             if error is None:
                 self._file.seek(0)
@@ -94,15 +96,15 @@ class ArrayWriter:
 
 def _take_name(partial: Path, path: Path) -> None:
     if not path.exists():
-        os.rename(partial, path)
+        partial.rename(path)
         return
     # No system call swaps two folders everywhere; the old one keeps another name until the new one has its place.
     old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-    os.rename(path, old / path.name)
+    path.rename(old / path.name)
     try:
-        os.rename(partial, path)
+        partial.rename(path)
     except BaseException:
-        os.rename(old / path.name, path)
+        (old / path.name).rename(path)
         raise
     finally:
         shutil.rmtree(old, ignore_errors=True)

@@ -23,19 +23,20 @@ for _function in (vocabulary, datasets, demo):
     app.command()(_function)
 
 
-@app.callback()
-def _parabit(
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=lambda wanted: _tell_version(wanted), help="Tell the version.")
-    ] = False,
-) -> None:
-    """parabit turns documents into short binary codes and searches them."""
-
-
 def _tell_version(wanted: bool) -> None:
     if wanted:
         out.print(f"parabit {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _parabit(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_tell_version, help="Tell the version."),
+    ] = False,
+) -> None:
+    """parabit turns documents into short binary codes and searches them."""
 
 
 def main() -> None:

@@ -24,7 +24,9 @@ IdField = Annotated[
 ]
 LabelField = Annotated[
     str | None,
-    typer.Option("--label-field", metavar="FIELD", help="The field with the label or labels. Default: labels or label."),
+    typer.Option(
+        "--label-field", metavar="FIELD", help="The field with the label or labels. Default: labels or label."
+    ),
 ]
 Format = Annotated[
     str | None,

@@ -1,5 +1,7 @@
 """`parabit datasets`: what collections there are, which are here, and what each needs."""
 
+from typing import Any
+
 from rich.table import Table
 
 from parabit.cli.frame import Json, out, print_json, verb
@@ -28,7 +30,7 @@ def datasets(json: Json = False) -> None:
     out.print(table)
 
 
-def _row(dataset: Dataset) -> dict[str, object]:
+def _row(dataset: Dataset) -> dict[str, Any]:
     found = dataset.found(data_folder())
     if dataset.download is not None:
         needs = f"downloaded when first used, from {dataset.download.urls[0]}"

@@ -14,7 +14,8 @@ from typing import Annotated, Any, NoReturn, ParamSpec
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress as Bars, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
 
 from parabit.errors import ParabitError
 from parabit.progress import Progress, Report, silent
@@ -104,7 +105,9 @@ def _fail(message: str, code: int = FAILED) -> NoReturn:
 def _in_words(problem: OSError) -> str:
     where = f" ({problem.filename})" if problem.filename else ""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return f"no room left on the disk{where}; nothing half-written was kept; make room or set TMPDIR, and run it again"
+        return (
+            f"no room left on the disk{where}; nothing half-written was kept; make room or set TMPDIR, and run it again"
+        )
     return f"{problem.strerror or problem}{where}"
 
 

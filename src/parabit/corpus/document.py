@@ -1,7 +1,7 @@
 """The document, and the corpus: documents that can be read again and again."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,10 +45,8 @@ class Corpus(ABC):
         """How much of the corpus the latest reading has passed, from 0 to 1; None where nobody can know."""
         return None
 
-    def batches(
-        self, characters: int = BATCH_CHARACTERS, documents: int = BATCH_DOCUMENTS
-    ) -> Iterator[list[Document]]:
-        """Read the documents in lists of bounded size; a document longer than the bound comes whole, in a list of its own."""
+    def batches(self, characters: int = BATCH_CHARACTERS, documents: int = BATCH_DOCUMENTS) -> Iterator[list[Document]]:
+        """Read the documents in lists of bounded size; one that is longer than the bound comes whole, alone."""
         batch: list[Document] = []
         size = 0
         for document in self:
@@ -84,7 +82,7 @@ class PythonCorpus(Corpus):
 
     @property
     def share_read(self) -> float | None:
-        total = len(self._documents) if hasattr(self._documents, "__len__") else None
+        total = len(self._documents) if isinstance(self._documents, Sized) else None
         return self._read / total if total else None
 
 

@@ -1,4 +1,4 @@
-"""Fetching a data set's file from its official place: checked, resumed where it broke off, never half under its name."""
+"""Fetching a data set's file from its official place: checked, resumed where it broke off, never half there."""
 
 import http.client
 import os
@@ -47,7 +47,7 @@ def fetch(download: Download, data: Path, report: Report = silent) -> Path:
             for url in download.urls:
                 try:
                     _fetch_checked(url, file, download.sha256, target.name, report)
-                    os.replace(part, target)
+                    part.replace(target)
                     return target
                 except DownloadError as problem:
                     failures.append(str(problem))
@@ -126,5 +126,7 @@ def _only_one(part: Path) -> Iterator[BinaryIO]:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as problem:
-                raise DownloadError(f"{part.name} is being downloaded by another process", hint="wait for it") from problem
+                raise DownloadError(
+                    f"{part.name} is being downloaded by another process", hint="wait for it"
+                ) from problem
         yield file

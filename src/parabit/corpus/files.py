@@ -91,15 +91,15 @@ def open_files(path: str | Path, options: ReadOptions, format: str | None = None
         return _open_folder(path, options, format)
     if not path.exists():
         raise CorpusError(f"no such file or folder: {path}", hint=_similar(path))
-    format = format or _format_of(path)
     if format == "folder":
         raise CorpusError(f"{path} is a file, not a folder", hint="leave --format out, or name its folder")
-    if format is None:
+    known = format or _format_of(path)
+    if known is None:
         raise CorpusError(
             f"the ending of {path} tells no format",
             hint=f"name one with --format: {', '.join(READERS)}; or give the folder to read each file as a document",
         )
-    return FileCorpus([Source(path)], READERS[format], options)
+    return FileCorpus([Source(path)], READERS[known], options)
 
 
 def document_from(values: dict[str, Any], options: ReadOptions, position: int) -> Document:
@@ -109,17 +109,16 @@ def document_from(values: dict[str, Any], options: ReadOptions, position: int) -
         >>> document_from({"text": "Hubble repaired", "label": "space", "year": 1993}, ReadOptions(), position=7)
         Document(id='7', text='Hubble repaired', labels=('space',), fields={'year': 1993})
     """
-    rest = dict(values)
-    texts = [_text_of(rest, field) for field in options.text_fields]
-    for field in options.text_fields:
-        rest.pop(field, None)
-    id_field = options.id_field or ("id" if "id" in rest else None)
-    identity = str(position) if id_field is None else _id_of(rest, id_field)
-    label_field = options.label_field or next((name for name in ("labels", "label") if name in rest), None)
-    labels = () if label_field is None else _labels_of(rest, label_field)
-    for field in (id_field, label_field):
-        rest.pop(field, None)
-    return Document(id=identity, text="\n\n".join(texts), labels=labels, fields=rest)
+    text = "\n\n".join(_text_of(values, field) for field in options.text_fields)
+    id_field = options.id_field or ("id" if "id" in values else None)
+    label_field = options.label_field or next((name for name in ("labels", "label") if name in values), None)
+    used = {*options.text_fields, id_field, label_field}
+    return Document(
+        id=str(position) if id_field is None else _id_of(values, id_field),
+        text=text,
+        labels=() if label_field is None else _labels_of(values, label_field),
+        fields={name: value for name, value in values.items() if name not in used},
+    )
 
 
 def _value(values: dict[str, Any], field: str, option: str) -> Any:
@@ -148,7 +147,9 @@ def _labels_of(values: dict[str, Any], field: str) -> tuple[str, ...]:
     value = _value(values, field, "--label-field")
     several = value if isinstance(value, list) else [] if value is None or value == "" else [value]
     if not all(isinstance(label, str | int) for label in several):
-        raise CorpusError(f"the labels in {field!r} are {_kind(value)}", hint="labels are a string or a list of strings")
+        raise CorpusError(
+            f"the labels in {field!r} are {_kind(value)}", hint="labels are a string or a list of strings"
+        )
     return tuple(dict.fromkeys(str(label) for label in several))
 
 
@@ -165,7 +166,7 @@ def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> File
     if not paths:
         raise CorpusError(f"no files in the folder {folder}", hint="hidden files do not count")
     formats = {_format_of(path) for path in paths}
-    # A folder of shards (part-0.parquet, part-1.parquet) is one table; .txt files are documents, as the folder is a set.
+    # A folder of shards (part-0.parquet, part-1.parquet) is one table; in one of .txt files each is a document.
     if format in READERS or (format is None and len(formats) == 1 and not formats & {None, "lines"}):
         shards = formats.pop() if format is None else format
         assert shards is not None

@@ -8,11 +8,11 @@ import tempfile
 import zipfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfileobj
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from parabit.corpus.document import Corpus, Document
 from parabit.errors import CorpusError
@@ -23,9 +23,13 @@ else:
     from backports import zstd
 
 # A file's first bytes say how it is compressed, whatever its name says.
-_MAGIC = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\x28\xb5\x2f\xfd": zstd.open}
+_MAGIC: dict[bytes, Callable[[BinaryIO], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\x28\xb5\x2f\xfd": zstd.open,
+}
 
-# What decompressors and archives raise for a damaged or cut-off file. bz2 and gzip also raise plain OSError, without an errno.
+# What decompressors and archives raise for a damaged or cut-off file; bz2 and gzip also raise OSError with no errno.
 _DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile)
 
 
@@ -98,7 +102,7 @@ class StandardInput(Source):
                 raise CorpusError(
                     "standard input is a terminal, not documents", hint="pipe documents in, for example `cat f.jsonl |`"
                 )
-            kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # deleted with this object
+            kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # noqa: SIM115 - it lives as long as this object
             copyfileobj(sys.stdin.buffer, kept, 1 << 20)
             kept.flush()
             self._kept, self.path = kept, Path(kept.name)
@@ -123,7 +127,8 @@ class SourceCorpus(Corpus):
 
     def _each_source(self) -> Iterator[Source]:
         """The sources in order, noting for `share_read` which one is being read."""
-        for self._current, source in enumerate(self.sources):
+        for place, source in enumerate(self.sources):
+            self._current = place
             yield source
 
     @property
@@ -147,5 +152,5 @@ def _decompressed(raw: BinaryIO) -> BinaryIO:
     raw.seek(0)
     for magic, opener in _MAGIC.items():
         if start.startswith(magic):
-            return cast(BinaryIO, opener(raw, "rb"))
+            return cast(BinaryIO, opener(raw))
     return raw

@@ -156,7 +156,9 @@ class BagsWriter:
             self._arrays[name].append(np.zeros(1))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stack.__exit__(kind, error, trace)
 
     def append(self, bags: BatchBags) -> None:
@@ -195,7 +197,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text())
         newer = manifest["format"] > FORMAT
     except FileNotFoundError as problem:
-        raise BagsError(f"no bags in {folder}", hint="make them with `parabit vocabulary CORPUS --bags FOLDER`") from problem
+        raise BagsError(
+            f"no bags in {folder}", hint="make them with `parabit vocabulary CORPUS --bags FOLDER`"
+        ) from problem
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise BagsError(f"{folder}: {_MANIFEST} is damaged", hint="make the bags anew") from problem
     if newer:

@@ -48,13 +48,16 @@ def build_bags(
 ) -> tuple[Vocabulary, Bags]:
     """Count a corpus's vocabulary and write its bags, reading the text only once."""
     rule, folder = rule or VocabularyRule(), Path(folder)
-    with whole_folder(folder, overwrite) as partial:
-        with BagsWriter(partial) as writer, TokenSpool(beside=partial) as spool:
-            for ids, tokens in _tokenized(as_corpus(documents), rule.tokenizer, report):
-                writer.append_ids(ids)
-                spool.append(tokens)
-            vocabulary = _counted(spool, rule, report, writer.append)
-            writer.finish(vocabulary)
+    with (
+        whole_folder(folder, overwrite) as partial,
+        BagsWriter(partial) as writer,
+        TokenSpool(beside=partial) as spool,
+    ):
+        for ids, tokens in _tokenized(as_corpus(documents), rule.tokenizer, report):
+            writer.append_ids(ids)
+            spool.append(tokens)
+        vocabulary = _counted(spool, rule, report, writer.append)
+        writer.finish(vocabulary)
     return vocabulary, Bags.open(folder, vocabulary)
 
 
@@ -70,7 +73,9 @@ def write_bags(
             writer.append(bags)
             known += len(bags.tokens)
         if not known:
-            raise VocabularyError("no document has a word of the vocabulary", hint="are both of one language and subject?")
+            raise VocabularyError(
+                "no document has a word of the vocabulary", hint="are both of one language and subject?"
+            )
         writer.finish(vocabulary)
     return Bags.open(folder, vocabulary)
 
@@ -102,9 +107,7 @@ def _in_bags(corpus: Corpus, vocabulary: Vocabulary, report: Report) -> Iterator
     return ordered_map(work, _read(corpus, report))
 
 
-def _counted(
-    spool: TokenSpool, rule: VocabularyRule, report: Report, take: Callable[[BatchBags], None]
-) -> Vocabulary:
+def _counted(spool: TokenSpool, rule: VocabularyRule, report: Report, take: Callable[[BatchBags], None]) -> Vocabulary:
     """The vocabulary of the tokens put aside; their bags are handed on as they are made."""
     _need_tokens(spool, rule)
     words = count_words(spool, rule)
@@ -144,9 +147,7 @@ def _with_bigrams(vocabulary: Vocabulary, spool: TokenSpool, rule: VocabularyRul
     )
 
 
-def _largest(
-    words: NDArray[np.int64], bigrams: NDArray[np.int64], size: int | None
-) -> tuple[int, NDArray[np.int64]]:
+def _largest(words: NDArray[np.int64], bigrams: NDArray[np.int64], size: int | None) -> tuple[int, NDArray[np.int64]]:
     """How many words stay, and the counts of all that stay, if only so many of the most frequent features may.
 
     Both counts come in descending order. A bigram never occurs more often than its words, so they stay if it does.

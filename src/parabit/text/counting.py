@@ -61,7 +61,9 @@ def count_words(spool: TokenSpool, rule: VocabularyRule) -> pl.DataFrame:
     return words if rule.max_size is None else words.head(rule.max_size)
 
 
-def pair_keys(ids: NDArray[np.int32], lengths: NDArray[np.int64], words: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def pair_keys(
+    ids: NDArray[np.int32], lengths: NDArray[np.int64], words: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The bigrams in a stream of word ids, as numbers `first * words + second`, and which places they start at.
 
     Two words are a bigram if they stand side by side in one document and are both known (not -1).
@@ -107,7 +109,9 @@ def count_bigrams(
         path.unlink()
         part = pl.DataFrame({"key": rows[:, 0], "count": rows[:, 1]}).lazy()
         merged = part.group_by("key").agg(pl.col("count").sum()).filter(pl.col("count") >= least)
-        frames.append(merged.select(first=pl.col("key") // words, second=pl.col("key") % words, count="count").collect())
+        frames.append(
+            merged.select(first=pl.col("key") // words, second=pl.col("key") % words, count="count").collect()
+        )
     return pl.concat(frames)
 
 

@@ -28,7 +28,9 @@ class TokenSpool:
     def __enter__(self) -> "TokenSpool":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def append(self, tokens: Tokens) -> None:

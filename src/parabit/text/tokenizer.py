@@ -55,7 +55,8 @@ def read_stop_words(name: str) -> frozenset[str]:
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8 text"
         raise VocabularyError(
-            f"the stop words cannot be read from {name}: {reason}", hint="give english, none, or a file with a word a line"
+            f"the stop words cannot be read from {name}: {reason}",
+            hint="give english, none, or a file with a word a line",
         ) from problem
     return frozenset(word for line in lines if (word := line.strip().lower()))
 
@@ -88,13 +89,16 @@ class Tokenizer:
             )
         if isinstance(self.stop_words, str) or not all(isinstance(word, str) for word in self.stop_words):
             raise VocabularyError(
-                "stop words must be a set of strings", hint='for example frozenset({"the", "of"}), or read_stop_words(FILE)'
+                "stop words must be a set of strings",
+                hint='for example frozenset({"the", "of"}), or read_stop_words(FILE)',
             )
         try:
             pl.Series([""]).str.extract_all(self.pattern)
         except pl.exceptions.ComputeError as problem:
             reason = " ".join(str(problem).split())
-            raise VocabularyError(f"the pattern {self.pattern!r} is not valid: {reason}", hint=r"try \p{L}+") from problem
+            raise VocabularyError(
+                f"the pattern {self.pattern!r} is not valid: {reason}", hint=r"try \p{L}+"
+            ) from problem
 
     def words(self, text: str) -> list[str]:
         """The words of one text, in order."""
@@ -137,7 +141,9 @@ class Tokenizer:
     def _filtered(self, tokens: Tokens) -> Tokens:
         """Leave out words by their length and the stop words: decided once a distinct word, not once a token."""
         words = tokens.words
-        keep = (words.str.len_chars().is_between(self.min_length, self.max_length) & ~words.is_in(self._stop_series)).to_numpy()
+        keep = (
+            words.str.len_chars().is_between(self.min_length, self.max_length) & ~words.is_in(self._stop_series)
+        ).to_numpy()
         if keep.all():
             return tokens
         kept = keep[tokens.codes]  # (tokens,)

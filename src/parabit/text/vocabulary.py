@@ -58,7 +58,9 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """A digest of all that the vocabulary is; two with the same fingerprint are the same."""
         digest = sha256(json.dumps(self._summary, sort_keys=True).encode())
-        digest.update("\n".join(self.words).encode())  # no word holds a line break: patterns match letters or fail below
+        digest.update(
+            "\n".join(self.words).encode()
+        )  # no word holds a line break: patterns match letters or fail below
         for array in (self.bigrams, self.counts, self.document_frequencies):
             digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
         return digest.hexdigest()
@@ -82,10 +84,10 @@ class Vocabulary:
     def save(self, path: Path | str) -> None:
         """Write the vocabulary to a Parquet file that other programs can read too."""
         bigrams = pl.DataFrame(self.bigrams, schema={"first": pl.Int32, "second": pl.Int32})
-        words = pl.DataFrame({"first": [None] * len(self.words), "second": [None] * len(self.words)}, schema=bigrams.schema)
-        frame = pl.concat([words, bigrams]).with_columns(
-            count=self.counts, documents=self.document_frequencies
+        words = pl.DataFrame(
+            {"first": [None] * len(self.words), "second": [None] * len(self.words)}, schema=bigrams.schema
         )
+        frame = pl.concat([words, bigrams]).with_columns(count=self.counts, documents=self.document_frequencies)
         frame.insert_column(0, self.names)
         with whole_file(Path(path)) as partial, partial.open("wb") as file:
             frame.write_parquet(file, metadata={_METADATA: json.dumps(self._summary)})
@@ -145,8 +147,6 @@ class Vocabulary:
         keys = self.bigrams[:, 0].astype(np.int64) * len(self.words) + self.bigrams[:, 1]
         order = np.argsort(keys)
         return keys[order], (len(self.words) + order).astype(np.int32)
-
-
 
 
 def _places(known: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:

@@ -173,7 +173,7 @@ def test_words_outside_of_markup_stay_in_order(words: list[str], data: st.DataOb
 @pytest.mark.parametrize(
     "unit",
     ["{{", "}}", "{{a}}", "\n{|", "[[", "]]", "[[a|", "[[File:x|", "[[a:", "<!--", "<ref>", "<ref", "<ref name=x ",
-     "[http://a ", "</ref ", "'", "__A", "( ", "\n= ", "= ", "&", "[[Category:", "[[ ", " ", "\n:", "http://", "<", "[[a.jpg"],
+     "[http://a ", "</ref ", "'", "__A", "( ", "\n= ", "= ", "&", "[[Category:", "[[ ", " ", "\n:", "http://", "<"],
 )  # fmt: skip
 def test_the_time_grows_with_the_length_alone(unit: str) -> None:
     markup = unit * (100_000 // len(unit))

@@ -14,7 +14,9 @@ from parabit.corpus.sources import Source
 
 _STORY = re.compile(r"<REUTERS ([^>]*)>(.*?)</REUTERS>", re.DOTALL)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-_ELEMENT = {name: re.compile(rf"<{name}[^>]*>(.*?)</{name}>", re.DOTALL) for name in ("TITLE", "BODY", "TOPICS", "DATE")}
+_ELEMENT = {
+    name: re.compile(rf"<{name}[^>]*>(.*?)</{name}>", re.DOTALL) for name in ("TITLE", "BODY", "TOPICS", "DATE")
+}
 # Stories of the type UNPROC have no title or body of their own, only the text.
 _WHOLE = re.compile(r"<TEXT[^>]*>(.*?)</TEXT>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")

@@ -44,7 +44,7 @@ _OBTAIN = (
 
 ENWIKI = Dataset(
     name="enwiki",
-    about="a sample of English Wikipedia articles, half held out; the labels are categories with 20 test articles or more",
+    about="a sample of English Wikipedia, half held out; the labels are categories, in the test those of 20 or more",
     licence="CC BY-SA 3.0",
     splits=("train", "test"),
     files="enwiki/enwiki-sample.jsonl.gz",

@@ -28,9 +28,9 @@ _DISAMBIGUATION = re.compile(
     r"""\{\{\s*+(?:template:\s*+)?
     (?: disambiguation (?:[ _-]page | [ _-]cleanup)? | disambig (?:-cleanup)? | disamb | dab | hndis (?:-cleanup)?
     | geodis | schooldis | numberdis | mathdab | mathematical[ _]disambiguation | roaddis | callsigndis | mil-unit-dis
-    | (?: human[ _]name | place[ _]name | letter-number[ _]combination | number | school | hospital | airport | station
-        | road | call[ _]sign | biology | genus | species[ _]Latin[ _]name | taxonomy | phonetics | military[ _]unit
-        | Chinese[ _]title | church | temple | synagogue ) [ _]disambiguation )
+    | (?: human[ _]name | place[ _]name | letter[-\u2013]number[ _]combination | number | school | hospital | airport
+        | station | road | call[ _]sign | biology | genus | species[ _]Latin[ _]name | taxonomy | phonetics
+        | military[ _]unit | Chinese[ _]title | church | temple | synagogue ) [ _]disambiguation )
     \s*+(?=\||\}\}) | __DISAMBIG__""",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -1,0 +1,52 @@
+# Each target sets up the virtual environment that it needs; none depends on another having been run.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help demo test test-slow lint bench clean
+
+help:
+	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
+	@echo "make test       set up, and run ruff, mypy and the tests"
+	@echo "make test-slow  set up, and run the tests that take minutes"
+	@echo "make lint       set up, and run ruff and mypy alone"
+	@echo "make bench      set up, and run the benchmarks; results go to benchmarks/results"
+	@echo "make clean      remove the virtual environment and caches"
+
+demo: $(VENV)/base
+	$(BIN)/parabit demo
+
+test: lint
+	$(BIN)/pytest
+
+test-slow: $(VENV)/dev
+	$(BIN)/pytest -m slow
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/bench
+	$(BIN)/python benchmarks/text_speed.py
+	$(BIN)/python benchmarks/text_memory.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "parabit needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# An empty file for each set of packages, newer than what it was installed from.
+$(VENV)/base: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing parabit in $(VENV) ..."
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/dev $(VENV)/bench: $(VENV)/%: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing parabit[$*] in $(VENV) ..."
+	$(PIP) --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,327 @@
+"""A Wikipedia dump is read as a stream: the articles and nothing else, in memory that does not grow."""
+
+import bz2
+import tracemalloc
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+
+import pytest
+
+from parabit.corpus.datasets.wikipedia import WIKIPEDIA, is_disambiguation
+from parabit.corpus.document import Document
+from parabit.errors import CorpusError
+
+NAME = "enwiki-20160405-pages-articles.xml.bz2"
+ENGLISH = {"-1": "Special", "0": "", "1": "Talk", "6": "File", "10": "Template", "14": "Category"}
+
+
+def page(
+    id: int, title: str, text: str | None = "Text.", ns: int | None = 0, redirect: str = "", older: str | None = None
+) -> str:
+    """A page in the form of the export, the id of its revision beside its own."""
+
+    def revision(markup: str | None) -> str:
+        content = f">{escape(markup, quote=False)}</text>" if markup is not None else ' deleted="deleted" />'
+        return f"""
+    <revision>
+      <id>{id + 70_000}</id>
+      <timestamp>2016-03-31T00:00:00Z</timestamp>
+      <contributor><username>A bee</username><id>7</id></contributor>
+      <model>wikitext</model>
+      <format>text/x-wiki</format>
+      <text xml:space="preserve"{content}
+      <sha1>0000</sha1>
+    </revision>"""
+
+    return f"""  <page>
+    <title>{escape(title)}</title>
+    {"" if ns is None else f"<ns>{ns}</ns>"}
+    <id>{id}</id>
+    {f'<redirect title="{escape(redirect)}" />' if redirect else ""}
+    {"" if older is None else revision(older)}{revision(text)}
+  </page>
+"""
+
+
+def head(namespaces: dict[str, str] | None = ENGLISH, version: str = "0.10") -> str:
+    inner = (
+        "".join(f'<namespace key="{key}" case="first-letter">{name}</namespace>' for key, name in namespaces.items())
+        if namespaces
+        else ""
+    )
+    siteinfo = f"  <siteinfo><sitename>Wikipedia</sitename><namespaces>{inner}</namespaces></siteinfo>\n"
+    xmlns = f"http://www.mediawiki.org/xml/export-{version}/"
+    return f'<mediawiki xmlns="{xmlns}" version="{version}" xml:lang="en">\n{siteinfo if namespaces else ""}'
+
+
+def dump(*pages: str, start: str = "") -> bytes:
+    return f"{start or head()}{''.join(pages)}</mediawiki>\n".encode()
+
+
+def write(data: Path, content: bytes, name: str = NAME) -> Path:
+    path = data / "wikipedia" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(bz2.compress(content) if name.endswith(".bz2") else content)
+    return path
+
+
+def read(data: Path, split: str | None = None) -> list[Document]:
+    return list(WIKIPEDIA.corpus(WIKIPEDIA.found(data), split))
+
+
+def titles(documents: Iterable[Document]) -> list[str]:
+    return [document.fields["title"] for document in documents]
+
+
+def test_an_article_is_its_text_its_categories_and_its_title(tmp_path: Path) -> None:
+    markup = "'''Bees''' & <b>wasps</b> {{x}}are [[insect]]s.<ref>y</ref>\n\n[[Category:Bees| ]]\n[[category:insects]]"
+    write(tmp_path, dump(page(12, "Bees & wasps", markup)))
+    assert read(tmp_path) == [
+        Document(
+            id="12",
+            text="Bees & wasps are insects.",
+            labels=("Bees", "Insects"),
+            fields={"title": "Bees & wasps"},
+        )
+    ]
+
+
+def test_only_articles_are_read(tmp_path: Path) -> None:
+    pages = [
+        page(1, "Bee"),
+        page(2, "Talk:Bee", ns=1),
+        page(3, "Template:Bee", ns=10),
+        page(4, "Category:Bees", ns=14),
+        page(5, "Bees", "#REDIRECT [[Bee]]", redirect="Bee"),
+        page(6, "The bee", "Moved.", redirect="Bee"),
+        page(7, "A bee", "\n#Redirect [[Bee]]"),
+        page(8, "Bee (disambiguation)"),
+        page(9, "Hive", "'''Hive''' may be:\n* [[x]]\n{{Disambiguation}}"),
+        page(10, "Nothing", "{{x}}\n[[Category:Empty]]"),
+        page(11, "Deleted", None),
+        page(12, "Star Trek: Voyager"),
+        page(13, "Wasp", "Text without. <!-- {{disambig}} -->"),
+    ]
+    write(tmp_path, dump(*pages))
+    assert titles(read(tmp_path)) == ["Bee", "Star Trek: Voyager", "Wasp"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "disambiguation", "Disambiguation|geo|surname", "disambig", "Disambig\n", "dab", "DAB", "hndis|Smith, John",
+        "geodis", "schooldis", "Numberdis", "Letter-number combination disambiguation", " disambig ",
+        "Letter\u2013number combination disambiguation",
+        "Human name disambiguation", "place_name_disambiguation", "Template:Disambig", "disambiguation cleanup|date=x",
+    ],
+)  # fmt: skip
+def test_a_disambiguation_template_marks_the_page(template: str) -> None:
+    assert is_disambiguation("Bee", f"'''Bee''' may be:\n* [[a]]\n{{{{{template}}}}}\n")
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "{{surname}}", "{{given name}}", "{{Surname|disambig=no}}", "{{disambiguation needed|date=May 2015}}",
+        "{{about|the insect|others|Bee (disambiguation)}}", "{{other uses}}", "{{For|x|Bee (disambiguation)}}",
+        "{{dablink|x}}", "{{dab needed}}", "{{set index article}}", "disambiguation", "[[disambiguation]]",
+        "<nowiki>{{disambig}}</nowiki>", "{{Disambigua",
+    ],
+)  # fmt: skip
+def test_other_templates_do_not(markup: str) -> None:
+    assert not is_disambiguation("Bee", f"'''Bee''' is a name. {markup}")
+
+
+def test_the_split_is_disjoint_and_covers_all(tmp_path: Path) -> None:
+    write(tmp_path, dump(*(page(i, f"Article {i}", "Text. [[Category:All]]") for i in range(500))))
+    train, test, both = (titles(read(tmp_path, split)) for split in ("train", "test", None))
+    assert sorted(train + test) == sorted(both)
+    assert len(set(both)) == 500
+    assert 25 < len(test) < 80
+
+
+def test_a_title_stays_in_its_part_in_another_dump(tmp_path: Path) -> None:
+    markup = "[[Category:All]] Text"
+    write(tmp_path, dump(*(page(i, f"Article {i}", markup) for i in range(400))))
+    before = set(titles(read(tmp_path, "test")))
+    write(tmp_path, dump(*(page(i + 9, f"Article {i}", markup + "s") for i in reversed(range(0, 800, 2)))))
+    after = set(titles(read(tmp_path, "test")))
+    assert {title for title in before if int(title.split()[1]) % 2 == 0} == {
+        title for title in after if int(title.split()[1]) < 400
+    }
+
+
+def test_for_testing_a_category_has_20_articles_or_more(tmp_path: Path) -> None:
+    write(tmp_path, dump(*(page(i, f"Article {i}", "Text. [[Category:All]]") for i in range(800))))
+    held_out = titles(read(tmp_path, "test"))
+    twenty, nineteen = set(held_out[:20]), set(held_out[20:39])
+    assert len(nineteen) == 19
+
+    def markup(title: str) -> str:
+        return "Text." + "[[Category:Often]]" * (title in twenty) + "[[Category:Rare]]" * (title in nineteen)
+
+    write(tmp_path, dump(*(page(i, f"Article {i}", markup(f"Article {i}")) for i in range(800))))
+    test = read(tmp_path, "test")
+    assert set(titles(test)) == twenty
+    assert {document.labels for document in test} == {("Often",)}
+    assert ("Rare",) in {document.labels for document in read(tmp_path)}
+
+
+@pytest.mark.parametrize("split", [None, "train", "test"])
+def test_a_corpus_is_read_again_and_again(tmp_path: Path, split: str | None) -> None:
+    write(tmp_path, dump(*(page(i, f"Article {i}", "Text. [[Category:All]]") for i in range(400))))
+    corpus = WIKIPEDIA.corpus(WIKIPEDIA.found(tmp_path), split)
+    next(iter(corpus))  # one that is broken off changes nothing
+    assert list(corpus) == list(corpus)
+    assert corpus.share_read == 1.0
+
+
+def test_the_namespaces_are_called_as_the_dump_says(tmp_path: Path) -> None:
+    german = head({"0": "", "1": "Diskussion", "6": "Datei", "14": "Kategorie"})
+    markup = "Bienen fliegen.[[Datei:Biene|mini|Eine [[Biene]]]]\n[[Kategorie:Biene| ]][[Category:Insekt]][[en:Bee]]"
+    write(tmp_path, dump(page(1, "Bienen", markup), start=german), "dewiki-latest-pages-articles.xml.bz2")
+    [document] = read(tmp_path)
+    assert (document.text, document.labels) == ("Bienen fliegen.", ("Biene", "Insekt"))
+
+
+@pytest.mark.parametrize("version", ["0.3", "0.6", "0.10", "0.11"])
+def test_any_version_of_the_export_is_read(tmp_path: Path, version: str) -> None:
+    write(tmp_path, dump(page(1, "Bee", "Text. [[Category:Bees]]"), start=head(version=version)))
+    assert [(document.id, document.labels) for document in read(tmp_path)] == [("1", ("Bees",))]
+
+
+def test_an_old_export_tells_the_namespace_by_the_title(tmp_path: Path) -> None:
+    pages = [page(1, "Bee", ns=None), page(2, "Talk:Bee", ns=None), page(3, "Dune: Part Two", ns=None)]
+    write(tmp_path, dump(*pages, start=head(version="0.3")))
+    assert titles(read(tmp_path)) == ["Bee", "Dune: Part Two"]
+
+
+def test_a_dump_without_siteinfo_has_the_english_names(tmp_path: Path) -> None:
+    write(tmp_path, dump(page(1, "Bee", "Text.[[File:x|y]] [[Category:Bees]]"), start=head(None)))
+    [document] = read(tmp_path)
+    assert (document.text, document.labels) == ("Text.", ("Bees",))
+
+
+def test_the_newest_revision_counts(tmp_path: Path) -> None:
+    write(tmp_path, dump(page(1, "Bee", "New.", older="Old.")))
+    assert read(tmp_path)[0].text == "New."
+
+
+def test_a_multistream_dump_is_the_same_corpus(tmp_path: Path) -> None:
+    one, many = tmp_path / "one", tmp_path / "many"
+    pages = [page(i, f"Article {i}") for i in range(30)]
+    for folder in (one, many):
+        (folder / "wikipedia").mkdir(parents=True)
+    write(one, dump(*pages))
+    streams = [head(), *("".join(pages[i : i + 10]) for i in range(0, 30, 10)), "</mediawiki>\n"]
+    path = many / "wikipedia" / "enwiki-20160405-pages-articles-multistream.xml.bz2"
+    path.write_bytes(b"".join(bz2.compress(stream.encode()) for stream in streams))
+    path.with_name("enwiki-20160405-pages-articles-multistream-index.txt.bz2").write_bytes(bz2.compress(b"600:1:A\n"))
+    assert read(one) == read(many)
+    assert len(read(many)) == 30
+
+
+def test_a_dump_in_parts_is_read_in_order(tmp_path: Path) -> None:
+    for part, range_ in (("1", "p1p2"), ("2", "p3p4")):
+        pages = [page(2 * int(part) + i, f"Article {part}{i}") for i in range(2)]
+        write(tmp_path, dump(*pages), f"enwiki-20160405-pages-articles{part}.xml-{range_}.bz2")
+    assert titles(read(tmp_path)) == ["Article 10", "Article 11", "Article 20", "Article 21"]
+
+
+def test_an_unpacked_dump_is_read(tmp_path: Path) -> None:
+    write(tmp_path, dump(page(1, "Bee")), "simplewiki-latest-pages-articles.xml")
+    assert titles(read(tmp_path)) == ["Bee"]
+
+
+def test_what_comes_with_a_dump_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path, dump(page(1, "Bee")))
+    for name in (f"{NAME}-rss.xml", f"{NAME}.aria2", f"{NAME}.part"):
+        write(tmp_path, b"<rss/>", name)
+    assert titles(read(tmp_path)) == ["Bee"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "enwiki-20160405-pages-articles-multistream.xml.bz2",
+        "enwiki-20160405-pages-articles.xml",
+        "enwiki-20160405-pages-articles1.xml-p1p2.bz2",
+        "enwiki-20260101-pages-articles.xml.bz2",
+        "dewiki-20160405-pages-articles.xml.bz2",
+    ],
+)
+def test_two_dumps_at_once_are_refused(tmp_path: Path, other: str) -> None:
+    write(tmp_path, dump(page(1, "Bee")))
+    write(tmp_path, dump(page(1, "Bee")), other)
+    with pytest.raises(CorpusError, match=r"more than one dump.*keep one"):
+        read(tmp_path)
+
+
+def test_a_download_under_way_is_no_dump(tmp_path: Path) -> None:
+    write(tmp_path, b"BZh9", f"{NAME}.part")
+    with pytest.raises(CorpusError, match="none is a whole Wikipedia dump"):
+        read(tmp_path)
+
+
+def test_a_cut_off_dump_is_named_after_its_whole_pages(tmp_path: Path) -> None:
+    write(tmp_path, dump(page(1, "Bee"), page(2, "Wasp"))[:-40], "enwiki-latest-pages-articles.xml")
+    documents = iter(WIKIPEDIA.corpus(WIKIPEDIA.found(tmp_path), None))
+    assert next(documents).id == "1"
+    with pytest.raises(CorpusError, match=r"enwiki-latest-pages-articles\.xml is damaged or cut off.*download"):
+        list(documents)
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.5, 0.9, 0.999])
+def test_a_cut_off_compressed_dump_is_named(tmp_path: Path, keep: float) -> None:
+    path = write(tmp_path, dump(*(page(i, f"Article {i}") for i in range(50))))
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * keep)])
+    with pytest.raises(CorpusError, match=r"pages-articles\.xml\.bz2 is damaged or cut off"):
+        read(tmp_path)
+
+
+def test_a_multistream_dump_that_lost_its_last_streams_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, b"")
+    path.write_bytes(bz2.compress(head().encode()) + bz2.compress(page(1, "Bee").encode()))
+    with pytest.raises(CorpusError, match="damaged or cut off"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"no xml", b"<mediawiki><page></mediawiki>", dump(page(1, "A") + "&nope;")])
+def test_what_is_no_xml_is_named(tmp_path: Path, content: bytes) -> None:
+    write(tmp_path, content)
+    with pytest.raises(CorpusError, match=r"pages-articles\.xml\.bz2 is damaged"):
+        read(tmp_path)
+
+
+def test_another_xml_is_no_dump(tmp_path: Path) -> None:
+    write(tmp_path, b"<rss version='2.0'><channel/></rss>")
+    with pytest.raises(CorpusError, match="<rss> is no MediaWiki dump"):
+        read(tmp_path)
+
+
+def test_memory_does_not_grow_with_the_number_of_pages(tmp_path: Path) -> None:
+    def peak(pages: int) -> int:
+        markup = "'''Bees''' are [[insect]]s. {{x}} " * 30 + "[[Category:Bees]]"
+        write(tmp_path, dump(*(page(i, f"Article {i}", markup, ns=i % 3) for i in range(pages))))
+        corpus = WIKIPEDIA.corpus(WIKIPEDIA.found(tmp_path), None)
+        tracemalloc.start()
+        try:
+            count = sum(1 for _ in corpus)
+            _, highest = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert count == (pages + 2) // 3
+        return highest
+
+    peak(20)  # what is made once and kept, such as compiled patterns
+    few, many = peak(150), peak(1500)
+    # The 1,350 pages more have 1.6 MB of markup alone.
+    assert many < few + 150_000
+
+
+def test_the_user_is_told_what_to_get_and_where_to_put_it() -> None:
+    assert WIKIPEDIA.download is None
+    for needed in ("enwiki-latest-pages-articles.xml.bz2", "https://dumps.wikimedia.org", "wikipedia/"):
+        assert needed in WIKIPEDIA.obtain
