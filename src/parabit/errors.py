@@ -29,5 +29,5 @@ class BagsError(ParabitError, ValueError):
     """A bags folder that cannot be opened or does not belong to the vocabulary it was opened with."""
 
 
-class DownloadError(ParabitError, OSError):
+class DownloadError(ParabitError):
     """A data set that could not be fetched whole from its official place."""

@@ -41,21 +41,14 @@ def fetch(download: Download, data: Path, report: Report = silent) -> Path:
     target = data / download.path
     part = target.with_name(target.name + ".part")
     failures = []
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _only_one(part) as file:
-            for url in download.urls:
-                try:
-                    _fetch_checked(url, file, download.sha256, target.name, report)
-                    part.replace(target)
-                    return target
-                except DownloadError as problem:
-                    failures.append(str(problem))
-    except PermissionError as problem:
-        raise DownloadError(
-            f"{target.name} cannot be written to {target.parent}: {problem.strerror}",
-            hint="set PARABIT_DATA to a folder that may be written",
-        ) from problem
+    with _only_one(part) as file:
+        for url in download.urls:
+            try:
+                _fetch_checked(url, file, download.sha256, target.name, report)
+                part.replace(target)
+                return target
+            except DownloadError as problem:
+                failures.append(str(problem))
     raise DownloadError("; ".join(failures), hint=f"try again, or put the file at {target} yourself")
 
 
@@ -121,7 +114,15 @@ def _reason(problem: Exception) -> str:
 @contextmanager
 def _only_one(part: Path) -> Iterator[BinaryIO]:
     """Open the partial file for this process alone."""
-    with part.open("a+b") as file:
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        opened = part.open("a+b")
+    except OSError as problem:
+        raise DownloadError(
+            f"{part.name} cannot be written to {part.parent}: {problem.strerror}",
+            hint="set PARABIT_DATA to a folder that may be written",
+        ) from problem
+    with opened as file:
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

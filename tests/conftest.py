@@ -1,0 +1,66 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from parabit.corpus import DATASETS, data_folder
+
+REAL_DATA = data_folder() if os.environ.get("PARABIT_DATA") else None
+
+
+@pytest.fixture
+def real() -> Callable[[str], str]:
+    """Gives back the name of a data set whose real files are here; skips the test where they are not."""
+
+    def need(name: str) -> str:
+        dataset = DATASETS[name.partition("/")[0]]
+        if REAL_DATA is None or not dataset.found(REAL_DATA):
+            pytest.skip(f"{dataset.name} is not here; set PARABIT_DATA to a folder that has it")
+        return name
+
+    return need
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data folder."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("PARABIT_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture
+def parabit(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the real command in a process of its own, in an empty folder."""
+
+    def run(*arguments: str | Path, stdin: str | bytes = b"", **environment: str) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run(
+            [sys.executable, "-m", "parabit", *map(str, arguments)],
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            check=False,
+        )
+        return subprocess.CompletedProcess(
+            result.args, result.returncode, result.stdout.decode(), result.stderr.decode()
+        )
+
+    return run
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Writes a file, and the folders above it."""
+
+    def to(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return to

@@ -1,0 +1,99 @@
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from parabit.corpus.datasets.docstrings import DocstringCorpus
+
+Write = Callable[[str, str | bytes], Path]
+
+MODULE = '''
+"""The module's own text is not a definition's."""
+def public():
+    """What public does."""
+    def inner():
+        """Nobody's interface."""
+def _private():
+    """Hidden."""
+def silent():
+    pass
+async def later():
+    """Awaited."""
+class Thing:
+    """A thing."""
+    def method(self):
+        """Does it."""
+    def _hidden(self):
+        """Hidden."""
+    class Part:
+        """A part."""
+try:
+    def guarded():
+        """Under try."""
+except ImportError:
+    def guarded():
+        """The other one."""
+raise SystemExit("a module that must never be run")
+'''
+
+
+@pytest.fixture
+def site(write: Write, tmp_path: Path) -> Path:
+    write("site/single.py", MODULE)
+    write("site/package/__init__.py", "from ._impl import handed_on\nfrom package._other import *")
+    write(
+        "site/package/_impl/deep.py", 'def handed_on():\n    """In private."""\ndef kept():\n    """Kept in private."""'
+    )
+    write("site/package/_other.py", '__all__ = ["starred"]\ndef starred():\n    """By the star."""')
+    write("site/package/sub/module.py", 'def far():\n    r"""Far \\down."""')
+    write("site/package/tests/test_it.py", 'def test():\n    """Left out."""')
+    write("site/package/broken.py", "def broken(:")
+    write("site/package/python2.py", "print 'no'")
+    write("site/_hidden/module.py", 'def f():\n    """Left out."""')
+    write("site/package-1.0.dist-info/x.py", 'def f():\n    """Left out."""')
+    return write("site/binary.py", b"\0\1\2").parent
+
+
+def test_public_definitions_are_found_and_nothing_runs(site: Path) -> None:
+    found = {document.id: document.text for document in DocstringCorpus([site])}
+    assert found == {
+        "single.public": "What public does.",
+        "single.later": "Awaited.",
+        "single.Thing": "A thing.",
+        "single.Thing.method": "Does it.",
+        "single.Thing.Part": "A part.",
+        "single.guarded": "Under try.",
+        "package.handed_on": "In private.",
+        "package.starred": "By the star.",
+        "package.sub.module.far": "Far \\down.",
+    }
+    assert "single" not in sys.modules
+
+
+def test_the_labels_are_package_and_sub_package(site: Path) -> None:
+    labels = {document.id: document.labels for document in DocstringCorpus([site])}
+    assert labels["single.Thing.method"] == ("single",)
+    assert labels["package.handed_on"] == ("package",)
+    assert labels["package.sub.module.far"] == ("package", "package.sub")
+
+
+def test_it_can_be_read_again_and_split(site: Path) -> None:
+    corpus = DocstringCorpus([site])
+    whole = list(corpus)
+    assert list(corpus) == whole
+    train, test = (list(DocstringCorpus([site], split)) for split in ("train", "test"))
+    assert sorted(document.id for document in [*train, *test]) == sorted(document.id for document in whole)
+
+
+def test_a_missing_folder_has_no_documents(tmp_path: Path) -> None:
+    assert list(DocstringCorpus([tmp_path / "none"])) == []
+
+
+def test_real_packages_are_known_by_their_public_names() -> None:
+    sparse = Path(__import__("scipy").__file__).parent.parent
+    corpus = DocstringCorpus([sparse])
+    corpus.sources = [source for source in corpus.sources if source.name.startswith("scipy.sparse.linalg")]
+    found = {document.id: document for document in corpus}
+    assert "Solve the sparse linear system" in found["scipy.sparse.linalg.spsolve"].text
+    assert found["scipy.sparse.linalg.spsolve"].labels == ("scipy", "scipy.sparse")

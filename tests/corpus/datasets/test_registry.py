@@ -1,0 +1,82 @@
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from parabit.corpus import DATASETS, open_corpus
+from parabit.corpus.datasets import data_folder
+from parabit.errors import CorpusError
+
+
+@pytest.mark.parametrize("name", ["rcv1/train", "wikipedia/test", "enwiki/train", "arxiv/test"])
+def test_what_may_not_be_downloaded_says_what_to_put_where(name: str, data: Path) -> None:
+    base = name.partition("/")[0]
+    with pytest.raises(CorpusError, match=f"the data set {base} is not in {data}; .*{base}/.*PARABIT_DATA"):
+        open_corpus(name)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_an_unknown_split_is_told_with_those_that_exist(name: str) -> None:
+    with pytest.raises(CorpusError, match=r"did you mean .*/train"):
+        open_corpus(f"{name}/trian")
+    with pytest.raises(CorpusError, match="its splits are train and test"):
+        open_corpus(f"{name}/xyz")
+
+
+def test_a_path_that_is_called_like_a_data_set_is_still_reachable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "arxiv"
+    folder.mkdir()
+    (folder / "1.txt").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    assert [document.text for document in open_corpus("./arxiv")] == ["mine"]
+
+
+def test_the_data_folder_is_the_users_cache_unless_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARABIT_DATA", str(tmp_path))
+    assert data_folder() == tmp_path
+    monkeypatch.delenv("PARABIT_DATA")
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert data_folder() == tmp_path / "parabit"
+
+
+# Documents, and labels among them, of the real data sets.
+SIZES = {
+    "20newsgroups/train": (11_314, 20),
+    "20newsgroups/test": (7_532, 20),
+    "reuters21578/train": (9_603, 115),
+    "reuters21578/test": (3_299, 93),
+    "reuters21578": (21_578, 120),
+    "enwiki/test": (5_672, 260),
+    "arxiv/train": (49_817, 174),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_real_data_sets_have_their_known_sizes(name: str, real: Callable[[str], str]) -> None:
+    count, ids, labels = 0, set(), set()
+    for document in open_corpus(real(name)):
+        count += 1
+        ids.add(document.id)
+        labels.update(document.labels)
+    assert (count, len(labels)) == SIZES[name]
+    assert len(ids) == count
+
+
+@pytest.mark.parametrize("name", ["enwiki", "arxiv"])
+def test_the_halves_share_no_document(name: str, real: Callable[[str], str]) -> None:
+    parts = [
+        {document.id for document in islice(open_corpus(f"{real(name)}/{split}"), 3000)} for split in ("train", "test")
+    ]
+    assert not parts[0] & parts[1]
+
+
+def test_posts_lose_their_headers_only_in_the_stripped_set(real: Callable[[str], str]) -> None:
+    raw = next(iter(open_corpus(real("20newsgroups-raw/train"))))
+    stripped = next(iter(open_corpus("20newsgroups/train")))
+    assert raw.id == stripped.id
+    assert raw.text.startswith("From: ")
+    assert raw.text.endswith("\n\n" + stripped.text)
