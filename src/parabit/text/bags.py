@@ -111,7 +111,7 @@ class Bags:
         for name, length in manifest["arrays"].items():
             try:
                 arrays[name] = np.load(folder / f"{name}.npy", mmap_mode="r" if length else None)
-            except (OSError, ValueError) as problem:
+            except (OSError, ValueError, EOFError) as problem:
                 raise BagsError(f"{folder}: {name}.npy is damaged or missing", hint="make the bags anew") from problem
             if len(arrays[name]) != length or arrays[name].dtype != _ARRAYS[name]:
                 raise BagsError(f"{folder}: {name}.npy is not the array that was written", hint="make the bags anew")

@@ -135,15 +135,14 @@ class Tokenizer:
         return cls(**{**config, "stop_words": frozenset(config["stop_words"])})
 
     @cached_property
-    def _stop_series(self) -> pl.Series:
-        return pl.Series("stop", sorted(self.stop_words), dtype=pl.String)
+    def _stop_list(self) -> pl.Series:
+        return pl.Series("stop", [sorted(self.stop_words)], dtype=pl.List(pl.String))
 
     def _filtered(self, tokens: Tokens) -> Tokens:
         """Leave out words by their length and the stop words: decided once a distinct word, not once a token."""
         words = tokens.words
-        keep = (
-            words.str.len_chars().is_between(self.min_length, self.max_length) & ~words.is_in(self._stop_series)
-        ).to_numpy()
+        fits = words.str.len_chars().is_between(self.min_length, self.max_length)
+        keep = (fits & ~words.is_in(self._stop_list)).to_numpy()
         if keep.all():
             return tokens
         kept = keep[tokens.codes]  # (tokens,)
