@@ -1,8 +1,12 @@
 """parabit learns short binary codes for text documents and searches them."""
 
-from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
-from parabit.errors import ParabitError
-from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
+    from parabit.errors import ParabitError
+    from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
 
 __version__ = "0.1.0"
 
@@ -21,3 +25,25 @@ __all__ = [
     "open_corpus",
     "write_bags",
 ]
+
+# Each stage is imported when something of it is first asked for: a part should not cost the libraries of all parts.
+_STAGES = {
+    "parabit.corpus": ("Corpus", "Document", "ReadOptions", "open_corpus"),
+    "parabit.errors": ("ParabitError",),
+    "parabit.text": (
+        "Bags",
+        "Tokenizer",
+        "Vocabulary",
+        "VocabularyRule",
+        "build_bags",
+        "build_vocabulary",
+        "write_bags",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for stage, offered in _STAGES.items():
+        if name in offered:
+            return getattr(import_module(stage), name)
+    raise AttributeError(f"module 'parabit' has no attribute {name!r}")

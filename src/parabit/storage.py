@@ -1,6 +1,7 @@
 """Writing to disk so that a name never stands for half of a thing."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
 from parabit.errors import ParabitError
@@ -51,6 +53,18 @@ def whole_folder(path: Path, overwrite: bool = False) -> Iterator[Path]:
         _take_name(partial, path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def plain_disk_errors() -> Iterator[None]:
+    """Turn what polars raises for a full disk, each time something else, into the OSError that all others raise."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as problem:
+        number = re.search(r"\(os error (\d+)\)", str(problem))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from problem
 
 
 class ArrayWriter:

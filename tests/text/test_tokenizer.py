@@ -69,6 +69,11 @@ def test_stop_words_come_by_name_or_from_a_file(tmp_path: Path) -> None:
     assert len(english_stop_words()) == 318
 
 
+def test_the_english_stop_words_are_those_of_scikit_learn() -> None:
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    assert english_stop_words() == text.ENGLISH_STOP_WORDS
+
+
 def test_stop_words_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="No such file.*english, none, or a file"):
         read_stop_words(str(tmp_path / "none.txt"))

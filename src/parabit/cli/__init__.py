@@ -1,44 +1,19 @@
 """The command line: one file a verb."""
 
-from typing import Annotated
+import signal
 
-import typer
-
-from parabit import __version__
-from parabit.cli.datasets import datasets
-from parabit.cli.demo import demo
-from parabit.cli.frame import out
-from parabit.cli.vocabulary import vocabulary
-
-__all__ = ["app", "main"]
-
-app = typer.Typer(
-    name="parabit",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-for _function in (vocabulary, datasets, demo):
-    app.command()(_function)
-
-
-def _tell_version(wanted: bool) -> None:
-    if wanted:
-        out.print(f"parabit {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _parabit(
-    version: Annotated[
-        bool,
-        typer.Option("--version", is_eager=True, callback=_tell_version, help="Tell the version."),
-    ] = False,
-) -> None:
-    """parabit turns documents into short binary codes and searches them."""
+__all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line."""
+    # The imports take most of a second. Ctrl-C then simply ends the process: there is nothing to clear away yet, and
+    # an exception in the middle of an import would come out as a traceback.
+    listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if listening:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from parabit.cli.app import app
+
+    if listening:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     app()

@@ -4,12 +4,12 @@ from typing import Any
 
 from rich.table import Table
 
-from parabit.cli.frame import Json, out, print_json, verb
+from parabit.cli.frame import Json, Quiet, out, print_json, verb
 from parabit.corpus import DATASETS, Dataset, data_folder
 
 
 @verb
-def datasets(json: Json = False) -> None:
+def datasets(json: Json = False, quiet: Quiet = False) -> None:
     """List the data sets that parabit reads by name, whether they are here, and what each needs.
 
     They are kept in the folder that PARABIT_DATA names, by default the user's cache folder. Read one as a corpus with

@@ -2,7 +2,7 @@
 
 import time
 
-from parabit.cli.frame import Json, Quiet, out, print_json, progress, verb
+from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.vocabulary import show, summary
 from parabit.corpus import open_corpus
 from parabit.text import VocabularyRule, build_vocabulary
@@ -23,4 +23,4 @@ def demo(json: Json = False, quiet: Quiet = False) -> None:
         print_json(result)
         return
     show("docstrings", built, result)
-    out.print("\nNext, your own documents: [bold]parabit vocabulary FILE-OR-FOLDER --bigrams[/bold]")
+    say("\nNext, your own documents: [bold]parabit vocabulary FILE-OR-FOLDER --bigrams[/bold]")

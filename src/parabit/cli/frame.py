@@ -57,6 +57,11 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+def say(line: str) -> None:
+    """A line for people, with markup; a terminal may fold it, nothing else does."""
+    out.print(line, soft_wrap=True)
+
+
 def print_json(result: Mapping[str, Any]) -> None:
     """The whole answer of a verb for scripts."""
     sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")

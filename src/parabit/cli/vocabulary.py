@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from parabit.cli.corpus_options import (
     CorpusName,
@@ -16,7 +17,7 @@ from parabit.cli.corpus_options import (
     TextField,
     read_options,
 )
-from parabit.cli.frame import Json, Quiet, out, print_json, progress, verb
+from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.corpus import Corpus, open_corpus
 from parabit.progress import Report
 from parabit.text import LETTERS, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, read_stop_words
@@ -103,17 +104,16 @@ def summary(built: Vocabulary, documents: Corpus, seconds: float) -> dict[str, A
 
 def show(name: str, built: Vocabulary, result: dict[str, Any]) -> None:
     """The same for people, with the most frequent words."""
-    rate = built.documents / result["seconds"]
-    out.print(f"[bold]{name}[/bold]: {built.documents:,} documents in {result['seconds']:.1f} s ({rate:,.0f} a second)")
+    seconds, rate = result["seconds"], built.documents / result["seconds"]
+    say(f"[bold]{escape(name)}[/bold]: {built.documents:,} documents in {seconds:.1f} s ({rate:,.0f} a second)")
     if result["skipped"]:
-        out.print(f"  {result['skipped']:,} bad records left out")
-    out.print(f"  {built.tokens:,} tokens, {built.tokens / built.documents:,.0f} a document")
-    out.print(f"  {len(built.words):,} words, which cover {built.coverage:.1%} of the tokens")
-    out.print(f"    most frequent: {', '.join(built.words.head(8))}", markup=False)
+        say(f"  {result['skipped']:,} bad records left out")
+    say(f"  {built.tokens:,} tokens, {built.tokens / built.documents:,.0f} a document")
+    say(f"  {len(built.words):,} words, which cover {built.coverage:.1%} of the tokens")
+    say(f"    most frequent: {escape(', '.join(built.words.head(8)))}")
     if len(built.bigrams):
-        pairs = built.names.slice(len(built.words), 5)
-        out.print(f"  {len(built.bigrams):,} bigrams")
-        out.print(f"    most frequent: {', '.join(pairs)}", markup=False)
+        say(f"  {len(built.bigrams):,} bigrams")
+        say(f"    most frequent: {escape(', '.join(built.names.slice(len(built.words), 5)))}")
 
 
 def _built(documents: Corpus, rule: VocabularyRule, bags: Path | None, overwrite: bool, report: Report) -> Vocabulary:

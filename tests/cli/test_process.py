@@ -1,0 +1,114 @@
+"""The command in a process of its own: signals, pipes, full disks."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "parabit"]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Big enough that a command can be caught at work."""
+    path = tmp_path / "corpus.jsonl"
+    words = ["alpha", "beta", "gamma", "delta", "space", "orbit", "moon", "hubble"]
+    with path.open("w") as file:
+        for row in range(20_000):
+            text = " ".join(f"{words[(row + step) % 8]}{chr(97 + (row * step) % 26)}" for step in range(40))
+            file.write(json.dumps({"id": row, "text": text}) + "\n")
+    return path
+
+
+def test_standard_input_makes_a_corpus(parabit: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    result = parabit("vocabulary", "-", "--json", stdin='{"text": "hubble space"}\n{"text": "space"}\n')
+    assert json.loads(result.stdout)["documents"] == 2
+    assert result.stderr == ""
+    result = parabit("vocabulary", "-", "--json", stdin="hubble space\nspace\norbit\n")
+    assert json.loads(result.stdout)["documents"] == 3
+    result = parabit("vocabulary", "-")
+    assert (result.returncode, result.stderr) == (1, "parabit: no documents in standard input; the file is empty\n")
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.9, 1.2, 1.5])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing_behind(number: signal.Signals, delay: float, corpus: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "vocabulary", corpus, "--bigrams", "--bags", tmp_path / "bags"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    time.sleep(delay)
+    process.send_signal(number)
+    _, told = process.communicate()
+    if process.returncode == 0:
+        pytest.skip("it was done before the signal came")
+    # By its own hand, or by the signal's while it was still starting: a shell shows the same code for both.
+    assert process.returncode in (128 + number, -number)
+    assert told in (b"", b"parabit: interrupted; nothing half-written was left under a name\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+
+
+@pytest.mark.parametrize("limit", [100, 5_000, 40_000, 300_000])
+@pytest.mark.parametrize("options", [["--bags", "kept"], ["--bags", "kept", "--bigrams"], ["-o", "kept"]])
+def test_a_full_disk_is_told_and_nothing_half_written_stays(
+    limit: int, options: list[str], corpus: Path, tmp_path: Path
+) -> None:
+    """A limit on the size of files stands in for a full disk: writes fail in the same places, in the same way."""
+    process = subprocess.run(
+        [*COMMAND, "vocabulary", corpus, *options],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+        check=False,
+    )
+    assert process.returncode == 1
+    assert process.stderr.startswith("parabit: no room left on the disk")
+    assert process.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+
+
+def test_a_full_disk_behind_standard_output_is_told(corpus: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [*COMMAND, "vocabulary", corpus, "--json"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert process.returncode == 1
+    assert process.stderr.startswith("parabit: no room left on the disk")
+    assert "Traceback" not in process.stderr
+
+
+def test_a_reader_that_leaves_is_no_error_to_tell() -> None:
+    command = f"{sys.executable} -m parabit datasets | true"
+    process = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert process.stderr == ""
+
+
+def test_progress_goes_to_a_terminal_on_standard_error_alone(corpus: Path) -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([*COMMAND, "vocabulary", corpus, "--bigrams"], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    drawn = b""
+    try:
+        while block := os.read(ours, 65536):
+            drawn += block
+    except OSError:  # the terminal's end, as Linux tells it
+        pass
+    out, _ = process.communicate()
+    os.close(ours)
+    assert b"reading" in drawn
+    assert b"documents" in drawn
+    assert b"/s" in drawn
+    assert out.decode().startswith(f"{corpus}: 20,000 documents") or corpus.name in out.decode()
+    assert b"\x1b" not in out

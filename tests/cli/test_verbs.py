@@ -1,0 +1,154 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from parabit import Bags, Vocabulary, __version__
+from parabit.cli.app import app
+from parabit.corpus import DATASETS
+
+Write = Callable[[str, str | bytes], Path]
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def corpus(write: Write) -> Path:
+    return write("news.jsonl", '{"text": "Hubble space telescope"}\n{"text": "space telescope, the telescope"}\n')
+
+
+def test_vocabulary_gives_its_figures_as_json(corpus: Path) -> None:
+    result = run("vocabulary", corpus, "--bigrams", "--min-count", "2", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    figures = json.loads(result.stdout)
+    assert figures.pop("seconds") > 0
+    assert len(figures.pop("fingerprint")) == 64
+    assert figures == {
+        "corpus": str(corpus),
+        "documents": 2,
+        "tokens": 6,
+        "words": 2,
+        "bigrams": 1,
+        "coverage": pytest.approx(5 / 6),
+        "skipped": 0,
+    }
+
+
+def test_vocabulary_tells_people_in_words(corpus: Path) -> None:
+    result = run("vocabulary", corpus, "--bigrams")
+    assert result.exit_code == 0
+    assert "2 documents" in result.stdout
+    assert "6 tokens, 3 a document" in result.stdout
+    assert "3 words, which cover 100.0% of the tokens" in result.stdout
+    assert "most frequent: telescope, space, hubble" in result.stdout
+    assert "3 bigrams" in result.stdout
+
+
+def test_vocabulary_and_bags_can_be_kept(corpus: Path, tmp_path: Path) -> None:
+    kept, bags = tmp_path / "v.parquet", tmp_path / "bags"
+    assert run("vocabulary", corpus, "-o", kept, "--bags", bags, "--json").exit_code == 0
+    assert len(Bags.open(bags, Vocabulary.load(kept))) == 2
+    again = run("vocabulary", corpus, "--bags", bags)
+    assert again.exit_code == 1
+    assert "is there already" in again.stderr
+    assert run("vocabulary", corpus, "--bags", bags, "--overwrite").exit_code == 0
+
+
+def test_every_option_of_the_tokenizer_arrives(write: Write) -> None:
+    path = write("f.txt", "Der Hund 42 bellt x")
+    stop = write("stop.txt", "der\n")
+    options = ("--pattern", r"\w+", "--stop-words", stop, "--min-length", "1", "--max-length", "4", "--max-size", "2")
+    kept = path.with_name("v.parquet")
+    assert run("vocabulary", path, *options, "-o", kept, "--json").exit_code == 0
+    assert Vocabulary.load(kept).words.to_list() == ["42", "hund"]
+
+
+def test_every_option_of_the_readers_arrives(write: Write) -> None:
+    content = "key;titel;körper\n1;hubble;space\nbad\n2;orbit;moon\n".replace(";", "\t").encode("latin-1")
+    path = write("strange.name", content)
+    options = ("--format", "tsv", "--encoding", "latin-1", "--skip-bad", "--id-field", "key", "--label-field", "key")
+    result = run("vocabulary", path, *options, "--text-field", "titel", "--text-field", "körper", "--json")
+    figures = json.loads(result.stdout)
+    assert (figures["documents"], figures["tokens"], figures["skipped"]) == (2, 4, 1)
+    assert "1 bad records left out" in run("vocabulary", path, *options, "--text-field", "titel").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("vocabulary", "no-such-file.jsonl"), 1, "parabit: no such file or folder: no-such-file.jsonl"),
+        (("vocabulary", "20newsgroup/train"), 1, "did you mean 20newsgroups/train?"),
+        (("vocabulary", "20newsgroups/trian"), 1, "did you mean 20newsgroups/train?"),
+        (("vocabulary", "{empty}"), 1, "no documents in"),
+        (("vocabulary", "{good}", "--text-field", "body"), 1, "line 1: no field 'body'; there are: text"),
+        (("vocabulary", "{good}", "--pattern", "["), 1, "the pattern '[' is not valid"),
+        (("vocabulary", "{good}", "--pattern", "[0-9]+"), 1, "not one word in 1 documents"),
+        (("vocabulary", "{good}", "--min-count", "9"), 1, "no word occurs 9 times"),
+        (("vocabulary", "{good}", "--stop-words", "klingon"), 1, "the stop words cannot be read from klingon"),
+        (("vocabulary", "{good}", "--format", "xml"), 1, "no such format: xml"),
+        (("vocabulary", "{good}", "--encoding", "utf-9"), 1, "no such encoding: utf-9"),
+        (("vocabulary", "{good}", "-o", "no/such/folder/v.parquet"), 1, "there is no folder no/such/folder"),
+        (("vocabulary", "{good}", "--min-count", "0"), 2, "--min-count"),
+        (("vocabulary", "{good}", "--min-count", "many"), 2, "--min-count"),
+        (("vocabulary",), 2, "CORPUS"),
+        (("vocabulary", "{good}", "--no-such-option"), 2, "No such option"),
+        (("vocabulry",), 2, "Did you mean 'vocabulary'?"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line_and_by_the_exit_code(
+    arguments: tuple[str, ...], code: int, words: str, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, empty = write("good.jsonl", '{"text": "hubble"}'), write("empty.jsonl", "")
+    monkeypatch.chdir(good.parent)
+    result = run(*(argument.format(good=good.name, empty=empty.name) for argument in arguments))
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    if code == 1:
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_traceback_is_there_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARABIT_DEBUG", "1")
+    result = run("vocabulary", "no-such-file.jsonl")
+    assert "Traceback" in result.stderr
+    assert result.exit_code == 1
+
+
+def test_datasets_are_listed_with_what_they_need(data: Path, write: Write) -> None:
+    write("data/reuters21578/reuters21578.tar.gz", b"")
+    listed = json.loads(run("datasets", "--json").stdout)
+    assert listed["folder"] == str(data)
+    rows = {row["name"]: row for row in listed["datasets"]}
+    assert set(rows) == set(DATASETS)
+    assert {name for name, row in rows.items() if row["here"]} == {"reuters21578", "docstrings"}
+    assert rows["20newsgroups"]["needs"].startswith("downloaded when first used, from http")
+    assert "rcv1/" in rows["rcv1"]["needs"]
+    table = run("datasets", "--quiet").stdout
+    assert all(name in table for name in DATASETS)
+
+
+def test_the_demo_reads_what_is_installed(monkeypatch: pytest.MonkeyPatch, write: Write) -> None:
+    site = write("site/package.py", 'def solve():\n    """Solve sparse systems, solve sparse systems."""\n' * 3)
+    places = dict.fromkeys(("stdlib", "purelib", "platlib"), str(site.parent))
+    monkeypatch.setattr("sysconfig.get_paths", lambda: places)
+    write("site/other.py", "".join(f'def f{n}():\n    """Solve sparse systems."""\n' for n in range(5)))
+    figures = json.loads(run("demo", "--json").stdout)
+    assert (figures["documents"], figures["words"], figures["bigrams"]) == (6, 3, 2)
+    assert "most frequent: " in run("demo").stdout
+
+
+@pytest.mark.parametrize("verb", [[], ["vocabulary"], ["datasets"], ["demo"]])
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_verb_has_help(verb: list[str], flag: str) -> None:
+    result = run(*verb, flag)
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+
+
+def test_the_version_is_told() -> None:
+    assert run("--version").stdout == f"parabit {__version__}\n"

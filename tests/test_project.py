@@ -1,0 +1,77 @@
+"""Truths about the project as a whole."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import parabit
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "parabit"
+
+# The way of the data: a stage imports only those before it.
+STAGES = ["corpus", "text", "cli"]
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_data_goes_one_way(module: Path) -> None:
+    stage = module.relative_to(SOURCE).parts[0]
+    if stage not in STAGES:  # the shared pieces at the root, which know no stage; the face only names them
+        stage = "corpus" if stage == "__init__.py" else ""
+        allowed: list[str] = STAGES if stage or module.stem == "__main__" else []
+    else:
+        allowed = STAGES[: STAGES.index(stage) + 1]
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("parabit."):
+            target = (node.module or "").split(".")[1]
+            assert target not in STAGES or target in allowed
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == parabit.__version__
+    assert f"version: {parabit.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_everything_offered_is_there() -> None:
+    for name in parabit.__all__:
+        assert getattr(parabit, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        parabit.nothing  # noqa: B018
+
+
+def test_the_readme_begins_with_the_two_commands() -> None:
+    first, second = (ROOT / "README.md").read_text().splitlines()[:2]
+    assert first.split()[:2] == ["make", "demo"]
+    assert second.split()[:2] == ["make", "test"]
+
+
+def test_the_readmes_python_runs_and_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [snippet] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(snippet, {})
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] in snippet
+
+
+def test_the_readmes_commands_are_ones_that_exist() -> None:
+    from typer.testing import CliRunner
+
+    from parabit.cli.app import app
+
+    commands = re.findall(r"^ {4}.*?parabit (\w+)(.*?)(?: {2,}#|$)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(commands) >= 4
+    for verb, arguments in commands:
+        help_text = CliRunner().invoke(app, [verb, "--help"], env={"COLUMNS": "200"}).stdout
+        for option in re.findall(r"(?<!\S)--?[a-z][\w-]*", arguments):
+            assert option in help_text, f"{verb} has no {option}"
+
+
+def test_files_stay_small_enough_to_hold_in_mind() -> None:
+    assert [path.name for path in MODULES if len(path.read_text().splitlines()) > 400] == []
