@@ -22,6 +22,7 @@ from parabit.text.vocabulary import Vocabulary
 FORMAT = 1
 _MANIFEST = "manifest.json"
 _IDS = "ids.parquet"
+_IDS_AT_ONCE = 100_000
 _ARRAYS = {
     "tokens": np.int32,
     "token_offsets": np.int64,
@@ -145,7 +146,8 @@ class BagsWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._stack = ExitStack()
-        self._id_parts = 0
+        self._ids: list[str] = []
+        self._id_parts: list[Path] = []
 
     def __enter__(self) -> "BagsWriter":
         self._arrays = {
@@ -172,17 +174,23 @@ class BagsWriter:
 
     def append_ids(self, ids: Sequence[str]) -> None:
         """Add the ids of the next documents; they may come before or after their bags."""
+        self._ids.extend(ids)
+        if len(self._ids) >= _IDS_AT_ONCE:
+            self._write_ids()
+
+    def _write_ids(self) -> None:
+        part = self._folder / f"ids-{len(self._id_parts):06d}.parquet"
         with plain_disk_errors():
-            frame = pl.DataFrame({"id": ids}, schema={"id": pl.String})
-            frame.write_parquet(self._folder / f"ids-{self._id_parts:06d}.parquet")
-        self._id_parts += 1
+            pl.DataFrame({"id": self._ids}, schema={"id": pl.String}).write_parquet(part)
+        self._id_parts.append(part)
+        self._ids.clear()
 
     def finish(self, vocabulary: Vocabulary) -> None:
         """Write what ties the arrays together; without it the folder does not open."""
-        parts = [self._folder / f"ids-{part:06d}.parquet" for part in range(self._id_parts)]
+        self._write_ids()
         with plain_disk_errors():
-            pl.scan_parquet(parts).sink_parquet(self._folder / _IDS)
-        for part in parts:
+            pl.scan_parquet(self._id_parts).sink_parquet(self._folder / _IDS)
+        for part in self._id_parts:
             part.unlink()
         manifest = {
             "format": FORMAT,

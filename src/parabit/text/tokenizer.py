@@ -144,9 +144,9 @@ class Tokenizer:
         if keep.all():
             return tokens
         kept = keep[tokens.codes]  # (tokens,)
-        before = np.concatenate([[0], np.cumsum(kept)])  # kept tokens before each token
+        until = np.cumsum(kept, dtype=np.int64)  # kept tokens up to each token
         ends = np.cumsum(tokens.lengths)
-        lengths = before[ends] - before[ends - tokens.lengths]
+        lengths = np.diff(np.where(ends > 0, until[ends - 1], 0), prepend=0)
         renumbered = np.cumsum(keep, dtype=np.uint32) - np.uint32(1)
         return Tokens(words.filter(pl.Series(keep)), renumbered[tokens.codes[kept]], lengths)
 
