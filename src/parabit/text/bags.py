@@ -188,8 +188,11 @@ class BagsWriter:
     def finish(self, vocabulary: Vocabulary) -> None:
         """Write what ties the arrays together; without it the folder does not open."""
         self._write_ids()
-        with plain_disk_errors():
-            pl.scan_parquet(self._id_parts).sink_parquet(self._folder / _IDS)
+        if len(self._id_parts) == 1:
+            self._id_parts.pop().rename(self._folder / _IDS)
+        else:
+            with plain_disk_errors():
+                pl.scan_parquet(self._id_parts).sink_parquet(self._folder / _IDS)
         for part in self._id_parts:
             part.unlink()
         manifest = {

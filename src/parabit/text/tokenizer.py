@@ -144,9 +144,10 @@ class Tokenizer:
         if keep.all():
             return tokens
         kept = keep[tokens.codes]  # (tokens,)
-        until = np.cumsum(kept, dtype=np.int64)  # kept tokens up to each token
-        ends = np.cumsum(tokens.lengths)
-        lengths = np.diff(np.where(ends > 0, until[ends - 1], 0), prepend=0)
+        lengths = tokens.lengths.copy()
+        filled = lengths > 0
+        starts = np.cumsum(lengths) - lengths
+        lengths[filled] = np.add.reduceat(kept, starts[filled], dtype=np.int64)
         renumbered = np.cumsum(keep, dtype=np.uint32) - np.uint32(1)
         return Tokens(words.filter(pl.Series(keep)), renumbered[tokens.codes[kept]], lengths)
 
