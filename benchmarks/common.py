@@ -3,10 +3,13 @@
 import json
 import os
 import platform
+import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from parabit import ParabitError
 from parabit.parallel import cores
 
 RESULTS = Path(__file__).parent / "results"
@@ -24,6 +27,14 @@ def machine(*packages: str) -> dict[str, Any]:
         "python": platform.python_version(),
         **{package: version(package) for package in packages},
     }
+
+
+def run(main: Callable[[], None]) -> None:
+    """Run a benchmark; what it lacks is told in a line."""
+    try:
+        main()
+    except ParabitError as problem:
+        sys.exit(f"{sys.argv[0]}: {problem}")
 
 
 def keep(name: str, result: dict[str, Any]) -> None:

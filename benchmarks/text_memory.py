@@ -18,11 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common import keep, machine
+from common import keep, machine, run
 from parabit import Corpus, Document, VocabularyRule, build_bags, open_corpus
 from parabit.progress import Progress
-
-SAMPLE = 100_000
 
 
 class Copies(Corpus):
@@ -103,4 +101,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

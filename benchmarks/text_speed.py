@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 from sklearn.feature_extraction.text import CountVectorizer
 
-from common import keep, machine
+from common import keep, machine, run
 from parabit import Tokenizer, VocabularyRule, build_bags, open_corpus, write_bags
 from parabit.corpus.document import as_corpus
 from parabit.parallel import ordered_map
@@ -109,4 +109,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

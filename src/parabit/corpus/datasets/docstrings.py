@@ -16,7 +16,7 @@ from typing import NamedTuple
 from parabit.corpus.datasets.dataset import Dataset
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source, SourceCorpus
-from parabit.corpus.split import held_out
+from parabit.corpus.split import in_split
 
 # What holds no documentation of the package itself.
 _LEFT_OUT = {"tests", "test", "idle_test", "site-packages", "vendor", "vendored", "externals"}
@@ -57,7 +57,7 @@ class DocstringCorpus(SourceCorpus):
                 if name in seen:
                     continue
                 seen.add(name)
-                if self._split is None or held_out(name, share=0.5) == (self._split == "test"):
+                if in_split(name, self._split, held_out=0.5):
                     yield Document(
                         id=name, text=definition.text, labels=_labels(module), fields={"module": definition.module}
                     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source
-from parabit.corpus.split import held_out
+from parabit.corpus.split import in_split
 from parabit.errors import CorpusError
 
 _ROOTS = {"C": "CCAT", "E": "ECAT", "G": "GCAT", "M": "MCAT"}
@@ -40,7 +40,7 @@ def with_ancestors(topics: Sequence[str]) -> tuple[str, ...]:
 def _read(source: Source, split: str | None) -> Iterator[Document]:
     for name, xml in _from_folder(source) if source.path.is_dir() else _from_zip(source):
         story = _story(xml, f"{source.name}, {name}")
-        if story and (split is None or held_out(story.id, share=0.5) == (split == "test")):
+        if story and in_split(story.id, split, held_out=0.5):
             yield story
 
 

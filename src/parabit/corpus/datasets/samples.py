@@ -8,7 +8,7 @@ from pathlib import Path
 from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source
-from parabit.corpus.split import held_out
+from parabit.corpus.split import in_split
 from parabit.errors import CorpusError
 
 
@@ -23,7 +23,7 @@ def _read(source: Source, split: str | None) -> Iterator[Document]:
                     f"{source.name}, line {number + 1}: not an article with title, text and categories: {problem}",
                     hint="get the file again; `parabit datasets` says what it must hold",
                 ) from problem
-            if split is None or held_out(title, share=0.5) == (split == "test"):
+            if in_split(title, split, held_out=0.5):
                 # Titles occur twice, so the id is the position in the sample.
                 yield Document(id=str(number), text=text, labels=tuple(categories), fields={"title": title})
 

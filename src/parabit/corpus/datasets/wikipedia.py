@@ -11,7 +11,7 @@ from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus
 from parabit.corpus.datasets.wikitext import ENGLISH, Namespaces, categories, plain_text, uncommented
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source
-from parabit.corpus.split import held_out
+from parabit.corpus.split import in_split
 from parabit.errors import CorpusError
 
 # The keys that every wiki's namespaces have, whatever it calls them.
@@ -64,7 +64,7 @@ def _read(source: Source, split: str | None) -> Iterator[Document]:
         for page, names in _pages(stream, source.name):
             if page.namespace != "0" or page.redirects:
                 continue
-            if split is not None and held_out(page.title, share=0.1) != (split == "test"):
+            if not in_split(page.title, split, held_out=0.1):
                 continue
             if _REDIRECT.match(page.markup) or is_disambiguation(page.title, page.markup):
                 continue
