@@ -127,7 +127,7 @@ def _counted(spool: TokenSpool, rule: VocabularyRule, report: Report, take: Call
     frequencies = np.zeros(len(vocabulary), dtype=np.int64)
     step = _steps("making bags", spool.batches, report)
     for bags in ordered_map(lambda tokens: batch_bags(tokens, vocabulary), spool):
-        frequencies += np.bincount(bags.features, minlength=len(frequencies))
+        np.add.at(frequencies, bags.features, 1)  # a feature stands once a document
         take(bags)
         step()
     return replace(vocabulary, document_frequencies=frequencies)
