@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -23,8 +23,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     After an error or an interrupt the old file is still there and the new one is gone.
     """
-    path = Path(path)
-    _need_parent(path)
+    need_room_for_file(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
     os.close(handle)
     partial = Path(name)
@@ -37,15 +36,20 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path, overwrite: bool = False) -> Iterator[Path]:
+def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None) -> Iterator[Path]:
     """Give a new folder beside `path` to fill; it takes the name when the block ends.
 
-    After an error or an interrupt an old folder of that name is still there and the new one is gone.
+    An old folder is replaced only if `replaces` says that it is of the same kind: a slip of the pen must not cost
+    anybody their documents. After an error or an interrupt it is still there and the new one is gone.
     """
-    path = Path(path)
     _need_parent(path)
-    if path.exists() and not overwrite:
-        raise ParabitError(f"{path} is there already", hint="choose another name, or ask for it to be overwritten")
+    if path.exists() or path.is_symlink():
+        if replaces is None:
+            raise ParabitError(f"{path} is there already", hint="choose another name, or ask for it to be overwritten")
+        if not replaces(path):
+            raise ParabitError(
+                f"{path} is there and is something else", hint="nothing was touched; choose another name"
+            )
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
     try:
         yield partial
@@ -114,14 +118,22 @@ def _take_name(partial: Path, path: Path) -> None:
         return
     # No system call swaps two folders everywhere; the old one keeps another name until the new one has its place.
     old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-    path.rename(old / path.name)
     try:
-        partial.rename(path)
-    except BaseException:
-        (old / path.name).rename(path)
-        raise
+        path.rename(old / path.name)
+        try:
+            partial.rename(path)
+        except BaseException:
+            (old / path.name).rename(path)
+            raise
     finally:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def need_room_for_file(path: Path) -> None:
+    """Raise if a file of this name could not be written, or would replace what is no file; to ask before long work."""
+    _need_parent(path)
+    if path.exists() and not path.is_file():
+        raise ParabitError(f"{path} is there and is no file", hint="choose another name")
 
 
 def _need_parent(path: Path) -> None:

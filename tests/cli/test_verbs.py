@@ -94,6 +94,18 @@ def test_every_option_of_the_readers_arrives(write: Write) -> None:
         (("vocabulary", "{good}", "-o", "no/such/folder/v.parquet"), 1, "there is no folder no/such/folder"),
         (("vocabulary", "{good}", "--min-count", "0"), 2, "--min-count"),
         (("vocabulary", "{good}", "--min-count", "many"), 2, "--min-count"),
+        (("vocabulary", "{good}", "-o", "{good}"), 1, "good.jsonl is there already"),
+        (("vocabulary", "{good}", "-o", "{good}", "--overwrite"), 1, "good.jsonl is there already"),
+        (("vocabulary", "{good}", "-o", "."), 1, "is there and is no file"),
+        (("vocabulary", "{good}", "-o", "x", "--bags", "x"), 1, "cannot be both a file and a folder"),
+        (("vocabulary", "{good}", "--bags", "{good}", "--overwrite"), 1, "good.jsonl is there and is something else"),
+        (("vocabulary", "{good}", "--bags", ".", "--overwrite"), 1, "is there and is something else"),
+        (("vocabulary", "{good}", "--format", "folder"), 1, "is not a folder"),
+        (("vocabulary", "-", "--format", "folder"), 1, "is not a folder"),
+        (("vocabulary", "{good}", "--encoding", "rot13"), 1, "no such encoding: rot13"),
+        (("vocabulary", "20newsgroups/train", "--text-field", "x"), 1, "is a data set and read in its own way"),
+        (("vocabulary", "b:smile:.txt"), 1, "b:smile:.txt"),
+        (("vocabulary", "{twice}"), 1, "two documents have the id 'a': numbers 0 and 1"),
         (("vocabulary",), 2, "CORPUS"),
         (("vocabulary", "{good}", "--no-such-option"), 2, "No such option"),
         (("vocabulry",), 2, "Did you mean 'vocabulary'?"),
@@ -103,13 +115,16 @@ def test_what_is_wrong_is_told_in_a_line_and_by_the_exit_code(
     arguments: tuple[str, ...], code: int, words: str, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, empty = write("good.jsonl", '{"text": "hubble"}'), write("empty.jsonl", "")
+    twice = write("twice.jsonl", '{"id": "a", "text": "b"}\n' * 2)
+    before = {path.name: path.read_bytes() for path in good.parent.iterdir()}
     monkeypatch.chdir(good.parent)
-    result = run(*(argument.format(good=good.name, empty=empty.name) for argument in arguments))
+    result = run(*(argument.format(good=good.name, empty=empty.name, twice=twice.name) for argument in arguments))
     assert (result.exit_code, result.stdout) == (code, "")
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     if code == 1:
         assert result.stderr.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in good.parent.iterdir()} == before
 
 
 def test_a_traceback_is_there_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,3 +167,29 @@ def test_every_verb_has_help(verb: list[str], flag: str) -> None:
 
 def test_the_version_is_told() -> None:
     assert run("--version").stdout == f"parabit {__version__}\n"
+
+
+def test_what_nobody_foresaw_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, corpus: Path) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("odd\nthing")
+
+    monkeypatch.setattr("parabit.cli.vocabulary.open_corpus", fail)
+    result = run("vocabulary", corpus)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(
+        "parabit: parabit did not foresee this: ZeroDivisionError: odd thing; set PARABIT_DEBUG"
+    )
+
+
+def test_names_that_look_like_patterns_are_names(tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "[2024]"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    source = write("[2024]/d[1].jsonl", '{"text": "hubble space"}')
+    write("[2024]/d1.jsonl", '{"text": "not this file"}')
+    kept, bags = folder / "v[1].parquet", folder / "b[1]"
+    assert run("vocabulary", source, "--bigrams", "-o", kept, "--bags", bags).exit_code == 0
+    assert Vocabulary.load(kept).words.to_list() == ["hubble", "space"]
+    assert Bags.open(bags).ids.to_list() == ["0"]
+    assert run("vocabulary", source, "--bigrams", "-o", kept, "--bags", bags, "--overwrite").exit_code == 0

@@ -75,3 +75,17 @@ def test_the_share_read_grows_to_one() -> None:
     assert isinstance(corpus, Corpus)
     shares = [corpus.share_read for _ in corpus]
     assert shares == [1 / 3, 2 / 3, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (Document(3, "text"), "document 0 has a int as its id"),  # type: ignore[arg-type]
+        (Document("a", None), "document 0 has a NoneType as its text"),  # type: ignore[arg-type]
+        (Document("\ud800", "text"), "document 0 has half of a surrogate pair in its id"),
+        ("\ud800", "document 0 has half of a surrogate pair in its text"),
+    ],
+)
+def test_what_is_wrong_in_a_document_is_told(document: Document | str, words: str) -> None:
+    with pytest.raises(CorpusError, match=words):
+        list(as_corpus([document]))

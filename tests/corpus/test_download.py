@@ -1,3 +1,6 @@
+import errno
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from hashlib import sha256
@@ -37,6 +40,13 @@ class Server(BaseHTTPRequestHandler):
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
+        if self.path == "/resets-once" and len(self.requests) < 2:
+            self.wfile.write(content[:1000])
+            self.wfile.flush()
+            # Close with a reset, as a crashed server or a firewall does, not politely.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            return
         breaks = self.path == "/always-breaks" or (self.path == "/breaks-twice" and len(self.requests) < 3)
         self.wfile.write(content[: len(content) // 2] if breaks else content)
         self.close_connection = True
@@ -73,6 +83,20 @@ def test_a_broken_transfer_goes_on_where_it_broke(server: str, tmp_path: Path) -
     assert fetch(of(f"{server}/breaks-twice"), tmp_path).read_bytes() == CONTENT
     half = len(CONTENT) // 2
     assert [wanted for _, wanted in Server.requests] == [None, f"bytes={half}-", f"bytes={half + half // 2}-"]
+
+
+def test_a_reset_connection_is_tried_again(server: str, tmp_path: Path) -> None:
+    assert fetch(of(f"{server}/resets-once"), tmp_path).read_bytes() == CONTENT
+    assert len(Server.requests) == 2
+
+
+def test_a_full_disk_is_not_the_networks_fault(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(progress: Progress) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        fetch(of(f"{server}/good"), tmp_path, fail)
+    assert len(Server.requests) == 1
 
 
 def test_what_arrived_is_kept_for_the_next_time(server: str, tmp_path: Path) -> None:

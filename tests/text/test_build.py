@@ -101,7 +101,8 @@ def test_bags_hold_the_text_and_its_counts(
     whole = bags.matrix().toarray()
     assert whole.shape == (len(texts), len(vocabulary))
     assert whole.sum(axis=0).tolist() == vocabulary.counts.tolist()
-    assert (bags.matrix(1, 3).toarray() == whole[1:3]).all()
+    for part in (slice(1, 3), slice(-2, None), slice(5, 99), slice(2, 1)):
+        assert (bags.matrix(part.start, part.stop).toarray() == whole[part]).all()
 
 
 def test_batches_and_parts_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +279,13 @@ def test_damaged_bags_are_told(name: str, damage: str, built: tuple[Vocabulary, 
         Bags.open(built[1].folder)
 
 
+@pytest.mark.parametrize("content", ["[]", "{}", '{"format": 1}', '{"format": 1, "arrays": []}', '{"format": "x"}'])
+def test_a_manifest_that_is_none_is_told(content: str, built: tuple[Vocabulary, Bags]) -> None:
+    (built[1].folder / "manifest.json").write_text(content)
+    with pytest.raises(BagsError, match=r"manifest\.json is (damaged|not that of bags)"):
+        Bags.open(built[1].folder)
+
+
 def test_damaged_ids_are_told(built: tuple[Vocabulary, Bags]) -> None:
     bags = Bags.open(built[1].folder)
     (bags.folder / "ids.parquet").write_bytes(b"junk")
@@ -297,6 +305,19 @@ def test_an_old_folder_is_replaced_only_when_asked(built: tuple[Vocabulary, Bags
     assert len(bags) == 1
     assert Bags.open(folder, vocabulary)
     assert [path.name for path in tmp_path.iterdir()] == ["bags"]
+
+
+def test_only_bags_are_overwritten(tmp_path: Path) -> None:
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "precious.txt").write_text("hubble")
+    (tmp_path / "file").write_text("precious")
+    for path in (papers, tmp_path / "file"):
+        with pytest.raises(ParabitError, match="is there and is something else; nothing was touched"):
+            build_bags(TEXTS, path, overwrite=True)
+    assert (papers / "precious.txt").read_text() == "hubble"
+    assert (tmp_path / "file").read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "papers"]
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:

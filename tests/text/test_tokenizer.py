@@ -56,6 +56,11 @@ def test_everything_can_be_set() -> None:
     assert tokenizer.words("Abc A Abd Abcd low") == ["A", "Abd"]
 
 
+def test_stop_words_are_in_lower_case_where_words_are() -> None:
+    assert Tokenizer(stop_words=frozenset({"The"})).words("the The hubble") == ["hubble"]
+    assert Tokenizer(r"\w+", lowercase=False, stop_words=frozenset({"The"})).words("the The") == ["the"]
+
+
 def test_a_pattern_that_can_be_empty_gives_no_empty_words() -> None:
     assert Tokenizer(pattern="[a-z]*").words("hubble 2 space!") == ["hubble", "space"]
 
@@ -87,6 +92,7 @@ def test_stop_words_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     ("wrong", "words"),
     [
         ({"pattern": "[a"}, r"the pattern '\[a' is not valid: .*unclosed character class"),
+        ({"pattern": None}, "the pattern is a NoneType"),
         ({"min_length": 0}, "words of 0 to 15 characters cannot be"),
         ({"min_length": 5, "max_length": 4}, "words of 5 to 4 characters cannot be"),
         ({"stop_words": "the"}, "must be a set of strings"),

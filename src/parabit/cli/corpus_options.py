@@ -33,11 +33,17 @@ Format = Annotated[
     typer.Option("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}. Default: by the name of the file."),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of text files.")]
+NoQuotes = Annotated[bool, typer.Option("--no-quotes", help="In CSV and TSV a quote is a character like any other.")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Count bad records and go on, instead of stopping.")]
 
 
 def read_options(
-    text_field: list[str] | None, id_field: str | None, label_field: str | None, encoding: str, skip_bad: bool
+    text_field: list[str] | None,
+    id_field: str | None,
+    label_field: str | None,
+    encoding: str,
+    no_quotes: bool,
+    skip_bad: bool,
 ) -> ReadOptions:
     """The reading options of a command line."""
     return ReadOptions(
@@ -45,5 +51,6 @@ def read_options(
         id_field=id_field,
         label_field=label_field,
         encoding=encoding,
+        quotes=not no_quotes,
         skip_bad=skip_bad,
     )

@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import io
 import json
 import os
 import signal
@@ -24,9 +25,10 @@ P = ParamSpec("P")
 
 FAILED = 1
 INTERRUPTED = 128 + signal.SIGINT
+_ENDINGS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
@@ -37,12 +39,16 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        signal.signal(signal.SIGTERM, _terminated)
+        for number in _ENDINGS:
+            signal.signal(number, _terminated)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
+                stream.reconfigure(errors="backslashreplace")
         try:
             function(*args, **kwargs)
             out.file.flush()
         except KeyboardInterrupt:
-            _fail("interrupted; nothing half-written was left under a name", INTERRUPTED)
+            _fail("interrupted; nothing half-written was left", INTERRUPTED)
         except BrokenPipeError:
             # The reader of our output has left, as `head` does. Python would complain once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -53,6 +59,11 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             _fail("out of memory; a higher --min-count makes a smaller vocabulary")
         except OSError as problem:
             _fail(_in_words(problem))
+        except Exception as problem:
+            _fail(
+                f"parabit did not foresee this: {type(problem).__name__}: {' '.join(str(problem).split())[:500]}; "
+                "set PARABIT_DEBUG=1 to see where, and please report it"
+            )
 
     return run
 
@@ -64,7 +75,9 @@ def say(line: str) -> None:
 
 def print_json(result: Mapping[str, Any]) -> None:
     """The whole answer of a verb for scripts."""
-    sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+    if sys.stdout is None:
+        raise ParabitError("standard output is closed", hint="give it somewhere to go")
+    sys.stdout.write(json.dumps(result) + "\n")
 
 
 @contextmanager

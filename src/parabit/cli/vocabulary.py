@@ -13,13 +13,16 @@ from parabit.cli.corpus_options import (
     Format,
     IdField,
     LabelField,
+    NoQuotes,
     SkipBad,
     TextField,
     read_options,
 )
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.corpus import Corpus, open_corpus
+from parabit.errors import ParabitError
 from parabit.progress import Report
+from parabit.storage import need_room_for_file
 from parabit.text import LETTERS, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, read_stop_words
 
 
@@ -46,12 +49,15 @@ def vocabulary(
     bags: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Save the corpus as arrays of word and bigram ids.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old bags folder.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an old vocabulary file or bags folder.")
+    ] = False,
     text_field: TextField = None,
     id_field: IdField = None,
     label_field: LabelField = None,
     format: Format = None,
     encoding: Encoding = "utf-8",
+    no_quotes: NoQuotes = False,
     skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -74,7 +80,9 @@ def vocabulary(
         min_bigram_count=min_bigram_count,
         max_size=max_size,
     )
-    options = read_options(text_field, id_field, label_field, encoding, skip_bad)
+    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
+    if output is not None:
+        _check_output(output, bags, corpus, overwrite)
     start = time.perf_counter()
     with progress(quiet or json) as report:
         documents = open_corpus(corpus, options, format, report)
@@ -114,6 +122,15 @@ def show(name: str, built: Vocabulary, result: dict[str, Any]) -> None:
     if len(built.bigrams):
         say(f"  {len(built.bigrams):,} bigrams")
         say(f"    most frequent: {escape(', '.join(built.names.slice(len(built.words), 5)))}")
+
+
+def _check_output(output: Path, bags: Path | None, corpus: str, overwrite: bool) -> None:
+    """Find out before the work, not after, that its result could not be kept."""
+    need_room_for_file(output)
+    if bags is not None and output.absolute() == bags.absolute():
+        raise ParabitError(f"{output} cannot be both a file and a folder", hint="give -o and --bags two names")
+    if output.exists() and (not overwrite or output.samefile(corpus) if Path(corpus).exists() else not overwrite):
+        raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
 
 
 def _built(documents: Corpus, rule: VocabularyRule, bags: Path | None, overwrite: bool, report: Report) -> Vocabulary:

@@ -1,5 +1,6 @@
 """Reading documents: files, folders, standard input, Python's own, and the public data sets."""
 
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -36,6 +37,11 @@ def open_corpus(
         True
     """
     if isinstance(name, str) and names_dataset(name):
+        if format is not None or replace(options or ReadOptions(), skip_bad=False) != ReadOptions():
+            raise CorpusError(
+                f"{name} is a data set and read in its own way",
+                hint=f"fields, format and encoding are for files; write ./{name} for a path",
+            )
         return open_dataset(name, report)
     base, slash, split = str(name).partition("/")
     close = get_close_matches(base, DATASETS, n=1, cutoff=0.8)

@@ -70,14 +70,27 @@ class PythonCorpus(Corpus):
         self._read = 0
         for position, document in enumerate(self._documents):
             self._read = position + 1
-            if isinstance(document, Document):
-                yield document
-            elif isinstance(document, str):
-                yield Document(id=str(position), text=str(document))
-            else:
+            if isinstance(document, str):
+                document = Document(id=str(position), text=document)
+            self._check(document, position)
+            yield document
+
+    @staticmethod
+    def _check(document: object, position: int) -> None:
+        if not isinstance(document, Document):
+            raise CorpusError(
+                f"document {position} is a {type(document).__name__}, not a string or a Document",
+                hint="give texts as str, for example ['first text', 'second text']",
+            )
+        for name, value in (("id", document.id), ("text", document.text)):
+            if not isinstance(value, str):
                 raise CorpusError(
-                    f"document {position} is a {type(document).__name__}, not a string or a Document",
-                    hint="give texts as str, for example ['first text', 'second text']",
+                    f"document {position} has a {type(value).__name__} as its {name}", hint="make it a string"
+                )
+            if not _can_be_written(value):
+                raise CorpusError(
+                    f"document {position} has half of a surrogate pair in its {name}, which is no character",
+                    hint='clean it with value.encode("utf-8", "replace").decode()',
                 )
 
     @property
@@ -112,3 +125,11 @@ def as_corpus(documents: Corpus | Iterable[str | Document]) -> Corpus:
             hint="give a list, or an object whose __iter__ starts anew each time",
         )
     return PythonCorpus(documents)
+
+
+def _can_be_written(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

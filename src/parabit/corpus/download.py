@@ -52,22 +52,24 @@ def fetch(download: Download, data: Path, report: Report = silent) -> Path:
     raise DownloadError("; ".join(failures), hint=f"try again, or put the file at {target} yourself")
 
 
+class _TransferError(Exception):
+    """A transfer that did not come to its end; another try may do better unless the server refused."""
+
+    def __init__(self, reason: str, refused: bool = False) -> None:
+        super().__init__(reason)
+        self.refused = refused
+
+
 def _fetch_checked(url: str, file: BinaryIO, checksum: str, name: str, report: Report) -> None:
     """Bring the file to its whole length, going on from what is there; then compare the checksum."""
     resumed = file.seek(0, os.SEEK_END) > 0
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(1, _ATTEMPTS + 1):
         try:
             _transfer(url, file, name, report)
             break
-        except (OSError, http.client.HTTPException) as problem:
-            # A full disk is not the server's fault, and a refusal is not worth another try.
-            if isinstance(problem, OSError) and problem.errno is not None:
-                raise
-            refused = isinstance(problem, urllib.error.HTTPError) and problem.code != 416
-            if refused or attempt == _ATTEMPTS - 1:
-                raise DownloadError(f"{url} could not be fetched: {_reason(problem)}") from problem
-            if isinstance(problem, urllib.error.HTTPError):  # 416: what is there is longer than the file
-                file.truncate(0)
+        except _TransferError as problem:
+            if problem.refused or attempt == _ATTEMPTS:
+                raise DownloadError(f"{url} could not be fetched: {problem}") from problem
     found = _checksum(file)
     if found == checksum:
         return
@@ -80,21 +82,37 @@ def _fetch_checked(url: str, file: BinaryIO, checksum: str, name: str, report: R
 
 def _transfer(url: str, file: BinaryIO, name: str, report: Report) -> None:
     have = file.seek(0, os.SEEK_END)
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
-    with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
-        if have and response.status != http.HTTPStatus.PARTIAL_CONTENT:  # the server sends the whole file
+    for block, start, total in _blocks(url, have):
+        if start < have:  # the server sends the whole file
             file.truncate(0)
             have = file.seek(0)
-        length = response.headers.get("Content-Length")
-        total = have + int(length) if length else None
-        while block := response.read(_BLOCK):
-            file.write(block)
-            have += len(block)
-            report(Progress(f"downloading {name}", have, "bytes", have / total if total else None))
-        file.flush()
-        # http.client gives what came before a lost connection as if it were all.
-        if total is not None and have < total:
-            raise http.client.IncompleteRead(b"", total - have)
+        file.write(block)  # outside of what counts as the network's fault: a full disk is told as such
+        have += len(block)
+        report(Progress(f"downloading {name}", have, "bytes", have / total if total else None))
+    file.flush()
+
+
+def _blocks(url: str, have: int) -> Iterator[tuple[bytes, int, int | None]]:
+    """What a server sends from a place on: blocks, each with its place in the file, and the whole length if known."""
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
+            at = have if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
+            length = response.headers.get("Content-Length")
+            total = at + int(length) if length else None
+            while block := response.read(_BLOCK):
+                yield block, at, total
+                at += len(block)
+    except urllib.error.HTTPError as problem:
+        if problem.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            yield b"", 0, None  # what is there is longer than the file: begin anew
+            raise _TransferError("the file there is shorter than what was kept of it") from problem
+        raise _TransferError(str(problem.reason), refused=True) from problem
+    except (OSError, http.client.HTTPException) as problem:
+        raise _TransferError(str(getattr(problem, "reason", "") or problem)) from problem
+    # http.client gives what came before a lost connection as if it were all.
+    if total is not None and at < total:
+        raise _TransferError(f"the connection broke off {total - at} bytes before the end")
 
 
 def _checksum(file: BinaryIO) -> str:
@@ -103,12 +121,6 @@ def _checksum(file: BinaryIO) -> str:
     while block := file.read(_BLOCK):
         digest.update(block)
     return digest.hexdigest()
-
-
-def _reason(problem: Exception) -> str:
-    if isinstance(problem, http.client.IncompleteRead):
-        return f"the connection broke off {problem.expected} bytes before the end"
-    return str(getattr(problem, "reason", "") or problem)
 
 
 @contextmanager

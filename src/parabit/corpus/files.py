@@ -1,5 +1,6 @@
 """Corpora from files: a file, a folder of shards, a folder of text files, standard input."""
 
+import os
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -7,12 +8,13 @@ from typing import Any
 
 from parabit.corpus.document import Document
 from parabit.corpus.readers import READERS, Reader, ReadOptions, Record, read_file
-from parabit.corpus.sources import Source, SourceCorpus, StandardInput, first_bytes
+from parabit.corpus.sources import PipeSource, Source, SourceCorpus, StandardInput, first_bytes
 from parabit.errors import CorpusError
 
 _ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
@@ -21,6 +23,7 @@ _ENDINGS = {
     ".txt": "lines",
     ".text": "lines",
 }
+_RECORD_FORMATS = {"jsonl", "csv", "tsv", "parquet"}
 _COMPRESSED = {".gz", ".zst", ".zstd", ".bz2"}
 FORMATS = (*READERS, "folder")
 
@@ -67,13 +70,15 @@ class FolderCorpus(FileCorpus):
     """A folder of text files, each a document: its id is its path below the folder, its label the sub-folder."""
 
     def __init__(self, folder: Path, paths: Sequence[Path], options: ReadOptions) -> None:
-        super().__init__([Source(path) for path in paths], read_file, options)
+        super().__init__(_sources(paths), read_file, options)
         self._folder = folder
 
     def _document(self, source: Source, record: Record, position: int) -> Document | CorpusError:
         below = source.path.relative_to(self._folder)
         labels = () if below.parent == Path() else (below.parent.as_posix(),)
-        return Document(id=below.as_posix(), text=record.values[self._options.text_fields[0]], labels=labels)
+        # A name that is not UTF-8 is told with its bytes written out.
+        identity = os.fsencode(below.as_posix()).decode("utf-8", "backslashreplace")
+        return Document(id=identity, text=record.values[self._options.text_fields[0]], labels=labels)
 
     def _name(self) -> str:
         return str(self._folder)
@@ -83,16 +88,17 @@ def open_files(path: str | Path, options: ReadOptions, format: str | None = None
     """Open a file, a folder, or `-` for standard input; the format follows from the name unless it is given."""
     if format is not None and format not in FORMATS:
         raise CorpusError(f"no such format: {format}", hint=f"the formats are {', '.join(FORMATS)}")
-    if str(path) == "-":
-        source = StandardInput()
-        return FileCorpus([source], READERS[format or _sniffed(source)], options)
     path = Path(path)
     if path.is_dir():
         return _open_folder(path, options, format)
+    if format == "folder":
+        raise CorpusError(f"{path} is not a folder", hint="leave --format out, or name its folder")
+    if str(path) == "-":
+        return _open_pipe(StandardInput(), options, format)
     if not path.exists():
         raise CorpusError(f"no such file or folder: {path}", hint=_similar(path))
-    if format == "folder":
-        raise CorpusError(f"{path} is a file, not a folder", hint="leave --format out, or name its folder")
+    if not path.is_file():
+        return _open_pipe(PipeSource(path), options, format)
     known = format or _format_of(path)
     if known is None:
         raise CorpusError(
@@ -100,6 +106,10 @@ def open_files(path: str | Path, options: ReadOptions, format: str | None = None
             hint=f"name one with --format: {', '.join(READERS)}; or give the folder to read each file as a document",
         )
     return FileCorpus([Source(path)], READERS[known], options)
+
+
+def _open_pipe(source: PipeSource, options: ReadOptions, format: str | None) -> FileCorpus:
+    return FileCorpus([source], READERS[format or _format_of(source.path) or _sniffed(source)], options)
 
 
 def document_from(values: dict[str, Any], options: ReadOptions, position: int) -> Document:
@@ -158,20 +168,53 @@ def _kind(value: Any) -> str:
 
 
 def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> FileCorpus:
-    paths = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
+    paths = sorted(_files_below(folder))
     if not paths:
         raise CorpusError(f"no files in the folder {folder}", hint="hidden files do not count")
-    formats = {_format_of(path) for path in paths}
-    # A folder of shards (part-0.parquet, part-1.parquet) is one table; in one of .txt files each is a document.
-    if format in READERS or (format is None and len(formats) == 1 and not formats & {None, "lines"}):
-        shards = formats.pop() if format is None else format
-        assert shards is not None
-        return FileCorpus([Source(path) for path in paths], READERS[shards], options)
+    records = [path for path in paths if _format_of(path) in _RECORD_FORMATS]
+    if format in READERS:
+        return FileCorpus(
+            _sources([path for path in paths if _format_of(path) == format] or paths), READERS[format], options
+        )
+    # A folder of shards (part-0.parquet, part-1.parquet) is one table, with marks such as Spark's _SUCCESS beside them;
+    # in any other each file is a document.
+    others = [path for path in paths if path not in records and not path.name.startswith("_")]
+    formats = {_format_of(path) for path in records}
+    if format is None and records and (others or len(formats) > 1):
+        raise CorpusError(
+            f"{folder} has files of several kinds, such as {records[0].name} and {(others or records)[-1].name}",
+            hint=f"name what to read with --format: {', '.join(sorted(map(str, formats)))} for the records, "
+            "folder for a document a file",
+        )
+    if format is None and records:
+        return FileCorpus(_sources(records), READERS[formats.pop() or ""], options)
+    if (options.text_fields, options.id_field, options.label_field) != (ReadOptions().text_fields, None, None):
+        raise CorpusError(
+            f"the text files in {folder} have no fields",
+            hint="leave --text-field, --id-field and --label-field out; the id is the path, the label the sub-folder",
+        )
     return FolderCorpus(folder, paths, options)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """All files but hidden ones, through links too, each folder once; one that may not be listed is an error."""
+
+    def fail(problem: OSError) -> None:
+        raise problem
+
+    seen = set()
+    for name, folders, files in os.walk(folder, followlinks=True, onerror=fail):
+        here = Path(name).stat()
+        if (here.st_dev, here.st_ino) in seen:  # a link to a folder above
+            folders.clear()
+            continue
+        seen.add((here.st_dev, here.st_ino))
+        folders[:] = [inner for inner in folders if not inner.startswith(".")]
+        yield from (path for file in files if not file.startswith(".") and (path := Path(name, file)).is_file())
+
+
+def _sources(paths: Sequence[Path]) -> list[Source]:
+    return [Source(path) for path in paths]
 
 
 def _format_of(path: Path) -> str | None:
@@ -182,7 +225,7 @@ def _format_of(path: Path) -> str | None:
 
 
 def _sniffed(source: Source) -> str:
-    """The format of standard input: Parquet and JSON lines show in the first bytes, all else is a document a line."""
+    """The format of a pipe: Parquet and JSON lines show in the first bytes, all else is a document a line."""
     start = first_bytes(source)
     if start.startswith(b"PAR1"):
         return "parquet"

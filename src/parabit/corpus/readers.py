@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -28,12 +29,13 @@ class ReadOptions:
     id_field: str | None = None
     label_field: str | None = None
     encoding: str = "utf-8"
+    quotes: bool = True  # of CSV and TSV: a field may be quoted
     skip_bad: bool = False
 
     def __post_init__(self) -> None:
         try:
-            codecs.lookup(self.encoding)
-        except LookupError as problem:
+            "x".encode(self.encoding)  # not an empty string, for which Python does not even look
+        except (LookupError, UnicodeError) as problem:
             raise CorpusError(f"no such encoding: {self.encoding}", hint="for example utf-8 or latin-1") from problem
 
 
@@ -50,53 +52,52 @@ Reader = Callable[[Source, ReadOptions], Iterator[Record | CorpusError]]
 
 def read_lines(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
     """A text file with a document a line; an empty line is an empty document, so that lines and codes stay aligned."""
-    for number, line in _lines(source, options.encoding):
-        if isinstance(line, CorpusError):
-            yield line
-        else:
-            yield Record({options.text_fields[0]: line}, f"{source.name}, line {number}")
+    for number, text, problem in _lines(source, options.encoding):
+        yield problem or Record({options.text_fields[0]: text}, f"{source.name}, line {number}")
 
 
 def read_json_lines(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
     """A JSON object a line; blank lines are nothing."""
-    for number, line in _lines(source, options.encoding):
-        where = f"{source.name}, line {number}"
-        if isinstance(line, CorpusError):
-            yield line
-        elif line and not line.isspace():
-            yield _json_record(line, where)
+    for number, text, problem in _lines(source, options.encoding):
+        if problem:
+            yield problem
+        elif text and not text.isspace():
+            yield _json_record(text, f"{source.name}, line {number}")
 
 
 def read_delimited(source: Source, options: ReadOptions, delimiter: str) -> Iterator[Record | CorpusError]:
     """CSV or TSV with a header line; quoted fields may hold line breaks."""
     csv.field_size_limit(sys.maxsize)  # the default would refuse documents of over 128 KiB
-    problems: list[CorpusError] = []
+    problems: list[CorpusError] = []  # with the lines of the record that is being read
 
-    def good_lines() -> Iterator[str]:
-        for _, line in _lines(source, options.encoding, keep_ends=True):
-            if isinstance(line, CorpusError):
-                problems.append(line)
-            else:
-                yield line
+    def lines() -> Iterator[str]:
+        for _, line, problem in _lines(source, options.encoding):
+            if problem:
+                problems.append(problem)
+            yield line + "\n"
 
-    rows = csv.reader(good_lines(), delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    before = 0
+    rows = csv.reader(
+        lines(), delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if options.quotes else csv.QUOTE_NONE, strict=True
+    )
+    header: list[str] = []
     while True:
-        where = f"{source.name}, line {before + 1}"
+        first = rows.line_num + 1
         try:
             row = next(rows, None)
         except csv.Error as problem:
             row = []
-            yield CorpusError(f"{where}: not valid CSV: {problem}", hint="check the quotes around it")
-        before = rows.line_num
-        yield from problems
-        problems.clear()
+            problems.append(_bad_row(source, first, rows.line_num, problem))
         if row is None:
             return
-        if not row:
+        where = f"{source.name}, line {first}"
+        if problems:
+            if not header:
+                raise problems[0]  # without a header no record can be read
+            yield problems[0]
+            problems.clear()
+        elif not row:
             continue
-        if header is None:
+        elif not header:
             header = row
             _check_header(header, source)
         elif len(row) != len(header):
@@ -119,29 +120,29 @@ def read_tsv(source: Source, options: ReadOptions) -> Iterator[Record | CorpusEr
 
 
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
-    """The rows of a Parquet file, a few thousand at a time."""
-    with source.open(decompress=False):  # for the errors of a missing or forbidden file, and for standard input
-        pass
-    try:
-        row = 0
-        for frame in pl.scan_parquet(source.path).collect_batches(chunk_size=_PARQUET_ROWS, maintain_order=True):
-            for values in frame.iter_rows(named=True):
-                yield Record(values, f"{source.name}, row {row}")
-                row += 1
-    except pl.exceptions.PolarsError as problem:
-        raise CorpusError(
-            f"{source.name} is not a whole Parquet file: {_first_line(problem)}", hint="write or copy it again"
-        ) from problem
+    """The rows of a Parquet file, of which polars holds a row group or two at a time."""
+    with source.on_disk() as path:
+        try:
+            row = 0
+            table = pl.scan_parquet(path, glob=False)
+            for frame in table.collect_batches(chunk_size=_PARQUET_ROWS, maintain_order=True):
+                for values in frame.iter_rows(named=True):
+                    yield Record(values, f"{source.name}, row {row}")
+                    row += 1
+        except pl.exceptions.PolarsError as problem:
+            raise CorpusError(
+                f"{source.name} is not a whole Parquet file: {_first_line(problem)}", hint="write or copy it again"
+            ) from problem
 
 
 def read_file(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
     """A text file that is one document."""
-    with source.open() as stream:
-        content = stream.read()
     try:
+        with source.open() as stream:
+            content = stream.read()
         refuse_binary(content[:8192], source.name, options.encoding)
-        text = _decoded(content.removeprefix(codecs.BOM_UTF8), options.encoding, source.name)
-        yield Record({options.text_fields[0]: text}, source.name)
+        text, problem = _decoded(content.removeprefix(codecs.BOM_UTF8), options.encoding, source.name)
+        yield problem or Record({options.text_fields[0]: text.removeprefix("\ufeff")}, source.name)
     except CorpusError as problem:
         yield problem
 
@@ -164,31 +165,35 @@ def refuse_binary(start: bytes, name: str, encoding: str) -> None:
     raise CorpusError(f"{name} is a binary file, not text", hint="parabit reads text, JSON lines, CSV, TSV and Parquet")
 
 
-def _lines(source: Source, encoding: str, keep_ends: bool = False) -> Iterator[tuple[int, str | CorpusError]]:
+class _Line(NamedTuple):
+    number: int
+    text: str  # without its end; bytes that are not valid in it are replaced
+    problem: CorpusError | None
+
+
+def _lines(source: Source, encoding: str) -> Iterator[_Line]:
     """Numbered lines, each decoded alone, so that one bad byte costs one line and its number is known."""
-    start = first_bytes(source)
-    refuse_binary(start, source.name, encoding)
+    refuse_binary(first_bytes(source), source.name, encoding)
     if _is_wide(encoding):
-        yield from _wide_lines(source, encoding, keep_ends)
+        yield from _wide_lines(source, encoding)
         return
     with source.open() as stream:
         for number, raw in enumerate(stream, start=1):
             if number == 1:
                 raw = raw.removeprefix(codecs.BOM_UTF8)
-            try:
-                line = _decoded(raw, encoding, f"{source.name}, line {number}")
-                yield number, line if keep_ends else line.removesuffix("\n").removesuffix("\r")
-            except CorpusError as problem:
-                yield number, problem
+            text, problem = _decoded(raw, encoding, f"{source.name}, line {number}")
+            yield _Line(number, text.removesuffix("\n").removesuffix("\r"), problem)
 
 
-def _wide_lines(source: Source, encoding: str, keep_ends: bool) -> Iterator[tuple[int, str]]:
+def _wide_lines(source: Source, encoding: str) -> Iterator[_Line]:
     """Lines of UTF-16 and UTF-32, where a line break is not one byte and must be found after decoding."""
     number = 0
     with source.open() as stream:
         try:
-            for number, line in enumerate(codecs.getreader(encoding)(stream), start=1):
-                yield number, line if keep_ends else line.removesuffix("\n").removesuffix("\r")
+            with io.TextIOWrapper(stream, encoding, newline="\n") as decoded:
+                for number, line in enumerate(decoded, start=1):
+                    text = line.removeprefix("\ufeff") if number == 1 else line
+                    yield _Line(number, text.removesuffix("\n").removesuffix("\r"), None)
         except UnicodeError as problem:
             raise CorpusError(
                 f"{source.name}, after line {number}: not valid {encoding}", hint="name the encoding with --encoding"
@@ -198,8 +203,9 @@ def _wide_lines(source: Source, encoding: str, keep_ends: bool) -> Iterator[tupl
 def _json_record(line: str, where: str) -> Record | CorpusError:
     try:
         values = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as problem:
-        reason = problem.msg if isinstance(problem, json.JSONDecodeError) else "nested too deeply"
+    except (ValueError, RecursionError) as problem:  # a plain ValueError: a number of over 4,300 digits
+        reasons = {json.JSONDecodeError: getattr(problem, "msg", ""), RecursionError: "nested too deeply"}
+        reason = reasons.get(type(problem), "a number is too long")
         return CorpusError(f"{where}: not valid JSON: {reason}", hint="--skip-bad counts such lines and goes on")
     if not isinstance(values, dict):
         return CorpusError(
@@ -219,14 +225,22 @@ def _json_name(value: object) -> str:
     return names.get(type(value), "value")
 
 
-def _decoded(raw: bytes, encoding: str, where: str) -> str:
+def _decoded(raw: bytes, encoding: str, where: str) -> tuple[str, CorpusError | None]:
     try:
-        return raw.decode(encoding)
+        return raw.decode(encoding), None
     except UnicodeDecodeError as problem:
-        raise CorpusError(
+        return raw.decode(encoding, "replace"), CorpusError(
             f"{where}: not valid {encoding}: byte 0x{raw[problem.start]:02x} at {problem.start}",
             hint="name the encoding with --encoding, for example latin-1",
-        ) from problem
+        )
+
+
+def _bad_row(source: Source, first: int, last: int, problem: csv.Error) -> CorpusError:
+    lines = f"line {first}" if last <= first else f"lines {first} to {last}"
+    return CorpusError(
+        f"{source.name}, {lines}: not valid CSV: {problem}",
+        hint="a quote that opens must close; --no-quotes takes quotes as plain characters",
+    )
 
 
 def _check_header(header: list[str], source: Source) -> None:

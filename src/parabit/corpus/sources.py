@@ -1,7 +1,8 @@
-"""Where bytes come from: files, compressed or not, and standard input; and the corpus that reads them."""
+"""Where bytes come from: files, compressed or not, pipes and standard input; and the corpus that reads them."""
 
 import bz2
 import gzip
+import re
 import sys
 import tarfile
 import tempfile
@@ -22,11 +23,17 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+
+def _open_zstd(raw: BinaryIO) -> Any:
+    # By default zstd refuses files made with --long; their window is at most 2 GiB.
+    return zstd.open(raw, options={zstd.DecompressionParameter.window_log_max: 31})
+
+
 # A file's first bytes say how it is compressed, whatever its name says.
-_MAGIC: dict[bytes, Callable[[BinaryIO], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\x28\xb5\x2f\xfd": zstd.open,
+_MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
+    re.compile(rb"\x1f\x8b\x08"): gzip.open,
+    re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"): bz2.open,
+    re.compile(rb"\x28\xb5\x2f\xfd"): _open_zstd,
 }
 
 # What decompressors and archives raise for a damaged or cut-off file; bz2 and gzip also raise OSError with no errno.
@@ -59,10 +66,8 @@ class Source:
         """Open for reading, decompressed unless told otherwise; damage found while reading becomes a CorpusError."""
         self._finished = False
         try:
-            with self._open_raw() as self._raw:
-                stream = _decompressed(self._raw) if decompress else self._raw
-                with stream:
-                    yield stream
+            with self._open_raw() as self._raw, _decompressed(self._raw) if decompress else self._raw as stream:
+                yield stream
             self._finished = True
         except _DAMAGE as problem:
             raise self._damaged(problem) from problem
@@ -70,6 +75,18 @@ class Source:
             if problem.errno is not None:
                 raise
             raise self._damaged(problem) from problem
+
+    @contextmanager
+    def on_disk(self) -> Iterator[Path]:
+        """The decompressed content as a file, for libraries that need one: the file itself where it is plain."""
+        with self.open() as stream:
+            if stream is self._raw:
+                yield self.path
+                return
+            with tempfile.NamedTemporaryFile(prefix="parabit-") as copy:
+                copyfileobj(stream, copy, 1 << 20)
+                copy.flush()
+                yield Path(copy.name)
 
     def _open_raw(self) -> BinaryIO:
         try:
@@ -85,11 +102,11 @@ class Source:
         )
 
 
-class StandardInput(Source):
-    """Standard input, kept in a temporary file from the first reading on, so that it can be read again."""
+class PipeSource(Source):
+    """What can be read but once, kept in a temporary file from the first reading on, so that it can be read again."""
 
-    def __init__(self) -> None:
-        super().__init__(Path("-"), name="standard input")
+    def __init__(self, path: Path, name: str = "") -> None:
+        super().__init__(path, name)
         self._kept: tempfile._TemporaryFileWrapper[bytes] | None = None
 
     @property
@@ -98,15 +115,31 @@ class StandardInput(Source):
 
     def _open_raw(self) -> BinaryIO:
         if self._kept is None:
-            if sys.stdin is None or sys.stdin.isatty():
-                raise CorpusError(
-                    "standard input is a terminal, not documents", hint="pipe documents in, for example `cat f.jsonl |`"
-                )
             kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # noqa: SIM115 - it lives as long as this object
-            copyfileobj(sys.stdin.buffer, kept, 1 << 20)
+            with self._open_pipe() as pipe:
+                copyfileobj(pipe, kept, 1 << 20)
             kept.flush()
             self._kept, self.path = kept, Path(kept.name)
         return super()._open_raw()
+
+    def _open_pipe(self) -> BinaryIO:
+        return super()._open_raw()
+
+
+class StandardInput(PipeSource):
+    """Standard input."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("-"), name="standard input")
+
+    def _open_pipe(self) -> BinaryIO:
+        if sys.stdin is None:
+            raise CorpusError("standard input is closed", hint="pipe documents in, for example `cat f.jsonl |`")
+        if sys.stdin.isatty():
+            raise CorpusError(
+                "standard input is a terminal, not documents", hint="pipe documents in, for example `cat f.jsonl |`"
+            )
+        return sys.stdin.buffer
 
 
 class SourceCorpus(Corpus):
@@ -148,9 +181,9 @@ def first_bytes(source: Source, count: int = 8192) -> bytes:
 
 
 def _decompressed(raw: BinaryIO) -> BinaryIO:
-    start = raw.read(4)
+    start = raw.read(16)
     raw.seek(0)
     for magic, opener in _MAGIC.items():
-        if start.startswith(magic):
+        if magic.match(start):
             return cast(BinaryIO, opener(raw))
     return raw

@@ -122,7 +122,7 @@ class Bags:
     def ids(self) -> pl.Series:
         """The documents' ids, in order."""
         try:
-            ids = pl.read_parquet(self.folder / _IDS)["id"]
+            ids = pl.read_parquet(self.folder / _IDS, glob=False)["id"]
         except (OSError, pl.exceptions.PolarsError) as problem:
             raise BagsError(f"{self.folder}: {_IDS} is damaged or missing", hint="make the bags anew") from problem
         if len(ids) != len(self):
@@ -131,8 +131,8 @@ class Bags:
 
     def matrix(self, start: int = 0, stop: int | None = None) -> csr_array:
         """The counts of some documents as a sparse matrix, a row a document; all of them unless bounds are given."""
-        stop = len(self) if stop is None else stop
-        offsets = np.asarray(self.feature_offsets[start : stop + 1])
+        start, stop, _ = slice(start, stop).indices(len(self))
+        offsets = np.asarray(self.feature_offsets[start : max(start, stop) + 1])
         entries = slice(offsets[0], offsets[-1])
         return csr_array(
             (self.counts[entries], self.features[entries], offsets - offsets[0]),
@@ -192,7 +192,7 @@ class BagsWriter:
             self._id_parts.pop().rename(self._folder / _IDS)
         else:
             with plain_disk_errors():
-                pl.scan_parquet(self._id_parts).sink_parquet(self._folder / _IDS)
+                pl.scan_parquet(self._id_parts, glob=False).sink_parquet(self._folder / _IDS)
         for part in self._id_parts:
             part.unlink()
         manifest = {
@@ -205,21 +205,32 @@ class BagsWriter:
         (self._folder / _MANIFEST).write_text(json.dumps(manifest, indent=2))
 
 
+def is_bags(folder: Path) -> bool:
+    """Whether a folder holds bags, of whatever format, and nothing that bags do not have."""
+    try:
+        return "arrays" in json.loads((folder / _MANIFEST).read_text())
+    except (OSError, ValueError, TypeError):
+        return False
+
+
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text())
         newer = manifest["format"] > FORMAT
+        known = {"vocabulary", "features"} <= manifest.keys() and manifest["arrays"].keys() == _ARRAYS.keys()
     except FileNotFoundError as problem:
         raise BagsError(
             f"no bags in {folder}", hint="make them with `parabit vocabulary CORPUS --bags FOLDER`"
         ) from problem
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise BagsError(f"{folder}: {_MANIFEST} is damaged", hint="make the bags anew") from problem
     if newer:
         raise BagsError(
             f"{folder} has format {manifest['format']}, this version of parabit reads up to {FORMAT}",
             hint="upgrade parabit",
         )
+    if not known:
+        raise BagsError(f"{folder}: {_MANIFEST} is not that of bags", hint="make the bags anew")
     return manifest
 
 

@@ -13,7 +13,7 @@ from parabit.errors import VocabularyError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_folder
-from parabit.text.bags import Bags, BagsWriter, BatchBags, batch_bags
+from parabit.text.bags import Bags, BagsWriter, BatchBags, batch_bags, is_bags
 from parabit.text.counting import VocabularyRule, count_bigrams, count_words
 from parabit.text.spool import TokenSpool
 from parabit.text.tokenizer import Tokenizer, Tokens
@@ -49,7 +49,7 @@ def build_bags(
     """Count a corpus's vocabulary and write its bags, reading the text only once."""
     rule, folder = rule or VocabularyRule(), Path(folder)
     with (
-        whole_folder(folder, overwrite) as partial,
+        whole_folder(folder, is_bags if overwrite else None) as partial,
         BagsWriter(partial) as writer,
         TokenSpool(beside=partial) as spool,
     ):
@@ -67,7 +67,7 @@ def write_bags(
     """Write the bags of a corpus with a vocabulary that is there already."""
     folder = Path(folder)
     known = 0
-    with whole_folder(folder, overwrite) as partial, BagsWriter(partial) as writer:
+    with whole_folder(folder, is_bags if overwrite else None) as partial, BagsWriter(partial) as writer:
         for ids, bags in _in_bags(as_corpus(documents), vocabulary, report):
             writer.append_ids(ids)
             writer.append(bags)

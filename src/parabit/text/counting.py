@@ -21,7 +21,8 @@ class VocabularyRule:
     """What makes a vocabulary of a corpus: its tokenizer, and which words and bigrams are kept.
 
     `min_count` holds for words and, unless `min_bigram_count` is given, for bigrams too. `max_size` keeps the most
-    frequent words and bigrams together; of equally frequent ones words come first, then the alphabet decides.
+    frequent words and bigrams together. Of equally frequent features words come first, in the order of the alphabet,
+    then bigrams, in the order of their words in the vocabulary.
     A bigram is kept only if both its words are.
 
     Example:

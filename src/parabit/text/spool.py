@@ -51,14 +51,14 @@ class TokenSpool:
     def __iter__(self) -> Iterator[Tokens]:
         for batch in range(self.batches):
             yield Tokens(
-                pl.read_ipc(self._path(batch, "words"), columns=["word"])["word"],
+                pl.scan_ipc(self._path(batch, "words"), glob=False).select("word").collect()["word"],
                 np.fromfile(self._path(batch, "codes"), dtype=np.uint32),
                 np.fromfile(self._path(batch, "lengths"), dtype=np.int64),
             )
 
     def scan_words(self) -> pl.LazyFrame:
         """All dictionaries one after the other: `word` and its `count` in a batch."""
-        return pl.scan_ipc([self._path(batch, "words") for batch in range(self.batches)])
+        return pl.scan_ipc([self._path(batch, "words") for batch in range(self.batches)], glob=False)
 
     def _path(self, batch: int, what: str) -> Path:
         return self.folder / f"{batch:06d}.{what}"

@@ -90,6 +90,8 @@ class Tokenizer:
                 "stop words must be a set of strings",
                 hint='for example frozenset({"the", "of"}), or read_stop_words(FILE)',
             )
+        if not isinstance(self.pattern, str):
+            raise VocabularyError(f"the pattern is a {type(self.pattern).__name__}, not a string", hint=r"try \p{L}+")
         try:
             pl.Series([""]).str.extract_all(self.pattern)
         except pl.exceptions.ComputeError as problem:
@@ -134,7 +136,8 @@ class Tokenizer:
 
     @cached_property
     def _stop_list(self) -> pl.Series:
-        return pl.Series("stop", [sorted(self.stop_words)], dtype=pl.List(pl.String))
+        stop = {word.lower() for word in self.stop_words} if self.lowercase else self.stop_words
+        return pl.Series("stop", [sorted(stop)], dtype=pl.List(pl.String))
 
     def _filtered(self, tokens: Tokens) -> Tokens:
         """Leave out words by their length and the stop words: decided once a distinct word, not once a token."""

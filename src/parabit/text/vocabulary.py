@@ -17,6 +17,7 @@ from parabit.text.tokenizer import Tokenizer
 
 FORMAT = 1
 _METADATA = "parabit"
+_COLUMNS = ["feature", "first", "second", "count", "documents"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +59,8 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """A digest of all that the vocabulary is; two with the same fingerprint are the same."""
         digest = sha256(json.dumps(self._summary, sort_keys=True).encode())
-        digest.update(
-            "\n".join(self.words).encode()
-        )  # no word holds a line break: patterns match letters or fail below
+        digest.update(self.words.str.len_bytes().to_numpy().astype("<u4").data)
+        digest.update("".join(self.words).encode())
         for array in (self.bigrams, self.counts, self.document_frequencies):
             digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
         return digest.hexdigest()
@@ -99,9 +99,12 @@ class Vocabulary:
         if not path.is_file():
             raise VocabularyError(f"no vocabulary at {path}", hint="make one with `parabit vocabulary CORPUS -o FILE`")
         try:
-            summary = json.loads(pl.read_parquet_metadata(path)[_METADATA])
-            frame = pl.read_parquet(path)
-        except (pl.exceptions.PolarsError, KeyError, ValueError) as problem:
+            with path.open("rb") as file:  # a path would be taken for a pattern
+                summary = json.loads(pl.read_parquet_metadata(file)[_METADATA])
+            frame = pl.read_parquet(path, glob=False)
+            if frame.columns != _COLUMNS:
+                raise ValueError("other columns")
+        except (pl.exceptions.PolarsError, KeyError, ValueError, TypeError) as problem:
             raise VocabularyError(
                 f"{path} is not a whole vocabulary file", hint="make it anew with `parabit vocabulary CORPUS -o FILE`"
             ) from problem

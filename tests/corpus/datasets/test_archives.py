@@ -57,8 +57,8 @@ STORY = """<REUTERS TOPICS="{topics}" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SE
 <UNKNOWN>&#5;&#5;C</UNKNOWN>
 <TEXT>&#2;
 <TITLE>MUGS &amp; TEA</TITLE>
-<DATELINE>    LEITH, March 3 - </DATELINE><BODY>Kettles &lt;sold>
-in Leith. Reuter
+<DATELINE>    LEITH, March 3 - </DATELINE><BODY>Kettles&#31;&lt;sold>
+in&#127;Leith. Reuter
 &#3;</BODY></TEXT>
 </REUTERS>
 """
@@ -119,7 +119,17 @@ def test_the_samples_are_halved_and_rare_categories_leave_the_test(data: Path) -
     assert list(open_corpus("enwiki/train")) == train
 
 
-@pytest.mark.parametrize("line", [b"{", b'{"title": "no text"}', b"[1]"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{",
+        b'{"title": "no text"}',
+        b"[1]",
+        b'{"title": "a", "text": "b", "categories": "cs.LG"}',
+        b'{"title": 5, "text": "b", "categories": []}',
+        b'{"title": "a", "text": null, "categories": []}',
+    ],
+)
 def test_a_sample_of_another_form_is_told(line: bytes, data: Path) -> None:
     path = data / "arxiv" / "arxiv-sample.jsonl.gz"
     path.parent.mkdir()

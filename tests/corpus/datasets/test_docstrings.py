@@ -34,6 +34,14 @@ try:
 except ImportError:
     def guarded():
         """The other one."""
+    def fallback():
+        """Under except."""
+if True:
+    pass
+else:
+    if True:
+        class Deep:
+            """Under if under else."""
 raise SystemExit("a module that must never be run")
 '''
 
@@ -41,13 +49,19 @@ raise SystemExit("a module that must never be run")
 @pytest.fixture
 def site(write: Write, tmp_path: Path) -> Path:
     write("site/single.py", MODULE)
-    write("site/package/__init__.py", "from ._impl import handed_on\nfrom package._other import *")
+    write("site/package/__init__.py", "from ._impl import handed_on\nfrom package._other import *\nfrom ._all import *")
+    write("site/package/_all.py", 'def everything():\n    """Without __all__."""')
     write(
         "site/package/_impl/deep.py", 'def handed_on():\n    """In private."""\ndef kept():\n    """Kept in private."""'
     )
-    write("site/package/_other.py", '__all__ = ["starred"]\ndef starred():\n    """By the star."""')
+    write(
+        "site/package/_other.py",
+        '__all__ = ["starred"]\ndef starred():\n    """By the star."""\ndef unnamed():\n    """Not in __all__."""',
+    )
     write("site/package/sub/module.py", 'def far():\n    r"""Far \\down."""')
     write("site/package/tests/test_it.py", 'def test():\n    """Left out."""')
+    (tmp_path / "site" / "package" / "folder.py").mkdir()
+    (tmp_path / "site" / "package" / "dangling.py").symlink_to(tmp_path / "nowhere")
     write("site/package/broken.py", "def broken(:")
     write("site/package/python2.py", "print 'no'")
     write("site/_hidden/module.py", 'def f():\n    """Left out."""')
@@ -64,8 +78,11 @@ def test_public_definitions_are_found_and_nothing_runs(site: Path) -> None:
         "single.Thing.method": "Does it.",
         "single.Thing.Part": "A part.",
         "single.guarded": "Under try.",
+        "single.fallback": "Under except.",
+        "single.Deep": "Under if under else.",
         "package.handed_on": "In private.",
         "package.starred": "By the star.",
+        "package.everything": "Without __all__.",
         "package.sub.module.far": "Far \\down.",
     }
     assert "single" not in sys.modules

@@ -29,13 +29,14 @@ DATASETS = {
 def data_folder() -> Path:
     """Where data sets are kept: `PARABIT_DATA`, or `parabit` in the user's cache folder."""
     if chosen := os.environ.get("PARABIT_DATA"):
-        return Path(chosen).expanduser()
+        return Path(os.path.expanduser(chosen))  # noqa: PTH111 - Path.expanduser raises for an unknown user
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - the same where there is no home
     if sys.platform == "win32":
-        cache = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+        cache = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     elif sys.platform == "darwin":
-        cache = Path.home() / "Library" / "Caches"
+        cache = home / "Library" / "Caches"
     else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
     return cache / "parabit"
 
 

@@ -72,52 +72,77 @@ def _public_definitions(sources: Iterator[Source]) -> list[_Definition]:
             tree = _parsed(source)
             if tree is not None:
                 definitions.extend(_documented(tree, source.name))
-                handed_on.update(_handed_on(tree, public=_public_part(source.name) == source.name))
-    return [
-        definition
-        for definition in definitions
-        if _public_part(definition.module) == definition.module or definition.name.split(".")[0] in handed_on
-    ]
+                handed_on.update(_handed_on(tree, source))
+
+    def is_public(definition: _Definition) -> bool:
+        module = definition.module
+        # A star takes all names from a module without `__all__`, and from others those in it, which are here by name.
+        starred = f"{module}.*" in handed_on and f"{module}.__all__" not in handed_on
+        return _public_part(module) == module or starred or definition.name.split(".")[0] in handed_on
+
+    return list(filter(is_public, definitions))
 
 
 def _parsed(source: Source) -> ast.Module | None:
-    with source.open(decompress=False) as stream:
-        content = stream.read()
     try:
+        with source.open(decompress=False) as stream:
+            content = stream.read()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # other people's invalid escapes are not our user's business
             return ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None  # templates and files for other versions of Python are no modules here
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
+        return None  # templates, files for other versions of Python and unreadable ones are no modules here
 
 
 def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") -> Iterator[_Definition]:
     """The definitions with a public name and a documentation string, outermost first."""
-    for child in node.body:
-        # Definitions may stand under `if` and `try`; functions inside functions are nobody's interface.
-        for definition in child.body if isinstance(child, ast.If | ast.Try) else [child]:
-            if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                continue
-            if definition.name.startswith("_"):
-                continue
-            name = inside + definition.name
-            text = ast.get_docstring(definition)
-            if text:
-                yield _Definition(module, name, text)
-            if isinstance(definition, ast.ClassDef):
-                yield from _documented(definition, module, f"{name}.")
+    for definition in _definitions(node.body):
+        if definition.name.startswith("_"):
+            continue
+        name = inside + definition.name
+        text = ast.get_docstring(definition)
+        if text:
+            yield _Definition(module, name, text)
+        if isinstance(definition, ast.ClassDef):
+            yield from _documented(definition, module, f"{name}.")
 
 
-def _handed_on(tree: ast.Module, public: bool) -> Iterator[str]:
-    """Names that a module makes public for others: those in its `__all__`, and what a public module imports."""
+def _definitions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """Functions and classes of a body, also under `if` and `try`; those inside functions are nobody's interface."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield statement
+        elif isinstance(statement, ast.If):
+            yield from _definitions([*statement.body, *statement.orelse])
+        elif isinstance(statement, ast.Try):
+            handled = [inner for handler in statement.handlers for inner in handler.body]
+            yield from _definitions([*statement.body, *handled, *statement.orelse, *statement.finalbody])
+
+
+def _handed_on(tree: ast.Module, source: Source) -> Iterator[str]:
+    """What a module makes public for others: names in its `__all__`, names that it imports, and, as `module.*`, what
+    it imports with a star; imports count in public modules only."""
+    public = _public_part(source.name) == source.name
     for statement in tree.body:
         if isinstance(statement, ast.ImportFrom) and public:
-            yield from (alias.name for alias in statement.names)
+            names = [alias.name for alias in statement.names]
+            yield from [f"{_imported(statement, source)}.*"] if names == ["*"] else names
         elif isinstance(statement, ast.Assign | ast.AugAssign):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+                yield f"{source.name}.__all__"
                 constants = (node for node in ast.walk(statement.value) if isinstance(node, ast.Constant))
                 yield from (constant.value for constant in constants if isinstance(constant.value, str))
+
+
+def _imported(statement: ast.ImportFrom, source: Source) -> str:
+    """The full name of the module that an import names."""
+    if not statement.level:
+        return statement.module or ""
+    parts = source.name.split(".")
+    package = parts if source.path.name == "__init__.py" else parts[:-1]
+    base = package[: len(package) - statement.level + 1]
+    return ".".join([*base, *([statement.module] if statement.module else [])])
 
 
 def _python_files(folder: Path) -> Iterator[Path]:
@@ -127,12 +152,14 @@ def _python_files(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         if path.name.startswith("_") or not path.stem.isidentifier():
             continue
-        if path.suffix == ".py":
+        if path.suffix == ".py" and path.is_file():
             yield path
         elif path.is_dir() and path.name not in _LEFT_OUT:
             for module in path.rglob("*.py"):
                 parts = module.relative_to(folder).with_suffix("").parts
-                if all(part.isidentifier() and part.lstrip("_") not in _LEFT_OUT for part in parts):
+                if module.is_file() and all(
+                    part.isidentifier() and part.lstrip("_") not in _LEFT_OUT for part in parts
+                ):
                     yield module
 
 

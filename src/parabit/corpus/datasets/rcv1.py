@@ -109,7 +109,8 @@ def _text(element: ET.Element | None) -> str:
 
 def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
     days: dict[str, Path] = {}
-    for path in paths:  # one that is there twice, as a zip and unpacked or on two levels, is read once
+    # A day that is there twice is read once, and from its zip, which is whole where a folder may be half unpacked.
+    for path in sorted(paths, key=lambda path: path.is_dir()):
         days.setdefault(path.name[:8], path)
     return DatasetCorpus([days[day] for day in sorted(days)], partial(_read, split=split))
 

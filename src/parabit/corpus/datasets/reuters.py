@@ -21,6 +21,7 @@ _ELEMENT = {
 _WHOLE = re.compile(r"<TEXT[^>]*>(.*?)</TEXT>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _TOPIC = re.compile(r"<D>(.*?)</D>")
+_CONTROL = re.compile(r"&#(?:\d|[12]\d|3[01]|127);|[\x00-\x08\x0b-\x1f\x7f]")
 _LEWIS_SPLIT = {"train": "TRAIN", "test": "TEST"}
 
 
@@ -60,8 +61,8 @@ def _first(pattern: re.Pattern[str], story: str) -> str:
 
 
 def _plain(content: str) -> str:
-    # The wire's control characters stand in the files as &#1; to &#31;
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", " ", html.unescape(content)).strip()
+    # The wire's control characters stand between words as &#1; to &#31; and &#127;, which unescaping would drop.
+    return html.unescape(_CONTROL.sub(" ", content)).strip()
 
 
 def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:

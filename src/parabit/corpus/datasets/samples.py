@@ -18,6 +18,8 @@ def _read(source: Source, split: str | None) -> Iterator[Document]:
             try:
                 article = json.loads(line)
                 title, text, categories = article["title"], article["text"], article["categories"]
+                if not (isinstance(title, str) and isinstance(text, str) and isinstance(categories, list)):
+                    raise TypeError("a field is of another type")
             except (ValueError, KeyError, TypeError) as problem:
                 raise CorpusError(
                     f"{source.name}, line {number + 1}: not an article with title, text and categories: {problem}",
