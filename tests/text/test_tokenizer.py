@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle import words_of
 
 from parabit.errors import CorpusError, VocabularyError
-from parabit.text import Tokenizer, english_stop_words, read_stop_words
+from parabit.text import LETTERS, Tokenizer, english_stop_words, read_stop_words
 
 ASCII = Tokenizer(pattern="[a-z]+")
 
@@ -31,6 +31,35 @@ def test_any_text_at_all_is_split_the_same_alone_and_in_a_batch(texts: list[str]
         words = [tokens.words[int(code)] for code in tokens.codes[start:end]]
         assert words == Tokenizer().words(text)
         assert all(2 <= len(word) <= 15 for word in words)
+
+
+PATTERNS = ["[a-z]+", r"\p{L}+", LETTERS, r"\w+", r"[\p{L}\d]+", "[A-Z]+", "[a-z0-9_-]+", r"\p{Lu}+"]
+WRITTEN = st.text(st.sampled_from("abYZ019_-.,' \n\t\x7f\0"), max_size=25)
+ABROAD = st.text(st.sampled_from("abYZ01 \né\u0301ßΣςİ\u212aा"), max_size=25)
+
+
+@given(
+    st.lists(st.one_of(WRITTEN, WRITTEN, ABROAD), max_size=8),
+    st.sampled_from(PATTERNS),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_the_fast_way_finds_what_the_regular_expression_finds(
+    texts: list[str], pattern: str, lowercase: bool, least: int
+) -> None:
+    fast = Tokenizer(pattern, lowercase, min_length=least, stop_words=frozenset())
+    plain = Tokenizer(f"(?:{pattern})", lowercase, min_length=least, stop_words=frozenset())
+    assert fast._cutter._by_spaces
+    assert not plain._cutter._by_spaces
+    found, expected = fast.tokenize(texts), plain.tokenize(texts)
+    assert found.words.gather(found.codes).to_list() == expected.words.gather(expected.codes).to_list()
+    assert found.lengths.tolist() == expected.lengths.tolist()
+
+
+@pytest.mark.parametrize("pattern", ["[a-z ]+", r"[a-z\n]+", "[^a]+", "[a-z]{3}", "a+", r"\bx+", "[[a-z]--[e]]+"])
+def test_patterns_that_spaces_cannot_cut_are_left_to_the_regular_expression(pattern: str) -> None:
+    assert not Tokenizer(pattern)._cutter._by_spaces
+    assert Tokenizer("[a-z ]+", stop_words=frozenset()).words("ab cd, ef") == ["ab cd", " ef"]
 
 
 @pytest.mark.parametrize(

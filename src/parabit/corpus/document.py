@@ -128,6 +128,8 @@ def as_corpus(documents: Corpus | Iterable[str | Document]) -> Corpus:
 
 
 def _can_be_written(value: str) -> bool:
+    if value.isascii():  # known without looking
+        return True
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -3,7 +3,8 @@
 from parabit.text.bags import Bags, BatchBags, batch_bags
 from parabit.text.build import build_bags, build_vocabulary, write_bags
 from parabit.text.counting import VocabularyRule
-from parabit.text.tokenizer import LETTERS, Tokenizer, Tokens, english_stop_words, read_stop_words
+from parabit.text.cutting import LETTERS
+from parabit.text.tokenizer import Tokenizer, Tokens, english_stop_words, read_stop_words
 from parabit.text.vocabulary import Vocabulary
 
 __all__ = [

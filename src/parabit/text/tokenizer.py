@@ -1,6 +1,6 @@
 """From text to words: lower case, letters only, stop words left out, as the paper does it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
@@ -11,11 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from parabit.errors import CorpusError, VocabularyError
-
-# A letter, then letters and the marks that stand on them: the vowel signs of Hindi are marks, and so are accents
-# that were typed apart from their letter.
-LETTERS = r"\p{L}[\p{L}\p{M}]*"
+from parabit.errors import VocabularyError
+from parabit.text.cutting import LETTERS, Cutter
 
 
 class Tokens(NamedTuple):
@@ -92,31 +89,22 @@ class Tokenizer:
             )
         if not isinstance(self.pattern, str):
             raise VocabularyError(f"the pattern is a {type(self.pattern).__name__}, not a string", hint=r"try \p{L}+")
-        try:
-            pl.Series([""]).str.extract_all(self.pattern)
-        except pl.exceptions.ComputeError as problem:
-            reason = " ".join(str(problem).split())
-            raise VocabularyError(
-                f"the pattern {self.pattern!r} is not valid: {reason}", hint=r"try \p{L}+"
-            ) from problem
+        _ = self._cutter  # a pattern that is not valid is told here
 
     def words(self, text: str) -> list[str]:
         """The words of one text, in order."""
         tokens = self.tokenize([text])
         return [tokens.words[int(code)] for code in tokens.codes]
 
-    def tokenize(self, texts: Sequence[str]) -> Tokens:
+    def tokenize(self, texts: Iterable[str]) -> Tokens:
         """Split many texts at once; no Python object is made for a word."""
-        matches = _series(texts)
-        if self.lowercase:
-            matches = matches.str.to_lowercase()
-        matches = matches.str.extract_all(self.pattern)
-        lengths = matches.list.len().to_numpy().astype(np.int64)
+        pieces = self._cutter.cut(texts, self.min_length)
         # A dictionary of its own, not polars' global one, which would keep every word ever seen. It lives as long as
         # the series that uses it.
         dictionary = pl.Categories.random()
-        encoded = matches.explode().drop_nulls().cast(pl.Categorical(dictionary))
+        encoded = pieces.words.filter(pl.Series(pieces.is_word)).cast(pl.Categorical(dictionary))
         words = dictionary.to_series().rename("word")
+        lengths = _kept_lengths(pieces.is_word, pieces.lengths)
         return self._filtered(Tokens(words, encoded.to_physical().to_numpy(), lengths))
 
     @property
@@ -135,6 +123,10 @@ class Tokenizer:
         return cls(**{**config, "stop_words": frozenset(config["stop_words"])})
 
     @cached_property
+    def _cutter(self) -> Cutter:
+        return Cutter(self.pattern, self.lowercase)
+
+    @cached_property
     def _stop_list(self) -> pl.Series:
         stop = {word.lower() for word in self.stop_words} if self.lowercase else self.stop_words
         return pl.Series("stop", [sorted(stop)], dtype=pl.List(pl.String))
@@ -147,33 +139,15 @@ class Tokenizer:
         if keep.all():
             return tokens
         kept = keep[tokens.codes]  # (tokens,)
-        lengths = tokens.lengths.copy()
-        filled = lengths > 0
-        starts = np.cumsum(lengths) - lengths
-        lengths[filled] = np.add.reduceat(kept, starts[filled], dtype=np.int64)
         renumbered = np.cumsum(keep, dtype=np.uint32) - np.uint32(1)
+        lengths = _kept_lengths(kept, tokens.lengths)
         return Tokens(words.filter(pl.Series(keep)), renumbered[tokens.codes[kept]], lengths)
 
 
-def _series(texts: Iterable[str]) -> pl.Series:
-    texts = list(texts)
-    try:
-        series = pl.Series("text", texts, dtype=pl.String, strict=True)
-        if not series.has_nulls():
-            return series
-    except (TypeError, UnicodeEncodeError):
-        pass
-    raise next(problem for place, text in enumerate(texts) if (problem := _wrong(text, place)))
-
-
-def _wrong(text: object, place: int) -> CorpusError | None:
-    if not isinstance(text, str):
-        return CorpusError(f"text {place} is a {type(text).__name__}, not a string", hint="give texts as str")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return CorpusError(
-            f"text {place} holds half of a surrogate pair, which is no character",
-            hint='clean it with text.encode("utf-8", "replace").decode()',
-        )
-    return None
+def _kept_lengths(kept: NDArray[np.bool_], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many pieces each document has when only some are kept."""
+    filled = lengths > 0  # reduceat knows no empty stretch
+    starts = np.cumsum(lengths) - lengths
+    remaining = np.zeros(len(lengths), dtype=np.int64)
+    remaining[filled] = np.add.reduceat(kept, starts[filled], dtype=np.int64)
+    return remaining
