@@ -1,6 +1,7 @@
 """Truths about the project as a whole."""
 
 import ast
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -79,3 +80,15 @@ def test_the_readmes_commands_are_ones_that_exist() -> None:
 
 def test_files_stay_small_enough_to_hold_in_mind() -> None:
     assert [path.name for path in MODULES if len(path.read_text().splitlines()) > 400] == []
+
+
+def test_the_figures_in_the_readmes_are_those_that_were_measured() -> None:
+    results = ROOT / "benchmarks" / "results"
+    speed, memory = (json.loads((results / f"{name}.json").read_text()) for name in ("text_speed", "text_memory"))
+    rates, small, large = speed["documents_per_second"], *memory["sizes"]
+    figures = [f"{rates['parabit vocabulary and bags']:,}", f"{rates['parabit bags']:,}"]
+    figures += [str(ratio[which]) for ratio in speed["ratios"].values() for which in ("median", "least", "most")]
+    figures += [f"{size[what]:,}" for size in (small, large) for what in ("peak_mb", "documents_per_second")]
+    for page in ("README.md", "benchmarks/README.md"):
+        text = (ROOT / page).read_text()
+        assert [figure for figure in figures if figure not in text] == []
