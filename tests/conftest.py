@@ -5,8 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from parabit.corpus import DATASETS, data_folder
+
+# A busy machine is no failure, and a run that decides over a change must decide the same twice.
+settings.register_profile(
+    "here", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("here")
 
 REAL_DATA = data_folder() if os.environ.get("PARABIT_DATA") else None
 
