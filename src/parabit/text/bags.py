@@ -58,23 +58,26 @@ def batch_bags(tokens: Tokens, vocabulary: Vocabulary) -> BatchBags:
         >>> vocabulary.words.gather(bags.features).to_list(), bags.counts.tolist()
         (['hubble', 'space'], [1, 2])
     """
-    words, documents = len(vocabulary.words), len(tokens.lengths)
+    size, documents = len(vocabulary), len(tokens.lengths)
     document = np.repeat(np.arange(documents), tokens.lengths)  # (tokens,)
     ids = vocabulary.word_ids(tokens.words)[tokens.codes]
     known = ids >= 0
+    known_ids, of_document = (ids, document) if known.all() else (ids[known], document[known])
     # One number for document and feature, so that one sort of plain integers counts both.
-    keys = [document[known] * len(vocabulary) + ids[known]]
+    keys = [of_document * size + known_ids]
     if len(vocabulary.bigrams):
-        pairs, starts = pair_keys(ids, tokens.lengths, words)
+        pairs, starts = pair_keys(ids, tokens.lengths, len(vocabulary.words))
         bigrams = vocabulary.bigram_ids(pairs)
-        keys.append((document[:-1][starts] * len(vocabulary) + bigrams)[bigrams >= 0])
+        keys.append((document[:-1][starts] * size + bigrams)[bigrams >= 0])
     entries, counts = run_lengths(np.sort(np.concatenate(keys)))
+    firsts = np.arange(documents + 1) * size  # the number of each document's feature 0
+    feature_lengths = np.diff(np.searchsorted(entries, firsts))
     return BatchBags(
-        tokens=ids[known],
-        token_lengths=np.bincount(document[known], minlength=documents),
-        features=(entries % len(vocabulary)).astype(np.int32),
+        tokens=known_ids,
+        token_lengths=np.bincount(of_document, minlength=documents),
+        features=(entries - np.repeat(firsts[:-1], feature_lengths)).astype(np.int32),
         counts=counts.astype(np.int32),
-        feature_lengths=np.bincount(entries // len(vocabulary), minlength=documents),
+        feature_lengths=feature_lengths,
     )
 
 
