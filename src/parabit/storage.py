@@ -50,7 +50,8 @@ def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None) -> 
             raise ParabitError(
                 f"{path} is there and is something else", hint="nothing was touched; choose another name"
             )
-    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+    with _told_of(path):
+        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
     try:
         yield partial
         partial.chmod(0o777 & ~_umask())
@@ -134,6 +135,19 @@ def need_room_for_file(path: Path) -> None:
     _need_parent(path)
     if path.exists() and not path.is_file():
         raise ParabitError(f"{path} is there and is no file", hint="choose another name")
+    with _told_of(path), tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".partial", dir=path.parent):
+        pass
+
+
+@contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    """Tell what goes wrong with a partial file by the name that the user knows."""
+    try:
+        yield
+    except OSError as problem:
+        raise ParabitError(
+            f"{path} cannot be written: {problem.strerror}", hint="choose another place or name"
+        ) from problem
 
 
 def _need_parent(path: Path) -> None:

@@ -161,3 +161,32 @@ def test_words_that_the_terminal_cannot_write_are_written_out(parabit: Run) -> N
 def test_a_home_that_is_not_there_is_no_traceback(parabit: Run) -> None:
     result = parabit("datasets", "--json", PARABIT_DATA="~nosuchuser/data")
     assert json.loads(result.stdout)["folder"] == "~nosuchuser/data"
+
+
+def test_nohup_is_respected(corpus: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        ["nohup", *COMMAND, "vocabulary", corpus, "--bags", tmp_path / "bags", "--json"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    while not list(tmp_path.glob(".bags*")) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGHUP)
+    assert json.loads(process.communicate()[0])["documents"] == 20_000
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_json_lines_are_known_on_a_pipe_in_any_encoding(encoding: str, parabit: Run) -> None:
+    lines = '{"text": "hubble space"}\n{"text": "orbit"}\n'.encode(encoding)
+    result = parabit("vocabulary", "-", "--encoding", encoding.removesuffix("-sig"), "--json", stdin=lines)
+    assert json.loads(result.stdout)["tokens"] == 3
+
+
+def test_standard_input_has_a_path_too(corpus: Path) -> None:
+    with corpus.open() as file:
+        process = subprocess.run(
+            [*COMMAND, "vocabulary", "/dev/stdin", "--json"], stdin=file, capture_output=True, check=True
+        )
+    assert json.loads(process.stdout)["documents"] == 20_000

@@ -74,6 +74,9 @@ def test_every_option_of_the_readers_arrives(write: Write) -> None:
     result = run("vocabulary", path, *options, "--text-field", "titel", "--text-field", "körper", "--json")
     figures = json.loads(result.stdout)
     assert (figures["documents"], figures["tokens"], figures["skipped"]) == (2, 4, 1)
+    quoted = write("q.tsv", 'text\n"hubble\nspace"\n')
+    assert json.loads(run("vocabulary", quoted, "--json").stdout)["documents"] == 1
+    assert json.loads(run("vocabulary", quoted, "--no-quotes", "--json").stdout)["documents"] == 2
     assert "1 bad records left out" in run("vocabulary", path, *options, "--text-field", "titel").stdout
 
 
@@ -95,7 +98,9 @@ def test_every_option_of_the_readers_arrives(write: Write) -> None:
         (("vocabulary", "{good}", "--min-count", "0"), 2, "--min-count"),
         (("vocabulary", "{good}", "--min-count", "many"), 2, "--min-count"),
         (("vocabulary", "{good}", "-o", "{good}"), 1, "good.jsonl is there already"),
-        (("vocabulary", "{good}", "-o", "{good}", "--overwrite"), 1, "good.jsonl is there already"),
+        (("vocabulary", "{good}", "-o", "{good}", "--overwrite"), 1, "good.jsonl is there and is no vocabulary"),
+        (("vocabulary", "{good}", "-o", "n" * 250), 1, "cannot be written: File name too long"),
+        (("vocabulary", "{good}", "--bags", "n" * 250), 1, "cannot be written: File name too long"),
         (("vocabulary", "{good}", "-o", "."), 1, "is there and is no file"),
         (("vocabulary", "{good}", "-o", "x", "--bags", "x"), 1, "cannot be both a file and a folder"),
         (("vocabulary", "{good}", "--bags", "{good}", "--overwrite"), 1, "good.jsonl is there and is something else"),

@@ -1,6 +1,7 @@
-import errno
 import socket
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from hashlib import sha256
@@ -90,13 +91,24 @@ def test_a_reset_connection_is_tried_again(server: str, tmp_path: Path) -> None:
     assert len(Server.requests) == 2
 
 
-def test_a_full_disk_is_not_the_networks_fault(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(progress: Progress) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with pytest.raises(OSError, match="No space left"):
-        fetch(of(f"{server}/good"), tmp_path, fail)
+def test_a_full_disk_is_not_the_networks_fault(server: str, tmp_path: Path) -> None:
+    program = (
+        "import resource, sys; from pathlib import Path\n"
+        "from parabit.corpus.download import Download, fetch\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        f"fetch(Download(({server + '/good'!r},), {CHECKSUM!r}, 'set/file.bin'), Path({str(tmp_path)!r}))"
+    )
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "OSError: [Errno 27] File too large" in child.stderr
     assert len(Server.requests) == 1
+
+
+def test_what_came_whole_is_not_fetched_again(server: str, tmp_path: Path) -> None:
+    part = tmp_path / "set" / "file.bin.part"
+    part.parent.mkdir()
+    part.write_bytes(CONTENT)
+    assert fetch(of(f"{server}/good"), tmp_path).read_bytes() == CONTENT
+    assert Server.requests == []
 
 
 def test_what_arrived_is_kept_for_the_next_time(server: str, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import bz2
+import contextlib
 import csv
 import gzip
 import io
@@ -145,6 +146,8 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
     "wrong encoding": ("f.txt", "ok\ncafé".encode("latin-1"), r"line 2: not valid utf-8: byte 0xe9 at 3; .*--encoding"),
     "binary": ("f.txt", bytes(range(256)) * 10, "is a binary file, not text"),
     "UTF-16": ("f.txt", "text".encode("utf-16"), "is UTF-16, not utf-8; read it with --encoding utf-16"),
+    "UTF-32": ("f.txt", "text".encode("utf-32"), "is UTF-32, not utf-8; read it with --encoding utf-32"),
+    "lone carriage return": ("f.csv", b"text\none\rtwo\n", "line 2: a carriage return within a line"),
     "truncated gzip": ("f.txt", gzip.compress(b"line\n" * 100_000)[:-20], "is damaged or cut off"),
     "damaged gzip": ("f.txt", gzip.compress(b"line\n" * 100)[:10] + b"junk" * 20, "is damaged or cut off"),
     "truncated zstd": ("f.txt", zstd.compress(bytes(range(100)) * 999)[:-9], "is damaged or cut off"),
@@ -218,6 +221,12 @@ def test_a_file_that_goes_away_is_told(write: Write) -> None:
         list(corpus)
 
 
+def test_text_fields_are_a_tuple() -> None:
+    for wrong in ("body", ()):
+        with pytest.raises(CorpusError, match="it is a tuple of one or more names"):
+            ReadOptions(text_fields=wrong)  # type: ignore[arg-type]
+
+
 def test_an_unknown_encoding_is_told() -> None:
     with pytest.raises(CorpusError, match="no such encoding: utf-9"):
         ReadOptions(encoding="utf-9")
@@ -265,6 +274,33 @@ def test_a_name_that_looks_like_a_pattern_is_a_name(write: Write) -> None:
     pl.DataFrame({"text": ["other"]}).write_parquet(other)
     write("d1.parquet", other.getvalue())
     assert list(open_corpus(write("d[1].parquet", FORMATS["parquet"]))) == DOCUMENTS
+
+
+def test_line_breaks_in_a_quoted_field_stay_as_they_are(write: Write) -> None:
+    assert [d.text for d in open_corpus(write("f.csv", b'text\r\n"a\r\nb"\r\n  spaced  \r\nlast'))] == [
+        "a\r\nb",
+        "  spaced  ",
+        "last",
+    ]
+
+
+def test_a_flipped_byte_in_a_table_loses_no_row_in_silence(tmp_path: Path) -> None:
+    """polars may stop in the middle of a damaged file without a word."""
+    path = tmp_path / "f.parquet"
+    rng = np.random.default_rng(0)
+    pl.DataFrame({"text": [" ".join(map(str, rng.integers(10**9, size=9))) for _ in range(3000)]}).write_parquet(path)
+    whole = path.read_bytes()
+    for place in rng.integers(len(whole), size=60).tolist():
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        with contextlib.suppress(CorpusError):
+            assert sum(1 for _ in open_corpus(path)) == 3000
+
+
+def test_rows_that_polars_leaves_out_are_missed(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write("f.parquet", FORMATS["parquet"])
+    monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: iter([pl.DataFrame(RECORDS[:2])]))
+    with pytest.raises(CorpusError, match="is not a whole Parquet file: row 2 of 3 cannot be read"):
+        list(open_corpus(path))
 
 
 def test_a_bad_byte_in_a_table_costs_its_whole_record_and_no_other(write: Write) -> None:
@@ -316,9 +352,11 @@ def test_links_are_followed_but_not_round_and_round(write: Write, tmp_path: Path
     write("real/1.txt", "linked")
     folder = write("posts/2.txt", "here").parent
     (folder / "link").symlink_to(tmp_path / "real")
+    (folder / "again").symlink_to(tmp_path / "real")
     (folder / "loop").symlink_to(folder)
+    (tmp_path / "real" / "back").symlink_to(folder)
     (folder / "dangling").symlink_to(tmp_path / "nowhere")
-    assert [d.id for d in open_corpus(folder)] == ["2.txt", "link/1.txt"]
+    assert [d.id for d in open_corpus(folder)] == ["2.txt", "again/1.txt", "link/1.txt"]
 
 
 def test_a_name_that_is_not_utf_8_is_written_out(tmp_path: Path) -> None:
@@ -348,5 +386,7 @@ def test_compression_is_known_by_content(write: Write) -> None:
     window = {zstd.CompressionParameter.window_log: 28, zstd.CompressionParameter.enable_long_distance_matching: 1}
     packed = zstd.compress(b"line\n" * 9, options=window)
     assert len(list(open_corpus(write("g.txt.zst", packed)))) == 9
+    skipped = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"skip"
+    assert len(list(open_corpus(write("i.txt.zst", skipped + packed)))) == 9
     two = gzip.compress(b"one\n") + gzip.compress(b"two\n")
     assert [d.text for d in open_corpus(write("h.txt", two))] == ["one", "two"]

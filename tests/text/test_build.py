@@ -279,7 +279,17 @@ def test_damaged_bags_are_told(name: str, damage: str, built: tuple[Vocabulary, 
         Bags.open(built[1].folder)
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"format": 1}', '{"format": 1, "arrays": []}', '{"format": "x"}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]",
+        "{}",
+        '{"format": 1}',
+        '{"format": 1, "features": "x", "vocabulary": "", "arrays": {}}',
+        '{"format": 1, "arrays": []}',
+        '{"format": "x"}',
+    ],
+)
 def test_a_manifest_that_is_none_is_told(content: str, built: tuple[Vocabulary, Bags]) -> None:
     (built[1].folder / "manifest.json").write_text(content)
     with pytest.raises(BagsError, match=r"manifest\.json is (damaged|not that of bags)"):
@@ -312,12 +322,15 @@ def test_only_bags_are_overwritten(tmp_path: Path) -> None:
     papers.mkdir()
     (papers / "precious.txt").write_text("hubble")
     (tmp_path / "file").write_text("precious")
-    for path in (papers, tmp_path / "file"):
+    bags = build_bags(TEXTS, tmp_path / "bags")[1].folder
+    (bags / "thesis.txt").write_text("written by hand")
+    for path in (papers, tmp_path / "file", bags):
         with pytest.raises(ParabitError, match="is there and is something else; nothing was touched"):
             build_bags(TEXTS, path, overwrite=True)
     assert (papers / "precious.txt").read_text() == "hubble"
     assert (tmp_path / "file").read_text() == "precious"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "papers"]
+    assert (bags / "thesis.txt").read_text() == "written by hand"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bags", "file", "papers"]
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ def test_stop_words_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         ({"min_length": 0}, "words of 0 to 15 characters cannot be"),
         ({"min_length": 5, "max_length": 4}, "words of 5 to 4 characters cannot be"),
         ({"stop_words": "the"}, "must be a set of strings"),
+        ({"stop_words": (word for word in ["the"])}, "must be a set of strings"),
         ({"stop_words": frozenset({1})}, "must be a set of strings"),
     ],
 )

@@ -30,7 +30,11 @@ LabelField = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}. Default: by the name of the file."),
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help=f"{', '.join(FORMATS)}. Default: by the file's name. In a folder, only files of that ending are read.",
+    ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of text files.")]
 NoQuotes = Annotated[bool, typer.Option("--no-quotes", help="In CSV and TSV a quote is a character like any other.")]

@@ -40,7 +40,8 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         for number in _ENDINGS:
-            signal.signal(number, _terminated)
+            if signal.getsignal(number) is signal.SIG_DFL:  # not where it is ignored, as nohup has it
+                signal.signal(number, _terminated)
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
                 stream.reconfigure(errors="backslashreplace")
@@ -124,7 +125,7 @@ def _in_words(problem: OSError) -> str:
     where = f" ({problem.filename})" if problem.filename else ""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return (
-            f"no room left on the disk{where}; nothing half-written was kept; make room or set TMPDIR, and run it again"
+            f"no room left on the disk{where}; nothing half-written was left; make room or set TMPDIR, and run it again"
         )
     return f"{problem.strerror or problem}{where}"
 

@@ -23,7 +23,16 @@ from parabit.corpus import Corpus, open_corpus
 from parabit.errors import ParabitError
 from parabit.progress import Report
 from parabit.storage import need_room_for_file
-from parabit.text import LETTERS, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, read_stop_words
+from parabit.text import (
+    LETTERS,
+    Tokenizer,
+    Vocabulary,
+    VocabularyRule,
+    build_bags,
+    build_vocabulary,
+    is_vocabulary,
+    read_stop_words,
+)
 
 
 @verb
@@ -82,7 +91,7 @@ def vocabulary(
     )
     options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     if output is not None:
-        _check_output(output, bags, corpus, overwrite)
+        _check_output(output, bags, overwrite)
     start = time.perf_counter()
     with progress(quiet or json) as report:
         documents = open_corpus(corpus, options, format, report)
@@ -124,13 +133,15 @@ def show(name: str, built: Vocabulary, result: dict[str, Any]) -> None:
         say(f"    most frequent: {escape(', '.join(built.names.slice(len(built.words), 5)))}")
 
 
-def _check_output(output: Path, bags: Path | None, corpus: str, overwrite: bool) -> None:
+def _check_output(output: Path, bags: Path | None, overwrite: bool) -> None:
     """Find out before the work, not after, that its result could not be kept."""
     need_room_for_file(output)
     if bags is not None and output.absolute() == bags.absolute():
         raise ParabitError(f"{output} cannot be both a file and a folder", hint="give -o and --bags two names")
-    if output.exists() and (not overwrite or output.samefile(corpus) if Path(corpus).exists() else not overwrite):
+    if output.exists() and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
+    if output.exists() and not is_vocabulary(output):
+        raise ParabitError(f"{output} is there and is no vocabulary", hint="nothing was touched; choose another name")
 
 
 def _built(documents: Corpus, rule: VocabularyRule, bags: Path | None, overwrite: bool, report: Report) -> Vocabulary:

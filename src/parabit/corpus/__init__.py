@@ -1,6 +1,5 @@
 """Reading documents: files, folders, standard input, Python's own, and the public data sets."""
 
-from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -37,10 +36,10 @@ def open_corpus(
         True
     """
     if isinstance(name, str) and names_dataset(name):
-        if format is not None or replace(options or ReadOptions(), skip_bad=False) != ReadOptions():
+        if format is not None or (options is not None and options.names_fields):
             raise CorpusError(
                 f"{name} is a data set and read in its own way",
-                hint=f"fields, format and encoding are for files; write ./{name} for a path",
+                hint=f"--format and --…-field are for files; write ./{name} for a path",
             )
         return open_dataset(name, report)
     base, slash, split = str(name).partition("/")

@@ -63,6 +63,8 @@ class _TransferError(Exception):
 def _fetch_checked(url: str, file: BinaryIO, checksum: str, name: str, report: Report) -> None:
     """Bring the file to its whole length, going on from what is there; then compare the checksum."""
     resumed = file.seek(0, os.SEEK_END) > 0
+    if resumed and _checksum(file) == checksum:  # it came whole, and was stopped before it had its name
+        return
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             _transfer(url, file, name, report)
@@ -99,7 +101,7 @@ def _blocks(url: str, have: int) -> Iterator[tuple[bytes, int, int | None]]:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
             at = have if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
             length = response.headers.get("Content-Length")
-            total = at + int(length) if length else None
+            total = at + int(length) if length and length.isdigit() else None
             while block := response.read(_BLOCK):
                 yield block, at, total
                 at += len(block)

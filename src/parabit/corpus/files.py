@@ -93,7 +93,7 @@ def open_files(path: str | Path, options: ReadOptions, format: str | None = None
         return _open_folder(path, options, format)
     if format == "folder":
         raise CorpusError(f"{path} is not a folder", hint="leave --format out, or name its folder")
-    if str(path) == "-":
+    if str(path) in ("-", "/dev/stdin"):
         return _open_pipe(StandardInput(), options, format)
     if not path.exists():
         raise CorpusError(f"no such file or folder: {path}", hint=_similar(path))
@@ -109,7 +109,9 @@ def open_files(path: str | Path, options: ReadOptions, format: str | None = None
 
 
 def _open_pipe(source: PipeSource, options: ReadOptions, format: str | None) -> FileCorpus:
-    return FileCorpus([source], READERS[format or _format_of(source.path) or _sniffed(source)], options)
+    return FileCorpus(
+        [source], READERS[format or _format_of(source.path) or _sniffed(source, options.encoding)], options
+    )
 
 
 def document_from(values: dict[str, Any], options: ReadOptions, position: int) -> Document:
@@ -168,7 +170,7 @@ def _kind(value: Any) -> str:
 
 
 def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> FileCorpus:
-    paths = sorted(_files_below(folder))
+    paths = list(_files_below(folder))
     if not paths:
         raise CorpusError(f"no files in the folder {folder}", hint="hidden files do not count")
     records = [path for path in paths if _format_of(path) in _RECORD_FORMATS]
@@ -188,7 +190,7 @@ def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> File
         )
     if format is None and records:
         return FileCorpus(_sources(records), READERS[formats.pop() or ""], options)
-    if (options.text_fields, options.id_field, options.label_field) != (ReadOptions().text_fields, None, None):
+    if options.names_fields:
         raise CorpusError(
             f"the text files in {folder} have no fields",
             hint="leave --text-field, --id-field and --label-field out; the id is the path, the label the sub-folder",
@@ -196,21 +198,19 @@ def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> File
     return FolderCorpus(folder, paths, options)
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
-    """All files but hidden ones, through links too, each folder once; one that may not be listed is an error."""
-
-    def fail(problem: OSError) -> None:
-        raise problem
-
-    seen = set()
-    for name, folders, files in os.walk(folder, followlinks=True, onerror=fail):
-        here = Path(name).stat()
-        if (here.st_dev, here.st_ino) in seen:  # a link to a folder above
-            folders.clear()
+def _files_below(folder: Path, above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[Path]:
+    """All files but hidden ones, by name and through links; a folder that may not be listed is an error."""
+    here = folder.stat()
+    identity = (here.st_dev, here.st_ino)
+    if identity in above:  # a link to a folder above
+        return
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
             continue
-        seen.add((here.st_dev, here.st_ino))
-        folders[:] = [inner for inner in folders if not inner.startswith(".")]
-        yield from (path for file in files if not file.startswith(".") and (path := Path(name, file)).is_file())
+        if path.is_dir():
+            yield from _files_below(path, above | {identity})
+        elif path.is_file():
+            yield path
 
 
 def _sources(paths: Sequence[Path]) -> list[Source]:
@@ -224,12 +224,13 @@ def _format_of(path: Path) -> str | None:
     return _ENDINGS.get(suffixes[-1]) if suffixes else None
 
 
-def _sniffed(source: Source) -> str:
+def _sniffed(source: Source, encoding: str) -> str:
     """The format of a pipe: Parquet and JSON lines show in the first bytes, all else is a document a line."""
     start = first_bytes(source)
     if start.startswith(b"PAR1"):
         return "parquet"
-    return "jsonl" if start.lstrip().startswith(b"{") else "lines"
+    text = start.decode(encoding, "ignore").removeprefix("\ufeff").lstrip()
+    return "jsonl" if text.startswith("{") else "lines"
 
 
 def _similar(path: Path) -> str:

@@ -33,10 +33,20 @@ class ReadOptions:
     skip_bad: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.text_fields, str) or not self.text_fields:
+            raise CorpusError(
+                f"text_fields is {self.text_fields!r}",
+                hint='it is a tuple of one or more names, such as ("title", "body")',
+            )
         try:
             "x".encode(self.encoding)  # not an empty string, for which Python does not even look
         except (LookupError, UnicodeError) as problem:
             raise CorpusError(f"no such encoding: {self.encoding}", hint="for example utf-8 or latin-1") from problem
+
+    @property
+    def names_fields(self) -> bool:
+        """Whether a field was named, where there may be none."""
+        return (self.text_fields, self.id_field, self.label_field) != (("text",), None, None)
 
 
 class Record(NamedTuple):
@@ -71,10 +81,10 @@ def read_delimited(source: Source, options: ReadOptions, delimiter: str) -> Iter
     problems: list[CorpusError] = []  # with the lines of the record that is being read
 
     def lines() -> Iterator[str]:
-        for _, line, problem in _lines(source, options.encoding):
+        for _, line, problem in _lines(source, options.encoding, keep_ends=True):
             if problem:
                 problems.append(problem)
-            yield line + "\n"
+            yield line
 
     rows = csv.reader(
         lines(), delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if options.quotes else csv.QUOTE_NONE, strict=True
@@ -122,16 +132,22 @@ def read_tsv(source: Source, options: ReadOptions) -> Iterator[Record | CorpusEr
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
     """The rows of a Parquet file, of which polars holds a row group or two at a time."""
     with source.on_disk() as path:
+        row, rows = 0, 0
+        problem: BaseException | None = None
         try:
-            row = 0
             table = pl.scan_parquet(path, glob=False)
+            rows = table.select(pl.len()).collect().item()  # from the end of the file, without reading the rest
             for frame in table.collect_batches(chunk_size=_PARQUET_ROWS, maintain_order=True):
                 for values in frame.iter_rows(named=True):
                     yield Record(values, f"{source.name}, row {row}")
                     row += 1
-        except pl.exceptions.PolarsError as problem:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as found:
+            problem = found
+        # Some damage makes polars end early without an error.
+        if problem is not None or row < rows:
+            reason = _first_line(problem) if problem else f"row {row} of {rows} cannot be read"
             raise CorpusError(
-                f"{source.name} is not a whole Parquet file: {_first_line(problem)}", hint="write or copy it again"
+                f"{source.name} is not a whole Parquet file: {reason}", hint="write or copy it again"
             ) from problem
 
 
@@ -160,6 +176,10 @@ def refuse_binary(start: bytes, name: str, encoding: str) -> None:
     """Raise if these first bytes of a file cannot be text: text has no zero bytes, unless in UTF-16 or UTF-32."""
     if b"\0" not in start or _is_wide(encoding):
         return
+    if start.startswith(
+        (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+    ):  # before UTF-16, whose mark one of them begins with
+        raise CorpusError(f"{name} is UTF-32, not {encoding}", hint="read it with --encoding utf-32")
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise CorpusError(f"{name} is UTF-16, not {encoding}", hint="read it with --encoding utf-16")
     raise CorpusError(f"{name} is a binary file, not text", hint="parabit reads text, JSON lines, CSV, TSV and Parquet")
@@ -167,25 +187,25 @@ def refuse_binary(start: bytes, name: str, encoding: str) -> None:
 
 class _Line(NamedTuple):
     number: int
-    text: str  # without its end; bytes that are not valid in it are replaced
+    text: str  # bytes that are not valid in it are replaced
     problem: CorpusError | None
 
 
-def _lines(source: Source, encoding: str) -> Iterator[_Line]:
+def _lines(source: Source, encoding: str, keep_ends: bool = False) -> Iterator[_Line]:
     """Numbered lines, each decoded alone, so that one bad byte costs one line and its number is known."""
     refuse_binary(first_bytes(source), source.name, encoding)
     if _is_wide(encoding):
-        yield from _wide_lines(source, encoding)
+        yield from _wide_lines(source, encoding, keep_ends)
         return
     with source.open() as stream:
         for number, raw in enumerate(stream, start=1):
             if number == 1:
                 raw = raw.removeprefix(codecs.BOM_UTF8)
             text, problem = _decoded(raw, encoding, f"{source.name}, line {number}")
-            yield _Line(number, text.removesuffix("\n").removesuffix("\r"), problem)
+            yield _Line(number, text if keep_ends else _without_end(text), problem)
 
 
-def _wide_lines(source: Source, encoding: str) -> Iterator[_Line]:
+def _wide_lines(source: Source, encoding: str, keep_ends: bool) -> Iterator[_Line]:
     """Lines of UTF-16 and UTF-32, where a line break is not one byte and must be found after decoding."""
     number = 0
     with source.open() as stream:
@@ -193,11 +213,15 @@ def _wide_lines(source: Source, encoding: str) -> Iterator[_Line]:
             with io.TextIOWrapper(stream, encoding, newline="\n") as decoded:
                 for number, line in enumerate(decoded, start=1):
                     text = line.removeprefix("\ufeff") if number == 1 else line
-                    yield _Line(number, text.removesuffix("\n").removesuffix("\r"), None)
+                    yield _Line(number, text if keep_ends else _without_end(text), None)
         except UnicodeError as problem:
             raise CorpusError(
                 f"{source.name}, after line {number}: not valid {encoding}", hint="name the encoding with --encoding"
             ) from problem
+
+
+def _without_end(line: str) -> str:
+    return line.removesuffix("\n").removesuffix("\r")
 
 
 def _json_record(line: str, where: str) -> Record | CorpusError:
@@ -237,6 +261,11 @@ def _decoded(raw: bytes, encoding: str, where: str) -> tuple[str, CorpusError | 
 
 def _bad_row(source: Source, first: int, last: int, problem: csv.Error) -> CorpusError:
     lines = f"line {first}" if last <= first else f"lines {first} to {last}"
+    if "new-line" in str(problem):
+        return CorpusError(
+            f"{source.name}, {lines}: a carriage return within a line",
+            hint="end lines with a line feed, or quote the field that holds it",
+        )
     return CorpusError(
         f"{source.name}, {lines}: not valid CSV: {problem}",
         hint="a quote that opens must close; --no-quotes takes quotes as plain characters",
@@ -253,5 +282,5 @@ def _is_wide(encoding: str) -> bool:
     return codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
 
 
-def _first_line(problem: Exception) -> str:
+def _first_line(problem: BaseException) -> str:
     return str(problem).splitlines()[0] if str(problem) else type(problem).__name__

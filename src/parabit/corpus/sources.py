@@ -33,7 +33,7 @@ def _open_zstd(raw: BinaryIO) -> Any:
 _MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
     re.compile(rb"\x1f\x8b\x08"): gzip.open,
     re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"): bz2.open,
-    re.compile(rb"\x28\xb5\x2f\xfd"): _open_zstd,
+    re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"): _open_zstd,  # a frame, or one to skip
 }
 
 # What decompressors and archives raise for a damaged or cut-off file; bz2 and gzip also raise OSError with no errno.

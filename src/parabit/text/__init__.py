@@ -5,7 +5,7 @@ from parabit.text.build import build_bags, build_vocabulary, write_bags
 from parabit.text.counting import VocabularyRule
 from parabit.text.cutting import LETTERS
 from parabit.text.tokenizer import Tokenizer, Tokens, english_stop_words, read_stop_words
-from parabit.text.vocabulary import Vocabulary
+from parabit.text.vocabulary import Vocabulary, is_vocabulary
 
 __all__ = [
     "LETTERS",
@@ -19,6 +19,7 @@ __all__ = [
     "build_bags",
     "build_vocabulary",
     "english_stop_words",
+    "is_vocabulary",
     "read_stop_words",
     "write_bags",
 ]

@@ -117,7 +117,7 @@ class Bags:
                 arrays[name] = np.load(folder / f"{name}.npy", mmap_mode="r" if length else None)
             except (OSError, ValueError, EOFError) as problem:
                 raise BagsError(f"{folder}: {name}.npy is damaged or missing", hint="make the bags anew") from problem
-            if len(arrays[name]) != length or arrays[name].dtype != _ARRAYS[name]:
+            if arrays[name].shape != (length,) or arrays[name].dtype != _ARRAYS[name]:
                 raise BagsError(f"{folder}: {name}.npy is not the array that was written", hint="make the bags anew")
         return cls(folder, manifest, arrays)
 
@@ -126,7 +126,7 @@ class Bags:
         """The documents' ids, in order."""
         try:
             ids = pl.read_parquet(self.folder / _IDS, glob=False)["id"]
-        except (OSError, pl.exceptions.PolarsError) as problem:
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
             raise BagsError(f"{self.folder}: {_IDS} is damaged or missing", hint="make the bags anew") from problem
         if len(ids) != len(self):
             raise BagsError(f"{self.folder}: {_IDS} is not the file that was written", hint="make the bags anew")
@@ -209,18 +209,22 @@ class BagsWriter:
 
 
 def is_bags(folder: Path) -> bool:
-    """Whether a folder holds bags, of whatever format, and nothing that bags do not have."""
+    """Whether a folder holds bags and nothing else, so that no file of anybody's is lost with it."""
     try:
-        return "arrays" in json.loads((folder / _MANIFEST).read_text())
-    except (OSError, ValueError, TypeError):
+        names = {path.name for path in folder.iterdir()}
+        manifest = json.loads((folder / _MANIFEST).read_text())
+    except (OSError, ValueError):
         return False
+    ours = {_MANIFEST, _IDS, *(f"{name}.npy" for name in _ARRAYS)}
+    return names <= ours and isinstance(manifest, dict) and "arrays" in manifest
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text())
         newer = manifest["format"] > FORMAT
-        known = {"vocabulary", "features"} <= manifest.keys() and manifest["arrays"].keys() == _ARRAYS.keys()
+        known = isinstance(manifest["features"], int) and isinstance(manifest["vocabulary"], str)
+        known = known and manifest["arrays"].keys() == _ARRAYS.keys()
     except FileNotFoundError as problem:
         raise BagsError(
             f"no bags in {folder}", hint="make them with `parabit vocabulary CORPUS --bags FOLDER`"

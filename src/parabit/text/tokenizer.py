@@ -82,7 +82,9 @@ class Tokenizer:
                 f"words of {self.min_length} to {self.max_length} characters cannot be",
                 hint="the shortest length is at least 1 and at most the longest",
             )
-        if isinstance(self.stop_words, str) or not all(isinstance(word, str) for word in self.stop_words):
+        if not isinstance(self.stop_words, frozenset | set) or not all(
+            isinstance(word, str) for word in self.stop_words
+        ):
             raise VocabularyError(
                 "stop words must be a set of strings",
                 hint='for example frozenset({"the", "of"}), or read_stop_words(FILE)',

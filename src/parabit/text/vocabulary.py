@@ -102,13 +102,14 @@ class Vocabulary:
             with path.open("rb") as file:  # a path would be taken for a pattern
                 summary = json.loads(pl.read_parquet_metadata(file)[_METADATA])
             frame = pl.read_parquet(path, glob=False)
-            if frame.columns != _COLUMNS:
+            newer = summary["format"] > FORMAT
+            if not newer and frame.columns != _COLUMNS:
                 raise ValueError("other columns")
-        except (pl.exceptions.PolarsError, KeyError, ValueError, TypeError) as problem:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError, TypeError) as problem:
             raise VocabularyError(
                 f"{path} is not a whole vocabulary file", hint="make it anew with `parabit vocabulary CORPUS -o FILE`"
             ) from problem
-        if summary["format"] > FORMAT:
+        if newer:
             raise VocabularyError(
                 f"{path} has format {summary['format']}, this version of parabit reads up to {FORMAT}",
                 hint="upgrade parabit",
@@ -150,6 +151,15 @@ class Vocabulary:
         keys = self.bigrams[:, 0].astype(np.int64) * len(self.words) + self.bigrams[:, 1]
         order = np.argsort(keys)
         return keys[order], (len(self.words) + order).astype(np.int32)
+
+
+def is_vocabulary(path: Path) -> bool:
+    """Whether a file is a vocabulary, of whatever format."""
+    try:
+        with path.open("rb") as file:
+            return _METADATA in pl.read_parquet_metadata(file)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return False
 
 
 def _places(known: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:

@@ -108,30 +108,39 @@ def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") 
 
 
 def _definitions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """Functions and classes of a body, also under `if` and `try`; those inside functions are nobody's interface."""
-    for statement in body:
+    for statement in _statements(body):
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield statement
-        elif isinstance(statement, ast.If):
-            yield from _definitions([*statement.body, *statement.orelse])
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a body, those under `if` and `try` too; what is inside functions is nobody's interface."""
+    for statement in body:
+        if isinstance(statement, ast.If):
+            yield from _statements([*statement.body, *statement.orelse])
         elif isinstance(statement, ast.Try):
             handled = [inner for handler in statement.handlers for inner in handler.body]
-            yield from _definitions([*statement.body, *handled, *statement.orelse, *statement.finalbody])
+            yield from _statements([*statement.body, *handled, *statement.orelse, *statement.finalbody])
+        else:
+            yield statement
 
 
 def _handed_on(tree: ast.Module, source: Source) -> Iterator[str]:
-    """What a module makes public for others: names in its `__all__`, names that it imports, and, as `module.*`, what
-    it imports with a star; imports count in public modules only."""
+    """What a module makes public for others.
+
+    Names in its `__all__`, names that it imports, and, as `module.*`, what it imports with a star; imports count in
+    public modules only.
+    """
     public = _public_part(source.name) == source.name
-    for statement in tree.body:
+    for statement in _statements(tree.body):
         if isinstance(statement, ast.ImportFrom) and public:
             names = [alias.name for alias in statement.names]
             yield from [f"{_imported(statement, source)}.*"] if names == ["*"] else names
-        elif isinstance(statement, ast.Assign | ast.AugAssign):
+        elif isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
                 yield f"{source.name}.__all__"
-                constants = (node for node in ast.walk(statement.value) if isinstance(node, ast.Constant))
+                constants = (node for node in ast.walk(statement) if isinstance(node, ast.Constant))
                 yield from (constant.value for constant in constants if isinstance(constant.value, str))
 
 
