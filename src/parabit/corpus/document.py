@@ -9,7 +9,7 @@ from parabit.errors import CorpusError
 
 # A batch ends at whichever comes first. Characters bound the memory when documents are long; documents bound the
 # Python objects when they are short.
-BATCH_CHARACTERS = 2_000_000
+BATCH_CHARACTERS = 3_000_000
 BATCH_DOCUMENTS = 16_384
 
 
