@@ -4,24 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow lint bench clean
+.PHONY: help demo test lint bench clean
 
 help:
-	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
-	@echo "make test       set up, and run ruff, mypy and the tests"
-	@echo "make test-slow  set up, and run the tests that take minutes"
-	@echo "make lint       set up, and run ruff and mypy alone"
-	@echo "make bench      set up, and run the benchmarks; results go to benchmarks/results"
-	@echo "make clean      remove the virtual environment and caches"
+	@echo "make demo   set up, and show parabit on the documentation of the packages installed here"
+	@echo "make test   set up, and run ruff, mypy and the tests"
+	@echo "make lint   set up, and run ruff and mypy alone"
+	@echo "make bench  set up, and run the benchmarks; results go to benchmarks/results"
+	@echo "make clean  remove the virtual environment and caches"
 
 demo: $(VENV)/base
 	$(BIN)/parabit demo
 
 test: lint
 	$(BIN)/pytest
-
-test-slow: $(VENV)/dev
-	$(BIN)/pytest -m slow
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
