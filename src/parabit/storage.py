@@ -23,10 +23,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     After an error or an interrupt the old file is still there and the new one is gone.
     """
-    need_room_for_file(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-    os.close(handle)
-    partial = Path(name)
+    partial = _new_partial_file(path)
     try:
         yield partial
         partial.chmod(0o666 & ~_umask())
@@ -132,11 +129,17 @@ def _take_name(partial: Path, path: Path) -> None:
 
 def need_room_for_file(path: Path) -> None:
     """Raise if a file of this name could not be written, or would replace what is no file; to ask before long work."""
+    _new_partial_file(path).unlink()
+
+
+def _new_partial_file(path: Path) -> Path:
     _need_parent(path)
     if path.exists() and not path.is_file():
         raise ParabitError(f"{path} is there and is no file", hint="choose another name")
-    with _told_of(path), tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".partial", dir=path.parent):
-        pass
+    with _told_of(path):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    os.close(handle)
+    return Path(name)
 
 
 @contextmanager

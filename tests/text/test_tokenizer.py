@@ -62,6 +62,10 @@ def test_patterns_that_spaces_cannot_cut_are_left_to_the_regular_expression(patt
     assert Tokenizer("[a-z ]+", stop_words=frozenset()).words("ab cd, ef") == ["ab cd", " ef"]
 
 
+def test_a_line_break_is_a_word_where_the_pattern_says_so() -> None:
+    assert Tokenizer(r"[a-z]+|\n", min_length=1, stop_words=frozenset()).words("ab\ncd") == ["ab", "\n", "cd"]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

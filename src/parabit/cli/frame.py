@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
 from parabit.errors import ParabitError
@@ -96,19 +97,22 @@ def progress(quiet: bool) -> Iterator[Report]:
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=err, transient=True) as bars:
-        stages: dict[str, Any] = {}
+        stages: dict[str, tuple[TaskID, float]] = {}
+        last = time.perf_counter()
 
         def show(state: Progress) -> None:
+            nonlocal last
             if state.stage not in stages:
-                stages[state.stage] = bars.add_task(state.stage, total=None, done="", unit=state.unit, rate="")
-            task = stages[state.stage]
-            elapsed = bars.tasks[bars.task_ids.index(task)].elapsed or 0.0
+                # A stage began when the one before it ended, not when it first told of itself.
+                stages[state.stage] = bars.add_task(state.stage, total=None, done="", unit=state.unit, rate=""), last
+            task, began = stages[state.stage]
+            last = time.perf_counter()
             bars.update(
                 task,
                 total=None if state.share is None else 1.0,
                 completed=state.share or 0.0,
                 done=f"{state.done:,}",
-                rate=f"{state.done / elapsed:,.0f}/s" if elapsed > 0.2 else "",
+                rate=f"{state.done / (last - began):,.0f}/s",
             )
 
         yield show

@@ -87,7 +87,7 @@ class PythonCorpus(Corpus):
                 raise CorpusError(
                     f"document {position} has a {type(value).__name__} as its {name}", hint="make it a string"
                 )
-            if not _can_be_written(value):
+            if not can_be_written(value):
                 raise CorpusError(
                     f"document {position} has half of a surrogate pair in its {name}, which is no character",
                     hint='clean it with value.encode("utf-8", "replace").decode()',
@@ -127,7 +127,13 @@ def as_corpus(documents: Corpus | Iterable[str | Document]) -> Corpus:
     return PythonCorpus(documents)
 
 
-def _can_be_written(value: str) -> bool:
+def can_be_written(value: str) -> bool:
+    r"""Whether a string holds characters alone, and no half of a surrogate pair.
+
+    Example:
+        >>> can_be_written("é"), can_be_written("\ud800")
+        (True, False)
+    """
     if value.isascii():  # known without looking
         return True
     try:

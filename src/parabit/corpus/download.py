@@ -42,6 +42,9 @@ def fetch(download: Download, data: Path, report: Report = silent) -> Path:
     part = target.with_name(target.name + ".part")
     failures = []
     with _only_one(part) as file:
+        if _checksum(file) == download.sha256:  # it came whole, and was stopped before it had its name
+            part.replace(target)
+            return target
         for url in download.urls:
             try:
                 _fetch_checked(url, file, download.sha256, target.name, report)
@@ -63,8 +66,6 @@ class _TransferError(Exception):
 def _fetch_checked(url: str, file: BinaryIO, checksum: str, name: str, report: Report) -> None:
     """Bring the file to its whole length, going on from what is there; then compare the checksum."""
     resumed = file.seek(0, os.SEEK_END) > 0
-    if resumed and _checksum(file) == checksum:  # it came whole, and was stopped before it had its name
-        return
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             _transfer(url, file, name, report)

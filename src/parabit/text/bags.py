@@ -41,12 +41,6 @@ class BatchBags(NamedTuple):
     counts: NDArray[np.int32]  # (entries,) how often
     feature_lengths: NDArray[np.int64]  # (documents,) entries
 
-    def matrix(self, features: int) -> csr_array:
-        """Counts as a sparse matrix, a row a document."""
-        return csr_array(
-            (self.counts, self.features, _offsets(self.feature_lengths)), shape=(len(self.feature_lengths), features)
-        )
-
 
 def batch_bags(tokens: Tokens, vocabulary: Vocabulary) -> BatchBags:
     """Turn the tokens of some documents into bags; unknown words are left out.
@@ -239,7 +233,3 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not known:
         raise BagsError(f"{folder}: {_MANIFEST} is not that of bags", hint="make the bags anew")
     return manifest
-
-
-def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths)])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,10 @@ from parabit.storage import whole_folder
 from parabit.text.bags import Bags, BagsWriter, BatchBags, batch_bags, is_bags
 from parabit.text.counting import VocabularyRule, count_bigrams, count_words
 from parabit.text.spool import TokenSpool
-from parabit.text.tokenizer import Tokenizer, Tokens
 from parabit.text.vocabulary import Vocabulary
 
 Documents = Corpus | Iterable[str | Document]
+Result = TypeVar("Result")
 
 
 def build_vocabulary(documents: Documents, rule: VocabularyRule | None = None, report: Report = silent) -> Vocabulary:
@@ -34,7 +35,7 @@ def build_vocabulary(documents: Documents, rule: VocabularyRule | None = None, r
     """
     rule = rule or VocabularyRule()
     with TokenSpool() as spool:
-        for _, tokens in _tokenized(as_corpus(documents), rule.tokenizer, report):
+        for _, tokens in _worked(documents, rule.tokenizer.tokenize, report):
             spool.append(tokens)
         return _counted(spool, rule, report, lambda bags: None)
 
@@ -53,7 +54,7 @@ def build_bags(
         BagsWriter(partial) as writer,
         TokenSpool(beside=partial) as spool,
     ):
-        for ids, tokens in _tokenized(as_corpus(documents), rule.tokenizer, report):
+        for ids, tokens in _worked(documents, rule.tokenizer.tokenize, report):
             writer.append_ids(ids)
             spool.append(tokens)
         vocabulary = _counted(spool, rule, report, writer.append)
@@ -67,8 +68,12 @@ def write_bags(
     """Write the bags of a corpus with a vocabulary that is there already."""
     folder = Path(folder)
     known = 0
+
+    def in_bags(texts: list[str]) -> BatchBags:
+        return batch_bags(vocabulary.tokenizer.tokenize(texts), vocabulary)
+
     with whole_folder(folder, is_bags if overwrite else None) as partial, BagsWriter(partial) as writer:
-        for ids, bags in _in_bags(as_corpus(documents), vocabulary, report):
+        for ids, bags in _worked(documents, in_bags, report):
             writer.append_ids(ids)
             writer.append(bags)
             known += len(bags.tokens)
@@ -80,31 +85,24 @@ def write_bags(
     return Bags.open(folder, vocabulary)
 
 
-def _read(corpus: Corpus, report: Report) -> Iterator[list[Document]]:
-    """The corpus in batches, with progress told and ids watched."""
+def _batches(corpus: Corpus, report: Report) -> Iterator[tuple[list[str], list[str]]]:
+    """The ids and texts of a corpus in batches, with progress told and ids watched."""
     seen = UniqueIds(corpus)
     done = 0
     for batch in corpus.batches():
         share = corpus.share_read  # before the ids are checked: that may read the corpus again
-        seen.add([document.id for document in batch])
+        ids = [document.id for document in batch]
+        seen.add(ids)
         done += len(batch)
         report(Progress("reading", done, "documents", share))
-        yield batch
+        yield ids, [document.text for document in batch]
 
 
-def _tokenized(corpus: Corpus, tokenizer: Tokenizer, report: Report) -> Iterator[tuple[list[str], Tokens]]:
-    def work(batch: list[Document]) -> tuple[list[str], Tokens]:
-        return [document.id for document in batch], tokenizer.tokenize([document.text for document in batch])
-
-    return ordered_map(work, _read(corpus, report))
-
-
-def _in_bags(corpus: Corpus, vocabulary: Vocabulary, report: Report) -> Iterator[tuple[list[str], BatchBags]]:
-    def work(batch: list[Document]) -> tuple[list[str], BatchBags]:
-        tokens = vocabulary.tokenizer.tokenize([document.text for document in batch])
-        return [document.id for document in batch], batch_bags(tokens, vocabulary)
-
-    return ordered_map(work, _read(corpus, report))
+def _worked(
+    documents: Documents, work: Callable[[list[str]], Result], report: Report
+) -> Iterator[tuple[list[str], Result]]:
+    """What becomes of each batch of texts, worked on all cores, with the ids of its documents."""
+    return ordered_map(lambda batch: (batch[0], work(batch[1])), _batches(as_corpus(documents), report))
 
 
 def _counted(spool: TokenSpool, rule: VocabularyRule, report: Report, take: Callable[[BatchBags], None]) -> Vocabulary:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from parabit.corpus.document import can_be_written
 from parabit.errors import CorpusError, VocabularyError
 
 # A letter, then letters and the marks that stand on them: the vowel signs of Hindi are marks, and so are accents
@@ -63,13 +64,15 @@ class Cutter:
         if not texts or not self._by_spaces or len(others) > len(texts) // 2:
             matches = self._matches(series)
             words = matches.explode(empty_as_null=False)
-            lengths = matches.list.len().to_numpy().astype(np.int64)
-        else:
-            words, lengths = self._split(texts, series, others)
-        is_word = words.str.len_bytes() >= min_length
-        return Pieces(words, (is_word & (words != _END) if min_length == 1 else is_word).to_numpy(), lengths)
+            is_word = (words.str.len_bytes() >= min_length).to_numpy()
+            return Pieces(words, is_word, matches.list.len().to_numpy().astype(np.int64))
+        words, ends = self._split(texts, series, others)
+        is_word = (words.str.len_bytes() >= min_length).to_numpy(writable=True)
+        is_word[ends] = False
+        return Pieces(words, is_word, np.diff(ends, prepend=-1))
 
     def _split(self, texts: list[str], series: pl.Series, others: list[int]) -> tuple[pl.Series, NDArray[np.int64]]:
+        """The texts cut at spaces, and where the mark after each stands."""
         spaced = [text.translate(self._spaced) if text.isascii() else "" for text in texts]
         if others:
             for place, words in zip(others, self._matches(series.gather(others)).list.join(" "), strict=True):
@@ -78,7 +81,7 @@ class Cutter:
         spaced.append("")
         pieces = pl.Series([f" {_END} ".join(spaced)]).str.split(" ").explode()
         ends = (pieces == _END).arg_true().to_numpy().astype(np.int64)
-        return pieces.head(int(ends[-1]) + 1), np.diff(ends, prepend=-1)
+        return pieces.head(int(ends[-1]) + 1), ends
 
     def _matches(self, series: pl.Series) -> pl.Series:
         return (series.str.to_lowercase() if self._lowercase else series).str.extract_all(self._pattern)
@@ -97,9 +100,7 @@ def _series(texts: list[str]) -> pl.Series:
 def _wrong(text: object, place: int) -> CorpusError | None:
     if not isinstance(text, str):
         return CorpusError(f"text {place} is a {type(text).__name__}, not a string", hint="give texts as str")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+    if not can_be_written(text):
         return CorpusError(
             f"text {place} holds half of a surrogate pair, which is no character",
             hint='clean it with text.encode("utf-8", "replace").decode()',

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -67,14 +66,14 @@ def open_dataset(name: str, report: Report = silent) -> Corpus:
         )
     paths = dataset.found(data_folder())
     if dataset.files and not paths:
-        paths = list(_obtained(dataset, report))
+        paths = [_obtained(dataset, report)]
     return dataset.corpus(paths, split or None)
 
 
-def _obtained(dataset: Dataset, report: Report) -> Iterator[Path]:
+def _obtained(dataset: Dataset, report: Report) -> Path:
     if dataset.download is None:
         raise CorpusError(
             f"the data set {dataset.name} is not in {data_folder()}",
             hint=f"{dataset.obtain}; or set PARABIT_DATA to the folder that has it",
         )
-    yield fetch(dataset.download, data_folder(), report)
+    return fetch(dataset.download, data_folder(), report)
