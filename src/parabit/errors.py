@@ -29,5 +29,17 @@ class BagsError(ParabitError, ValueError):
     """A bags folder that cannot be opened or does not belong to the vocabulary it was opened with."""
 
 
+class TrainingError(ParabitError, ValueError):
+    """Parameters that make no sense, or training that cannot begin or go on."""
+
+
 class DownloadError(ParabitError):
     """A data set that could not be fetched whole from its official place."""
+
+
+class CodesError(ParabitError, ValueError):
+    """Bits that cannot be packed, or codes that do not go together."""
+
+
+class EvaluationError(ParabitError, ValueError):
+    """Documents that cannot be scored: labels, codes or vectors that do not fit, or nothing to find."""

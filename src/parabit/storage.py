@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
 from parabit.errors import ParabitError
@@ -60,6 +59,8 @@ def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None) -> 
 @contextmanager
 def plain_disk_errors() -> Iterator[None]:
     """Turn what polars raises for a full disk, each time something else, into the OSError that all others raise."""
+    import polars as pl  # here: training writes checkpoints where there is no polars
+
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as problem:

@@ -1,0 +1,158 @@
+"""The five networks of the paper as one: embed, project, make binary, predict words."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from parabit.models.binarization import Activation, Binarization, normal_like, uniform_like
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which of the networks, and how large.
+
+    | bits | projected | architecture | network |
+    | --- | --- | --- | --- |
+    | None | no | dbow, dm | PV-DBOW, PV-DM |
+    | n | no | dbow, dm | Binary PV-DBOW, Binary PV-DM |
+    | n | yes | dbow | Real-Binary PV-DBOW |
+
+    Example:
+        >>> Shape("dm", bits=32, dim=32, window=1, word_dim=32).hidden
+        65
+    """
+
+    architecture: str  # dbow or dm
+    bits: int | None
+    dim: int  # of the document embedding
+    projected: bool = False
+    window: int = 0  # context words before the predicted one
+    two_sided: bool = False  # and as many after it
+    word_dim: int = 0  # of the context words' embedding
+
+    @property
+    def code(self) -> int:
+        """Units of the hidden layer that belong to the document."""
+        return self.dim if self.bits is None else self.bits
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Where the context words stand, from the predicted word."""
+        before = tuple(range(-self.window, 0))
+        return before + (tuple(range(1, self.window + 1)) if self.two_sided else ())
+
+    @property
+    def parts(self) -> list[int]:
+        """Units of each part of the layer that the softmax sees: the document's, then those of the context words.
+
+        The last unit of the document's part is always 1; its softmax weight is the word's bias.
+        """
+        return [self.code + 1, *[self.word_dim] * len(self.slots)]
+
+    @property
+    def hidden(self) -> int:
+        """Units of the layer that the softmax sees."""
+        return sum(self.parts)
+
+
+class Layer(NamedTuple):
+    """A batch on its way through embedding, projection and binarization, with what the way back needs."""
+
+    kept: Tensor  # (batch, dim) the embedding after dropout
+    mask: Tensor | None  # (batch, dim) what dropout multiplied it with
+    gate: Tensor | None  # (batch, code) the derivative of the activation
+    hidden: Tensor  # (batch, units) what the softmax sees of it
+
+
+class Gradients(NamedTuple):
+    """The loss of a batch and its gradients; of words and contexts, only the rows that the batch touched."""
+
+    loss: Tensor  # () minus the log likelihood of the batch's words, by their weights
+    weight: Tensor  # () the sum of those weights
+    embedding: Tensor  # (documents, dim)
+    rows: Tensor  # (touched,) word ids, each once
+    current: Tensor  # (touched, hidden) the words' weights as they are
+    words: Tensor  # (touched, hidden)
+    projection: Tensor | None = None  # (dim, bits)
+    context_rows: Tensor | None = None  # (contexts,) word ids, each once
+    context: Tensor | None = None  # (contexts, word_dim)
+
+
+@dataclass
+class Network:
+    """The parameters that all documents share."""
+
+    shape: Shape
+    binarization: Binarization
+    words: Tensor  # (vocabulary, hidden) softmax weights, and the bias as that of the constant unit
+    projection: Tensor | None = None  # (dim, bits)
+    context: Tensor | None = None  # (vocabulary + 1, word_dim); the last is what stands beyond a document's ends
+
+    @classmethod
+    def start(
+        cls, shape: Shape, binarization: Binarization, frequencies: Tensor, scale: float, rng: Generator
+    ) -> "Network":
+        """A network before training: it knows how frequent words are, and nothing else.
+
+        Softmax weights start at zero, so that the first thing a word learns is which documents it stands in.
+        """
+        size, device, dtype = len(frequencies), frequencies.device, frequencies.dtype
+        words = torch.zeros(size, shape.hidden, device=device, dtype=dtype)
+        words[:, shape.code] = torch.log(frequencies / frequencies.sum())
+        network = cls(shape, binarization, words)
+        if shape.projected:
+            projection = torch.empty(shape.dim, shape.code, device=device, dtype=dtype)
+            network.projection = normal_like(projection, rng) / math.sqrt(shape.dim)
+        if shape.slots:
+            # One row more than words: what stands where a document has ended.
+            context = torch.empty(size + 1, shape.word_dim, device=device, dtype=dtype)
+            network.context = normal_like(context, rng) * scale
+        return network
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """The parameters by name."""
+        named = {"words": self.words, "projection": self.projection, "context": self.context}
+        return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+    def embed(self, documents: Tensor, dropout: float = 0.0, epoch: int = 0, rng: Generator | None = None) -> Layer:
+        """The document's part of the hidden layer, with the constant unit: (documents, code + 1)."""
+        layer = self._forward(documents, self.projection, dropout, epoch, rng)
+        return layer._replace(hidden=torch.nn.functional.pad(layer.hidden, (0, 1), value=1.0))
+
+    def embed_context(self, words: Tensor, dropout: float = 0.0, epoch: int = 0, rng: Generator | None = None) -> Layer:
+        """A context word's part of the hidden layer: (words, word_dim)."""
+        assert self.context is not None
+        return self._forward(self.context.index_select(0, words), None, dropout, epoch, rng)
+
+    def _forward(
+        self, embedded: Tensor, projection: Tensor | None, dropout: float, epoch: int, rng: Generator | None
+    ) -> Layer:
+        mask = None
+        if dropout and rng is not None:
+            mask = (uniform_like(embedded, rng) >= dropout).to(embedded.dtype) / (1 - dropout)
+        kept = embedded if mask is None else embedded * mask
+        layer = kept if projection is None else kept @ projection
+        real = self.shape.bits is None
+        activation = Activation(layer, None) if real else self.binarization(layer, epoch, rng)
+        return Layer(kept, mask, activation.gate, activation.hidden)
+
+    def backward(self, layer: Layer, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
+        """From the gradient of the document's hidden units to those of the embedding and of the projection."""
+        gradient = gradient[:, :-1]  # the constant unit does not change
+        if layer.gate is not None:
+            gradient = gradient * layer.gate
+        if self.projection is None:
+            return _masked(gradient, layer), None
+        return _masked(gradient @ self.projection.T, layer), layer.kept.T @ gradient
+
+    def backward_context(self, layer: Layer, gradient: Tensor) -> Tensor:
+        """From the gradient of a context word's hidden units to that of its embedding."""
+        return _masked(gradient if layer.gate is None else gradient * layer.gate, layer)
+
+
+def _masked(gradient: Tensor, layer: Layer) -> Tensor:
+    return gradient if layer.mask is None else gradient * layer.mask

@@ -1,0 +1,72 @@
+"""The softmax over words: exact, or with sampled words for the sum over the vocabulary."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+
+class Candidates(NamedTuple):
+    """The words that the softmax's denominator is taken over."""
+
+    ids: Tensor  # (candidates,) word ids
+    correction: Tensor  # (candidates,) added to each logit, so that the sum estimates that of the whole vocabulary
+
+
+class WordSampler:
+    """Draws the words that stand for the vocabulary, each with a probability that grows with its frequency.
+
+    One sample serves a whole batch, and a word drawn with probability q has -log(samples * q) added to its logit: then
+    the sum of the exponentials is, on the average, the softmax's denominator, and its gradient is the importance
+    sampling of Cho et al. (2015). Without `samples` the whole vocabulary is taken and nothing is estimated.
+
+    Example:
+        >>> sampler = WordSampler(torch.tensor([8.0, 1.0, 1.0]), samples=2, power=0.75)
+        >>> sampler.draw(torch.Generator().manual_seed(1)).ids.shape
+        torch.Size([2])
+        >>> WordSampler(torch.tensor([8.0, 1.0, 1.0]), samples=None).draw(torch.Generator()).ids.tolist()
+        [0, 1, 2]
+    """
+
+    def __init__(self, frequencies: Tensor, samples: int | None, power: float = 0.75) -> None:
+        self.samples = samples
+        self.size = len(frequencies) if samples is None else samples  # of a draw
+        self.device = frequencies.device
+        weights = frequencies.double() ** power
+        self._bounds = torch.cumsum(weights, 0)
+        self._bounds /= self._bounds[-1].clone()
+        dtype = frequencies.dtype
+        if samples is None:
+            self._all = Candidates(
+                torch.arange(len(frequencies), device=frequencies.device), torch.zeros_like(frequencies)
+            )
+        else:
+            self._correction = -(torch.log(weights / weights.sum()) + math.log(samples)).to(dtype)
+
+    def draw(self, rng: Generator) -> Candidates:
+        """The candidates of one step."""
+        if self.samples is None:
+            return self._all
+        uniform = torch.rand(self.samples, generator=rng, dtype=torch.float64, device=self._bounds.device)
+        # In order, the search walks through memory once, and so do the rows that are read after it.
+        ids = torch.searchsorted(self._bounds, uniform.sort().values).clamp_(max=len(self._bounds) - 1)
+        return Candidates(ids, self._correction[ids])
+
+
+class Expected(NamedTuple):
+    """What a softmax expects of the words to come."""
+
+    log_denominator: Tensor  # (contexts,)
+    words: Tensor  # (contexts, candidates): probability times the number of words to predict
+
+
+def expect(logits: Tensor, totals: Tensor) -> Expected:
+    """The softmax of corrected logits, times the number (or weight) of words that each context predicts.
+
+    Minus the logarithm of the probability of a word is log_denominator - logit; summed over the words of a context its
+    gradient with respect to a candidate's logit is `words`, less the word's own count.
+    """
+    log_probabilities = torch.log_softmax(logits, 1)
+    log_denominator = logits[:, 0] - log_probabilities[:, 0]
+    return Expected(log_denominator, log_probabilities.exp_().mul_(totals[:, None]))

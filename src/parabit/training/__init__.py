@@ -1,0 +1,28 @@
+"""Training: from bags to a network and the documents' embeddings. Needs torch, numpy and scipy alone."""
+
+from parabit.training.bags import BagTable
+from parabit.training.checkpoint import Checkpoints
+from parabit.training.documents import Documents, WordStatistics
+from parabit.training.inference import BATCH, Inference, Table
+from parabit.training.positions import PositionTable
+from parabit.training.recipe import PRESETS, Recipe, preset
+from parabit.training.room import choose_device
+from parabit.training.trainer import Epoch, Trained, train
+
+__all__ = [
+    "BATCH",
+    "PRESETS",
+    "BagTable",
+    "Checkpoints",
+    "Documents",
+    "Epoch",
+    "Inference",
+    "PositionTable",
+    "Recipe",
+    "Table",
+    "Trained",
+    "WordStatistics",
+    "choose_device",
+    "preset",
+    "train",
+]

@@ -1,0 +1,91 @@
+"""Checkpoints: the whole state of training on disk, so that it can go on after any end."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from parabit.errors import TrainingError
+from parabit.storage import whole_folder
+
+FORMAT = 1
+_ABOUT = "about.json"
+_PREFIX = "checkpoint-"
+
+
+class Checkpoints:
+    """A folder with the last checkpoint of one training.
+
+    `identity` is all that decides the outcome: a checkpoint of another training is refused, with what differs.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp()) / "news.training"
+        >>> Checkpoints(folder, {"bits": 32}).save(7, {"words": torch.ones(2)}, {"epoch": 1})
+        >>> about, tensors = Checkpoints(folder, {"bits": 32}).load()
+        >>> about["epoch"], tensors["words"].tolist()
+        (1, [1.0, 1.0])
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any], every: float = 60.0) -> None:
+        self.folder = folder
+        self.every = every  # seconds
+        self._identity = json.loads(json.dumps(identity))  # as it will be read back
+
+    def save(self, step: int, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+        """Keep the state after so many steps, then forget the one before; a kill at any moment leaves one of them."""
+        self.folder.mkdir(exist_ok=True)
+        older = self._kept()
+        with whole_folder(self.folder / f"{_PREFIX}{step:012d}", replaces=lambda old: old in older) as partial:
+            for name, tensor in tensors.items():
+                # numpy writes a mapped array straight from disk to disk; nothing is copied in memory.
+                np.save(partial / f"{name}.npy", tensor.numpy(force=True))
+            stored = {"format": FORMAT, "identity": self._identity, "tensors": sorted(tensors), **about}
+            (partial / _ABOUT).write_text(json.dumps(stored, indent=2))
+        for folder in older:
+            if folder.name != f"{_PREFIX}{step:012d}":
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def load(self) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+        """The last state, or None where there is none; tensors are mapped from disk, to be copied."""
+        kept = self._kept()
+        if not kept:
+            return None
+        folder = kept[-1]
+        try:
+            about: dict[str, Any] = json.loads((folder / _ABOUT).read_text())
+            if about["format"] > FORMAT:
+                raise TrainingError(f"{folder} has format {about['format']}, newer than this version of parabit reads")
+            self._need_same(about["identity"])
+            tensors = {
+                name: torch.from_numpy(np.load(folder / f"{name}.npy", mmap_mode="c")) for name in about["tensors"]
+            }
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            if isinstance(problem, TrainingError):
+                raise
+            raise TrainingError(f"the checkpoint {folder} is damaged", hint="remove it to start anew") from problem
+        return about, tensors
+
+    def remove(self) -> None:
+        """Forget everything."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _kept(self) -> list[Path]:
+        return sorted(self.folder.glob(f"{_PREFIX}*"))
+
+    def _need_same(self, found: Mapping[str, Any]) -> None:
+        differences = [
+            f"{name} {found.get(name)!r} there, {self._identity.get(name)!r} here"
+            for name in sorted({*found, *self._identity})
+            if found.get(name) != self._identity.get(name)
+        ]
+        if differences:
+            raise TrainingError(
+                f"the checkpoint in {self.folder} is of another training: {'; '.join(differences)}",
+                hint="give the same corpus and parameters, or remove it to start anew",
+            )

@@ -1,0 +1,109 @@
+"""Embeddings of documents when the network no longer changes: AdaGrad on each document's own embedding."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Generator, Tensor
+
+from parabit.models import Candidates, Gradients, Network, WordSampler
+from parabit.progress import Progress, Report, silent
+from parabit.training.recipe import Recipe
+from parabit.training.seeds import generator
+
+# Always so many documents at once, filled up where there are fewer: libraries choose how to add by the number of rows,
+# and a document's code must not depend on what stands beside it.
+BATCH = 256
+
+
+class Table(Protocol):
+    """The words of a corpus, as bags or as positions."""
+
+    device: torch.device
+
+    def __len__(self) -> int: ...
+
+    def sizes(self) -> Tensor:
+        """(documents,) how much there is to predict."""
+
+    def totals(self, documents: Tensor) -> Tensor:
+        """(documents,) the weight of what they say."""
+
+    def plan(self, documents: Tensor, seed: int, epoch: int) -> list[Tensor]:
+        """The steps of an epoch."""
+
+    def prepare(self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator) -> list[tuple[Tensor, Any]]:
+        """For each of some steps its documents, and all that it needs of them."""
+
+    def gradients(self, network: Network, embedded: Tensor, batch: Any, epoch: int, rng: Generator | None) -> Gradients:
+        """The gradients of a prepared step."""
+
+    def wanted(self, network: Network, documents: Tensor) -> Any:
+        """What inference needs of some documents."""
+
+    @staticmethod
+    def embedding_gradient(
+        network: Network, embedded: Tensor, wanted: Any, candidates: Candidates
+    ) -> tuple[Tensor, Tensor]:
+        """The loss of each document and its gradient with respect to the embedding."""
+
+
+class Inference:
+    """Infers embeddings: from zero, by a fixed number of AdaGrad steps, with the same sampled words for every document.
+
+    A document without known words stays at zero, so its code is zero. The table of the documents must be on the
+    network's device; the sampler may be anywhere, and on the CPU draws the same for all devices.
+    """
+
+    def __init__(self, network: Network, sampler: WordSampler, recipe: Recipe, seed: int) -> None:
+        self._network = network
+        self._recipe = recipe
+        device = network.words.device
+        self._rounds = [
+            to_device(sampler.draw(generator(seed, "inference", number, device=sampler.device)), device)
+            for number in range(recipe.inference_rounds)
+        ]
+
+    def embed(self, table: Table, documents: Tensor) -> Tensor:
+        """The embeddings of at most BATCH documents: (documents, dim)."""
+        return self._descend(table, table.wanted(self._network, _filled(documents)))[: len(documents)]
+
+    def embed_all(self, table: Table, documents: Tensor, report: Report = silent) -> Iterator[Tensor]:
+        """The embeddings of any number of documents, batch by batch."""
+        done = 0
+        for batch in documents.split(BATCH):
+            yield self.embed(table, batch)
+            done += len(batch)
+            report(Progress("inferring", done, "documents", done / len(documents)))
+
+    def losses(self, table: Table, embedded: Tensor, documents: Tensor, candidates: Candidates) -> Tensor:
+        """How well embeddings predict what at most BATCH documents say: (documents,) minus log likelihood."""
+        wanted = table.wanted(self._network, _filled(documents))
+        filled = torch.nn.functional.pad(embedded, (0, 0, 0, BATCH - len(embedded)))
+        return table.embedding_gradient(self._network, filled, wanted, candidates)[0][: len(documents)]
+
+    def _descend(self, table: Table, wanted: Any) -> Tensor:
+        rate = self._recipe.inference_rate or self._recipe.document_rate
+        words = self._network.words
+        embedded = torch.zeros(BATCH, self._network.shape.dim, device=words.device, dtype=words.dtype)
+        squares = torch.full_like(embedded, self._recipe.accumulator_start)
+        for candidates in self._rounds:
+            _, gradient = table.embedding_gradient(self._network, embedded, wanted, candidates)
+            squares.addcmul_(gradient, gradient)
+            embedded.addcdiv_(gradient, squares.sqrt(), value=-rate)
+        return embedded
+
+
+def to_device(batch: Any, device: torch.device) -> Any:
+    """A batch with all its tensors on a device."""
+    if isinstance(batch, Tensor):
+        return batch.to(device)
+    if isinstance(batch, tuple):
+        parts = [to_device(part, device) for part in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
+    return [to_device(part, device) for part in batch] if isinstance(batch, list) else batch
+
+
+def _filled(documents: Tensor) -> Tensor:
+    """Documents filled up to BATCH with the first of them, whose results nobody takes."""
+    return torch.cat([documents, documents[:1].expand(BATCH - len(documents))])

@@ -1,0 +1,66 @@
+"""Where training takes place: the device, and room for what it needs."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from parabit.errors import TrainingError
+from parabit.memory import free_memory, gigabytes
+from parabit.models import Shape
+
+_FLOAT = 4
+# Document embeddings that would take more than this share of the free memory are kept in files.
+_MAPPED_ABOVE = 0.25
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of a name: cpu, cuda, or auto for cuda where there is one.
+
+    Example:
+        >>> choose_device("cpu")
+        device(type='cpu')
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name not in ("cpu", "cuda"):
+        raise TrainingError(f"no device {name!r}", hint="there are cpu, cuda and auto")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise TrainingError("cuda was asked for, and torch finds no GPU here", hint="take cpu, or auto")
+    return torch.device(name)
+
+
+def need_room(shape: Shape, vocabulary: int, documents: int, device: torch.device, keeps_best: bool) -> None:
+    """Refuse, before any work, a network that memory cannot hold."""
+    row = shape.hidden + 1 + (shape.word_dim if shape.slots else 0)
+    copies = 3 if keeps_best else 2  # parameters, AdaGrad's squares, the best epoch's parameters
+    size = vocabulary * row * copies * _FLOAT
+    free = _free(device)
+    if free is not None and size > free:
+        raise TrainingError(
+            f"a vocabulary of {vocabulary:,} words and bigrams with {shape.hidden} units each needs "
+            f"{gigabytes(size)} of memory to train, and {gigabytes(free)} are free",
+            hint="a higher minimum count or a maximum size makes a smaller vocabulary",
+        )
+
+
+def document_table(documents: int, dim: int, device: torch.device, scratch: Path) -> tuple[Tensor, Tensor]:
+    """Room for the embeddings of all documents and for AdaGrad's squares: on the device, or in files."""
+    size = 2 * documents * dim * _FLOAT
+    free = _free(device)
+    if free is None or size <= _MAPPED_ABOVE * free:
+        return torch.empty(documents, dim, device=device), torch.empty(documents, dim, device=device)
+    return _mapped(scratch / "documents.f32", documents, dim), _mapped(scratch / "squares.f32", documents, dim)
+
+
+def _mapped(path: Path, rows: int, columns: int) -> Tensor:
+    with path.open("wb") as file:
+        # All of it now: a disk that fills up later would end the process without a word.
+        os.posix_fallocate(file.fileno(), 0, rows * columns * _FLOAT)
+    return torch.from_numpy(np.memmap(path, dtype=np.float32, mode="r+", shape=(rows, columns)))
+
+
+def _free(device: torch.device) -> int | None:
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_memory()

@@ -1,0 +1,296 @@
+"""The training loop."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from parabit.errors import TrainingError
+from parabit.models import Gradients, Network, Shape, WordSampler
+from parabit.parallel import cores, ordered_map
+from parabit.progress import Progress, Report, silent
+from parabit.training.adagrad import AdaGrad
+from parabit.training.bags import BagTable
+from parabit.training.checkpoint import Checkpoints
+from parabit.training.completion import SCORED_WORDS, halves, hold_out
+from parabit.training.documents import Documents, WordStatistics, on_device
+from parabit.training.inference import Inference, Table, to_device
+from parabit.training.interrupt import listening
+from parabit.training.neighbours import nearest_documents
+from parabit.training.positions import PositionTable
+from parabit.training.recipe import Recipe
+from parabit.training.room import choose_device, document_table, need_room
+from parabit.training.seeds import generator
+
+
+_GATHERED_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """How an epoch went: minus log likelihood of a word, on the average."""
+
+    loss: float  # of the documents trained on
+    completion: float | None  # of the unseen half of held-out documents
+
+
+@dataclass
+class Trained:
+    """What training gives."""
+
+    network: Network
+    embeddings: Tensor  # (documents, dim); those of held-out documents are inferred
+    history: list[Epoch]
+    kept: int  # the epoch whose parameters these are, from 1
+
+
+@dataclass
+class _State:
+    """All that changes while training."""
+
+    network: Network
+    tables: dict[str, AdaGrad]  # the network's tensors and the documents' embeddings
+    epoch: int = 0
+    step: int = 0  # of the epoch
+    loss: Tensor = field(default_factory=lambda: torch.zeros(2, dtype=torch.float64))  # loss and weight of the epoch
+    history: list[Epoch] = field(default_factory=list)
+    best: dict[str, Tensor] = field(default_factory=dict)  # parameters after the best epoch
+
+    @property
+    def best_epoch(self) -> int | None:
+        """The epoch with the lowest completion loss, from 0."""
+        scores = [epoch.completion for epoch in self.history]
+        known = [score for score in scores if score is not None]
+        return scores.index(min(known)) if known else None
+
+
+def train(
+    documents: Documents,
+    statistics: WordStatistics,
+    shape: Shape,
+    recipe: Recipe,
+    scratch: Path,
+    seed: int = 0,
+    device: str = "auto",
+    checkpoints: Checkpoints | None = None,
+    report: Report = silent,
+) -> Trained:
+    """Train a network on a corpus.
+
+    Embeddings that are large beside the memory are kept in files in `scratch`, which must stay as long as they are
+    used. With `checkpoints`, training goes on from the last one there.
+    """
+    training = Training(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report)
+    return training.run()
+
+
+class Training:
+    """One training, from its start or from a checkpoint to its end."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        statistics: WordStatistics,
+        shape: Shape,
+        recipe: Recipe,
+        scratch: Path,
+        seed: int,
+        device: str,
+        checkpoints: Checkpoints | None,
+        report: Report,
+    ) -> None:
+        if len(documents) < 2:
+            raise TrainingError(
+                f"a corpus of {len(documents)} document{'s' if not len(documents) else ''}",
+                hint="codes are learned from what tells documents apart: give two or more",
+            )
+        self.device = choose_device(device)
+        need_room(shape, len(statistics.counts), len(documents), self.device, keeps_best=recipe.patience is not None)
+        torch.set_num_threads(cores())
+        self.shape, self.recipe, self.seed, self.report = shape, recipe, seed, report
+        self.scratch, self.checkpoints = scratch, checkpoints
+        self.chance = bool(recipe.dropout) or recipe.binarization != "rounding"  # has a step random numbers of its own
+        weights = torch.from_numpy(statistics.weights(recipe.idf_power))
+        self.frequencies = on_device(statistics.counts, torch.device("cpu")).float() * weights
+        self.table = self._table(documents, weights)
+        sizes = self.table.sizes()
+        trained, held = hold_out(sizes, recipe.validation, seed)
+        self.trained = trained[(sizes > 0).cpu()[trained]].to(self.device)
+        self.inferred = held
+        if not len(self.trained):
+            raise TrainingError("no document has a known word", hint="lower the minimum count")
+        self.halves = (
+            [self._table(half, weights) for half in halves(documents, held.numpy(), seed)] if len(held) else []
+        )
+        if recipe.neighbours:
+            assert isinstance(self.table, BagTable)
+            nearest = nearest_documents(documents, statistics, self.trained.cpu().numpy(), recipe.neighbours, report)
+            self.table.neighbours = torch.from_numpy(nearest).to(self.device)
+        self.sampler = WordSampler(self.frequencies.to(self.device), recipe.samples, recipe.sampling_power)
+        self.inference_sampler = WordSampler(self.frequencies, recipe.samples, recipe.sampling_power)
+
+    def run(self) -> Trained:
+        """Train to the end."""
+        state = self._start()
+        with listening(self.checkpoints is not None) as stop:
+            saved = time.monotonic()
+            while not self._finished(state):
+                for step in self._steps(state):
+                    self._descend(state, *step)
+                    state.step += 1
+                    self._tell(state)
+                    if stop.asked or (self.checkpoints and time.monotonic() - saved >= self.checkpoints.every):
+                        self._save(state)
+                        saved = time.monotonic()
+                    if stop.asked:
+                        self._stopped(state)
+                self._end_epoch(state)
+        return self._end(state)
+
+    def _steps(self, state: _State) -> Iterator[tuple[Gradients, Tensor, Tensor]]:
+        """What is left of the epoch, step by step: gradients, the documents they are of, and these' embeddings."""
+        steps = self.table.plan(self.trained, self.seed, state.epoch)
+        self.steps = len(steps)
+        # On the CPU the next batch is gathered while this one is trained on. On a GPU a kernel's start takes longer
+        # than its work, so many batches are gathered at once.
+        size = 1 if self.device.type == "cpu" else _GATHERED_AT_ONCE
+        blocks = range(state.step // size, -(-len(steps) // size))
+
+        def prepare(block: int) -> list[tuple[Tensor, Any]]:
+            rng = self._rng("batch", state.epoch, block)
+            return self.table.prepare(steps[block * size : (block + 1) * size], self.sampler, rng)
+
+        prepared = ordered_map(prepare, blocks, threads=1) if self.device.type == "cpu" else map(prepare, blocks)
+        embeddings = state.tables["documents"].values
+        for block, batches in zip(blocks, prepared, strict=True):
+            for number, (touched, batch) in enumerate(batches, start=block * size):
+                if number < state.step:  # done before the checkpoint
+                    continue
+                embedded = embeddings.index_select(0, touched.to(embeddings.device)).to(self.device)
+                rng = self._rng("step", state.epoch, number) if self.chance else None
+                yield self.table.gradients(state.network, embedded, batch, state.epoch, rng), touched, embedded
+
+    def _descend(self, state: _State, gradients: Gradients, touched: Tensor, embedded: Tensor) -> None:
+        tables, rate = state.tables, self.recipe.word_rate
+        tables["documents"].step(gradients.embedding, self.recipe.document_rate, touched, embedded)
+        tables["words"].step(gradients.words, rate, gradients.rows, gradients.current)
+        if gradients.projection is not None:
+            tables["projection"].step(gradients.projection, rate)
+        if gradients.context is not None:
+            tables["context"].step(gradients.context, rate, gradients.context_rows)
+        state.loss += torch.stack([gradients.loss, gradients.weight])
+
+    def _end_epoch(self, state: _State) -> None:
+        loss, weight = state.loss.tolist()
+        epoch = Epoch(loss / weight, self._completion(state.network))
+        if not math.isfinite(epoch.loss + (epoch.completion or 0.0)):
+            raise TrainingError(
+                f"the loss is no longer a number in epoch {state.epoch + 1}",
+                hint=f"lower the rates (documents {self.recipe.document_rate:g}, words {self.recipe.word_rate:g})",
+            )
+        state.history.append(epoch)
+        state.epoch, state.step = state.epoch + 1, 0
+        state.loss = torch.zeros_like(state.loss)
+        if self.recipe.patience is not None and state.best_epoch == state.epoch - 1:
+            state.best = {name: table.values.clone() for name, table in state.tables.items()}
+        self._tell(state)
+
+    def _completion(self, network: Network) -> float | None:
+        """Infer the held-out documents from one half, and score the other."""
+        if not self.halves:
+            return None
+        given, rest = self.halves
+        documents = torch.arange(len(given), device=self.device)
+        inference = self._inference(network)
+        embedded = inference.embed(given, documents)
+        samples = SCORED_WORDS if SCORED_WORDS < len(self.frequencies) else None
+        sampler = WordSampler(self.frequencies, samples, self.recipe.sampling_power)
+        candidates = to_device(sampler.draw(generator(self.seed, "completion")), self.device)
+        weights = rest.totals(documents)
+        return float(inference.losses(rest, embedded, documents, candidates).sum() / weights.sum())
+
+    def _finished(self, state: _State) -> bool:
+        patience, best = self.recipe.patience, state.best_epoch
+        waited = 0 if patience is None or best is None else state.epoch - 1 - best
+        return state.epoch >= self.recipe.epochs or (patience is not None and waited >= patience)
+
+    def _end(self, state: _State) -> Trained:
+        """Take the best parameters and infer the documents that were held out."""
+        for name, best in state.best.items():
+            state.tables[name].values.copy_(best)
+        embeddings = state.tables["documents"].values
+        if len(self.inferred):
+            embedded = self._inference(state.network).embed(self.table, self.inferred.to(self.device))
+            embeddings[self.inferred.to(embeddings.device)] = embedded.to(embeddings.device)
+        kept = state.epoch if not state.best else (state.best_epoch or 0) + 1
+        return Trained(state.network, embeddings, state.history, kept)
+
+    def _start(self) -> _State:
+        """The state before the first step, or that of the last checkpoint."""
+        rng = self._rng("start")
+        recipe = self.recipe
+        frequencies = self.frequencies.to(self.device)
+        network = Network.start(self.shape, recipe.binarize, frequencies, recipe.embedding_start, rng)
+        embeddings, squares = document_table(len(self.table), self.shape.dim, self.device, self.scratch)
+        for rows, square in zip(embeddings.split(1 << 16), squares.split(1 << 16), strict=True):
+            rows.normal_(0, recipe.embedding_start, generator=self._rng("documents", device=rows.device))
+            square.fill_(recipe.accumulator_start)
+        tables = {
+            name: AdaGrad(values, torch.full_like(values, recipe.accumulator_start))
+            for name, values in network.tensors.items()
+        }
+        tables["documents"] = AdaGrad(embeddings, squares)
+        state = _State(network, tables, loss=torch.zeros(2, dtype=torch.float64, device=self.device))
+        found = self.checkpoints.load() if self.checkpoints else None
+        if found is None:
+            return state
+        about, tensors = found
+        for name, table in tables.items():
+            table.values.copy_(tensors[name])
+            table.squares.copy_(tensors[f"{name}.squares"])
+        state.best = {name: tensors[f"{name}.best"].clone() for name in tables if f"{name}.best" in tensors}
+        state.epoch, state.step = about["epoch"], about["step"]
+        state.loss = tensors["loss"].clone().to(self.device)
+        state.history = [Epoch(**epoch) for epoch in about["history"]]
+        return state
+
+    def _save(self, state: _State) -> None:
+        assert self.checkpoints is not None
+        tensors = {"loss": state.loss}
+        for name, table in state.tables.items():
+            tensors |= {name: table.values, f"{name}.squares": table.squares}
+        tensors |= {f"{name}.best": best for name, best in state.best.items()}
+        about = {"epoch": state.epoch, "step": state.step, "history": [asdict(epoch) for epoch in state.history]}
+        self.checkpoints.save(state.epoch * self.steps + state.step, tensors, about)
+
+    def _stopped(self, state: _State) -> None:
+        assert self.checkpoints is not None
+        raise KeyboardInterrupt(
+            f"interrupted in epoch {state.epoch + 1} of {self.recipe.epochs}; all is saved in {self.checkpoints.folder}"
+        )
+
+    def _tell(self, state: _State) -> None:
+        share = (state.epoch + state.step / self.steps) / self.recipe.epochs
+        done = round((state.epoch + state.step / self.steps) * len(self.trained))
+        note = ""
+        if state.history:
+            last = state.history[-1]
+            note = f"epoch {state.epoch + 1} of {self.recipe.epochs}, loss {last.loss:.3f}"
+            note += "" if last.completion is None else f", completion {last.completion:.3f}"
+        self.report(Progress("training", done, "documents", share, note))
+
+    def _table(self, documents: Documents, weights: Tensor) -> Table:
+        if self.shape.architecture == "dm":
+            return PositionTable(documents, len(weights), self.shape, self.recipe, self.device)
+        return BagTable(documents, weights.to(self.device), self.recipe)
+
+    def _inference(self, network: Network) -> Inference:
+        return Inference(network, self.inference_sampler, self.recipe, self.seed)
+
+    def _rng(self, *name: str | int, device: torch.device | None = None) -> torch.Generator:
+        return generator(self.seed, *name, device=device or self.device)

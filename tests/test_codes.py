@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from numpy.typing import NDArray
+
+from parabit import codes
+from parabit.codes import check_codes, hamming, pack, unpack
+from parabit.errors import CodesError, ParabitError
+
+BITS = st.integers(1, 140)
+
+
+@st.composite
+def two_sets(draw: st.DrawFn) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    bits = draw(BITS)
+    one, other = (draw(arrays(np.uint8, (draw(st.integers(0, 9)), bits), elements=st.integers(0, 1))) for _ in "ab")
+    return one, other
+
+
+@given(arrays(np.uint8, array_shapes(max_dims=3, max_side=20), elements=st.integers(0, 1)))
+def test_bits_come_back_as_they_were(bits: NDArray[np.uint8]) -> None:
+    packed = pack(bits)
+    assert packed.shape == (*bits.shape[:-1], -(-bits.shape[-1] // 8))
+    assert (unpack(packed, bits.shape[-1]) == bits).all()
+    assert (pack(bits.astype(np.bool_)) == packed).all()
+    assert (packed == np.packbits(bits, axis=-1)).all()
+
+
+def test_the_first_bit_is_the_highest_of_the_first_byte_and_zeros_fill_the_last() -> None:
+    bits = np.zeros(12, dtype=np.bool_)
+    bits[[0, 11]] = True
+    assert pack(bits).tolist() == [0b10000000, 0b00010000]
+
+
+@given(two_sets())
+def test_distances_are_those_of_bits_counted_one_by_one(
+    sets: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+) -> None:
+    one, other = sets
+    distances = hamming(pack(one), pack(other))
+    assert distances.dtype == np.int32
+    assert distances.tolist() == [[int((first != second).sum()) for second in other] for first in one]
+
+
+def test_distances_are_the_same_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    one, other = rng.integers(0, 256, (23, 13), dtype=np.uint8), rng.integers(0, 256, (7, 13), dtype=np.uint8)
+    whole = hamming(one, other)
+    for pairs in (1, 20, 50):
+        monkeypatch.setattr(codes, "_BLOCK", pairs)
+        assert (hamming(one, other) == whole).all()
+
+
+def test_distances_of_long_codes_exceed_a_byte() -> None:
+    assert hamming(np.zeros((1, 100), np.uint8), np.full((1, 100), 255, np.uint8)).tolist() == [[800]]
+
+
+def test_codes_may_lie_in_memory_in_any_order() -> None:
+    packed = np.random.default_rng(2).integers(0, 256, (12, 16), dtype=np.uint8)
+    expected = hamming(packed, packed)
+    packed.flags.writeable = False
+    assert (hamming(np.asfortranarray(packed), packed[::-1])[:, ::-1] == expected).all()
+    assert (hamming(packed[:, :12], packed[:, 4:]) == hamming(packed[:, :12].copy(), packed[:, 4:].copy())).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (np.zeros((2, 8)), "bool or uint8, found float64"),
+        (np.zeros((2, 8), dtype=np.int64), "found int64"),
+        (np.full((2, 8), 2, dtype=np.uint8), "0 or 1, found 2"),
+        (np.zeros((2, 0), dtype=np.uint8), r"no bits to pack in an array of shape \(2, 0\)"),
+        (np.uint8(1), r"shape \(\)"),
+    ],
+)
+def test_what_is_no_bits_is_refused_in_words(wrong: NDArray[np.uint8], words: str) -> None:
+    with pytest.raises(CodesError, match=words):
+        pack(wrong)
+
+
+@pytest.mark.parametrize(
+    ("bits", "words"),
+    [
+        (17, "17 bits take 3 bytes, but the codes have 2"),
+        (8, "8 bits take 1 bytes"),
+        (0, "1 bit or more, found bits=0"),
+        (-3, "found bits=-3"),
+        (15, "bits after the first 15"),
+    ],
+)
+def test_bits_that_do_not_fit_the_codes_are_refused(bits: int, words: str) -> None:
+    packed = np.array([[0, 0], [0, 1]], dtype=np.uint8)
+    with pytest.raises(CodesError, match=words):
+        unpack(packed, bits)
+    check_codes(packed, 16)
+    check_codes(packed[:1], 9)
+
+
+def test_codes_that_do_not_go_together_are_refused() -> None:
+    packed = np.zeros((3, 4), dtype=np.uint8)
+    for other, words in [
+        (packed[:, :3], "codes of 4 bytes cannot be compared with codes of 3"),
+        (packed[0], r"rows of a 2-d array, found shape \(4,\); give a single code as `code\[None\]`"),
+        (packed.astype(np.int8), "uint8, found int8"),
+        (packed[:, :0], r"no codes in an array of shape \(3, 0\)"),
+    ]:
+        with pytest.raises(CodesError, match=words):
+            hamming(packed, other)
+    assert issubclass(CodesError, ParabitError)
