@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
+    from parabit.encoding import ParagraphVectors
     from parabit.errors import ParabitError
     from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
+    from parabit.training import Recipe
 
 __version__ = "0.1.0"
 
@@ -15,7 +17,9 @@ __all__ = [
     "Corpus",
     "Document",
     "ParabitError",
+    "ParagraphVectors",
     "ReadOptions",
+    "Recipe",
     "Tokenizer",
     "Vocabulary",
     "VocabularyRule",
@@ -29,6 +33,7 @@ __all__ = [
 # Each stage is imported when something of it is first asked for: a part should not cost the libraries of all parts.
 _STAGES = {
     "parabit.corpus": ("Corpus", "Document", "ReadOptions", "open_corpus"),
+    "parabit.encoding": ("ParagraphVectors",),
     "parabit.errors": ("ParabitError",),
     "parabit.text": (
         "Bags",
@@ -39,6 +44,7 @@ _STAGES = {
         "build_vocabulary",
         "write_bags",
     ),
+    "parabit.training": ("Recipe",),
 }
 
 

@@ -43,3 +43,7 @@ class CodesError(ParabitError, ValueError):
 
 class EvaluationError(ParabitError, ValueError):
     """Documents that cannot be scored: labels, codes or vectors that do not fit, or nothing to find."""
+
+
+class ModelError(ParabitError, ValueError):
+    """A model folder that cannot be read, or a model that cannot do what was asked."""

@@ -1,13 +1,15 @@
 """The networks of the paper: what they compute, and its gradients. Needs torch, numpy and scipy alone."""
 
 from parabit.models.binarization import METHODS, STOCHASTIC, Activation, Binarization
-from parabit.models.dbow import BagBatch, dbow_embedding_gradient, dbow_gradients, wanted_words
-from parabit.models.dm import PositionBatch, dm_embedding_gradient, dm_gradients, wanted_positions
-from parabit.models.grouping import group, group_each, ragged, sum_rows
-from parabit.models.network import Gradients, Network, Shape
+from parabit.models.dbow import BagBatch, WantedWords, dbow_embedding_gradient, dbow_gradients, wanted_words
+from parabit.models.dm import PositionBatch, WantedPositions, dm_embedding_gradient, dm_gradients, wanted_positions
+from parabit.models.grouping import group, group_each, ragged, steady_matmul, sum_rows
+from parabit.models.network import Gradients, Network
+from parabit.models.shape import ARCHITECTURES, Shape, choose_shape
 from parabit.models.softmax import Candidates, WordSampler
 
 __all__ = [
+    "ARCHITECTURES",
     "METHODS",
     "STOCHASTIC",
     "Activation",
@@ -18,7 +20,10 @@ __all__ = [
     "Network",
     "PositionBatch",
     "Shape",
+    "WantedPositions",
+    "WantedWords",
     "WordSampler",
+    "choose_shape",
     "dbow_embedding_gradient",
     "dbow_gradients",
     "dm_embedding_gradient",
@@ -26,6 +31,7 @@ __all__ = [
     "group",
     "group_each",
     "ragged",
+    "steady_matmul",
     "sum_rows",
     "wanted_positions",
     "wanted_words",

@@ -39,7 +39,7 @@ def dm_gradients(
     touched, positions = batch.touched, len(batch.documents.of)
     of_targets, of_candidates = touched.of[:positions], touched.of[positions:]
     words = network.words.index_select(0, touched.ids)  # (touched, hidden)
-    columns = words.split(network.shape.parts, dim=1)
+    columns = torch.split(words, network.shape.parts, dim=1)
     is_target = (touched.order < positions).to(words.dtype)
 
     parts = [batch.documents, *batch.contexts]
@@ -117,7 +117,7 @@ def wanted_positions(
 
     rows = group(targets)
     table = network.words.index_select(0, rows.ids)  # (distinct targets, hidden)
-    code, *columns = table.split(network.shape.parts, dim=1)
+    code, *columns = torch.split(table, network.shape.parts, dim=1)
     rest = torch.zeros(len(targets), device=table.device, dtype=table.dtype)
     chunks, first_piece, first = [], 0, 0
     for count in counts:
@@ -154,7 +154,7 @@ def dm_embedding_gradient(
 ) -> tuple[Tensor, Tensor]:
     """The loss of each document, and its gradient with respect to the document embedding alone."""
     layer = network.embed(embedded)
-    code, *slots = network.words.index_select(0, candidates.ids).split(network.shape.parts, dim=1)
+    code, *slots = torch.split(network.words.index_select(0, candidates.ids), network.shape.parts, dim=1)
     by_document = torch.addmm(candidates.correction, layer.hidden, code.T)
     sums = []  # of each piece: (candidates + 1,), the last is that of the log denominators
     for chunk in wanted.chunks:

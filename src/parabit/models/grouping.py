@@ -63,8 +63,14 @@ def group_each(ids: Tensor, lengths: list[int], *carried: Tensor) -> tuple[list[
     starts -= begins[of_group]
     found -= of_group * span
     counts = groups.diff().tolist()
-    parts = zip(found.split(counts), of.split(lengths), order.split(lengths), starts.split(counts), strict=True)
-    split = [values.split(lengths) for values in in_order]
+    parts = zip(
+        torch.split(found, counts),
+        torch.split(of, lengths),
+        torch.split(order, lengths),
+        torch.split(starts, counts),
+        strict=True,
+    )
+    split = [torch.split(values, lengths) for values in in_order]
     return [Groups(*part) for part in parts], list(zip(*split, strict=True)) if split else [()] * len(lengths)
 
 
@@ -104,5 +110,5 @@ def steady_matmul(rows: Tensor, matrix: Tensor, block: int = 256) -> Tensor:
     padded = torch.nn.functional.pad(rows, (0, 0, 0, padding)) if padding else rows
     if len(padded) == block:
         return (padded @ matrix)[: len(rows)]
-    product = torch.cat([part @ matrix for part in padded.split(block)]) if len(padded) else padded @ matrix
+    product = torch.cat([part @ matrix for part in torch.split(padded, block)]) if len(padded) else padded @ matrix
     return product[: len(rows)]

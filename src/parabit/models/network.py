@@ -8,54 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from parabit.models.binarization import Activation, Binarization, normal_like, uniform_like
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Which of the networks, and how large.
-
-    | bits | projected | architecture | network |
-    | --- | --- | --- | --- |
-    | None | no | dbow, dm | PV-DBOW, PV-DM |
-    | n | no | dbow, dm | Binary PV-DBOW, Binary PV-DM |
-    | n | yes | dbow | Real-Binary PV-DBOW |
-
-    Example:
-        >>> Shape("dm", bits=32, dim=32, window=1, word_dim=32).hidden
-        65
-    """
-
-    architecture: str  # dbow or dm
-    bits: int | None
-    dim: int  # of the document embedding
-    projected: bool = False
-    window: int = 0  # context words before the predicted one
-    two_sided: bool = False  # and as many after it
-    word_dim: int = 0  # of the context words' embedding
-
-    @property
-    def code(self) -> int:
-        """Units of the hidden layer that belong to the document."""
-        return self.dim if self.bits is None else self.bits
-
-    @property
-    def slots(self) -> tuple[int, ...]:
-        """Where the context words stand, from the predicted word."""
-        before = tuple(range(-self.window, 0))
-        return before + (tuple(range(1, self.window + 1)) if self.two_sided else ())
-
-    @property
-    def parts(self) -> list[int]:
-        """Units of each part of the layer that the softmax sees: the document's, then those of the context words.
-
-        The last unit of the document's part is always 1; its softmax weight is the word's bias.
-        """
-        return [self.code + 1, *[self.word_dim] * len(self.slots)]
-
-    @property
-    def hidden(self) -> int:
-        """Units of the layer that the softmax sees."""
-        return sum(self.parts)
+from parabit.models.shape import Shape
 
 
 class Layer(NamedTuple):

@@ -19,25 +19,25 @@ class WordSampler:
 
     One sample serves a whole batch, and a word drawn with probability q has -log(samples * q) added to its logit: then
     the sum of the exponentials is, on the average, the softmax's denominator, and its gradient is the importance
-    sampling of Cho et al. (2015). Without `samples` the whole vocabulary is taken and nothing is estimated.
+    sampling of Cho et al. (2015). With no `samples` the whole vocabulary is taken and nothing is estimated.
 
     Example:
-        >>> sampler = WordSampler(torch.tensor([8.0, 1.0, 1.0]), samples=2, power=0.75)
+        >>> sampler = WordSampler(torch.tensor([8.0, 1.0, 1.0]), samples=2)
         >>> sampler.draw(torch.Generator().manual_seed(1)).ids.shape
         torch.Size([2])
-        >>> WordSampler(torch.tensor([8.0, 1.0, 1.0]), samples=None).draw(torch.Generator()).ids.tolist()
+        >>> WordSampler(torch.tensor([8.0, 1.0, 1.0]), samples=0).draw(torch.Generator()).ids.tolist()
         [0, 1, 2]
     """
 
-    def __init__(self, frequencies: Tensor, samples: int | None, power: float = 0.75) -> None:
+    def __init__(self, frequencies: Tensor, samples: int, power: float = 1.0) -> None:
         self.samples = samples
-        self.size = len(frequencies) if samples is None else samples  # of a draw
+        self.size = samples or len(frequencies)  # of a draw
         self.device = frequencies.device
         weights = frequencies.double() ** power
         self._bounds = torch.cumsum(weights, 0)
         self._bounds /= self._bounds[-1].clone()
         dtype = frequencies.dtype
-        if samples is None:
+        if not samples:
             self._all = Candidates(
                 torch.arange(len(frequencies), device=frequencies.device), torch.zeros_like(frequencies)
             )
@@ -46,7 +46,7 @@ class WordSampler:
 
     def draw(self, rng: Generator) -> Candidates:
         """The candidates of one step."""
-        if self.samples is None:
+        if not self.samples:
             return self._all
         uniform = torch.rand(self.samples, generator=rng, dtype=torch.float64, device=self._bounds.device)
         # In order, the search walks through memory once, and so do the rows that are read after it.

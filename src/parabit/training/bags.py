@@ -1,20 +1,23 @@
 """Batches of whole documents, for the bag of words."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
 from parabit.models import (
     BagBatch,
+    Candidates,
     Gradients,
     Network,
+    WantedWords,
     WordSampler,
     dbow_embedding_gradient,
     dbow_gradients,
     group_each,
     ragged,
+    sum_rows,
     wanted_words,
 )
 from parabit.training.documents import Documents, on_device
@@ -34,8 +37,6 @@ class SelectedBags(NamedTuple):
 
 class BagTable:
     """The bags of a corpus, from which batches are taken."""
-
-    embedding_gradient = staticmethod(dbow_embedding_gradient)
 
     def __init__(self, documents: Documents, word_weights: Tensor, recipe: Recipe) -> None:
         self.device = word_weights.device
@@ -62,7 +63,7 @@ class BagTable:
         """The steps of an epoch: all documents that have words, in a random order, in batches."""
         documents = documents[self._lengths[documents] > 0]
         order = torch.randperm(len(documents), generator=generator(seed, "order", epoch)).to(self.device)
-        return list(documents[order].split(self._recipe.batch_size))
+        return list(torch.split(documents[order], self._recipe.batch_size))
 
     def prepare(self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator) -> list[tuple[Tensor, BagBatch]]:
         """For each of some steps its documents, and all that it needs of them."""
@@ -92,12 +93,12 @@ class BagTable:
         )
         touched, ordered = group_each(words, lengths, owners, weights)
         batches = [
-            BagBatch(groups, mine, begins, totals, *by_word, candidates.correction)
+            BagBatch(groups, mine, begins, totals, by_word[0], by_word[1], candidates.correction)
             for groups, mine, begins, totals, by_word, candidates in zip(
                 touched,
-                bags.weights.split([length - sampler.size for length in lengths]),
-                starts.split(sizes),
-                bags.totals.split(sizes),
+                torch.split(bags.weights, [length - sampler.size for length in lengths]),
+                torch.split(starts, sizes),
+                torch.split(bags.totals, sizes),
                 ordered,
                 drawn,
                 strict=True,
@@ -134,13 +135,24 @@ class BagTable:
             weights *= scale[owners]
         return SelectedBags(words, weights, owners, torch.cumsum(lengths, 0) - lengths, totals)
 
+    def embedding_gradient(
+        self, network: Network, embedded: Tensor, wanted: WantedWords, candidates: Candidates
+    ) -> tuple[Tensor, Tensor]:
+        """The loss of each document and its gradient with respect to the embedding."""
+        return dbow_embedding_gradient(network, embedded, wanted, candidates)
+
     def gradients(
         self, network: Network, embedded: Tensor, batch: BagBatch, epoch: int, rng: Generator | None
     ) -> Gradients:
         """The gradients of a prepared step."""
         return dbow_gradients(network, embedded, batch, self._recipe.dropout, epoch, rng)
 
-    def wanted(self, network: Network, documents: Tensor) -> Any:
+    def project(self, directions: Tensor, documents: Tensor) -> Tensor:
+        """Each document as the sum of its words' directions: (documents, dim)."""
+        bags = self.select(documents)
+        return sum_rows(directions, bags.words.long(), bags.starts, bags.weights)
+
+    def wanted(self, network: Network, documents: Tensor) -> WantedWords:
         """What inference needs of some documents."""
         bags = self.select(documents)
         return wanted_words(network, bags.words.long(), bags.weights, bags.starts, bags.totals)

@@ -41,9 +41,8 @@ class Table(Protocol):
     def wanted(self, network: Network, documents: Tensor) -> Any:
         """What inference needs of some documents."""
 
-    @staticmethod
     def embedding_gradient(
-        network: Network, embedded: Tensor, wanted: Any, candidates: Candidates
+        self, network: Network, embedded: Tensor, wanted: Any, candidates: Candidates
     ) -> tuple[Tensor, Tensor]:
         """The loss of each document and its gradient with respect to the embedding."""
 
@@ -71,7 +70,7 @@ class Inference:
     def embed_all(self, table: Table, documents: Tensor, report: Report = silent) -> Iterator[Tensor]:
         """The embeddings of any number of documents, batch by batch."""
         done = 0
-        for batch in documents.split(BATCH):
+        for batch in torch.split(documents, BATCH):
             yield self.embed(table, batch)
             done += len(batch)
             report(Progress("inferring", done, "documents", done / len(documents)))

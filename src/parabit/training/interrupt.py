@@ -28,7 +28,7 @@ def listening(active: bool = True) -> Iterator[Stop]:
 
     def hear(number: int, frame: FrameType | None) -> None:
         stop.asked = True
-        signal.signal(number, before[number])
+        signal.signal(number, before[signal.Signals(number)])
 
     for number in heard:
         if before[number] is not signal.SIG_IGN:

@@ -19,7 +19,8 @@ def nearest_documents(
     Where there are fewer, and for documents that are not allowed, the document's own id fills the row.
 
     Example:
-        >>> documents = Documents.of_counts(np.array([0, 1, 0, 1, 2]), np.ones(5, dtype=np.int32), np.array([0, 2, 4, 5]))
+        >>> words, counts, offsets = np.array([0, 1, 0, 1, 2]), np.ones(5, dtype=np.int32), np.array([0, 2, 4, 5])
+        >>> documents = Documents.of_counts(words, counts, offsets)
         >>> statistics = WordStatistics(np.array([2, 2, 1]), np.array([2, 2, 1]), documents=3)
         >>> nearest_documents(documents, statistics, np.arange(3), 1).tolist()
         [[1], [0], [2]]
@@ -48,7 +49,7 @@ def _tf_idf(documents: Documents, statistics: WordStatistics, allowed: NDArray[n
     weights[statistics.document_frequencies[counts.indices] < 2] = 0
     matrix = csr_array((weights.astype(np.float32), counts.indices, counts.indptr), shape=counts.shape)
     norms = np.sqrt(matrix.multiply(matrix).sum(axis=1))
-    matrix.data /= np.repeat(np.maximum(norms, 1e-12), np.diff(matrix.indptr))
+    matrix.data = matrix.data / np.repeat(np.maximum(norms, 1e-12), np.diff(matrix.indptr))
     matrix.eliminate_zeros()
     return matrix
 

@@ -1,16 +1,17 @@
 """Batches of positions, for distributed memory."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from parabit.models import (
+    Candidates,
     Gradients,
     Network,
     PositionBatch,
     Shape,
+    WantedPositions,
     WordSampler,
     dm_embedding_gradient,
     dm_gradients,
@@ -25,8 +26,6 @@ from parabit.training.seeds import generator
 
 class PositionTable:
     """The words of a corpus in order, from which batches of positions are taken."""
-
-    embedding_gradient = staticmethod(dm_embedding_gradient)
 
     def __init__(
         self, documents: Documents, vocabulary: int, shape: Shape, recipe: Recipe, device: torch.device
@@ -88,7 +87,7 @@ class PositionTable:
         targets = self._tokens[places]
         drawn = [sampler.draw(rng) for _ in steps]
         predicted = []
-        for part, candidates in zip(targets.split(sizes), drawn, strict=True):
+        for part, candidates in zip(torch.split(targets, sizes), drawn, strict=True):
             predicted += [part, candidates.ids.to(targets.dtype)]
         touched, _ = group_each(torch.cat(predicted), [size + sampler.size for size in sizes])
         contexts = [group_each(context, sizes)[0] for context in self._contexts(places, owners)]
@@ -101,13 +100,19 @@ class PositionTable:
         )
         return [(batch.documents.ids, batch) for batch in (PositionBatch(*parts) for parts in batches)]
 
+    def embedding_gradient(
+        self, network: Network, embedded: Tensor, wanted: WantedPositions, candidates: Candidates
+    ) -> tuple[Tensor, Tensor]:
+        """The loss of each document and its gradient with respect to the embedding."""
+        return dm_embedding_gradient(network, embedded, wanted, candidates)
+
     def gradients(
         self, network: Network, embedded: Tensor, batch: PositionBatch, epoch: int, rng: Generator | None
     ) -> Gradients:
         """The gradients of a prepared step."""
         return dm_gradients(network, embedded, batch, self._recipe.dropout, epoch, rng)
 
-    def wanted(self, network: Network, documents: Tensor) -> Any:
+    def wanted(self, network: Network, documents: Tensor) -> WantedPositions:
         """What inference needs of some documents."""
         lengths = self._lengths[documents]
         places = ragged(self._starts[documents], lengths)

@@ -57,8 +57,11 @@ def document_table(documents: int, dim: int, device: torch.device, scratch: Path
 
 def _mapped(path: Path, rows: int, columns: int) -> Tensor:
     with path.open("wb") as file:
-        # All of it now: a disk that fills up later would end the process without a word.
-        os.posix_fallocate(file.fileno(), 0, rows * columns * _FLOAT)
+        if hasattr(os, "posix_fallocate"):  # not on Windows
+            # All of it now: a disk that fills up later would end the process without a word.
+            os.posix_fallocate(file.fileno(), 0, rows * columns * _FLOAT)
+        else:
+            file.truncate(rows * columns * _FLOAT)
     return torch.from_numpy(np.memmap(path, dtype=np.float32, mode="r+", shape=(rows, columns)))
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from parabit.errors import TrainingError
 from parabit.models import Gradients, Network, Shape, WordSampler
-from parabit.parallel import cores, ordered_map
+from parabit.parallel import cores
 from parabit.progress import Progress, Report, silent
 from parabit.training.adagrad import AdaGrad
 from parabit.training.bags import BagTable
@@ -27,8 +27,8 @@ from parabit.training.recipe import Recipe
 from parabit.training.room import choose_device, document_table, need_room
 from parabit.training.seeds import generator
 
-
-_GATHERED_AT_ONCE = 32
+_GATHERED_AT_ONCE = 32  # batches
+_PROJECTED_AT_ONCE = 4096  # documents
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Training:
                 hint="codes are learned from what tells documents apart: give two or more",
             )
         self.device = choose_device(device)
-        need_room(shape, len(statistics.counts), len(documents), self.device, keeps_best=recipe.patience is not None)
+        need_room(shape, len(statistics.counts), len(documents), self.device, keeps_best=bool(recipe.patience))
         torch.set_num_threads(cores())
         self.shape, self.recipe, self.seed, self.report = shape, recipe, seed, report
         self.scratch, self.checkpoints = scratch, checkpoints
@@ -156,8 +156,7 @@ class Training:
         """What is left of the epoch, step by step: gradients, the documents they are of, and these' embeddings."""
         steps = self.table.plan(self.trained, self.seed, state.epoch)
         self.steps = len(steps)
-        # On the CPU the next batch is gathered while this one is trained on. On a GPU a kernel's start takes longer
-        # than its work, so many batches are gathered at once.
+        # On a GPU a kernel's start takes longer than its work, so many batches are gathered at once.
         size = 1 if self.device.type == "cpu" else _GATHERED_AT_ONCE
         blocks = range(state.step // size, -(-len(steps) // size))
 
@@ -165,10 +164,9 @@ class Training:
             rng = self._rng("batch", state.epoch, block)
             return self.table.prepare(steps[block * size : (block + 1) * size], self.sampler, rng)
 
-        prepared = ordered_map(prepare, blocks, threads=1) if self.device.type == "cpu" else map(prepare, blocks)
         embeddings = state.tables["documents"].values
-        for block, batches in zip(blocks, prepared, strict=True):
-            for number, (touched, batch) in enumerate(batches, start=block * size):
+        for block in blocks:
+            for number, (touched, batch) in enumerate(prepare(block), start=block * size):
                 if number < state.step:  # done before the checkpoint
                     continue
                 embedded = embeddings.index_select(0, touched.to(embeddings.device)).to(self.device)
@@ -196,8 +194,9 @@ class Training:
         state.history.append(epoch)
         state.epoch, state.step = state.epoch + 1, 0
         state.loss = torch.zeros_like(state.loss)
-        if self.recipe.patience is not None and state.best_epoch == state.epoch - 1:
-            state.best = {name: table.values.clone() for name, table in state.tables.items()}
+        if self.recipe.patience and state.best_epoch == state.epoch - 1:
+            for name, table in state.tables.items():
+                state.best.setdefault(name, torch.empty_like(table.values)).copy_(table.values)
         self._tell(state)
 
     def _completion(self, network: Network) -> float | None:
@@ -208,7 +207,7 @@ class Training:
         documents = torch.arange(len(given), device=self.device)
         inference = self._inference(network)
         embedded = inference.embed(given, documents)
-        samples = SCORED_WORDS if SCORED_WORDS < len(self.frequencies) else None
+        samples = SCORED_WORDS if len(self.frequencies) > SCORED_WORDS else 0
         sampler = WordSampler(self.frequencies, samples, self.recipe.sampling_power)
         candidates = to_device(sampler.draw(generator(self.seed, "completion")), self.device)
         weights = rest.totals(documents)
@@ -216,8 +215,8 @@ class Training:
 
     def _finished(self, state: _State) -> bool:
         patience, best = self.recipe.patience, state.best_epoch
-        waited = 0 if patience is None or best is None else state.epoch - 1 - best
-        return state.epoch >= self.recipe.epochs or (patience is not None and waited >= patience)
+        waited = 0 if best is None else state.epoch - 1 - best
+        return state.epoch >= self.recipe.epochs or (patience > 0 and waited >= patience)
 
     def _end(self, state: _State) -> Trained:
         """Take the best parameters and infer the documents that were held out."""
@@ -237,9 +236,8 @@ class Training:
         frequencies = self.frequencies.to(self.device)
         network = Network.start(self.shape, recipe.binarize, frequencies, recipe.embedding_start, rng)
         embeddings, squares = document_table(len(self.table), self.shape.dim, self.device, self.scratch)
-        for rows, square in zip(embeddings.split(1 << 16), squares.split(1 << 16), strict=True):
-            rows.normal_(0, recipe.embedding_start, generator=self._rng("documents", device=rows.device))
-            square.fill_(recipe.accumulator_start)
+        squares.fill_(recipe.accumulator_start)
+        self._start_documents(embeddings)
         tables = {
             name: AdaGrad(values, torch.full_like(values, recipe.accumulator_start))
             for name, values in network.tensors.items()
@@ -258,6 +256,21 @@ class Training:
         state.loss = tensors["loss"].clone().to(self.device)
         state.history = [Epoch(**epoch) for epoch in about["history"]]
         return state
+
+    def _start_documents(self, embeddings: Tensor) -> None:
+        if self.recipe.start == "random":
+            embeddings.normal_(
+                0, self.recipe.embedding_start, generator=self._rng("documents", device=embeddings.device)
+            )
+            return
+        # Alike documents begin with alike codes, so that words need not first find out what the bits are to mean.
+        assert isinstance(self.table, BagTable)
+        directions = torch.empty(len(self.frequencies), self.shape.dim, device=self.device)
+        directions.normal_(generator=self._rng("directions"))
+        length = self.recipe.embedding_start * math.sqrt(self.shape.dim)
+        for documents in torch.split(torch.arange(len(embeddings), device=self.device), _PROJECTED_AT_ONCE):
+            projected = torch.nn.functional.normalize(self.table.project(directions, documents)) * length
+            embeddings[documents.to(embeddings.device)] = projected.to(embeddings.device)
 
     def _save(self, state: _State) -> None:
         assert self.checkpoints is not None

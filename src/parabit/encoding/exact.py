@@ -1,0 +1,78 @@
+"""Exact encoding: a document's embedding by gradient inference, as in training, with the network's weights fixed."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from parabit.models import Network, Shape, WordSampler, steady_matmul
+from parabit.text import BatchBags, Vocabulary
+from parabit.training import BagTable, Documents, Inference, PositionTable, Recipe, WordStatistics, choose_device
+
+
+def statistics_of(vocabulary: Vocabulary) -> WordStatistics:
+    """How frequent the words of a vocabulary are."""
+    return WordStatistics(vocabulary.counts, vocabulary.document_frequencies, vocabulary.documents)
+
+
+class ExactEncoder:
+    """Infers embeddings with a trained network. What a document gets depends on the document and the model alone."""
+
+    def __init__(self, network: Network, vocabulary: Vocabulary, recipe: Recipe, seed: int) -> None:
+        self.network, self.recipe = network, recipe
+        weights = torch.from_numpy(statistics_of(vocabulary).weights(recipe.idf_power))
+        frequencies = torch.tensor(vocabulary.counts, dtype=torch.float32) * weights
+        self._weights = weights.to(network.words.device)
+        # On the CPU, so that every device gets the same samples.
+        sampler = WordSampler(frequencies, recipe.samples, recipe.sampling_power)
+        self._inference = Inference(network, sampler, recipe, seed)
+
+    @classmethod
+    def of_tensors(
+        cls,
+        tensors: dict[str, NDArray[np.float32]],
+        shape: Shape,
+        vocabulary: Vocabulary,
+        recipe: Recipe,
+        seed: int,
+        device: str,
+    ) -> "ExactEncoder":
+        """The encoder of a saved model."""
+        place = choose_device(device)
+        parts = {name: torch.from_numpy(tensor).to(place) for name, tensor in tensors.items() if name != "documents"}
+        return cls(Network(shape, recipe.binarize, **parts), vocabulary, recipe, seed)
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The network's parameters by name."""
+        return {name: tensor.numpy(force=True) for name, tensor in self.network.tensors.items()}
+
+    def embed(self, bags: BatchBags) -> NDArray[np.float32]:
+        """The embeddings of some documents: (documents, dim)."""
+        documents, device = _as_documents(bags), self.network.words.device
+        table: BagTable | PositionTable
+        if self.network.shape.architecture == "dm":
+            table = PositionTable(documents, len(self._weights), self.network.shape, self.recipe, device)
+        else:
+            table = BagTable(documents, self._weights, self.recipe)
+        embedded = list(self._inference.embed_all(table, torch.arange(len(documents), device=device)))
+        nothing = np.zeros((0, self.network.shape.dim), dtype=np.float32)
+        return torch.cat(embedded).numpy(force=True) if embedded else nothing
+
+    def bits(self, embedded: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """The bits of embeddings: which units of the layer before the sigmoid are above zero."""
+        if self.network.projection is None:
+            return embedded > 0
+        # The same number of rows at every product: see Inference.
+        rows = torch.from_numpy(np.ascontiguousarray(embedded)).to(self.network.words.device)
+        return (steady_matmul(rows, self.network.projection) > 0).numpy(force=True)
+
+
+def _as_documents(bags: BatchBags) -> Documents:
+    def offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+    return Documents(
+        bags.features, bags.counts, offsets(bags.feature_lengths), bags.tokens, offsets(bags.token_lengths)
+    )

@@ -1,0 +1,359 @@
+"""The face of the library: a scikit-learn estimator from texts to codes."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from parabit import __version__
+from parabit.codes import pack
+from parabit.corpus import as_corpus
+from parabit.encoding.card import write_card
+from parabit.encoding.model_folder import read_model, write_model
+from parabit.errors import ModelError, TrainingError
+from parabit.parallel import ordered_map
+from parabit.progress import Progress, Report, silent
+from parabit.text import LETTERS, Tokenizer, VocabularyRule, batch_bags, read_stop_words
+from parabit.text.build import Documents as Texts
+
+if TYPE_CHECKING:
+    from parabit.models import Shape
+    from parabit.training import Recipe
+
+_INFERRED_AT_ONCE = 2048  # documents, so that progress is told every second or so
+
+# The parameters that make the network and those of training; the others make the vocabulary.
+_SHAPE = ("bits", "dim", "architecture", "window", "two_sided", "word_dim")
+_RECIPE = (
+    "epochs", "batch_size", "document_rate", "word_rate", "samples", "sampling_power", "accumulator_start", "start",
+    "embedding_start", "dropout", "binarization", "noise", "slope_growth", "idf_power", "length_exponent", "neighbours",
+    "neighbour_weight", "inference_rounds", "inference_rate", "validation", "patience",
+)  # fmt: skip
+
+
+class Inferred(NamedTuple):
+    """What a model says of documents."""
+
+    codes: NDArray[np.uint8] | None  # (documents, bytes) packed bits; None from a real-valued model
+    vectors: NDArray[np.float32]  # (documents, dim) embeddings
+
+
+class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+    """Learns short binary codes for texts, or real-valued vectors: the Paragraph Vector models of the paper.
+
+    `bits` alone is Binary PV-DBOW, or Binary PV-DM with `architecture="dm"`; `bits=None` with `dim` the real-valued
+    PV-DBOW or PV-DM; `bits` with `dim` Real-Binary PV-DBOW, which gives both a code and a real vector.
+
+    `preset` names a set of all parameters of training; each can be set otherwise, and None takes the preset's value.
+    Reference: Grzegorczyk and Kurdziel, Binary Paragraph Vectors, 2017.
+
+    Parameters
+    ----------
+    bits, dim, architecture : the network, see above.
+    window, two_sided, word_dim : of distributed memory: context words on a side (1), on both sides or only before the
+        predicted word, and their embedding's size (that of the document's).
+    bigrams, min_count, min_bigram_count, max_size : which words and bigrams the vocabulary keeps.
+    pattern, lowercase, min_length, max_length, stop_words : what a word is; stop words are `"english"`, `"none"`, a
+        file's name or a set.
+    preset : `"default"`, the best that is known, or `"paper"`, the paper's recipe.
+    epochs ... patience : see `parabit.Recipe`.
+    seed : the same seed gives the same model on the same machine.
+    device : `"cpu"`, `"cuda"`, or `"auto"` for a GPU where there is one.
+
+    Attributes
+    ----------
+    vocabulary_ : the words and bigrams that the model knows.
+    recipe_ : all parameters of training, the preset's filled in.
+    history_ : the losses of each epoch.
+    embeddings_ : (documents, dim) the training documents' embeddings; None in a slim model.
+    codes_ : (documents, bytes) their packed codes; None in a real-valued or slim model.
+
+    Example:
+        >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired the telescope.", "Goalies like ice."]
+        >>> model = ParagraphVectors(bits=16, epochs=3).fit(texts)
+        >>> model.transform(texts).shape, model.transform(texts).dtype
+        ((3, 2), dtype('uint8'))
+    """
+
+    def __init__(
+        self,
+        bits: int | None = 128,
+        *,
+        dim: int | None = None,
+        architecture: str = "dbow",
+        window: int | None = None,
+        two_sided: bool = False,
+        word_dim: int | None = None,
+        bigrams: bool = False,
+        min_count: int = 1,
+        min_bigram_count: int | None = None,
+        max_size: int | None = None,
+        pattern: str = LETTERS,
+        lowercase: bool = True,
+        min_length: int = 2,
+        max_length: int = 15,
+        stop_words: str | frozenset[str] = "english",
+        preset: str = "default",
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        document_rate: float | None = None,
+        word_rate: float | None = None,
+        samples: int | None = None,
+        sampling_power: float | None = None,
+        accumulator_start: float | None = None,
+        start: str | None = None,
+        embedding_start: float | None = None,
+        dropout: float | None = None,
+        binarization: str | None = None,
+        noise: float | None = None,
+        slope_growth: float | None = None,
+        idf_power: float | None = None,
+        length_exponent: float | None = None,
+        neighbours: int | None = None,
+        neighbour_weight: float | None = None,
+        inference_rounds: int | None = None,
+        inference_rate: float | None = None,
+        validation: float | None = None,
+        patience: int | None = None,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> None:
+        self.bits = bits
+        self.dim = dim
+        self.architecture = architecture
+        self.window = window
+        self.two_sided = two_sided
+        self.word_dim = word_dim
+        self.bigrams = bigrams
+        self.min_count = min_count
+        self.min_bigram_count = min_bigram_count
+        self.max_size = max_size
+        self.pattern = pattern
+        self.lowercase = lowercase
+        self.min_length = min_length
+        self.max_length = max_length
+        self.stop_words = stop_words
+        self.preset = preset
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.document_rate = document_rate
+        self.word_rate = word_rate
+        self.samples = samples
+        self.sampling_power = sampling_power
+        self.accumulator_start = accumulator_start
+        self.start = start
+        self.embedding_start = embedding_start
+        self.dropout = dropout
+        self.binarization = binarization
+        self.noise = noise
+        self.slope_growth = slope_growth
+        self.idf_power = idf_power
+        self.length_exponent = length_exponent
+        self.neighbours = neighbours
+        self.neighbour_weight = neighbour_weight
+        self.inference_rounds = inference_rounds
+        self.inference_rate = inference_rate
+        self.validation = validation
+        self.patience = patience
+        self.seed = seed
+        self.device = device
+
+    def fit(
+        self,
+        X: Texts,  # noqa: N803
+        y: object = None,
+        *,
+        work: Path | str | None = None,
+        checkpoint_every: float = 60.0,
+        report: Report = silent,
+    ) -> Self:
+        """Train on texts: a list or any re-iterable of strings or `parabit.Document`s, or a `parabit.Corpus`.
+
+        `work` names a folder for what long training keeps: with it, the state is saved every `checkpoint_every` seconds
+        and when Ctrl-C is pressed, and training on the same texts with the same parameters goes on from there. Remove
+        the folder when the model is saved. `y` is not used.
+        """
+        shape, recipe = self._planned()
+        rule = self._rule()
+        from parabit.encoding.exact import ExactEncoder
+        from parabit.encoding.fitting import Work, fit_texts
+
+        kept = None if work is None else Work(Path(work), checkpoint_every)
+        identity = {"parabit": __version__, **self._config_parameters}
+        vocabulary, trained = fit_texts(X, rule, shape, recipe, self.seed, self.device, kept, identity, report)
+        self.vocabulary_ = vocabulary
+        self.shape_, self.recipe_ = shape, recipe
+        self.history_ = [asdict(epoch) for epoch in trained.history]
+        self.kept_ = trained.kept
+        self.embeddings_: NDArray[np.float32] | None = trained.embeddings.numpy(force=True)
+        self._encoder: ExactEncoder = ExactEncoder(trained.network, vocabulary, recipe, self.seed)
+        return self
+
+    def fit_transform(self, X: Texts, y: object = None, **options: Any) -> NDArray[Any]:  # noqa: N803
+        """Train on texts and give what training found for them.
+
+        `transform` would infer them anew, and differ a little.
+        """
+        self.fit(X, y, **options)
+        trained = self.embeddings_ if self.bits is None else self.codes_
+        assert trained is not None
+        return trained
+
+    def transform(self, X: Texts, report: Report = silent) -> NDArray[Any]:  # noqa: N803
+        """The codes of texts, packed: (texts, bytes) uint8; from a real-valued model their vectors: (texts, dim).
+
+        What a text gets depends on the text and the model alone.
+        """
+        inferred = self.infer(X, report)
+        return inferred.vectors if inferred.codes is None else inferred.codes
+
+    def infer(self, texts: Texts, report: Report = silent) -> Inferred:
+        """Both the codes and the real vectors of texts.
+
+        A text without a known word gets zeros; `coverage` tells which those are.
+        """
+        check_is_fitted(self, "vocabulary_")
+        vectors = [self._encoder.embed(batch_bags(tokens, self.vocabulary_)) for tokens in self._tokens(texts, report)]
+        nothing = np.zeros((0, self.shape_.dim), dtype=np.float32)
+        embedded = np.concatenate([nothing, *vectors])
+        return Inferred(self._codes(embedded), embedded)
+
+    def coverage(self, texts: Texts) -> NDArray[np.float64]:
+        """The share of each text's words that the model knows; 0 where it knows none, and the code means nothing.
+
+        Example:
+            >>> model = ParagraphVectors(bits=8, epochs=1).fit(["telescope in orbit", "telescope on ice"])
+            >>> model.coverage(["telescope mirror", "goalie"]).tolist()
+            [0.5, 0.0]
+        """
+        check_is_fitted(self, "vocabulary_")
+        shares = [np.zeros(0)]
+        for tokens in self._tokens(texts, silent):
+            bags = batch_bags(tokens, self.vocabulary_)
+            shares.append(bags.token_lengths / np.maximum(tokens.lengths, 1))
+        return np.concatenate(shares)
+
+    @property
+    def codes_(self) -> NDArray[np.uint8] | None:
+        """The packed codes of the training documents."""
+        return None if self.embeddings_ is None else self._codes(self.embeddings_)
+
+    def save(self, folder: Path | str, slim: bool = False, overwrite: bool = False) -> None:
+        """Write the model to a folder; `slim` leaves out the training documents' embeddings.
+
+        Only an old model is replaced, and only with `overwrite`; until the new one is whole, it stays.
+        """
+        check_is_fitted(self, "vocabulary_")
+        tensors = dict(self._encoder.tensors)
+        if not slim:
+            if self.embeddings_ is None:
+                raise ModelError("this model is slim and has no embeddings to save", hint="save it with slim=True")
+            tensors["documents"] = self.embeddings_
+        config = self._config
+        write_model(Path(folder), config, tensors, self.vocabulary_, write_card(config, slim), overwrite)
+
+    @classmethod
+    def load(cls, folder: Path | str, device: str = "auto") -> "ParagraphVectors":
+        """Read a model that was saved."""
+        folder = Path(folder)
+        config, tensors, vocabulary = read_model(folder)
+        _need_torch()
+        from parabit.encoding.exact import ExactEncoder
+        from parabit.models import Shape
+        from parabit.training import Recipe
+
+        try:
+            model = cls(**_thawed(config["parameters"]), device=device)
+            model.shape_, model.recipe_ = Shape(**config["shape"]), Recipe(**config["recipe"])
+            model.history_, model.kept_ = config["training"]["history"], config["training"]["kept"]
+            model._encoder = ExactEncoder.of_tensors(
+                tensors, model.shape_, vocabulary, model.recipe_, model.seed, device
+            )
+        except (TypeError, KeyError) as problem:
+            raise ModelError(f"{folder}: config.json is not that of a model", hint="train the model anew") from problem
+        model.vocabulary_ = vocabulary
+        model.embeddings_ = tensors.get("documents")
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+    def _planned(self) -> "tuple[Shape, Recipe]":
+        """The network and the recipe that the parameters ask for; what makes no sense is told."""
+        _need_torch()
+        from parabit.models import choose_shape
+        from parabit.training import is_whole, preset
+
+        shape = choose_shape(**{name: getattr(self, name) for name in _SHAPE})
+        recipe = preset(self.preset, shape, **{name: getattr(self, name) for name in _RECIPE})
+        if shape.architecture == "dm" and self.bigrams:
+            raise TrainingError("bigrams with architecture dm", hint="it reads words in their order; take dbow")
+        if not is_whole(self.seed):
+            raise TrainingError(f"seed is {self.seed!r}", hint="it must be a whole number")
+        return shape, recipe
+
+    def _rule(self) -> VocabularyRule:
+        stop = read_stop_words(self.stop_words) if isinstance(self.stop_words, str) else frozenset(self.stop_words)
+        tokenizer = Tokenizer(self.pattern, self.lowercase, self.min_length, self.max_length, stop)
+        return VocabularyRule(tokenizer, self.bigrams, self.min_count, self.min_bigram_count, self.max_size)
+
+    def _tokens(self, texts: Texts, report: Report) -> Iterator[Any]:
+        """The words of texts, batch by batch; the next batch is cut while this one is worked on."""
+        corpus = as_corpus(texts)
+        batches = ([document.text for document in batch] for batch in corpus.batches(documents=_INFERRED_AT_ONCE))
+        done = 0
+        for tokens in ordered_map(self.vocabulary_.tokenizer.tokenize, batches, threads=1):
+            yield tokens
+            done += len(tokens.lengths)
+            report(Progress("encoding", done, "documents", corpus.share_read))
+
+    def _codes(self, embedded: NDArray[np.float32]) -> NDArray[np.uint8] | None:
+        return None if self.shape_.bits is None else pack(self._encoder.bits(embedded))
+
+    @property
+    def _config_parameters(self) -> dict[str, Any]:
+        """The parameters that decide what the model is, for JSON; where it runs is not one of them."""
+        parameters = self.get_params()
+        del parameters["device"]
+        if not isinstance(self.stop_words, str):
+            parameters["stop_words"] = sorted(self.stop_words)
+        return dict(parameters)
+
+    @property
+    def _config(self) -> dict[str, Any]:
+        vocabulary = self.vocabulary_
+        return {
+            "parabit": __version__,
+            "parameters": self._config_parameters,
+            "shape": asdict(self.shape_),
+            "recipe": asdict(self.recipe_),
+            "vocabulary": vocabulary.fingerprint,
+            "training": {
+                "documents": vocabulary.documents,
+                "tokens": vocabulary.tokens,
+                "words": len(vocabulary.words),
+                "bigrams": len(vocabulary.bigrams),
+                "history": self.history_,
+                "kept": self.kept_,
+            },
+        }
+
+
+def _thawed(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as they were before JSON, which knows no sets."""
+    stop = parameters["stop_words"]
+    return {**parameters, "stop_words": frozenset(stop) if isinstance(stop, list) else stop}
+
+
+def _need_torch() -> None:
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError as problem:
+        raise ModelError("torch is not installed", hint="install it with pip install 'parabit[train]'") from problem
