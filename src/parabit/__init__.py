@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
     from parabit.encoding import ParagraphVectors
     from parabit.errors import ParabitError
+    from parabit.recipe import Recipe
     from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
-    from parabit.training import Recipe
 
 __version__ = "0.1.0"
 
@@ -44,7 +44,7 @@ _STAGES = {
         "build_vocabulary",
         "write_bags",
     ),
-    "parabit.training": ("Recipe",),
+    "parabit.recipe": ("Recipe",),
 }
 
 

@@ -8,7 +8,6 @@ from parabit.models import (
     Binarization,
     Network,
     PositionBatch,
-    Shape,
     WordSampler,
     dbow_embedding_gradient,
     dbow_gradients,
@@ -20,6 +19,7 @@ from parabit.models import (
 )
 from parabit.models.dbow import BagBatch
 from parabit.models.softmax import Candidates
+from parabit.shape import Shape
 
 VOCABULARY = 17
 DOUBLE = torch.float64

@@ -8,6 +8,7 @@ from parabit import __version__
 from parabit.cli.datasets import datasets
 from parabit.cli.demo import demo
 from parabit.cli.frame import out
+from parabit.cli.train import train
 from parabit.cli.vocabulary import vocabulary
 
 app = typer.Typer(
@@ -17,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _function in (vocabulary, datasets, demo):
+for _function in (train, vocabulary, datasets, demo):
     app.command()(_function)
 
 
@@ -34,4 +35,4 @@ def _parabit(
         typer.Option("--version", is_eager=True, callback=_tell_version, help="Tell the version."),
     ] = False,
 ) -> None:
-    """From documents in any form to their vocabulary and to bags: the ground of short binary codes."""
+    """Short binary codes for text documents, learned without labels."""

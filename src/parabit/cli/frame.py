@@ -49,8 +49,8 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         try:
             function(*args, **kwargs)
             out.file.flush()
-        except KeyboardInterrupt:
-            _fail("interrupted; nothing half-written was left", INTERRUPTED)
+        except KeyboardInterrupt as stop:
+            _fail(str(stop) or "interrupted; nothing half-written was left", INTERRUPTED)
         except BrokenPipeError:
             # The reader of our output has left, as `head` does. Python would complain once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -93,6 +93,7 @@ def progress(quiet: bool) -> Iterator[Report]:
         BarColumn(),
         TextColumn("{task.fields[done]} {task.fields[unit]}"),
         TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[note]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
@@ -104,7 +105,10 @@ def progress(quiet: bool) -> Iterator[Report]:
             nonlocal last
             if state.stage not in stages:
                 # A stage began when the one before it ended, not when it first told of itself.
-                stages[state.stage] = bars.add_task(state.stage, total=None, done="", unit=state.unit, rate=""), last
+                stages[state.stage] = (
+                    bars.add_task(state.stage, total=None, done="", unit=state.unit, rate="", note=""),
+                    last,
+                )
             task, began = stages[state.stage]
             last = time.perf_counter()
             bars.update(
@@ -113,6 +117,7 @@ def progress(quiet: bool) -> Iterator[Report]:
                 completed=state.share or 0.0,
                 done=f"{state.done:,}",
                 rate=f"{state.done / (last - began):,.0f}/s",
+                note=state.note,
             )
 
         yield show

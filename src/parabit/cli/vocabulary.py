@@ -19,6 +19,16 @@ from parabit.cli.corpus_options import (
     read_options,
 )
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.vocabulary_options import (
+    Bigrams,
+    MaxLength,
+    MaxSize,
+    MinBigramCount,
+    MinCount,
+    MinLength,
+    Pattern,
+    StopWords,
+)
 from parabit.corpus import Corpus, open_corpus
 from parabit.errors import ParabitError
 from parabit.progress import Report
@@ -38,20 +48,14 @@ from parabit.text import (
 @verb
 def vocabulary(
     corpus: CorpusName,
-    bigrams: Annotated[bool, typer.Option("--bigrams", help="Count pairs of neighbouring words too.")] = False,
-    min_count: Annotated[int, typer.Option(min=1, help="Words and bigrams that occur less often are left out.")] = 1,
-    min_bigram_count: Annotated[
-        int | None, typer.Option(min=1, help="The same for bigrams alone.", show_default="--min-count")
-    ] = None,
-    max_size: Annotated[
-        int | None, typer.Option(min=1, help="Keep only so many of the most frequent.", show_default="all")
-    ] = None,
-    pattern: Annotated[str, typer.Option(metavar="REGEX", help="What a word looks like, in lower case.")] = LETTERS,
-    min_length: Annotated[int, typer.Option(min=1, help="Shorter words are left out, in characters.")] = 2,
-    max_length: Annotated[int, typer.Option(min=1, help="Longer words are left out.")] = 15,
-    stop_words: Annotated[
-        str, typer.Option(metavar="english|none|FILE", help="Words to leave out; a file has one a line.")
-    ] = "english",
+    bigrams: Bigrams = False,
+    min_count: MinCount = 1,
+    min_bigram_count: MinBigramCount = None,
+    max_size: MaxSize = None,
+    pattern: Pattern = LETTERS,
+    min_length: MinLength = 2,
+    max_length: MaxLength = 15,
+    stop_words: StopWords = "english",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the vocabulary as Parquet.")
     ] = None,

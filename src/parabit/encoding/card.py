@@ -4,29 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from parabit import __version__
-
-
-def model_name(shape: Mapping[str, Any]) -> str:
-    """What the paper calls the network of a shape.
-
-    Example:
-        >>> model_name({"architecture": "dbow", "bits": 28, "dim": 300, "projected": True})
-        'Real-Binary PV-DBOW'
-    """
-    kind = "PV-DM" if shape["architecture"] == "dm" else "PV-DBOW"
-    if shape["bits"] is None:
-        return kind
-    return f"{'Real-Binary' if shape['projected'] else 'Binary'} {kind}"
+from parabit.shape import Shape
 
 
 def write_card(config: Mapping[str, Any], slim: bool) -> str:
     """The card, in Markdown. It holds no time and no date: the same training writes the same card."""
-    shape, training, recipe = config["shape"], config["training"], config["recipe"]
-    size = f"{shape['dim']} numbers" if shape["bits"] is None else f"{shape['bits']} bits"
+    shape, training, recipe = Shape(**config["shape"]), config["training"], config["recipe"]
     history = training["history"]
     kept = training["kept"]
     lines = [
-        f"# {model_name(shape)}, {size} a document",
+        f"# {shape.name}, {shape.size} a document",
         "",
         f"Trained by parabit {__version__}. Load it with `parabit.ParagraphVectors.load(folder)`.",
         "",

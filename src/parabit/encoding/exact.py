@@ -6,9 +6,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from parabit.models import Network, Shape, WordSampler, steady_matmul
+from parabit.models import Binarization, Network, WordSampler, steady_matmul
+from parabit.recipe import Recipe
+from parabit.shape import Shape
 from parabit.text import BatchBags, Vocabulary
-from parabit.training import BagTable, Documents, Inference, PositionTable, Recipe, WordStatistics, choose_device
+from parabit.training import BagTable, Documents, Inference, PositionTable, WordStatistics, choose_device
 
 
 def statistics_of(vocabulary: Vocabulary) -> WordStatistics:
@@ -41,7 +43,7 @@ class ExactEncoder:
         """The encoder of a saved model."""
         place = choose_device(device)
         parts = {name: torch.from_numpy(tensor).to(place) for name, tensor in tensors.items() if name != "documents"}
-        return cls(Network(shape, recipe.binarize, **parts), vocabulary, recipe, seed)
+        return cls(Network(shape, Binarization.of(recipe), **parts), vocabulary, recipe, seed)
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:

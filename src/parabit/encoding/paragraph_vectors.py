@@ -1,7 +1,7 @@
 """The face of the library: a scikit-learn estimator from texts to codes."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -15,25 +15,23 @@ from parabit.codes import pack
 from parabit.corpus import as_corpus
 from parabit.encoding.card import write_card
 from parabit.encoding.model_folder import read_model, write_model
+from parabit.encoding.work import Work
 from parabit.errors import ModelError, TrainingError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
+from parabit.recipe import Recipe, is_whole
+from parabit.recipe import preset as take_preset
+from parabit.shape import Shape, choose_shape
 from parabit.text import LETTERS, Tokenizer, VocabularyRule, batch_bags, read_stop_words
 from parabit.text.build import Documents as Texts
 
 if TYPE_CHECKING:
-    from parabit.models import Shape
-    from parabit.training import Recipe
 
 _INFERRED_AT_ONCE = 2048  # documents, so that progress is told every second or so
 
 # The parameters that make the network and those of training; the others make the vocabulary.
 _SHAPE = ("bits", "dim", "architecture", "window", "two_sided", "word_dim")
-_RECIPE = (
-    "epochs", "batch_size", "document_rate", "word_rate", "samples", "sampling_power", "accumulator_start", "start",
-    "embedding_start", "dropout", "binarization", "noise", "slope_growth", "idf_power", "length_exponent", "neighbours",
-    "neighbour_weight", "inference_rounds", "inference_rate", "validation", "patience",
-)  # fmt: skip
+_RECIPE = tuple(parameter.name for parameter in fields(Recipe))
 
 
 class Inferred(NamedTuple):
@@ -180,8 +178,9 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         """
         shape, recipe = self._planned()
         rule = self._rule()
+        _need_torch()
         from parabit.encoding.exact import ExactEncoder
-        from parabit.encoding.fitting import Work, fit_texts
+        from parabit.encoding.fitting import fit_texts
 
         kept = None if work is None else Work(Path(work), checkpoint_every)
         identity = {"parabit": __version__, **self._config_parameters}
@@ -264,8 +263,6 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         config, tensors, vocabulary = read_model(folder)
         _need_torch()
         from parabit.encoding.exact import ExactEncoder
-        from parabit.models import Shape
-        from parabit.training import Recipe
 
         try:
             model = cls(**_thawed(config["parameters"]), device=device)
@@ -285,14 +282,10 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
 
-    def _planned(self) -> "tuple[Shape, Recipe]":
+    def _planned(self) -> tuple[Shape, Recipe]:
         """The network and the recipe that the parameters ask for; what makes no sense is told."""
-        _need_torch()
-        from parabit.models import choose_shape
-        from parabit.training import is_whole, preset
-
         shape = choose_shape(**{name: getattr(self, name) for name in _SHAPE})
-        recipe = preset(self.preset, shape, **{name: getattr(self, name) for name in _RECIPE})
+        recipe = take_preset(self.preset, shape, **{name: getattr(self, name) for name in _RECIPE})
         if shape.architecture == "dm" and self.bigrams:
             raise TrainingError("bigrams with architecture dm", hint="it reads words in their order; take dbow")
         if not is_whole(self.seed):

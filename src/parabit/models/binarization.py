@@ -9,8 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-METHODS = ("rounding", "noise", "straight-through", "straight-through-sigmoid")
-STOCHASTIC = ("straight-through", "straight-through-sigmoid")
+from parabit.recipe import STOCHASTIC, Recipe
 
 
 class Activation(NamedTuple):
@@ -41,6 +40,11 @@ class Binarization:
     method: str = "rounding"
     noise: float = 1.0
     slope_growth: float = 0.0
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> "Binarization":
+        """The binarization of a recipe."""
+        return cls(recipe.binarization, recipe.noise, recipe.slope_growth)
 
     def __call__(self, layer: Tensor, epoch: int = 0, rng: Generator | None = None) -> Activation:
         """The activation of a layer; without `rng`, as in inference, chance plays no part."""

@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from parabit.models.binarization import Activation, Binarization, normal_like, uniform_like
-from parabit.models.shape import Shape
+from parabit.shape import Shape
 
 
 class Layer(NamedTuple):

@@ -5,25 +5,20 @@ from parabit.training.checkpoint import Checkpoints
 from parabit.training.documents import Documents, WordStatistics
 from parabit.training.inference import BATCH, Inference, Table
 from parabit.training.positions import PositionTable
-from parabit.training.recipe import PRESETS, Recipe, is_whole, preset
 from parabit.training.room import choose_device
 from parabit.training.trainer import Epoch, Trained, train
 
 __all__ = [
     "BATCH",
-    "PRESETS",
     "BagTable",
     "Checkpoints",
     "Documents",
     "Epoch",
     "Inference",
     "PositionTable",
-    "Recipe",
     "Table",
     "Trained",
     "WordStatistics",
     "choose_device",
-    "is_whole",
-    "preset",
     "train",
 ]

@@ -20,8 +20,8 @@ from parabit.models import (
     sum_rows,
     wanted_words,
 )
+from parabit.recipe import Recipe
 from parabit.training.documents import Documents, on_device
-from parabit.training.recipe import Recipe
 from parabit.training.seeds import generator
 
 

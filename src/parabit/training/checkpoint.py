@@ -71,11 +71,6 @@ class Checkpoints:
             raise TrainingError(f"the checkpoint {folder} is damaged", hint="remove it to start anew") from problem
         return about, tensors
 
-    @staticmethod
-    def is_checkpoint(folder: Path) -> bool:
-        """Whether a folder is one that was saved here."""
-        return folder.name.startswith(_PREFIX) and (folder / _ABOUT).is_file()
-
     def _kept(self) -> list[Path]:
         return sorted(self.folder.glob(f"{_PREFIX}*"))
 

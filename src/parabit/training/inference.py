@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from parabit.models import Candidates, Gradients, Network, WordSampler
 from parabit.progress import Progress, Report, silent
-from parabit.training.recipe import Recipe
+from parabit.recipe import Recipe
 from parabit.training.seeds import generator
 
 # Always so many documents at once, filled up where there are fewer: libraries choose how to add by the number of rows,

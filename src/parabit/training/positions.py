@@ -10,7 +10,6 @@ from parabit.models import (
     Gradients,
     Network,
     PositionBatch,
-    Shape,
     WantedPositions,
     WordSampler,
     dm_embedding_gradient,
@@ -19,8 +18,9 @@ from parabit.models import (
     ragged,
     wanted_positions,
 )
+from parabit.recipe import Recipe
+from parabit.shape import Shape
 from parabit.training.documents import Documents, on_device
-from parabit.training.recipe import Recipe
 from parabit.training.seeds import generator
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from parabit.errors import TrainingError
 from parabit.memory import free_memory, gigabytes
-from parabit.models import Shape
+from parabit.shape import Shape
 
 _FLOAT = 4
 # Document embeddings that would take more than this share of the free memory are kept in files.

@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 
 from parabit.errors import TrainingError
-from parabit.models import Gradients, Network, Shape, WordSampler
+from parabit.models import Binarization, Gradients, Network, WordSampler
 from parabit.parallel import cores
 from parabit.progress import Progress, Report, silent
+from parabit.recipe import Recipe
+from parabit.shape import Shape
 from parabit.training.adagrad import AdaGrad
 from parabit.training.bags import BagTable
 from parabit.training.checkpoint import Checkpoints
@@ -23,7 +25,6 @@ from parabit.training.inference import Inference, Table, to_device
 from parabit.training.interrupt import listening
 from parabit.training.neighbours import nearest_documents
 from parabit.training.positions import PositionTable
-from parabit.training.recipe import Recipe
 from parabit.training.room import choose_device, document_table, need_room
 from parabit.training.seeds import generator
 
@@ -234,7 +235,7 @@ class Training:
         rng = self._rng("start")
         recipe = self.recipe
         frequencies = self.frequencies.to(self.device)
-        network = Network.start(self.shape, recipe.binarize, frequencies, recipe.embedding_start, rng)
+        network = Network.start(self.shape, Binarization.of(recipe), frequencies, recipe.embedding_start, rng)
         embeddings, squares = document_table(len(self.table), self.shape.dim, self.device, self.scratch)
         squares.fill_(recipe.accumulator_start)
         self._start_documents(embeddings)

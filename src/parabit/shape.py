@@ -31,6 +31,19 @@ class Shape:
     word_dim: int = 0  # of the context words' embedding
 
     @property
+    def name(self) -> str:
+        """What the paper calls this network."""
+        kind = "PV-DM" if self.architecture == "dm" else "PV-DBOW"
+        if self.bits is None:
+            return kind
+        return f"{'Real-Binary' if self.projected else 'Binary'} {kind}"
+
+    @property
+    def size(self) -> str:
+        """How much it keeps of a document."""
+        return f"{self.dim} numbers" if self.bits is None else f"{self.bits} bits"
+
+    @property
     def code(self) -> int:
         """Units of the hidden layer that belong to the document."""
         return self.dim if self.bits is None else self.bits

@@ -1,4 +1,4 @@
-"""The parameters of training, by name, and the sets of them that have a name."""
+"""The parameters of training, by name, and the sets of them that have a name. Needs no torch."""
 
 import math
 from collections.abc import Callable
@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from parabit.errors import TrainingError
-from parabit.models import METHODS, STOCHASTIC, Binarization, Shape
+from parabit.shape import Shape
 
+METHODS = ("rounding", "noise", "straight-through", "straight-through-sigmoid")  # of binarization
+STOCHASTIC = ("straight-through", "straight-through-sigmoid")
 STARTS = ("random", "words")
 
 
@@ -61,11 +63,6 @@ class Recipe:
                 f"slope annealing with binarization {self.binarization!r}",
                 hint=f"it belongs to {' and '.join(STOCHASTIC)}",
             )
-
-    @property
-    def binarize(self) -> Binarization:
-        """The binarization with its parameters."""
-        return Binarization(self.binarization, self.noise, self.slope_growth)
 
 
 def is_whole(value: object) -> bool:

@@ -1,0 +1,35 @@
+"""The options of every verb that counts a vocabulary."""
+
+from typing import Annotated
+
+import typer
+
+_PANEL = "The vocabulary"
+
+Bigrams = Annotated[
+    bool, typer.Option("--bigrams", help="Take pairs of neighbouring words too.", rich_help_panel=_PANEL)
+]
+MinCount = Annotated[
+    int, typer.Option(min=1, help="Words and bigrams that occur less often are left out.", rich_help_panel=_PANEL)
+]
+MinBigramCount = Annotated[
+    int | None,
+    typer.Option(min=1, help="The same for bigrams alone.", show_default="--min-count", rich_help_panel=_PANEL),
+]
+MaxSize = Annotated[
+    int | None,
+    typer.Option(min=1, help="Keep only so many of the most frequent.", show_default="all", rich_help_panel=_PANEL),
+]
+Pattern = Annotated[
+    str, typer.Option(metavar="REGEX", help="What a word looks like, in lower case.", rich_help_panel=_PANEL)
+]
+MinLength = Annotated[
+    int, typer.Option(min=1, help="Shorter words are left out, in characters.", rich_help_panel=_PANEL)
+]
+MaxLength = Annotated[int, typer.Option(min=1, help="Longer words are left out.", rich_help_panel=_PANEL)]
+StopWords = Annotated[
+    str,
+    typer.Option(
+        metavar="english|none|FILE", help="Words to leave out; a file has one a line.", rich_help_panel=_PANEL
+    ),
+]
