@@ -26,6 +26,7 @@ from parabit.text import LETTERS, Tokenizer, VocabularyRule, batch_bags, read_st
 from parabit.text.build import Documents as Texts
 
 if TYPE_CHECKING:
+    pass
 
 _INFERRED_AT_ONCE = 2048  # documents, so that progress is told every second or so
 
