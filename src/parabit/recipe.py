@@ -36,7 +36,8 @@ class Recipe:
     word_rate: float = _parameter("positive", "AdaGrad's rate for all that documents share")
     samples: int = _parameter("count or 0", "words drawn for the softmax's denominator; 0 takes the whole vocabulary")
     sampling_power: float = _parameter("not negative", "words are drawn with their frequency to this power")
-    accumulator_start: float = _parameter("positive", "where AdaGrad's sums of squares start")
+    accumulator_start: float = _parameter("positive", "where AdaGrad's sums of squares start, for documents")
+    word_accumulator_start: float = _parameter("positive", "the same for words; more makes rare words learn slower")
     start: str = _parameter("start", "document embeddings start at random, or (dbow) at a projection of their words")
     embedding_start: float = _parameter("positive", "how far from zero embeddings start, as a standard deviation")
     dropout: float = _parameter("share", "share of the embedding layer that is left out in a step")
@@ -49,7 +50,7 @@ class Recipe:
     neighbour_weight: float = _parameter("share", "dbow: how much these count beside a document's own")
     inference_rounds: int = _parameter("count", "AdaGrad steps for a new document")
     inference_rate: float = _parameter("not negative", "AdaGrad's rate for a new document; 0 takes the document rate")
-    validation: float = _parameter("share", "share of documents held out for document completion, at most 256")
+    validation: float = _parameter("share", "share of documents held out for document completion, at most 256 (dm: 64)")
     patience: int = _parameter("count or 0", "stop after so many epochs without a better completion; 0 never does")
 
     def __post_init__(self) -> None:
@@ -120,6 +121,7 @@ def _paper(shape: Shape) -> Recipe:
         samples=1024,
         sampling_power=1.0,
         accumulator_start=1e-4,
+        word_accumulator_start=1e-4,
         start="random",
         embedding_start=1e-3,
         dropout=0.0,
@@ -150,8 +152,8 @@ def _default(shape: Shape) -> Recipe:
         return recipe
     return replace(
         recipe,
-        epochs=20,
-        word_rate=0.5 * recipe.word_rate,
+        epochs=30,
+        word_rate=0.004 * 128 / shape.code,
         start="words",
         embedding_start=0.1,
         idf_power=1.0,

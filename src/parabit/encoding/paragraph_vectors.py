@@ -105,6 +105,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         samples: int | None = None,
         sampling_power: float | None = None,
         accumulator_start: float | None = None,
+        word_accumulator_start: float | None = None,
         start: str | None = None,
         embedding_start: float | None = None,
         dropout: float | None = None,
@@ -145,6 +146,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         self.samples = samples
         self.sampling_power = sampling_power
         self.accumulator_start = accumulator_start
+        self.word_accumulator_start = word_accumulator_start
         self.start = start
         self.embedding_start = embedding_start
         self.dropout = dropout

@@ -12,24 +12,25 @@ from torch import Tensor
 
 from parabit.training.documents import Documents
 
-MOST_HELD_OUT = 256  # one batch of inference
+# One batch of inference; where every position has a softmax of its own, as many as cost about the same.
+MOST_HELD_OUT = {"dbow": 256, "dm": 64}
 FEWEST_HELD_OUT = 10
 SCORED_WORDS = 4096  # the softmax's denominator is taken over so many words, the same in every epoch
 
 
-def hold_out(sizes: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Which documents are trained on and which are held out, both in the order of the corpus.
+def hold_out(sizes: Tensor, share: float, most: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Which documents are trained on and which are held out, at most so many, both in the order of the corpus.
 
     Only documents with at least two words to predict can be halved. Where fewer than 10 would be held out, none are:
     so few say nothing, and a small collection needs all it has.
 
     Example:
-        >>> trained, held = hold_out(torch.full((1000,), 30), share=0.05, seed=0)
+        >>> trained, held = hold_out(torch.full((1000,), 30), share=0.05, most=256, seed=0)
         >>> len(trained), len(held)
         (950, 50)
     """
     everything = torch.arange(len(sizes))
-    count = min(int(len(sizes) * share), MOST_HELD_OUT)
+    count = min(int(len(sizes) * share), most)
     if count < FEWEST_HELD_OUT:
         return everything, everything[:0]
     rng = np.random.default_rng([seed, 1])

@@ -19,7 +19,7 @@ from parabit.shape import Shape
 from parabit.training.adagrad import AdaGrad
 from parabit.training.bags import BagTable
 from parabit.training.checkpoint import Checkpoints
-from parabit.training.completion import SCORED_WORDS, halves, hold_out
+from parabit.training.completion import MOST_HELD_OUT, SCORED_WORDS, halves, hold_out
 from parabit.training.documents import Documents, WordStatistics, on_device
 from parabit.training.inference import Inference, Table, to_device
 from parabit.training.interrupt import listening
@@ -120,7 +120,7 @@ class Training:
         self.frequencies = on_device(statistics.counts, torch.device("cpu")).float() * weights
         self.table = self._table(documents, weights)
         sizes = self.table.sizes()
-        trained, held = hold_out(sizes, recipe.validation, seed)
+        trained, held = hold_out(sizes, recipe.validation, MOST_HELD_OUT[shape.architecture], seed)
         self.trained = trained[(sizes > 0).cpu()[trained]].to(self.device)
         self.inferred = held
         if not len(self.trained):
@@ -240,7 +240,7 @@ class Training:
         squares.fill_(recipe.accumulator_start)
         self._start_documents(embeddings)
         tables = {
-            name: AdaGrad(values, torch.full_like(values, recipe.accumulator_start))
+            name: AdaGrad(values, torch.full_like(values, recipe.word_accumulator_start))
             for name, values in network.tensors.items()
         }
         tables["documents"] = AdaGrad(embeddings, squares)
