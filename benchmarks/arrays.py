@@ -18,15 +18,23 @@ class Labelled(NamedTuple):
 
 
 def write_arrays(
-    path: Path, corpora: Sequence[str], pattern: str = "[a-z]+", bigrams: bool = False, min_count: int = 1
+    path: Path,
+    corpora: Sequence[str],
+    pattern: str = "[a-z]+",
+    bigrams: bool = False,
+    min_count: int = 1,
+    order: bool = True,
 ) -> None:
-    """Write corpora, all with the vocabulary of the first; needs the whole of parabit."""
+    """Write corpora, all with the vocabulary of the first; needs the whole of parabit.
+
+    `order` keeps the order of the words, which distributed memory reads.
+    """
     import tempfile
 
     from parabit import Tokenizer, VocabularyRule, build_bags, open_corpus, write_bags
 
     with tempfile.TemporaryDirectory() as folder:
-        rule = VocabularyRule(Tokenizer(pattern=pattern), bigrams=bigrams, min_count=min_count)
+        rule = VocabularyRule(Tokenizer(pattern="[a-z]+"), bigrams=bigrams, min_count=min_count)
         vocabulary, first = build_bags(open_corpus(corpora[0]), Path(folder, "0"), rule)
         others = [
             write_bags(open_corpus(name), vocabulary, Path(folder, name.replace("/", "-"))) for name in corpora[1:]
@@ -43,9 +51,9 @@ def write_arrays(
                 f"{number}.steps": np.diff(np.asarray(bags.features), prepend=0).astype(np.int32),
                 f"{number}.counts": np.minimum(bags.counts, np.iinfo(np.uint16).max).astype(np.uint16),
                 f"{number}.lengths": np.diff(bags.feature_offsets).astype(np.int32),
-                f"{number}.labels": np.unique(labels, return_inverse=True)[1].astype(np.int16),
+                f"{number}.labels": np.unique(labels, return_inverse=True)[1].astype(np.int32),
             }
-            if not bigrams:  # the order of the words, which distributed memory reads
+            if order:
                 arrays[f"{number}.tokens"] = np.asarray(bags.tokens)
                 arrays[f"{number}.token_lengths"] = np.diff(bags.token_offsets).astype(np.int32)
     np.savez_compressed(path, **arrays)

@@ -51,7 +51,9 @@ class Recipe:
     inference_rounds: int = _parameter("count", "AdaGrad steps for a new document")
     inference_rate: float = _parameter("not negative", "AdaGrad's rate for a new document; 0 takes the document rate")
     validation: float = _parameter("share", "share of documents held out for document completion, at most 256 (dm: 64)")
-    patience: int = _parameter("count or 0", "stop after so many epochs without a better completion; 0 never does")
+    patience: int = _parameter(
+        "count or 0", "stop after so many epochs of clearly worse completion than the best; 0 never does"
+    )
 
     def __post_init__(self) -> None:
         for parameter in fields(self):
@@ -113,15 +115,18 @@ def _paper(shape: Shape) -> Recipe:
     What the paper leaves open, such as rates and epochs, was chosen on a validation part of 20 Newsgroups' training
     posts.
     """
+    scale = 128 / shape.code  # fewer units must each learn more
     plain = Recipe(
         epochs=40,
-        batch_size=64,
-        document_rate=0.3,
-        word_rate=0.008,
+        batch_size=256,
+        document_rate=0.3 * scale**0.87,
+        word_rate=0.012 * scale**0.8,
         samples=1024,
         sampling_power=1.0,
         accumulator_start=1e-4,
-        word_accumulator_start=1e-4,
+        # Words that occur once or twice soon know their document's code by heart, and hold it where it is. AdaGrad that
+        # starts high makes them learn slowly and leaves frequent words as they are.
+        word_accumulator_start=100.0,
         start="random",
         embedding_start=1e-3,
         dropout=0.0,
@@ -137,12 +142,21 @@ def _paper(shape: Shape) -> Recipe:
         validation=0.05,
         patience=0,
     )
-    scale = 128 / shape.code  # fewer units must each learn more
     if shape.architecture == "dm":
-        return replace(plain, epochs=20, batch_size=2048, word_rate=0.01 * scale**0.7, samples=512)
+        # A step has fewer predictions of a word here, so there is less for AdaGrad to start high for.
+        document_rate = 0.1 if shape.bits is None else 0.3
+        return replace(
+            plain,
+            epochs=12,
+            batch_size=4096,
+            document_rate=document_rate,
+            word_rate=0.01 * scale**0.8,
+            word_accumulator_start=1e-4,
+            samples=512,
+        )
     if shape.bits is None:
-        return replace(plain, document_rate=0.1 * scale**0.5, word_rate=0.003 * scale**0.5)
-    return replace(plain, document_rate=0.3 * scale**0.87, word_rate=0.008 * scale**0.7)
+        return replace(plain, document_rate=0.1 * scale**0.5, word_rate=0.012 * scale**0.3)
+    return plain
 
 
 def _default(shape: Shape) -> Recipe:
@@ -153,7 +167,7 @@ def _default(shape: Shape) -> Recipe:
     return replace(
         recipe,
         epochs=30,
-        word_rate=0.004 * 128 / shape.code,
+        word_rate=0.01 * 128 / shape.code,
         start="words",
         embedding_start=0.1,
         idf_power=1.0,

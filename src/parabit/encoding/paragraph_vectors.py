@@ -1,7 +1,7 @@
 """The face of the library: a scikit-learn estimator from texts to codes."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -269,7 +269,9 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
 
         try:
             model = cls(**_thawed(config["parameters"]), device=device)
-            model.shape_, model.recipe_ = Shape(**config["shape"]), Recipe(**config["recipe"])
+            model.shape_ = Shape(**config["shape"])
+            # A parameter that an older version did not know has the plain value, which changes nothing.
+            model.recipe_ = replace(take_preset("paper", model.shape_), **config["recipe"])
             model.history_, model.kept_ = config["training"]["history"], config["training"]["kept"]
             model._encoder = ExactEncoder.of_tensors(
                 tensors, model.shape_, vocabulary, model.recipe_, model.seed, device

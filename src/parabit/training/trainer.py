@@ -30,6 +30,7 @@ from parabit.training.seeds import generator
 
 _GATHERED_AT_ONCE = 32  # batches
 _PROJECTED_AT_ONCE = 4096  # documents
+_CLEARLY = 1.002
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,21 @@ class _State:
     @property
     def best_epoch(self) -> int | None:
         """The epoch with the lowest completion loss, from 0."""
-        scores = [epoch.completion for epoch in self.history]
-        known = [score for score in scores if score is not None]
-        return scores.index(min(known)) if known else None
+        scores = [epoch.completion for epoch in self.history if epoch.completion is not None]
+        return scores.index(min(scores)) if scores else None
+
+    @property
+    def worse_epochs(self) -> int:
+        """How many of the last epochs were clearly worse than the best one.
+
+        Clearly, because the loss may stay where it is for some epochs before documents have found their codes.
+        """
+        best = self.best_epoch
+        scores = [epoch.completion for epoch in self.history if epoch.completion is not None]
+        count = 0
+        while best is not None and scores[-1 - count] > scores[best] * _CLEARLY:
+            count += 1
+        return count
 
 
 def train(
@@ -215,19 +228,20 @@ class Training:
         return float(inference.losses(rest, embedded, documents, candidates).sum() / weights.sum())
 
     def _finished(self, state: _State) -> bool:
-        patience, best = self.recipe.patience, state.best_epoch
-        waited = 0 if best is None else state.epoch - 1 - best
-        return state.epoch >= self.recipe.epochs or (patience > 0 and waited >= patience)
+        patience = self.recipe.patience
+        return state.epoch >= self.recipe.epochs or (patience > 0 and state.worse_epochs >= patience)
 
     def _end(self, state: _State) -> Trained:
-        """Take the best parameters and infer the documents that were held out."""
-        for name, best in state.best.items():
-            state.tables[name].values.copy_(best)
+        """Take the best parameters if the last are clearly worse, and infer the documents that were held out."""
+        kept = state.epoch
+        if self.recipe.patience and state.worse_epochs:
+            kept = (state.best_epoch or 0) + 1
+            for name, best in state.best.items():
+                state.tables[name].values.copy_(best)
         embeddings = state.tables["documents"].values
         if len(self.inferred):
             embedded = self._inference(state.network).embed(self.table, self.inferred.to(self.device))
             embeddings[self.inferred.to(embeddings.device)] = embedded.to(embeddings.device)
-        kept = state.epoch if not state.best else (state.best_epoch or 0) + 1
         return Trained(state.network, embeddings, state.history, kept)
 
     def _start(self) -> _State:

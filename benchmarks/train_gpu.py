@@ -1,0 +1,158 @@
+"""Documents a second when training on a GPU, and what that says of all of English Wikipedia.
+
+    python benchmarks/train_gpu.py --prepare lab/gpu
+    PYTHONPATH=src python benchmarks/train_gpu.py --arrays lab/gpu --out train_gpu.json
+
+The first command, where parabit is installed and the data sets are, writes the bags of three corpora as compressed
+arrays. The second, where there are torch, numpy and scipy alone, trains 128 bits on each, with the default recipe but
+for neighbours and patience, in batches of 256 documents; without a GPU it takes the CPU, and `--epochs 1` makes that
+short.
+
+The time is that of a whole training: arrays to the device, start, steps, and the completion scored after each epoch.
+Two epochs of the first corpus come before: in them the device loads its kernels.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from arrays import read_arrays, write_arrays
+from common import keep, machine, run
+from parabit.errors import CorpusError
+from parabit.progress import Progress
+from parabit.recipe import preset
+from parabit.shape import choose_shape
+from parabit.training import Documents, WordStatistics, choose_device, train
+
+BITS, BATCH = 128, 256
+ARTICLES = 7_000_000  # of English Wikipedia, about
+
+
+class Source(NamedTuple):
+    name: str
+    min_count: int
+    epochs: int
+
+    @property
+    def file(self) -> str:
+        return f"{self.name.partition('/')[0]}.npz"
+
+
+SOURCES = (Source("20newsgroups/train", 1, 30), Source("enwiki/train", 2, 5), Source("arxiv/train", 2, 5))
+
+
+def prepare(folder: Path) -> None:
+    """Write the bags of the corpora."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in SOURCES:
+        write_arrays(folder / source.file, [source.name], min_count=source.min_count, order=False)
+        print(f"{folder / source.file}, {(folder / source.file).stat().st_size / 1e6:.1f} MB", flush=True)
+
+
+def load(path: Path) -> tuple[Documents, WordStatistics]:
+    """The documents of a corpus, and how frequent their words are."""
+    if not path.exists():
+        raise CorpusError(f"no file {path}", hint="write it with --prepare where the data sets are")
+    statistics, [corpus] = read_arrays(path)
+    return corpus.documents, statistics
+
+
+def measure(source: Source, folder: Path, epochs: int | None, device: torch.device, scratch: Path) -> dict[str, Any]:
+    """Train on a corpus."""
+    documents, statistics = load(folder / source.file)
+    shape = choose_shape(bits=BITS)
+    wanted = epochs or source.epochs
+    recipe = preset("default", shape, epochs=wanted, batch_size=BATCH, neighbours=0, patience=0)
+    told: list[int] = []  # documents trained on so far, after each step and each epoch
+
+    def report(progress: Progress) -> None:
+        told.append(progress.done)
+
+    _wait(device)
+    start = time.perf_counter()
+    trained = train(documents, statistics, shape, recipe, scratch, device=device.type, report=report)
+    _wait(device)
+    seconds = time.perf_counter() - start
+    completion = trained.history[-1].completion
+    return {
+        "corpus": source.name,
+        "documents": len(documents),
+        "words": len(statistics.counts),
+        "words_per_document": round(int(documents.counts.sum()) / len(documents), 1),
+        "distinct_words_per_document": round(len(documents.features) / len(documents), 1),
+        "epochs": wanted,
+        "seconds": round(seconds, 2),
+        "documents_per_second": round(told[-1] / seconds),
+        "steps_per_second": round((len(told) - wanted) / seconds, 1),
+        "completion": None if completion is None else round(completion, 3),
+    }
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def wikipedia(row: dict[str, Any]) -> dict[str, Any]:
+    """What the sample's rate says of the whole: if articles are alike, time is in proportion to their number."""
+    epoch = ARTICLES / row["documents_per_second"]
+    return {
+        "articles": ARTICLES,
+        "seconds_an_epoch": round(epoch),
+        "minutes_20_epochs": round(20 * epoch / 60, 1),
+        "estimated_from": f"{row['documents']:,} articles of {row['words_per_document']} words that count",
+    }
+
+
+def main() -> None:
+    """Write the arrays, or train on them, print the table and keep the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--prepare", type=Path, metavar="FOLDER", help="write the arrays here")
+    what.add_argument("--arrays", type=Path, metavar="FOLDER", help="train on the arrays here")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the result, in place of results/train_gpu.json")
+    parser.add_argument("--epochs", type=int, help="in place of 30 and 5, to try it out")
+    options = parser.parse_args()
+    if options.prepare:
+        prepare(options.prepare)
+        return
+    device = choose_device("auto")
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+    print(f"{name}, torch {torch.__version__}, {BITS} bits, batches of {BATCH}\n")
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        measure(SOURCES[0], options.arrays, 2, device, Path(scratch))  # the device loads its kernels
+        for source in SOURCES:
+            row = measure(source, options.arrays, options.epochs, device, Path(scratch))
+            rows.append(row)
+            print(
+                f"{row['corpus']:20} {row['documents']:>7,} documents, {row['epochs']} epochs: {row['seconds']} s "
+                f"{row['documents_per_second']:,} documents/s, {row['steps_per_second']:,} steps/s",
+                flush=True,
+            )
+    estimate = wikipedia(next(row for row in rows if row["corpus"] == "enwiki/train"))
+    print(f"\n{ARTICLES:,} articles: some {estimate['seconds_an_epoch']:,} s an epoch", end=", ")
+    print(f"{estimate['minutes_20_epochs']:,} minutes for 20")
+    result = {
+        "command": "python benchmarks/train_gpu.py --arrays FOLDER"
+        + (f" --epochs {options.epochs}" * bool(options.epochs)),
+        "device": name,
+        "bits": BITS,
+        "batch_size": BATCH,
+        "corpora": rows,
+        "english_wikipedia": estimate,
+        "machine": machine("torch", "numpy", "scipy"),
+    }
+    if options.out:
+        options.out.write_text(json.dumps(result, indent=2) + "\n")
+    else:
+        keep("train_gpu", result)
+
+
+if __name__ == "__main__":
+    run(main)
