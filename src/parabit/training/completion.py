@@ -18,14 +18,14 @@ FEWEST_HELD_OUT = 10
 SCORED_WORDS = 4096  # the softmax's denominator is taken over so many words, the same in every epoch
 
 
-def hold_out(sizes: Tensor, share: float, most: int, seed: int) -> tuple[Tensor, Tensor]:
+def hold_out(sizes: Tensor, share: float, seed: int, most: int = 256) -> tuple[Tensor, Tensor]:
     """Which documents are trained on and which are held out, at most so many, both in the order of the corpus.
 
     Only documents with at least two words to predict can be halved. Where fewer than 10 would be held out, none are:
     so few say nothing, and a small collection needs all it has.
 
     Example:
-        >>> trained, held = hold_out(torch.full((1000,), 30), share=0.05, most=256, seed=0)
+        >>> trained, held = hold_out(torch.full((1000,), 30), share=0.05, seed=0)
         >>> len(trained), len(held)
         (950, 50)
     """
@@ -50,31 +50,19 @@ def halves(documents: Documents, chosen: NDArray[np.int64], seed: int) -> tuple[
     context in both.
     """
     rng = np.random.default_rng([seed, 2])
-    features, feature_offsets = _rows(documents.feature_offsets, chosen)
-    counts = documents.counts[features]
-    first = rng.binomial(counts, 0.5).astype(counts.dtype)
-    tokens, token_offsets = _rows(documents.token_offsets, chosen)
-    predicted = rng.random(len(tokens)) < 0.5
+    whole = documents.take(chosen)
+    first = rng.binomial(whole.counts, 0.5).astype(whole.counts.dtype)
+    predicted = rng.random(len(whole.tokens)) < 0.5
 
-    def half(kept: NDArray[np.int32], positions: NDArray[np.bool_]) -> Documents:
-        there = kept > 0
+    def half(counts: NDArray[np.int32], positions: NDArray[np.bool_]) -> Documents:
+        there = counts > 0
         before = np.concatenate([[0], np.cumsum(there)])  # entries that stay, before each
         return replace(
-            documents,
-            features=documents.features[features][there],
-            counts=kept[there],
-            feature_offsets=before[feature_offsets],
-            tokens=documents.tokens[tokens],
-            token_offsets=token_offsets,
+            whole,
+            features=whole.features[there],
+            counts=counts[there],
+            feature_offsets=before[whole.feature_offsets],
             predicted=positions,
         )
 
-    return half(first, predicted), half(counts - first, ~predicted)
-
-
-def _rows(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of all entries of some rows, and the rows' new offsets."""
-    starts, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
-    ends = np.cumsum(lengths)
-    places = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
-    return places, np.concatenate([[0], ends])
+    return half(first, predicted), half(whole.counts - first, ~predicted)

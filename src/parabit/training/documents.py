@@ -39,6 +39,14 @@ class Documents:
     def __len__(self) -> int:
         return len(self.feature_offsets) - 1
 
+    def take(self, chosen: NDArray[np.int64]) -> "Documents":
+        """Some of the documents, in memory."""
+        entries, feature_offsets = _rows(self.feature_offsets, chosen)
+        tokens, token_offsets = _rows(self.token_offsets, chosen)
+        return Documents(
+            self.features[entries], self.counts[entries], feature_offsets, self.tokens[tokens], token_offsets
+        )
+
     @property
     def fingerprint(self) -> str:
         """A digest of what is trained on."""
@@ -63,6 +71,14 @@ class WordStatistics:
             return np.ones(len(self.counts), dtype=np.float32)
         idf = np.log((self.documents + 1) / np.maximum(self.document_frequencies, 1))
         return (idf**idf_power).astype(np.float32)
+
+
+def _rows(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of all entries of some rows, and the rows' new offsets."""
+    starts, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
+    ends = np.cumsum(lengths)
+    places = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
+    return places, np.concatenate([[0], ends])
 
 
 def on_device(array: NDArray[Any], device: torch.device) -> Tensor:

@@ -133,7 +133,7 @@ class Training:
         self.frequencies = on_device(statistics.counts, torch.device("cpu")).float() * weights
         self.table = self._table(documents, weights)
         sizes = self.table.sizes()
-        trained, held = hold_out(sizes, recipe.validation, MOST_HELD_OUT[shape.architecture], seed)
+        trained, held = hold_out(sizes, recipe.validation, seed, MOST_HELD_OUT[shape.architecture])
         self.trained = trained[(sizes > 0).cpu()[trained]].to(self.device)
         self.inferred = held
         if not len(self.trained):
@@ -143,7 +143,9 @@ class Training:
         )
         if recipe.neighbours:
             assert isinstance(self.table, BagTable)
-            nearest = nearest_documents(documents, statistics, self.trained.cpu().numpy(), recipe.neighbours, report)
+            nearest = nearest_documents(
+                documents, statistics, self.trained.cpu().numpy(), recipe.neighbours, seed, report
+            )
             self.table.neighbours = torch.from_numpy(nearest).to(self.device)
         self.sampler = WordSampler(self.frequencies.to(self.device), recipe.samples, recipe.sampling_power)
         self.inference_sampler = WordSampler(self.frequencies, recipe.samples, recipe.sampling_power)
