@@ -13,7 +13,7 @@ help:
 	@echo "make bench  set up, and run the benchmarks; results go to benchmarks/results"
 	@echo "make clean  remove the virtual environment and caches"
 
-demo: $(VENV)/base
+demo: $(VENV)/train
 	$(BIN)/parabit demo
 
 test: lint
@@ -27,6 +27,8 @@ lint: $(VENV)/dev
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/text_speed.py
 	$(BIN)/python benchmarks/text_memory.py
+	$(BIN)/python benchmarks/train_speed.py
+	$(BIN)/python benchmarks/train_memory.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -37,12 +39,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # An empty file for each set of packages, newer than what it was installed from.
-$(VENV)/base: $(BIN)/python pyproject.toml constraints.txt
-	@echo "installing parabit in $(VENV) ..."
-	$(PIP) --editable .
-	@touch $@
-
-$(VENV)/dev $(VENV)/bench: $(VENV)/%: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/train $(VENV)/dev $(VENV)/bench: $(VENV)/%: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing parabit[$*] in $(VENV) ..."
 	$(PIP) --editable '.[$*]'
 	@touch $@

@@ -152,17 +152,25 @@ def test_datasets_are_listed_with_what_they_need(data: Path, write: Write) -> No
     assert all(name in table for name in DATASETS)
 
 
-def test_the_demo_reads_what_is_installed(monkeypatch: pytest.MonkeyPatch, write: Write) -> None:
-    site = write("site/package.py", 'def solve():\n    """Solve sparse systems, solve sparse systems."""\n' * 3)
+def test_the_demo_finds_what_is_installed(monkeypatch: pytest.MonkeyPatch, write: Write) -> None:
+    """On a few modules of our own, in place of all that is installed."""
+    lines = []
+    for name, about in (("lamp", "light a lamp in a dark room"), ("boat", "row a boat over a wide river")):
+        for number in range(7):
+            lines += [f"def {name}{number}():", f'    """Ways to {about}, number {number}: {about} again and again."""']
+    site = write("site/ways.py", "\n".join(lines))
     places = dict.fromkeys(("stdlib", "purelib", "platlib"), str(site.parent))
+    import parabit.encoding.fitting  # noqa: F401 -- torch asks for the paths while it is imported
+
     monkeypatch.setattr("sysconfig.get_paths", lambda: places)
-    write("site/other.py", "".join(f'def f{n}():\n    """Solve sparse systems."""\n' for n in range(5)))
-    figures = json.loads(run("demo", "--json").stdout)
-    assert (figures["documents"], figures["words"], figures["bigrams"]) == (6, 3, 2)
-    assert "most frequent: " in run("demo").stdout
+    result = json.loads(run("demo", "a boat on the river", "--bits", "16", "--json").stdout)
+    assert result["documents"] == 14
+    [query] = result["queries"]
+    assert query["hits"][0]["id"].startswith("ways.boat")
+    assert "bits away" in run("demo", "--bits", "16").stdout
 
 
-@pytest.mark.parametrize("verb", [[], ["vocabulary"], ["datasets"], ["demo"]])
+@pytest.mark.parametrize("verb", [[], ["vocabulary"], ["datasets"], ["demo"], ["train"]])
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_every_verb_has_help(verb: list[str], flag: str) -> None:
     result = run(*verb, flag)

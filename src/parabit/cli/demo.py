@@ -1,26 +1,71 @@
 """`parabit demo`: the main job on documents that every machine has."""
 
 import time
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
 
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
-from parabit.cli.vocabulary import show, summary
+from parabit.codes import hamming
 from parabit.corpus import open_corpus
-from parabit.text import VocabularyRule, build_vocabulary
+
+QUERIES = [
+    "read a compressed file line by line",
+    "eigenvalues and eigenvectors of a symmetric matrix",
+    "split a string into words with a regular expression",
+]
+_HITS = 4
 
 
 @verb
-def demo(json: Json = False, quiet: Quiet = False) -> None:
-    """Read the documentation of the Python packages installed here, and show what words it is made of.
+def demo(
+    queries: Annotated[
+        list[str] | None, typer.Argument(metavar="[QUERY]...", help="What to look for.", show_default=False)
+    ] = None,
+    bits: Annotated[int, typer.Option(min=1, help="Bits of a code.")] = 128,
+    epochs: Annotated[int, typer.Option(min=1, help="How long to train.")] = 10,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn codes for the documentation of the Python packages installed here, and find what is nearest to a query.
 
-    Nothing is downloaded, and no package is imported or run.
+    Nothing is downloaded, no package is imported or run, and nothing is kept.
     """
+    from parabit.encoding import ParagraphVectors
+
     start = time.perf_counter()
+    asked = queries or QUERIES
     with progress(quiet or json) as report:
-        documents = open_corpus("docstrings")
-        built = build_vocabulary(documents, VocabularyRule(bigrams=True, min_count=5), report)
-    result = summary(built, documents, time.perf_counter() - start)
+        documents = list(open_corpus("docstrings", report=report))
+        model = ParagraphVectors(bits, epochs=epochs, min_count=2)
+        codes = model.fit_transform(documents, report=report)
+    trained = time.perf_counter() - start
+    distances = hamming(model.transform(asked), codes)  # (queries, documents)
+    hits = [
+        [(documents[place].id, int(row[place])) for place in row.argsort(kind="stable")[:_HITS]] for row in distances
+    ]
     if json:
-        print_json(result)
+        print_json(_result(asked, hits, len(documents), codes.nbytes, trained))
         return
-    show("docstrings", built, result)
-    say("\nNext, your own documents: [bold]parabit vocabulary FILE-OR-FOLDER --bigrams[/bold]")
+    size = sum(len(document.text) for document in documents)
+    say(
+        f"{len(documents):,} pieces of documentation, {size / 1e6:.0f} MB of text, learned as {bits}-bit codes in "
+        f"{trained:.0f} s: {codes.nbytes / 1e3:,.0f} KB\n"
+    )
+    for query, found in zip(asked, hits, strict=True):
+        say(f"[bold]{escape(query)}[/bold]")
+        for name, distance in found:
+            say(f"  {distance:3} bits away  {escape(name)}")
+    say("\nYour own question: [bold]parabit demo 'open a socket'[/bold]")
+    say("Your own documents: [bold]parabit train FILE-OR-FOLDER -o MODEL[/bold]")
+
+
+def _result(
+    queries: list[str], hits: list[list[tuple[str, int]]], documents: int, size: int, seconds: float
+) -> dict[str, Any]:
+    found = [
+        {"query": query, "hits": [{"id": name, "distance": distance} for name, distance in row]}
+        for query, row in zip(queries, hits, strict=True)
+    ]
+    return {"documents": documents, "bytes": size, "seconds": round(seconds, 3), "queries": found}
