@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from parabit.corpus import DATASETS, data_folder
+from topics import Topics, make_topics
 
 # A busy machine is no failure, and a run that decides over a change must decide the same twice.
 settings.register_profile(
@@ -71,3 +72,9 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return to
+
+
+@pytest.fixture(scope="session")
+def topics() -> Topics:
+    """300 texts about four topics."""
+    return make_topics(300)

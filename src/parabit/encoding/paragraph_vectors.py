@@ -293,8 +293,8 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         recipe = take_preset(self.preset, shape, **{name: getattr(self, name) for name in _RECIPE})
         if shape.architecture == "dm" and self.bigrams:
             raise TrainingError("bigrams with architecture dm", hint="it reads words in their order; take dbow")
-        if not is_whole(self.seed):
-            raise TrainingError(f"seed is {self.seed!r}", hint="it must be a whole number")
+        if not is_whole(self.seed) or self.seed < 0:
+            raise TrainingError(f"seed is {self.seed!r}", hint="it must be a whole number, at least 0")
         return shape, recipe
 
     def _rule(self) -> VocabularyRule:

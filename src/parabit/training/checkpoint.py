@@ -65,7 +65,7 @@ class Checkpoints:
             tensors = {
                 name: torch.from_numpy(np.load(folder / f"{name}.npy", mmap_mode="c")) for name in about["tensors"]
             }
-        except (OSError, ValueError, KeyError, TypeError) as problem:
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as problem:
             if isinstance(problem, TrainingError):
                 raise
             raise TrainingError(f"the checkpoint {folder} is damaged", hint="remove it to start anew") from problem

@@ -46,13 +46,13 @@ def need_room(shape: Shape, vocabulary: int, documents: int, device: torch.devic
         )
 
 
-def document_table(documents: int, dim: int, device: torch.device, scratch: Path) -> tuple[Tensor, Tensor]:
-    """Room for the embeddings of all documents and for AdaGrad's squares: on the device, or in files."""
-    size = 2 * documents * dim * _FLOAT
+def room_for_documents(names: list[str], shape: tuple[int, int], device: torch.device, scratch: Path) -> list[Tensor]:
+    """Room for tables with a row for each document: on the device, or in files of these names."""
+    size = len(names) * shape[0] * shape[1] * _FLOAT
     free = _free(device)
     if free is None or size <= _MAPPED_ABOVE * free:
-        return torch.empty(documents, dim, device=device), torch.empty(documents, dim, device=device)
-    return _mapped(scratch / "documents.f32", documents, dim), _mapped(scratch / "squares.f32", documents, dim)
+        return [torch.empty(shape, device=device) for _ in names]
+    return [_mapped(scratch / f"{name}.f32", *shape) for name in names]
 
 
 def _mapped(path: Path, rows: int, columns: int) -> Tensor:

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from parabit.errors import TrainingError
 from parabit.models import Binarization, Gradients, Network, WordSampler
-from parabit.parallel import cores
 from parabit.progress import Progress, Report, silent
 from parabit.recipe import Recipe
 from parabit.shape import Shape
@@ -25,7 +24,7 @@ from parabit.training.inference import Inference, Table, to_device
 from parabit.training.interrupt import listening
 from parabit.training.neighbours import nearest_documents
 from parabit.training.positions import PositionTable
-from parabit.training.room import choose_device, document_table, need_room
+from parabit.training.room import choose_device, need_room, room_for_documents
 from parabit.training.seeds import generator
 
 _GATHERED_AT_ONCE = 32  # batches
@@ -99,8 +98,13 @@ def train(
     Embeddings that are large beside the memory are kept in files in `scratch`, which must stay as long as they are
     used. With `checkpoints`, training goes on from the last one there.
     """
-    training = Training(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report)
-    return training.run()
+    try:
+        return Training(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report).run()
+    except torch.OutOfMemoryError as problem:
+        raise TrainingError(
+            "the GPU has too little memory",
+            hint="train on the cpu, or take a smaller vocabulary, fewer samples or smaller batches",
+        ) from problem
 
 
 class Training:
@@ -123,9 +127,9 @@ class Training:
                 f"a corpus of {len(documents)} document{'s' if not len(documents) else ''}",
                 hint="codes are learned from what tells documents apart: give two or more",
             )
+        self.found = checkpoints.load() if checkpoints else None
         self.device = choose_device(device)
         need_room(shape, len(statistics.counts), len(documents), self.device, keeps_best=bool(recipe.patience))
-        torch.set_num_threads(cores())
         self.shape, self.recipe, self.seed, self.report = shape, recipe, seed, report
         self.scratch, self.checkpoints = scratch, checkpoints
         self.chance = bool(recipe.dropout) or recipe.binarization != "rounding"  # has a step random numbers of its own
@@ -211,8 +215,8 @@ class Training:
         state.epoch, state.step = state.epoch + 1, 0
         state.loss = torch.zeros_like(state.loss)
         if self.recipe.patience and state.best_epoch == state.epoch - 1:
-            for name, table in state.tables.items():
-                state.best.setdefault(name, torch.empty_like(table.values)).copy_(table.values)
+            for name, best in state.best.items():
+                best.copy_(state.tables[name].values)
         self._tell(state)
 
     def _completion(self, network: Network) -> float | None:
@@ -252,7 +256,10 @@ class Training:
         recipe = self.recipe
         frequencies = self.frequencies.to(self.device)
         network = Network.start(self.shape, Binarization.of(recipe), frequencies, recipe.embedding_start, rng)
-        embeddings, squares = document_table(len(self.table), self.shape.dim, self.device, self.scratch)
+        names = ["embeddings", "squares", *(["best"] if recipe.patience else [])]
+        embeddings, squares, *best = room_for_documents(
+            names, (len(self.table), self.shape.dim), self.device, self.scratch
+        )
         squares.fill_(recipe.accumulator_start)
         self._start_documents(embeddings)
         tables = {
@@ -261,14 +268,17 @@ class Training:
         }
         tables["documents"] = AdaGrad(embeddings, squares)
         state = _State(network, tables, loss=torch.zeros(2, dtype=torch.float64, device=self.device))
-        found = self.checkpoints.load() if self.checkpoints else None
-        if found is None:
+        if best:
+            state.best = {name: torch.empty_like(values) for name, values in network.tensors.items()}
+            state.best["documents"] = best[0]
+        if self.found is None:
             return state
-        about, tensors = found
+        about, tensors = self.found
         for name, table in tables.items():
             table.values.copy_(tensors[name])
             table.squares.copy_(tensors[f"{name}.squares"])
-        state.best = {name: tensors[f"{name}.best"].clone() for name in tables if f"{name}.best" in tensors}
+        for name, values in state.best.items():
+            values.copy_(tensors[f"{name}.best"])
         state.epoch, state.step = about["epoch"], about["step"]
         state.loss = tensors["loss"].clone().to(self.device)
         state.history = [Epoch(**epoch) for epoch in about["history"]]
