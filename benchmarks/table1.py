@@ -25,10 +25,9 @@ from numpy.typing import NDArray
 from arrays import Labelled, read_arrays, write_arrays
 from parabit.codes import pack
 from parabit.evaluation import Scores, evaluate_codes, evaluate_vectors
-from parabit.models import WordSampler
 from parabit.recipe import preset
 from parabit.shape import Shape, choose_shape
-from parabit.training import BagTable, Inference, PositionTable, WordStatistics, train
+from parabit.training import Inference, WordStatistics, make_sampler, make_table, train
 
 
 class Cell(NamedTuple):
@@ -89,13 +88,8 @@ def trained_test_posts(
     if place.type == "cuda":
         torch.cuda.synchronize()
     seconds = time.perf_counter() - start
-    weights = torch.from_numpy(statistics.weights(recipe.idf_power))
-    sampler = WordSampler(torch.from_numpy(statistics.counts).float() * weights, recipe.samples, recipe.sampling_power)
-    table: BagTable | PositionTable
-    if shape.architecture == "dm":
-        table = PositionTable(queries.documents, len(weights), shape, recipe, place)
-    else:
-        table = BagTable(queries.documents, weights.to(place), recipe)
+    table = make_table(queries.documents, statistics, shape, recipe, place)
+    sampler = make_sampler(statistics, recipe, torch.device("cpu"))
     inference = Inference(trained.network, sampler, recipe, seed)
     vectors = torch.cat(list(inference.embed_all(table, torch.arange(len(queries.labels), device=place))))
     found = vectors.numpy(force=True)

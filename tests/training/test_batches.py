@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from parabit.models import WordSampler
 from parabit.recipe import preset
 from parabit.shape import choose_shape
-from parabit.training import BagTable, PositionTable
+from parabit.training.bags import BagTable
+from parabit.training.positions import PositionTable
 
 VOCABULARY = 8
 DOCUMENTS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_size=12), min_size=1, max_size=12)

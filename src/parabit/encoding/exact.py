@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from parabit.models import Binarization, Network, WordSampler, steady_matmul
+from parabit.models import Binarization, Network, steady_matmul
 from parabit.recipe import Recipe
 from parabit.shape import Shape
 from parabit.text import BatchBags, Vocabulary
-from parabit.training import BagTable, Documents, Inference, PositionTable, WordStatistics, choose_device
+from parabit.training import Documents, Inference, WordStatistics, choose_device, make_sampler, make_table
 
 
 def statistics_of(vocabulary: Vocabulary) -> WordStatistics:
@@ -23,11 +23,8 @@ class ExactEncoder:
 
     def __init__(self, network: Network, vocabulary: Vocabulary, recipe: Recipe, seed: int) -> None:
         self.network, self.recipe = network, recipe
-        weights = torch.from_numpy(statistics_of(vocabulary).weights(recipe.idf_power))
-        frequencies = torch.tensor(vocabulary.counts, dtype=torch.float32) * weights
-        self._weights = weights.to(network.words.device)
-        # On the CPU, so that every device gets the same samples.
-        sampler = WordSampler(frequencies, recipe.samples, recipe.sampling_power)
+        self._statistics = statistics_of(vocabulary)
+        sampler = make_sampler(self._statistics, recipe, torch.device("cpu"))
         self._inference = Inference(network, sampler, recipe, seed)
 
     @classmethod
@@ -53,11 +50,7 @@ class ExactEncoder:
     def embed(self, bags: BatchBags) -> NDArray[np.float32]:
         """The embeddings of some documents: (documents, dim)."""
         documents, device = _as_documents(bags), self.network.words.device
-        table: BagTable | PositionTable
-        if self.network.shape.architecture == "dm":
-            table = PositionTable(documents, len(self._weights), self.network.shape, self.recipe, device)
-        else:
-            table = BagTable(documents, self._weights, self.recipe)
+        table = make_table(documents, self._statistics, self.network.shape, self.recipe, device)
         embedded = list(self._inference.embed_all(table, torch.arange(len(documents), device=device)))
         nothing = np.zeros((0, self.network.shape.dim), dtype=np.float32)
         return torch.cat(embedded).numpy(force=True) if embedded else nothing

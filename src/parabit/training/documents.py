@@ -72,6 +72,10 @@ class WordStatistics:
         idf = np.log((self.documents + 1) / np.maximum(self.document_frequencies, 1))
         return (idf**idf_power).astype(np.float32)
 
+    def frequencies(self, idf_power: float) -> NDArray[np.float32]:
+        """How often words are to be predicted, each occurrence by its weight."""
+        return self.counts.astype(np.float32) * self.weights(idf_power)
+
 
 def _rows(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The places of all entries of some rows, and the rows' new offsets."""

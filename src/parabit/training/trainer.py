@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from parabit.errors import TrainingError
-from parabit.models import Binarization, Gradients, Network, WordSampler
+from parabit.models import Binarization, Gradients, Network
 from parabit.progress import Progress, Report, silent
 from parabit.recipe import Recipe
 from parabit.shape import Shape
@@ -19,13 +19,13 @@ from parabit.training.adagrad import AdaGrad
 from parabit.training.bags import BagTable
 from parabit.training.checkpoint import Checkpoints
 from parabit.training.completion import MOST_HELD_OUT, SCORED_WORDS, halves, hold_out
-from parabit.training.documents import Documents, WordStatistics, on_device
+from parabit.training.documents import Documents, WordStatistics
 from parabit.training.inference import Inference, Table, to_device
 from parabit.training.interrupt import listening
 from parabit.training.neighbours import nearest_documents
-from parabit.training.positions import PositionTable
 from parabit.training.room import choose_device, need_room, room_for_documents
 from parabit.training.seeds import generator
+from parabit.training.tables import make_sampler, make_table
 
 _GATHERED_AT_ONCE = 32  # batches
 _PROJECTED_AT_ONCE = 4096  # documents
@@ -133,26 +133,27 @@ class Training:
         self.shape, self.recipe, self.seed, self.report = shape, recipe, seed, report
         self.scratch, self.checkpoints = scratch, checkpoints
         self.chance = bool(recipe.dropout) or recipe.binarization != "rounding"  # has a step random numbers of its own
-        weights = torch.from_numpy(statistics.weights(recipe.idf_power))
-        self.frequencies = on_device(statistics.counts, torch.device("cpu")).float() * weights
-        self.table = self._table(documents, weights)
+        self.statistics = statistics
+        self.table = self._table(documents)
         sizes = self.table.sizes()
         trained, held = hold_out(sizes, recipe.validation, seed, MOST_HELD_OUT[shape.architecture])
         self.trained = trained[(sizes > 0).cpu()[trained]].to(self.device)
         self.inferred = held
         if not len(self.trained):
             raise TrainingError("no document has a known word", hint="lower the minimum count")
-        self.halves = (
-            [self._table(half, weights) for half in halves(documents, held.numpy(), seed)] if len(held) else []
-        )
+        self.halves = [self._table(half) for half in halves(documents, held.numpy(), seed)] if len(held) else []
         if recipe.neighbours:
             assert isinstance(self.table, BagTable)
             nearest = nearest_documents(
                 documents, statistics, self.trained.cpu().numpy(), recipe.neighbours, seed, report
             )
             self.table.neighbours = torch.from_numpy(nearest).to(self.device)
-        self.sampler = WordSampler(self.frequencies.to(self.device), recipe.samples, recipe.sampling_power)
-        self.inference_sampler = WordSampler(self.frequencies, recipe.samples, recipe.sampling_power)
+        cpu = torch.device("cpu")
+        self.sampler = make_sampler(statistics, recipe, self.device)
+        self.inference_sampler = make_sampler(statistics, recipe, cpu)
+        scored = min(SCORED_WORDS, len(statistics.counts))
+        sampler = make_sampler(statistics, recipe, cpu, scored if scored == SCORED_WORDS else 0)
+        self.scored = to_device(sampler.draw(generator(seed, "completion")), self.device)
 
     def run(self) -> Trained:
         """Train to the end."""
@@ -227,11 +228,7 @@ class Training:
         documents = torch.arange(len(given), device=self.device)
         inference = self._inference(network)
         embedded = inference.embed(given, documents)
-        samples = SCORED_WORDS if len(self.frequencies) > SCORED_WORDS else 0
-        sampler = WordSampler(self.frequencies, samples, self.recipe.sampling_power)
-        candidates = to_device(sampler.draw(generator(self.seed, "completion")), self.device)
-        weights = rest.totals(documents)
-        return float(inference.losses(rest, embedded, documents, candidates).sum() / weights.sum())
+        return float(inference.losses(rest, embedded, documents, self.scored).sum() / rest.totals(documents).sum())
 
     def _finished(self, state: _State) -> bool:
         patience = self.recipe.patience
@@ -254,7 +251,7 @@ class Training:
         """The state before the first step, or that of the last checkpoint."""
         rng = self._rng("start")
         recipe = self.recipe
-        frequencies = self.frequencies.to(self.device)
+        frequencies = torch.from_numpy(self.statistics.frequencies(recipe.idf_power)).to(self.device)
         network = Network.start(self.shape, Binarization.of(recipe), frequencies, recipe.embedding_start, rng)
         names = ["embeddings", "squares", *(["best"] if recipe.patience else [])]
         embeddings, squares, *best = room_for_documents(
@@ -292,7 +289,7 @@ class Training:
             return
         # Alike documents begin with alike codes, so that words need not first find out what the bits are to mean.
         assert isinstance(self.table, BagTable)
-        directions = torch.empty(len(self.frequencies), self.shape.dim, device=self.device)
+        directions = torch.empty(len(self.statistics.counts), self.shape.dim, device=self.device)
         directions.normal_(generator=self._rng("directions"))
         length = self.recipe.embedding_start * math.sqrt(self.shape.dim)
         for documents in torch.split(torch.arange(len(embeddings), device=self.device), _PROJECTED_AT_ONCE):
@@ -324,10 +321,8 @@ class Training:
             note += "" if last.completion is None else f", completion {last.completion:.3f}"
         self.report(Progress("training", done, "documents", share, note))
 
-    def _table(self, documents: Documents, weights: Tensor) -> Table:
-        if self.shape.architecture == "dm":
-            return PositionTable(documents, len(weights), self.shape, self.recipe, self.device)
-        return BagTable(documents, weights.to(self.device), self.recipe)
+    def _table(self, documents: Documents) -> Table:
+        return make_table(documents, self.statistics, self.shape, self.recipe, self.device)
 
     def _inference(self, network: Network) -> Inference:
         return Inference(network, self.inference_sampler, self.recipe, self.seed)
