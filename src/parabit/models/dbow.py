@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from parabit.models.grouping import Groups, sum_rows
+from parabit.models.grouping import Groups, steady_matmul, sum_rows
 from parabit.models.network import Gradients, Network
 from parabit.models.softmax import Candidates, expect
 
@@ -81,7 +81,7 @@ def dbow_embedding_gradient(
     """The loss of each document, and its gradient with respect to the document embedding alone."""
     layer = network.embed(embedded)
     sampled = network.words.index_select(0, candidates.ids)
-    expected = expect(torch.addmm(candidates.correction, layer.hidden, sampled.T), wanted.totals)
+    expected = expect(steady_matmul(layer.hidden, sampled.T) + candidates.correction, wanted.totals)
     losses = wanted.totals * expected.log_denominator - (layer.hidden * wanted.own).sum(1)
-    gradient, _ = network.backward(layer, torch.addmm(wanted.own, expected.words, sampled, beta=-1))
+    gradient, _ = network.backward(layer, steady_matmul(expected.words, sampled) - wanted.own)
     return losses, gradient

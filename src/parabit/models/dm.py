@@ -155,7 +155,7 @@ def dm_embedding_gradient(
     """The loss of each document, and its gradient with respect to the document embedding alone."""
     layer = network.embed(embedded)
     code, *slots = torch.split(network.words.index_select(0, candidates.ids), network.shape.parts, dim=1)
-    by_document = torch.addmm(candidates.correction, layer.hidden, code.T)
+    by_document = steady_matmul(layer.hidden, code.T) + candidates.correction
     sums = []  # of each piece: (candidates + 1,), the last is that of the log denominators
     for chunk in wanted.chunks:
         logits = by_document.index_select(0, chunk.documents)  # (positions, candidates)
@@ -168,5 +168,5 @@ def dm_embedding_gradient(
     every = torch.arange(len(pieces), device=pieces.device)
     of_document = sum_rows(pieces, every, wanted.starts)  # (documents, candidates + 1)
     losses = of_document[:, -1] - (layer.hidden * wanted.own).sum(1) - wanted.own_rest
-    gradient, _ = network.backward(layer, torch.addmm(wanted.own, of_document[:, :-1], code, beta=-1))
+    gradient, _ = network.backward(layer, steady_matmul(of_document[:, :-1], code) - wanted.own)
     return losses, gradient

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+_FEWEST_COLUMNS = 16
+
 
 class Groups(NamedTuple):
     """Which of some ids are equal."""
@@ -104,11 +106,17 @@ def sum_rows(table: Tensor, places: Tensor, starts: Tensor, weights: Tensor | No
 def steady_matmul(rows: Tensor, matrix: Tensor, block: int = 256) -> Tensor:
     """A matrix product whose every row is the same, bit for bit, whatever rows stand beside it.
 
-    Libraries choose how to add by the number of rows; here that number is always the same.
+    Libraries choose how to add by the numbers of rows and columns, and with few columns by the place of the row too; so
+    there are always as many rows, and never few columns.
     """
+    columns = matrix.shape[1]
+    missing = max(_FEWEST_COLUMNS - columns, 0)
+    if missing:
+        matrix = torch.nn.functional.pad(matrix, (0, missing))
     padding = -len(rows) % block
     padded = torch.nn.functional.pad(rows, (0, 0, 0, padding)) if padding else rows
     if len(padded) == block:
-        return (padded @ matrix)[: len(rows)]
-    product = torch.cat([part @ matrix for part in torch.split(padded, block)]) if len(padded) else padded @ matrix
-    return product[: len(rows)]
+        product = padded @ matrix
+    else:
+        product = torch.cat([part @ matrix for part in torch.split(padded, block)]) if len(padded) else padded @ matrix
+    return product[: len(rows), :columns] if missing or padding else product

@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from parabit.models.binarization import Activation, Binarization, normal_like, uniform_like
+from parabit.models.grouping import steady_matmul
 from parabit.shape import Shape
 
 
@@ -88,7 +89,7 @@ class Network:
         if dropout and rng is not None:
             mask = (uniform_like(embedded, rng) >= dropout).to(embedded.dtype) / (1 - dropout)
         kept = embedded if mask is None else embedded * mask
-        layer = kept if projection is None else kept @ projection
+        layer = kept if projection is None else steady_matmul(kept, projection)
         real = self.shape.bits is None
         activation = Activation(layer, None) if real else self.binarization(layer, epoch, rng)
         return Layer(kept, mask, activation.gate, activation.hidden)
@@ -100,7 +101,7 @@ class Network:
             gradient = gradient * layer.gate
         if self.projection is None:
             return _masked(gradient, layer), None
-        return _masked(gradient @ self.projection.T, layer), layer.kept.T @ gradient
+        return _masked(steady_matmul(gradient, self.projection.T), layer), layer.kept.T @ gradient
 
     def backward_context(self, layer: Layer, gradient: Tensor) -> Tensor:
         """From the gradient of a context word's hidden units to that of its embedding."""
