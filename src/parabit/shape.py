@@ -67,6 +67,16 @@ class Shape:
         """Units of the layer that the softmax sees."""
         return sum(self.parts)
 
+    def tensors(self, vocabulary: int) -> dict[str, tuple[int, ...]]:
+        """The network's tensors and their shapes, for so many words and bigrams."""
+        shapes: dict[str, tuple[int, ...]] = {"words": (vocabulary, self.hidden)}
+        if self.projected:
+            shapes["projection"] = (self.dim, self.code)
+        if self.slots:
+            # One row more than words: what stands where a document has ended.
+            shapes["context"] = (vocabulary + 1, self.word_dim)
+        return shapes
+
 
 def choose_shape(
     bits: int | None,

@@ -11,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from parabit.errors import ModelError, ParabitError
+from parabit.shape import Shape
 from parabit.storage import whole_folder
 from parabit.text import Vocabulary
 
@@ -51,9 +52,17 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float
         raise ModelError(f"{folder / VOCABULARY} is damaged or missing", hint="train the model anew") from problem
     if vocabulary.fingerprint != config["vocabulary"]:
         raise ModelError(f"{folder} has the vocabulary of another model", hint="train the model anew")
-    if "words" not in tensors or len(tensors["words"]) != len(vocabulary):
-        raise ModelError(f"{folder / TENSORS} does not belong to its vocabulary", hint="train the model anew")
     return config, tensors, vocabulary
+
+
+def need_tensors(
+    folder: Path, tensors: Mapping[str, NDArray[np.float32]], shape: Shape, vocabulary: Vocabulary
+) -> None:
+    """Make sure that the tensors are those of the network; only the documents' embeddings may be left out."""
+    wanted = shape.tensors(len(vocabulary)) | {"documents": (vocabulary.documents, shape.dim)}
+    found = {name: tensor.shape for name, tensor in tensors.items()}
+    if {"documents": wanted["documents"], **found} != wanted:
+        raise ModelError(f"{folder / TENSORS} does not belong to its {CONFIG}", hint="train the model anew")
 
 
 def is_model(folder: Path) -> bool:

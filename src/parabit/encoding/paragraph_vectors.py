@@ -14,7 +14,7 @@ from parabit import __version__
 from parabit.codes import pack
 from parabit.corpus import as_corpus
 from parabit.encoding.card import write_card
-from parabit.encoding.model_folder import read_model, write_model
+from parabit.encoding.model_folder import need_tensors, read_model, write_model
 from parabit.encoding.work import Work
 from parabit.errors import ModelError, TrainingError
 from parabit.parallel import ordered_map
@@ -272,11 +272,12 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
             model.shape_ = Shape(**config["shape"])
             # A parameter that an older version did not know has the plain value, which changes nothing.
             model.recipe_ = replace(take_preset("paper", model.shape_), **config["recipe"])
+            need_tensors(folder, tensors, model.shape_, vocabulary)
             model.history_, model.kept_ = config["training"]["history"], config["training"]["kept"]
             model._encoder = ExactEncoder.of_tensors(
                 tensors, model.shape_, vocabulary, model.recipe_, model.seed, device
             )
-        except (TypeError, KeyError) as problem:
+        except (TypeError, KeyError, TrainingError) as problem:
             raise ModelError(f"{folder}: config.json is not that of a model", hint="train the model anew") from problem
         model.vocabulary_ = vocabulary
         model.embeddings_ = tensors.get("documents")

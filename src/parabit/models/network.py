@@ -54,15 +54,15 @@ class Network:
         Softmax weights start at zero, so that the first thing a word learns is which documents it stands in.
         """
         size, device, dtype = len(frequencies), frequencies.device, frequencies.dtype
-        words = torch.zeros(size, shape.hidden, device=device, dtype=dtype)
+        shapes = shape.tensors(size)
+        words = torch.zeros(shapes["words"], device=device, dtype=dtype)
         words[:, shape.code] = torch.log(frequencies / frequencies.sum())
         network = cls(shape, binarization, words)
         if shape.projected:
-            projection = torch.empty(shape.dim, shape.code, device=device, dtype=dtype)
+            projection = torch.empty(shapes["projection"], device=device, dtype=dtype)
             network.projection = normal_like(projection, rng) / math.sqrt(shape.dim)
         if shape.slots:
-            # One row more than words: what stands where a document has ended.
-            context = torch.empty(size + 1, shape.word_dim, device=device, dtype=dtype)
+            context = torch.empty(shapes["context"], device=device, dtype=dtype)
             network.context = normal_like(context, rng) * scale
         return network
 
