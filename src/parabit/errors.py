@@ -45,5 +45,13 @@ class EvaluationError(ParabitError, ValueError):
     """Documents that cannot be scored: labels, codes or vectors that do not fit, or nothing to find."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Work that was stopped from outside, by a signal, with its state saved."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number  # of the signal
+
+
 class ModelError(ParabitError, ValueError):
     """A model folder that cannot be read, or a model that cannot do what was asked."""

@@ -88,7 +88,7 @@ _BOUNDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 # What only a bag of words has: in a sequence every word is predicted once, where it stands.
-_OF_BAGS = {"idf_power": 0.0, "length_exponent": 0.0, "neighbours": 0, "start": "random"}
+_OF_BAGS = {"idf_power": 0.0, "length_exponent": 0.0, "neighbours": 0, "neighbour_weight": None, "start": "random"}
 
 
 def preset(name: str, shape: Shape, **changes: Any) -> Recipe:
@@ -104,7 +104,7 @@ def preset(name: str, shape: Shape, **changes: Any) -> Recipe:
     recipe = replace(PRESETS[name](shape), **given)
     if shape.architecture == "dm":
         for option, nothing in _OF_BAGS.items():
-            if getattr(recipe, option) != nothing:
+            if given.get(option, nothing) != nothing:
                 raise TrainingError(f"{option} with architecture dm", hint="it is an option of dbow")
     return recipe
 

@@ -32,12 +32,33 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None) -> Iterator[Path]:
+def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None, durable: bool = False) -> Iterator[Path]:
     """Give a new folder beside `path` to fill; it takes the name when the block ends.
 
     An old folder is replaced only if `replaces` says that it is of the same kind: a slip of the pen must not cost
-    anybody their documents. After an error or an interrupt it is still there and the new one is gone.
+    anybody their documents. After an error or an interrupt it is still there and the new one is gone. What is `durable`
+    is on the disk before it takes the name, so that a power cut leaves it whole too.
     """
+    partial = _new_partial_folder(path, replaces)
+    try:
+        yield partial
+        partial.chmod(0o777 & ~_umask())
+        if durable:
+            for written in (*partial.iterdir(), partial):
+                _settle(written)
+        _take_name(partial, path)
+        if durable:
+            _settle(path.parent)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def need_room_for_folder(path: Path, replaces: Callable[[Path], bool] | None = None) -> None:
+    """Raise if `whole_folder` could not write a folder of this name; to ask before long work."""
+    _new_partial_folder(path, replaces).rmdir()
+
+
+def _new_partial_folder(path: Path, replaces: Callable[[Path], bool] | None) -> Path:
     _need_parent(path)
     if path.exists() or path.is_symlink():
         if replaces is None:
@@ -47,13 +68,16 @@ def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None) -> 
                 f"{path} is there and is something else", hint="nothing was touched; choose another name"
             )
     with _told_of(path):
-        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+        return Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+
+
+def _settle(path: Path) -> None:
+    """Wait until a file or a folder's list of names is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
-        yield partial
-        partial.chmod(0o777 & ~_umask())
-        _take_name(partial, path)
+        os.fsync(handle)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        os.close(handle)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Groups and ragged rows are what plain Python makes of them."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,14 +92,21 @@ def test_a_bags_sum_is_the_same_to_the_bit_whatever_bags_stand_beside_it() -> No
         assert torch.equal(alone[0], together[row])
 
 
-def test_a_row_of_a_steady_product_is_the_same_to_the_bit_whatever_rows_stand_beside_it() -> None:
+# Libraries choose how to add by the numbers of columns and of terms, and within a product by where a row stands.
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 6, 7, 9, 10, 11, 12, 13, 17, 29, 33, 65, 129, 301, 1024])
+def test_a_row_of_a_steady_product_is_the_same_to_the_bit_whatever_rows_stand_beside_it(width: int) -> None:
     rng = torch.Generator().manual_seed(4)
-    rows, matrix = torch.randn(700, 50, generator=rng), torch.randn(50, 37, generator=rng)
-    together = steady_matmul(rows, matrix)
-    np.testing.assert_allclose(together, rows.double() @ matrix.double(), rtol=1e-3, atol=1e-4)
-    for count in (1, 2, 3, 7, 64, 255, 256, 257, 511, 512, 513, 699):
-        chosen = torch.randperm(700, generator=rng)[:count]
-        assert torch.equal(steady_matmul(rows[chosen], matrix), together[chosen])
+    differ = []
+    for depth in (1, 7, 17, 50, 128, 301):
+        rows, matrix = torch.randn(600, depth, generator=rng), torch.randn(depth, width, generator=rng)
+        for form in (matrix, matrix.T.contiguous().T):
+            together = steady_matmul(rows, form)
+            np.testing.assert_allclose(together, rows.double() @ matrix.double(), rtol=1e-3, atol=1e-3)
+            for count in (1, 2, 255, 256, 257, 513):
+                chosen = torch.randperm(600, generator=rng)[:count]
+                if not torch.equal(steady_matmul(rows[chosen], form), together[chosen]):
+                    differ.append((depth, count))
+    assert differ == []
 
 
 @given(count=st.integers(0, 20), block=st.integers(1, 8))

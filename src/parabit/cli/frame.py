@@ -19,13 +19,12 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from parabit.errors import ParabitError
+from parabit.errors import Interrupted, ParabitError
 from parabit.progress import Progress, Report, silent
 
 P = ParamSpec("P")
 
 FAILED = 1
-INTERRUPTED = 128 + signal.SIGINT
 _ENDINGS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 out = Console(highlight=False, emoji=False)
@@ -50,7 +49,8 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             function(*args, **kwargs)
             out.file.flush()
         except KeyboardInterrupt as stop:
-            _fail(str(stop) or "interrupted; nothing half-written was left", INTERRUPTED)
+            number: int = stop.number if isinstance(stop, Interrupted) else signal.SIGINT
+            _fail(str(stop) or "interrupted; nothing half-written was left", 128 + number)
         except BrokenPipeError:
             # The reader of our output has left, as `head` does. Python would complain once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 import inspect
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import fields
@@ -34,8 +35,9 @@ from parabit.cli.vocabulary_options import (
     StopWords,
 )
 from parabit.corpus import open_corpus
-from parabit.errors import ParabitError, TrainingError
+from parabit.errors import Interrupted, ParabitError, TrainingError
 from parabit.recipe import Recipe
+from parabit.storage import need_room_for_folder
 from parabit.text import LETTERS
 
 if TYPE_CHECKING:
@@ -177,12 +179,14 @@ def train(
     try:
         with progress(quiet or json) as report:
             documents = open_corpus(corpus, options, format, report)
-            model.fit(documents, work=work, checkpoint_every=checkpoint_every, report=report)
+            model.fit(documents, work=work, resume=resume, checkpoint_every=checkpoint_every, report=report)
             model.save(output, slim=slim, overwrite=overwrite)
     except KeyboardInterrupt as stop:
         if not work.exists():
             raise
-        raise KeyboardInterrupt(f"{stop}; go on with the same command and --resume") from stop
+        number = stop.number if isinstance(stop, Interrupted) else signal.SIGINT
+        message = f"{str(stop) or 'interrupted'}; go on with the same command and --resume"
+        raise Interrupted(message, number) from stop
     shutil.rmtree(work, ignore_errors=True)
     result = _summary(model, documents.skipped, time.perf_counter() - start)
     if json:
@@ -195,12 +199,9 @@ def _work_folder(output: Path, overwrite: bool, resume: bool) -> Path:
     """Find out before the work, not after, that its result could not be kept."""
     from parabit.encoding import is_model, is_work_folder
 
-    if not output.parent.is_dir():
-        raise ParabitError(f"there is no folder {output.parent} to write {output.name} in", hint="make it first")
-    if output.exists() and not overwrite:
+    if (output.exists() or output.is_symlink()) and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
-    if output.exists() and not is_model(output):
-        raise ParabitError(f"{output} is there and is no model", hint="nothing was touched; choose another name")
+    need_room_for_folder(output, is_model)
     work = output.with_name(f"{output.name}.training")
     if not work.exists():
         if resume:
@@ -208,12 +209,10 @@ def _work_folder(output: Path, overwrite: bool, resume: bool) -> Path:
         return work
     if not is_work_folder(work):
         raise ParabitError(f"{work} is there and is something else", hint="nothing was touched; choose another name")
-    if not resume:
-        if not overwrite and any(work.iterdir()):
-            raise TrainingError(
-                f"an unfinished training is in {work}", hint="go on with --resume, or start anew with --overwrite"
-            )
-        shutil.rmtree(work)
+    if not resume and not overwrite and any(work.iterdir()):
+        raise TrainingError(
+            f"an unfinished training is in {work}", hint="go on with --resume, or start anew with --overwrite"
+        )
     return work
 
 

@@ -36,6 +36,8 @@ def fit_texts(
         if work is not None:
             same = {**identity, "corpus": documents.fingerprint, "vocabulary": vocabulary.fingerprint}
             checkpoints = Checkpoints(folder, same, work.every)
+            if not work.resume:
+                checkpoints.forget()
         scratch = folder / SCRATCH
         scratch.mkdir()
         trained = train(documents, statistics_of(vocabulary), shape, recipe, scratch, seed, device, checkpoints, report)

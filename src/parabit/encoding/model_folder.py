@@ -31,7 +31,7 @@ def write_model(
     overwrite: bool,
 ) -> None:
     """Write a model folder whole; an old model is replaced only if `overwrite` says so, anything else never."""
-    with whole_folder(folder, is_model if overwrite else None) as partial:
+    with whole_folder(folder, is_model if overwrite else None, durable=True) as partial:
         (partial / CONFIG).write_text(json.dumps({"format": FORMAT, **config}, indent=2) + "\n")
         save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, partial / TENSORS)
         vocabulary.save(partial / VOCABULARY)

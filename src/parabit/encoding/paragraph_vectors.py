@@ -170,14 +170,15 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         y: object = None,
         *,
         work: Path | str | None = None,
+        resume: bool = True,
         checkpoint_every: float = 60.0,
         report: Report = silent,
     ) -> Self:
         """Train on texts: a list or any re-iterable of strings or `parabit.Document`s, or a `parabit.Corpus`.
 
         `work` names a folder for what long training keeps: with it, the state is saved every `checkpoint_every` seconds
-        and when Ctrl-C is pressed, and training on the same texts with the same parameters goes on from there. Remove
-        the folder when the model is saved. `y` is not used.
+        and when Ctrl-C is pressed, and training on the same texts with the same parameters goes on from there unless
+        `resume` is False. Remove the folder when the model is saved. `y` is not used.
         """
         shape, recipe = self._planned()
         rule = self._rule()
@@ -185,15 +186,15 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         from parabit.encoding.exact import ExactEncoder
         from parabit.encoding.fitting import fit_texts
 
-        kept = None if work is None else Work(Path(work), checkpoint_every)
+        kept = None if work is None else Work(Path(work), checkpoint_every, resume)
         identity = {"parabit": __version__, **self._config_parameters}
-        vocabulary, trained = fit_texts(X, rule, shape, recipe, self.seed, self.device, kept, identity, report)
+        vocabulary, trained = fit_texts(X, rule, shape, recipe, int(self.seed), self.device, kept, identity, report)
         self.vocabulary_ = vocabulary
         self.shape_, self.recipe_ = shape, recipe
         self.history_ = [asdict(epoch) for epoch in trained.history]
         self.kept_ = trained.kept
         self.embeddings_: NDArray[np.float32] | None = trained.embeddings.numpy(force=True)
-        self._encoder: ExactEncoder = ExactEncoder(trained.network, vocabulary, recipe, self.seed)
+        self._encoder: ExactEncoder = ExactEncoder(trained.network, vocabulary, recipe, int(self.seed))
         return self
 
     def fit_transform(self, X: Texts, y: object = None, **options: Any) -> NDArray[Any]:  # noqa: N803
@@ -290,11 +291,12 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
 
     def _planned(self) -> tuple[Shape, Recipe]:
         """The network and the recipe that the parameters ask for; what makes no sense is told."""
-        shape = choose_shape(**{name: getattr(self, name) for name in _SHAPE})
-        recipe = take_preset(self.preset, shape, **{name: getattr(self, name) for name in _RECIPE})
+        parameters = self._config_parameters
+        shape = choose_shape(**{name: parameters[name] for name in _SHAPE})
+        recipe = take_preset(self.preset, shape, **{name: parameters[name] for name in _RECIPE})
         if shape.architecture == "dm" and self.bigrams:
             raise TrainingError("bigrams with architecture dm", hint="it reads words in their order; take dbow")
-        if not is_whole(self.seed) or self.seed < 0:
+        if not is_whole(parameters["seed"]) or self.seed < 0:
             raise TrainingError(f"seed is {self.seed!r}", hint="it must be a whole number, at least 0")
         return shape, recipe
 
@@ -319,11 +321,14 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
     @property
     def _config_parameters(self) -> dict[str, Any]:
         """The parameters that decide what the model is, for JSON; where it runs is not one of them."""
-        parameters = self.get_params()
+        # A number from a grid of numpy's is a number like any other.
+        parameters = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
+        }
         del parameters["device"]
         if not isinstance(self.stop_words, str):
             parameters["stop_words"] = sorted(self.stop_words)
-        return dict(parameters)
+        return parameters
 
     @property
     def _config(self) -> dict[str, Any]:

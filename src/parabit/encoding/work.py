@@ -17,6 +17,7 @@ class Work(NamedTuple):
 
     folder: Path
     every: float  # seconds
+    resume: bool  # go on from what is there, or forget it
 
 
 @contextmanager

@@ -41,14 +41,16 @@ class Checkpoints:
         """Keep the state after so many steps, then forget the one before; a kill at any moment leaves one of them."""
         self.folder.mkdir(exist_ok=True)
         older = self._kept()
-        with whole_folder(self.folder / f"{_PREFIX}{step:012d}", replaces=lambda old: old in older) as partial:
+        with whole_folder(
+            self.folder / f"{_PREFIX}{step:012d}", replaces=lambda old: old in older, durable=True
+        ) as partial:
             for name, tensor in tensors.items():
                 # numpy writes a mapped array straight from disk to disk; nothing is copied in memory.
                 np.save(partial / f"{name}.npy", tensor.numpy(force=True))
             stored = {"format": FORMAT, "identity": self._identity, "tensors": sorted(tensors), **about}
             (partial / _ABOUT).write_text(json.dumps(stored, indent=2))
         for folder in older:
-            if folder.name != f"{_PREFIX}{step:012d}":
+            if folder != new:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def load(self) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
@@ -70,6 +72,11 @@ class Checkpoints:
                 raise
             raise TrainingError(f"the checkpoint {folder} is damaged", hint="remove it to start anew") from problem
         return about, tensors
+
+    def forget(self) -> None:
+        """Start anew."""
+        for folder in self._kept():
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _kept(self) -> list[Path]:
         return sorted(self.folder.glob(f"{_PREFIX}*"))

@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_HEARD = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
 
 class Stop:
     """Whether somebody asked to stop."""
 
-    asked = False
+    asked: int | None = None  # the number of the signal
 
 
 @contextmanager
 def listening(active: bool = True) -> Iterator[Stop]:
-    """Hear Ctrl-C and a request to terminate as a wish; the second one ends at once.
+    """Hear Ctrl-C, a request to terminate and a closed terminal as a wish; the second one ends at once.
 
     Only the main thread can listen; elsewhere nothing changes.
     """
@@ -23,18 +25,17 @@ def listening(active: bool = True) -> Iterator[Stop]:
     if not active or threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    heard = [signal.SIGINT, signal.SIGTERM]
-    before = {number: signal.getsignal(number) for number in heard}
+    # Not where a signal is ignored, as nohup has it.
+    before = {number: signal.getsignal(number) for number in _HEARD if signal.getsignal(number) is not signal.SIG_IGN}
 
     def hear(number: int, frame: FrameType | None) -> None:
-        stop.asked = True
+        stop.asked = number
         signal.signal(number, before[signal.Signals(number)])
 
-    for number in heard:
-        if before[number] is not signal.SIG_IGN:
-            signal.signal(number, hear)
+    for number in before:
+        signal.signal(number, hear)
     try:
         yield stop
     finally:
-        for number in heard:
-            signal.signal(number, before[number])
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from parabit.errors import TrainingError
+from parabit.errors import Interrupted, TrainingError
 from parabit.models import Binarization, Gradients, Network
 from parabit.progress import Progress, Report, silent
 from parabit.recipe import Recipe
@@ -169,7 +169,7 @@ class Training:
                         self._save(state)
                         saved = time.monotonic()
                     if stop.asked:
-                        self._stopped(state)
+                        self._stopped(state, stop.asked)
                 self._end_epoch(state)
         return self._end(state)
 
@@ -305,11 +305,10 @@ class Training:
         about = {"epoch": state.epoch, "step": state.step, "history": [asdict(epoch) for epoch in state.history]}
         self.checkpoints.save(state.epoch * self.steps + state.step, tensors, about)
 
-    def _stopped(self, state: _State) -> None:
+    def _stopped(self, state: _State, number: int) -> None:
         assert self.checkpoints is not None
-        raise KeyboardInterrupt(
-            f"interrupted in epoch {state.epoch + 1} of {self.recipe.epochs}; all is saved in {self.checkpoints.folder}"
-        )
+        where = f"in epoch {state.epoch + 1} of {self.recipe.epochs}"
+        raise Interrupted(f"interrupted {where}; all is saved in {self.checkpoints.folder}", number)
 
     def _tell(self, state: _State) -> None:
         share = (state.epoch + state.step / self.steps) / self.recipe.epochs
