@@ -230,7 +230,7 @@ def test_a_typing_error_does_not_cost_an_unfinished_training(here: Path) -> None
         (
             ("-o", "news.jsonl", "--overwrite"),
             1,
-            "parabit: news.jsonl is there and is something else; nothing was touched",
+            "parabit: news.jsonl is there and is something else; nothing",
         ),
         (("-o", ".", "--overwrite"), 1, "is there and is something else"),
         (("-o", "link"), 1, "parabit: link is there"),

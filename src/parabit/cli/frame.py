@@ -49,8 +49,8 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             function(*args, **kwargs)
             out.file.flush()
         except KeyboardInterrupt as stop:
-            number: int = stop.number if isinstance(stop, Interrupted) else signal.SIGINT
-            _fail(str(stop) or "interrupted; nothing half-written was left", 128 + number)
+            signalled = stop.number if isinstance(stop, Interrupted) else signal.SIGINT
+            _fail(str(stop) or "interrupted; nothing half-written was left", 128 + signalled)
         except BrokenPipeError:
             # The reader of our output has left, as `head` does. Python would complain once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

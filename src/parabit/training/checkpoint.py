@@ -40,10 +40,8 @@ class Checkpoints:
     def save(self, step: int, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
         """Keep the state after so many steps, then forget the one before; a kill at any moment leaves one of them."""
         self.folder.mkdir(exist_ok=True)
-        older = self._kept()
-        with whole_folder(
-            self.folder / f"{_PREFIX}{step:012d}", replaces=lambda old: old in older, durable=True
-        ) as partial:
+        older, new = self._kept(), self.folder / f"{_PREFIX}{step:012d}"
+        with whole_folder(new, replaces=lambda old: old in older, durable=True) as partial:
             for name, tensor in tensors.items():
                 # numpy writes a mapped array straight from disk to disk; nothing is copied in memory.
                 np.save(partial / f"{name}.npy", tensor.numpy(force=True))
