@@ -22,6 +22,9 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 FILES = ["README.md", "config.json", "model.safetensors", "vocabulary.parquet"]
 
+# What the training documents of the committed models are coded as.
+CODES_OF_OLD_MODELS = {"format-1": [[232], [84], [41], [135], [86], [151]]}
+
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
@@ -276,3 +279,12 @@ def test_a_model_saved_over_itself_while_loaded_stays_whole(saved: Path, topics:
 def test_there_must_be_a_folder_to_save_in(dbow: ParagraphVectors, tmp_path: Path) -> None:
     with pytest.raises(ParabitError, match="there is no folder .*no/such to write model in; make it first"):
         dbow.save(tmp_path / "no" / "such" / "model")
+
+
+def test_a_folder_of_every_format_so_far_loads() -> None:
+    for folder in sorted((Path(__file__).parent / "models").iterdir()):
+        model = ParagraphVectors.load(folder, device="cpu")
+        assert model.codes_ is not None
+        assert model.codes_.tolist() == CODES_OF_OLD_MODELS[folder.name]
+        assert model.transform(["a lantern in the dark street", "boats on the river"]).shape == (2, 1)
+        assert model.coverage(["lantern xyzzy"]).tolist() == [0.5]
