@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -78,3 +79,16 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 def topics() -> Topics:
     """300 texts about four topics."""
     return make_topics(300)
+
+
+@pytest.fixture(scope="session")
+def lines(topics: Topics) -> str:
+    return "".join(json.dumps({"id": number, "text": text}) + "\n" for number, text in enumerate(topics.texts))
+
+
+@pytest.fixture
+def here(tmp_path: Path, lines: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with a corpus, to work in."""
+    (tmp_path / "news.jsonl").write_text(lines)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
