@@ -11,9 +11,9 @@ from parabit.codes import hamming
 from parabit.corpus import open_corpus
 
 QUERIES = [
-    "read a compressed file line by line",
+    "read a file line by line",
     "eigenvalues and eigenvectors of a symmetric matrix",
-    "split a string into words with a regular expression",
+    "open a network socket",
 ]
 _HITS = 4
 
@@ -57,7 +57,7 @@ def demo(
         say(f"[bold]{escape(query)}[/bold]")
         for name, distance in found:
             say(f"  {distance:3} bits away  {escape(name)}")
-    say("\nYour own question: [bold]parabit demo 'open a socket'[/bold]")
+    say("\nYour own question: [bold]parabit demo 'join two tables'[/bold]")
     say("Your own documents: [bold]parabit train FILE-OR-FOLDER -o MODEL[/bold]")
 
 
