@@ -1,7 +1,7 @@
 """Documents a second when training on a GPU, and what that says of all of English Wikipedia.
 
-    python benchmarks/train_gpu.py --prepare lab/gpu
-    PYTHONPATH=src python benchmarks/train_gpu.py --arrays lab/gpu --out train_gpu.json
+    python benchmarks/train_gpu.py --prepare FOLDER
+    PYTHONPATH=src python benchmarks/train_gpu.py --arrays FOLDER --out train_gpu.json
 
 The first command, where parabit is installed and the data sets are, writes the bags of three corpora as compressed
 arrays. The second, where there are torch, numpy and scipy alone, trains 128 bits on each, with the default recipe but
