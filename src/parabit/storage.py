@@ -15,6 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from parabit.errors import ParabitError
 
+CHECKPOINT = "checkpoint-"  # how the names of checkpoint folders begin
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:

@@ -49,8 +49,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             function(*args, **kwargs)
             out.file.flush()
         except KeyboardInterrupt as stop:
-            signalled = stop.number if isinstance(stop, Interrupted) else signal.SIGINT
-            _fail(str(stop) or "interrupted; nothing half-written was left", 128 + signalled)
+            _fail(str(stop) or "interrupted; nothing half-written was left", 128 + signal_of(stop))
         except BrokenPipeError:
             # The reader of our output has left, as `head` does. Python would complain once more at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -68,6 +67,11 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             )
 
     return run
+
+
+def signal_of(stop: KeyboardInterrupt) -> int:
+    """The number of the signal that interrupted."""
+    return stop.number if isinstance(stop, Interrupted) else signal.SIGINT
 
 
 def say(line: str) -> None:

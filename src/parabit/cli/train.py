@@ -2,7 +2,6 @@
 
 import inspect
 import shutil
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import fields
@@ -23,7 +22,7 @@ from parabit.cli.corpus_options import (
     TextField,
     read_options,
 )
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
 from parabit.cli.vocabulary_options import (
     Bigrams,
     MaxLength,
@@ -184,9 +183,8 @@ def train(
     except KeyboardInterrupt as stop:
         if not work.exists():
             raise
-        number = stop.number if isinstance(stop, Interrupted) else signal.SIGINT
         message = f"{str(stop) or 'interrupted'}; go on with the same command and --resume"
-        raise Interrupted(message, number) from stop
+        raise Interrupted(message, signal_of(stop)) from stop
     shutil.rmtree(work, ignore_errors=True)
     result = _summary(model, documents.skipped, time.perf_counter() - start)
     if json:

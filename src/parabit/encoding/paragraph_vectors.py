@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,6 @@ from parabit.recipe import preset as take_preset
 from parabit.shape import Shape, choose_shape
 from parabit.text import LETTERS, Tokenizer, VocabularyRule, batch_bags, read_stop_words
 from parabit.text.build import Documents as Texts
-
-if TYPE_CHECKING:
-    pass
 
 _INFERRED_AT_ONCE = 2048  # documents, so that progress is told every second or so
 

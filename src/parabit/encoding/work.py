@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from parabit.errors import ParabitError
+from parabit.storage import CHECKPOINT
 
-BAGS, SCRATCH, CHECKPOINT = "bags", "scratch", "checkpoint-"
+BAGS, SCRATCH = "bags", "scratch"
 
 
 class Work(NamedTuple):

@@ -13,6 +13,10 @@ class Candidates(NamedTuple):
     ids: Tensor  # (candidates,) word ids
     correction: Tensor  # (candidates,) added to each logit, so that the sum estimates that of the whole vocabulary
 
+    def to(self, device: torch.device) -> "Candidates":
+        """The same on a device."""
+        return Candidates(self.ids.to(device), self.correction.to(device))
+
 
 class WordSampler:
     """Draws the words that stand for the vocabulary, each with a probability that grows with its frequency.

@@ -2,13 +2,12 @@
 
 from parabit.training.checkpoint import Checkpoints
 from parabit.training.documents import Documents, WordStatistics
-from parabit.training.inference import BATCH, Inference, Table
+from parabit.training.inference import Inference, Table
 from parabit.training.room import choose_device
 from parabit.training.tables import make_sampler, make_table
 from parabit.training.trainer import Epoch, Trained, train
 
 __all__ = [
-    "BATCH",
     "Checkpoints",
     "Documents",
     "Epoch",

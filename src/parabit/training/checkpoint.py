@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 
 from parabit.errors import TrainingError
-from parabit.storage import whole_folder
+from parabit.storage import CHECKPOINT, whole_folder
 
 FORMAT = 1
 _ABOUT = "about.json"
-_PREFIX = "checkpoint-"
 
 
 class Checkpoints:
@@ -40,7 +39,7 @@ class Checkpoints:
     def save(self, step: int, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
         """Keep the state after so many steps, then forget the one before; a kill at any moment leaves one of them."""
         self.folder.mkdir(exist_ok=True)
-        older, new = self._kept(), self.folder / f"{_PREFIX}{step:012d}"
+        older, new = self._kept(), self.folder / f"{CHECKPOINT}{step:012d}"
         with whole_folder(new, replaces=lambda old: old in older, durable=True) as partial:
             for name, tensor in tensors.items():
                 # numpy writes a mapped array straight from disk to disk; nothing is copied in memory.
@@ -77,7 +76,7 @@ class Checkpoints:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _kept(self) -> list[Path]:
-        return sorted(self.folder.glob(f"{_PREFIX}*"))
+        return sorted(self.folder.glob(f"{CHECKPOINT}*"))
 
     def _need_same(self, found: Mapping[str, Any]) -> None:
         differences = [

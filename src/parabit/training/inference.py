@@ -7,8 +7,8 @@ import torch
 from torch import Generator, Tensor
 
 from parabit.models import Candidates, Gradients, Network, WordSampler
-from parabit.progress import Progress, Report, silent
 from parabit.recipe import Recipe
+from parabit.training.adagrad import AdaGrad
 from parabit.training.seeds import generator
 
 # Always so many documents at once, filled up where there are fewer: libraries choose how to add by the number of rows,
@@ -59,7 +59,7 @@ class Inference:
         self._recipe = recipe
         device = network.words.device
         self._rounds = [
-            to_device(sampler.draw(generator(seed, "inference", number, device=sampler.device)), device)
+            sampler.draw(generator(seed, "inference", number, device=sampler.device)).to(device)
             for number in range(recipe.inference_rounds)
         ]
 
@@ -67,13 +67,10 @@ class Inference:
         """The embeddings of at most BATCH documents: (documents, dim)."""
         return self._descend(table, table.wanted(self._network, _filled(documents)))[: len(documents)]
 
-    def embed_all(self, table: Table, documents: Tensor, report: Report = silent) -> Iterator[Tensor]:
+    def embed_all(self, table: Table, documents: Tensor) -> Iterator[Tensor]:
         """The embeddings of any number of documents, batch by batch."""
-        done = 0
         for batch in torch.split(documents, BATCH):
             yield self.embed(table, batch)
-            done += len(batch)
-            report(Progress("inferring", done, "documents", done / len(documents)))
 
     def losses(self, table: Table, embedded: Tensor, documents: Tensor, candidates: Candidates) -> Tensor:
         """How well embeddings predict what at most BATCH documents say: (documents,) minus log likelihood."""
@@ -85,22 +82,11 @@ class Inference:
         rate = self._recipe.inference_rate or self._recipe.document_rate
         words = self._network.words
         embedded = torch.zeros(BATCH, self._network.shape.dim, device=words.device, dtype=words.dtype)
-        squares = torch.full_like(embedded, self._recipe.accumulator_start)
+        adagrad = AdaGrad(embedded, torch.full_like(embedded, self._recipe.accumulator_start))
         for candidates in self._rounds:
             _, gradient = table.embedding_gradient(self._network, embedded, wanted, candidates)
-            squares.addcmul_(gradient, gradient)
-            embedded.addcdiv_(gradient, squares.sqrt(), value=-rate)
+            adagrad.step(gradient, rate)
         return embedded
-
-
-def to_device(batch: Any, device: torch.device) -> Any:
-    """A batch with all its tensors on a device."""
-    if isinstance(batch, Tensor):
-        return batch.to(device)
-    if isinstance(batch, tuple):
-        parts = [to_device(part, device) for part in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
-    return [to_device(part, device) for part in batch] if isinstance(batch, list) else batch
 
 
 def _filled(documents: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from parabit.training.bags import BagTable
 from parabit.training.checkpoint import Checkpoints
 from parabit.training.completion import MOST_HELD_OUT, SCORED_WORDS, halves, hold_out
 from parabit.training.documents import Documents, WordStatistics
-from parabit.training.inference import Inference, Table, to_device
+from parabit.training.inference import Inference, Table
 from parabit.training.interrupt import listening
 from parabit.training.neighbours import nearest_documents
 from parabit.training.room import choose_device, need_room, room_for_documents
@@ -148,12 +148,10 @@ class Training:
                 documents, statistics, self.trained.cpu().numpy(), recipe.neighbours, seed, report
             )
             self.table.neighbours = torch.from_numpy(nearest).to(self.device)
-        cpu = torch.device("cpu")
         self.sampler = make_sampler(statistics, recipe, self.device)
-        self.inference_sampler = make_sampler(statistics, recipe, cpu)
         scored = min(SCORED_WORDS, len(statistics.counts))
-        sampler = make_sampler(statistics, recipe, cpu, scored if scored == SCORED_WORDS else 0)
-        self.scored = to_device(sampler.draw(generator(seed, "completion")), self.device)
+        sampler = make_sampler(statistics, recipe, torch.device("cpu"), scored if scored == SCORED_WORDS else 0)
+        self.scored = sampler.draw(generator(seed, "completion")).to(self.device)
 
     def run(self) -> Trained:
         """Train to the end."""
@@ -206,7 +204,7 @@ class Training:
 
     def _end_epoch(self, state: _State) -> None:
         loss, weight = state.loss.tolist()
-        epoch = Epoch(loss / weight, self._completion(state.network))
+        epoch = Epoch(loss / weight, self._completion())
         if not math.isfinite(epoch.loss + (epoch.completion or 0.0)):
             raise TrainingError(
                 f"the loss is no longer a number in epoch {state.epoch + 1}",
@@ -220,15 +218,14 @@ class Training:
                 best.copy_(state.tables[name].values)
         self._tell(state)
 
-    def _completion(self, network: Network) -> float | None:
+    def _completion(self) -> float | None:
         """Infer the held-out documents from one half, and score the other."""
         if not self.halves:
             return None
         given, rest = self.halves
         documents = torch.arange(len(given), device=self.device)
-        inference = self._inference(network)
-        embedded = inference.embed(given, documents)
-        return float(inference.losses(rest, embedded, documents, self.scored).sum() / rest.totals(documents).sum())
+        embedded = self.inference.embed(given, documents)
+        return float(self.inference.losses(rest, embedded, documents, self.scored).sum() / rest.totals(documents).sum())
 
     def _finished(self, state: _State) -> bool:
         patience = self.recipe.patience
@@ -243,7 +240,7 @@ class Training:
                 state.tables[name].values.copy_(best)
         embeddings = state.tables["documents"].values
         if len(self.inferred):
-            embedded = self._inference(state.network).embed(self.table, self.inferred.to(self.device))
+            embedded = self.inference.embed(self.table, self.inferred.to(self.device))
             embeddings[self.inferred.to(embeddings.device)] = embedded.to(embeddings.device)
         return Trained(state.network, embeddings, state.history, kept)
 
@@ -253,6 +250,9 @@ class Training:
         recipe = self.recipe
         frequencies = torch.from_numpy(self.statistics.frequencies(recipe.idf_power)).to(self.device)
         network = Network.start(self.shape, Binarization.of(recipe), frequencies, recipe.embedding_start, rng)
+        self.inference = Inference(
+            network, make_sampler(self.statistics, recipe, torch.device("cpu")), recipe, self.seed
+        )
         names = ["embeddings", "squares", *(["best"] if recipe.patience else [])]
         embeddings, squares, *best = room_for_documents(
             names, (len(self.table), self.shape.dim), self.device, self.scratch
@@ -322,9 +322,6 @@ class Training:
 
     def _table(self, documents: Documents) -> Table:
         return make_table(documents, self.statistics, self.shape, self.recipe, self.device)
-
-    def _inference(self, network: Network) -> Inference:
-        return Inference(network, self.inference_sampler, self.recipe, self.seed)
 
     def _rng(self, *name: str | int, device: torch.device | None = None) -> torch.Generator:
         return generator(self.seed, *name, device=device or self.device)
