@@ -9,7 +9,7 @@ for neighbours and patience, in batches of 256 documents; without a GPU it takes
 short.
 
 The time is that of a whole training: arrays to the device, start, steps, and the completion scored after each epoch.
-Two epochs of the first corpus come before: in them the device loads its kernels.
+The median of five trainings is given. Two epochs of the first corpus come before: in them the device loads its kernels.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import json
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import torch
@@ -62,8 +63,10 @@ def load(path: Path) -> tuple[Documents, WordStatistics]:
     return corpus.documents, statistics
 
 
-def measure(source: Source, folder: Path, epochs: int | None, device: torch.device, scratch: Path) -> dict[str, Any]:
-    """Train on a corpus."""
+def measure(
+    source: Source, folder: Path, epochs: int | None, repeats: int, device: torch.device, scratch: Path
+) -> dict[str, Any]:
+    """Train on a corpus, some times over."""
     documents, statistics = load(folder / source.file)
     shape = choose_shape(bits=BITS)
     wanted = epochs or source.epochs
@@ -73,11 +76,15 @@ def measure(source: Source, folder: Path, epochs: int | None, device: torch.devi
     def report(progress: Progress) -> None:
         told.append(progress.done)
 
-    _wait(device)
-    start = time.perf_counter()
-    trained = train(documents, statistics, shape, recipe, scratch, device=device.type, report=report)
-    _wait(device)
-    seconds = time.perf_counter() - start
+    times = []
+    for _ in range(repeats):
+        told.clear()
+        _wait(device)
+        start = time.perf_counter()
+        trained = train(documents, statistics, shape, recipe, scratch, device=device.type, report=report)
+        _wait(device)
+        times.append(time.perf_counter() - start)
+    seconds = median(times)
     completion = trained.history[-1].completion
     return {
         "corpus": source.name,
@@ -87,6 +94,7 @@ def measure(source: Source, folder: Path, epochs: int | None, device: torch.devi
         "distinct_words_per_document": round(len(documents.features) / len(documents), 1),
         "epochs": wanted,
         "seconds": round(seconds, 2),
+        "seconds_least_to_most": [round(min(times), 2), round(max(times), 2)],
         "documents_per_second": round(told[-1] / seconds),
         "steps_per_second": round((len(told) - wanted) / seconds, 1),
         "completion": None if completion is None else round(completion, 3),
@@ -117,6 +125,7 @@ def main() -> None:
     what.add_argument("--arrays", type=Path, metavar="FOLDER", help="train on the arrays here")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the result, in place of results/train_gpu.json")
     parser.add_argument("--epochs", type=int, help="in place of 30 and 5, to try it out")
+    parser.add_argument("--repeats", type=int, default=5, help="trainings of each corpus; the median is told")
     options = parser.parse_args()
     if options.prepare:
         prepare(options.prepare)
@@ -126,12 +135,13 @@ def main() -> None:
     print(f"{name}, torch {torch.__version__}, {BITS} bits, batches of {BATCH}\n")
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
-        measure(SOURCES[0], options.arrays, 2, device, Path(scratch))  # the device loads its kernels
+        measure(SOURCES[0], options.arrays, 2, 1, device, Path(scratch))  # the device loads its kernels
         for source in SOURCES:
-            row = measure(source, options.arrays, options.epochs, device, Path(scratch))
+            row = measure(source, options.arrays, options.epochs, options.repeats, device, Path(scratch))
             rows.append(row)
             print(
                 f"{row['corpus']:20} {row['documents']:>7,} documents, {row['epochs']} epochs: {row['seconds']} s "
+                f"({row['seconds_least_to_most'][0]} to {row['seconds_least_to_most'][1]}), "
                 f"{row['documents_per_second']:,} documents/s, {row['steps_per_second']:,} steps/s",
                 flush=True,
             )

@@ -69,6 +69,11 @@ def test_the_figures_of_training_in_the_readmes_are_those_that_were_measured() -
         assert speed[name]["passed"]
         for figure in (f"{speed[name]['seconds']} s", str(speed[name]["ratio_to_gensim"]["median"])):
             assert all(figure in text for text in pages.values())
+    for row in json.loads((results / "train_gpu.json").read_text())["corpora"]:
+        least, most = row["seconds_least_to_most"]
+        assert (
+            f"{row['seconds']} ({least} to {most}) | {row['documents_per_second']:,}" in pages["benchmarks/README.md"]
+        )
 
 
 def test_the_readmes_python_runs_and_prints_what_it_says(

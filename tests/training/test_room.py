@@ -30,18 +30,18 @@ def test_a_gpu_that_is_not_there_is_told() -> None:
 def test_a_vocabulary_too_large_for_the_memory_is_told_with_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     have(4_000_000_000, monkeypatch)
     shape = choose_shape(128)
-    need_room(shape, 1_000_000, 1000, CPU, keeps_best=True)
+    need_room(shape, 1_000_000, CPU, keeps_best=True)
     with pytest.raises(TrainingError) as refused:
-        need_room(shape, 10_000_000, 1000, CPU, keeps_best=False)
+        need_room(shape, 10_000_000, CPU, keeps_best=False)
     told = str(refused.value)
-    assert told.startswith("a vocabulary of 10,000,000 words and bigrams with 129 units each needs 10.4 GB of memory")
+    assert told.startswith("a vocabulary of 10,000,000 words and bigrams with 129 units each needs 10.3 GB of memory")
     assert "4.0 GB are free" in told
     assert "a higher minimum count" in told
 
 
 def test_memory_that_nobody_knows_is_no_reason_to_refuse(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     have(None, monkeypatch)
-    need_room(choose_shape(128), 10**12, 1000, CPU, keeps_best=True)
+    need_room(choose_shape(128), 10**12, CPU, keeps_best=True)
     room_for_documents(["values", "squares"], (10, 4), CPU, tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -50,12 +50,16 @@ class WordSampler:
 
     def draw(self, rng: Generator) -> Candidates:
         """The candidates of one step."""
+        return self.draw_each(1, rng)[0]
+
+    def draw_each(self, steps: int, rng: Generator) -> list[Candidates]:
+        """The candidates of several steps."""
         if not self.samples:
-            return self._all
-        uniform = torch.rand(self.samples, generator=rng, dtype=torch.float64, device=self._bounds.device)
+            return [self._all] * steps
+        uniform = torch.rand(steps, self.samples, generator=rng, dtype=torch.float64, device=self._bounds.device)
         # In order, the search walks through memory once, and so do the rows that are read after it.
         ids = torch.searchsorted(self._bounds, uniform.sort().values).clamp_(max=len(self._bounds) - 1)
-        return Candidates(ids, self._correction[ids])
+        return [Candidates(*drawn) for drawn in zip(ids, self._correction[ids], strict=True)]
 
 
 class Expected(NamedTuple):

@@ -73,7 +73,7 @@ class BagTable:
         first = torch.tensor([0, *sizes], device=self.device).cumsum(0)  # the first document of each step
         entries = bounds[first].diff()  # (steps,)
         lengths = [entry + sampler.size for entry in entries.tolist()]
-        drawn = [sampler.draw(rng) for _ in steps]
+        drawn = sampler.draw_each(len(steps), rng)
         # The candidates of a step stand behind its documents' words.
         step = torch.repeat_interleave(entries, output_size=len(bags.words))
         places = torch.arange(len(bags.words), device=self.device) + step * sampler.size

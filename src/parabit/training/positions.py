@@ -85,7 +85,7 @@ class PositionTable:
         owners = torch.repeat_interleave(documents, stop - start, output_size=len(places))
         sizes = torch.stack([(step[:, 2] - step[:, 1]).sum() for step in steps]).tolist()
         targets = self._tokens[places]
-        drawn = [sampler.draw(rng) for _ in steps]
+        drawn = sampler.draw_each(len(steps), rng)
         predicted = []
         for part, candidates in zip(torch.split(targets, sizes), drawn, strict=True):
             predicted += [part, candidates.ids.to(targets.dtype)]

@@ -32,9 +32,9 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def need_room(shape: Shape, vocabulary: int, documents: int, device: torch.device, keeps_best: bool) -> None:
+def need_room(shape: Shape, vocabulary: int, device: torch.device, keeps_best: bool) -> None:
     """Refuse, before any work, a network that memory cannot hold."""
-    row = shape.hidden + 1 + (shape.word_dim if shape.slots else 0)
+    row = shape.hidden + (shape.word_dim if shape.slots else 0)
     copies = 3 if keeps_best else 2  # parameters, AdaGrad's squares, the best epoch's parameters
     size = vocabulary * row * copies * _FLOAT
     free = _free(device)

@@ -129,7 +129,7 @@ class Training:
             )
         self.found = checkpoints.load() if checkpoints else None
         self.device = choose_device(device)
-        need_room(shape, len(statistics.counts), len(documents), self.device, keeps_best=bool(recipe.patience))
+        need_room(shape, len(statistics.counts), self.device, keeps_best=bool(recipe.patience))
         self.shape, self.recipe, self.seed, self.report = shape, recipe, seed, report
         self.scratch, self.checkpoints = scratch, checkpoints
         self.chance = bool(recipe.dropout) or recipe.binarization != "rounding"  # has a step random numbers of its own
