@@ -1,5 +1,34 @@
-"""How well codes and vectors find documents of the same label: scores that no tie's order can change."""
+"""Measuring codes, vectors and rankings: tie-aware metrics, relevance by labels, and the protocols of the field."""
 
-from parabit.evaluation.metrics import Scores, evaluate_codes, evaluate_vectors, mean_average_precision, ndcg
+from parabit.evaluation.metrics import Curve, mean_average_precision, ndcg, precision_at, precision_recall
+from parabit.evaluation.rankings import HammingRanking, Ranking, ScoreRanking, cosine_ranking
+from parabit.evaluation.relevance import KINDS, Labels, Relevance
+from parabit.evaluation.scoring import (
+    FilteredScores,
+    Scores,
+    evaluate,
+    evaluate_codes,
+    evaluate_filtered,
+    evaluate_vectors,
+)
 
-__all__ = ["Scores", "evaluate_codes", "evaluate_vectors", "mean_average_precision", "ndcg"]
+__all__ = [
+    "KINDS",
+    "Curve",
+    "FilteredScores",
+    "HammingRanking",
+    "Labels",
+    "Ranking",
+    "Relevance",
+    "ScoreRanking",
+    "Scores",
+    "cosine_ranking",
+    "evaluate",
+    "evaluate_codes",
+    "evaluate_filtered",
+    "evaluate_vectors",
+    "mean_average_precision",
+    "ndcg",
+    "precision_at",
+    "precision_recall",
+]

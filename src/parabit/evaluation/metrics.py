@@ -1,251 +1,245 @@
-"""Mean average precision and NDCG as expected values over all orders inside a tie.
+"""Metrics of a ranking, as expected values over all orders inside a tie.
 
 Codes of 32 bits have 33 distances for thousands of documents, so the order inside a distance would decide the score.
 All orders are taken as equally likely, in closed form, after F. McSherry and M. Najork, "Computing information
-retrieval performance measures efficiently in the presence of tied scores", ECIR 2008.
+retrieval performance measures efficiently in the presence of tied scores", ECIR 2008; the formulas for graded
+relevance are derived below.
+
+Relevance is 0 or 1 where a document is relevant or not, a fraction where it is so by degrees; NDCG takes any gain from
+0 up. The precision of the first k documents is their mean relevance, and their recall the share that they have of all
+relevance; with 0 and 1 both are what they always are.
 """
 
-from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
-from parabit.codes import check_codes, hamming
 from parabit.errors import EvaluationError
 
-# Query-document pairs at a time: some 10 MB with all that is computed from them.
-_BLOCK = 1 << 17
 
-# Cosines no further apart are equal: the same vector at another place in the matrix, or at another length, gives one
-# that is some 1e-15 off by rounding alone, while a million different cosines lie some 1e-6 apart.
-_TOLERANCE = 1e-12
+class Ties(NamedTuple):
+    """The ties of each query's ranking, best first: at least all that have a relevant document, as others gain nothing.
 
-_ONE_EACH = "give one for each document"
-
-
-class Scores(NamedTuple):
-    map: float  # mean average precision
-    ndcg: float  # at the k that was asked for
-    queries: int  # that the two are means over
-    skipped: int  # queries without any relevant document, left out
-
-
-class _Ties(NamedTuple):
-    """The documents of each query's ranking by ties, best first. Empty ties are allowed, and fill short rows."""
-
-    sizes: NDArray[np.int64]  # (queries, ties) documents
-    gains: NDArray[np.float64]  # (queries, ties) sum of their relevance; with binary relevance, the relevant documents
-
-
-def evaluate_codes(codes: NDArray[np.uint8], labels: ArrayLike, bits: int | None = None, k: int = 10) -> Scores:
-    """MAP and NDCG@k when each document queries all others by Hamming distance; those of its label are relevant.
-
-    `bits` is checked against the codes where it is given; it does not change the scores.
-
-    Example:
-        >>> codes = np.array([[0b0000], [0b0001], [0b1111], [0b1110]], dtype=np.uint8)
-        >>> evaluate_codes(codes, ["space", "space", "hockey", "hockey"])
-        Scores(map=1.0, ndcg=1.0, queries=4, skipped=0)
+    Empty ties are allowed, and fill short rows.
     """
-    check_codes(codes, bits)
-    classes = _classes(labels, codes)
-    distances = 8 * codes.shape[1] + 1
 
-    def blocks() -> Iterator[_Ties]:
-        for queries in _blocks(len(codes)):
-            # A number for each pair: its query, then its distance, then whether it is relevant.
-            relevant = classes[queries, None] == classes  # (block, documents)
-            pairs = 2 * hamming(codes[queries], codes) + relevant
-            pairs = pairs + 2 * distances * np.arange(len(pairs))[:, None]
-            counts = np.bincount(pairs.ravel(), minlength=2 * distances * len(pairs)).reshape(-1, distances, 2)
-            counts[:, 0, 1] -= 1  # the query itself
-            yield _Ties(counts.sum(axis=2), counts[:, :, 1].astype(np.float64))
-
-    return _score(blocks(), k)
+    starts: NDArray[np.int64]  # (queries, ties) documents ranked before the tie
+    sizes: NDArray[np.int64]  # (queries, ties) documents in it
+    gains: NDArray[np.float64]  # (queries, ties) the sum of their relevance
+    squares: NDArray[np.float64]  # (queries, ties) the sum of its squares
 
 
-def evaluate_vectors(vectors: NDArray[Any], labels: ArrayLike, k: int = 10) -> Scores:
-    """MAP and NDCG@k when each document queries all others by cosine similarity; those of its label are relevant.
+class Curve(NamedTuple):
+    """Precision and recall of the first documents, means over queries."""
 
-    A zero vector has similarity 0 to all.
-
-    Example:
-        >>> vectors = np.array([[2.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
-        >>> evaluate_vectors(vectors, ["space", "space", "hockey", "hockey"])
-        Scores(map=1.0, ndcg=1.0, queries=4, skipped=0)
-    """
-    unit = _unit(vectors)
-    classes = _classes(labels, unit)
-
-    def blocks() -> Iterator[_Ties]:
-        for queries in _blocks(len(unit)):
-            similarities = unit[queries] @ unit.T  # (block, documents)
-            relevant = classes[queries, None] == classes
-            # The query itself goes last and counts as not relevant there, which adds nothing to either metric.
-            itself = np.arange(len(similarities)), np.arange(queries.start, queries.start + len(similarities))
-            similarities[itself], relevant[itself] = -np.inf, False
-            yield _ties(similarities, relevant.astype(np.float64), _TOLERANCE)
-
-    return _score(blocks(), k)
+    retrieved: tuple[int, ...]  # how many documents are taken
+    recall: tuple[float, ...]
+    precision: tuple[float, ...]
 
 
 def mean_average_precision(similarities: ArrayLike, relevance: ArrayLike) -> float:
     """The mean over queries of the expected average precision, from two arrays (queries, documents).
 
-    A document is relevant where its relevance is above 0; documents of equal similarity are tied. Average precision is
-    the mean, over a query's relevant documents, of the share of relevant documents among those ranked up to it. Queries
-    without a relevant document are left out.
+    Average precision is the sum over ranks k of (precision of the first k) · (relevance of the k-th), divided by the
+    sum of all relevance. With binary relevance that is the mean, over a query's relevant documents, of the share of
+    relevant ones among those ranked up to it. Documents of equal similarity are tied. Queries without a relevant
+    document are left out.
+
+    Relevance above 1 is refused, as precision would then be no share.
 
     Example:
         >>> mean_average_precision([[0.9, 0.5, 0.1]], [[1, 0, 1]])  # (1/1 + 2/3) / 2
         0.8333333333333333
         >>> mean_average_precision([[0.5, 0.5]], [[1, 0]])  # first or second, with the same chance
         0.75
+        >>> mean_average_precision([[0.9, 0.5]], [[0.5, 1]])  # (0.5/1 · 0.5 + 1.5/2 · 1) / 1.5
+        0.6666666666666666
     """
-    scores, gains = _answered(similarities, relevance)
-    return _mean(_average_precision(_ties(scores, (gains > 0).astype(np.float64))))
+    scores, gains = answered(similarities, relevance, most=1)
+    return mean(average_precision(ranked(scores, csr_array(gains))))
 
 
 def ndcg(similarities: ArrayLike, relevance: ArrayLike, k: int = 10) -> float:
     """The mean over queries of the expected NDCG at k, from two arrays (queries, documents).
 
     DCG is the sum of relevance / log2(1 + rank) over the first k documents, NDCG its share of the highest DCG that any
-    order has (K. Järvelin and J. Kekäläinen, "Cumulated gain-based evaluation of IR techniques", TOIS 2002). Relevance
-    is binary, or any gain from 0 up; documents of equal similarity are tied. Queries without a relevant document are
-    left out.
+    order has (K. Järvelin and J. Kekäläinen, "Cumulated gain-based evaluation of IR techniques", TOIS 2002). Documents
+    of equal similarity are tied. Queries without a relevant document are left out.
 
     Example:
         >>> f"{ndcg([[0.9, 0.5, 0.1]], [[0, 0, 1]], k=3):.3f}"  # 1 / log2(4)
         '0.500'
     """
-    scores, gains = _answered(similarities, relevance)
-    # No order is better than that by relevance itself.
-    return _mean(_dcg(_ties(scores, gains), k) / _dcg(_ties(gains, gains), k))
+    scores, gains = answered(similarities, relevance)
+    return mean(discounted_gain(ranked(scores, csr_array(gains)), k) / highest_discounted_gain(gains, k))
 
 
-def _score(blocks: Iterable[_Ties], k: int) -> Scores:
-    """Both metrics over all blocks of queries, for binary relevance."""
-    precisions: list[NDArray[np.float64]] = []
-    ndcgs: list[NDArray[np.float64]] = []
-    skipped = 0
-    for ties in blocks:
-        answered = ties.gains.any(axis=1)
-        skipped += int((~answered).sum())
-        ties = _Ties(ties.sizes[answered], ties.gains[answered])
-        relevant = ties.gains.sum(axis=1, keepdims=True)
-        precisions.append(_average_precision(ties))
-        ndcgs.append(_dcg(ties, k) / _dcg(_Ties(relevant.astype(np.int64), relevant), k))
-    precision, gain = np.concatenate(precisions), np.concatenate(ndcgs)
-    if not len(precision):
-        raise EvaluationError("no two documents share a label, so no query can find another", hint="check the labels")
-    return Scores(_mean(precision), _mean(gain), len(precision), skipped)
+def precision_at(similarities: ArrayLike, relevance: ArrayLike, k: int) -> float:
+    """The mean over queries of the expected precision of the first k documents, from two arrays (queries, documents).
+
+    It is the mean relevance of the first k; places that a short ranking leaves empty count as not relevant. Queries
+    without a relevant document are left out.
+
+    Example:
+        >>> precision_at([[0.9, 0.5, 0.5]], [[0, 1, 0]], k=2)  # the relevant one is second or third
+        0.25
+    """
+    scores, gains = answered(similarities, relevance, most=1)
+    return mean(found(ranked(scores, csr_array(gains)), np.array([check_k(k)]))[:, 0] / k)
 
 
-def _average_precision(ties: _Ties) -> NDArray[np.float64]:
-    """Expected average precision, (queries,), for binary relevance and queries with a relevant document.
+def precision_recall(similarities: ArrayLike, relevance: ArrayLike) -> Curve:
+    """Expected precision and recall of the first 1, 2, 3, … documents, from two arrays (queries, documents).
 
-    Take a tie of n documents, r of them relevant, after N documents with R relevant. In an order drawn at random, its
-    i-th document is relevant with probability r/n. Given that it is, the i - 1 documents before it in the tie are drawn
-    from the n - 1 others, r - 1 of them relevant, so that the expected precision there is
+    Each is the mean over queries after so many documents. Queries without a relevant document are left out.
 
-        (R + 1 + (i - 1)(r - 1)/(n - 1)) / (N + i).
+    Example:
+        >>> precision_recall([[0.9, 0.5, 0.1]], [[1, 0, 1]])
+        Curve(retrieved=(1, 2, 3), recall=(0.5, 0.5, 1.0), precision=(1.0, 0.5, 0.6666666666666666))
+    """
+    scores, gains = answered(similarities, relevance, most=1)
+    ranks = np.arange(1, scores.shape[1] + 1)
+    gained = found(ranked(scores, csr_array(gains)), ranks)
+    return curve(ranks, gained / gains.sum(axis=1, keepdims=True), gained / ranks)
+
+
+def average_precision(ties: Ties) -> NDArray[np.float64]:
+    """Expected average precision, (queries,), of queries that have a relevant document.
+
+    Take a tie of n documents with relevance of sum G and sum of squares Q, after N documents with relevance of sum R.
+    In an order drawn at random, its i-th document has the expected relevance G/n and squared relevance Q/n, and its
+    product with that of another place of the tie is expected to be (G² - Q)/(n(n - 1)). So the expected product of the
+    precision at this place and its relevance is
+
+        (R G/n + Q/n + (i - 1)(G² - Q)/(n(n - 1))) / (N + i).
 
     Let S = 1/(N + 1) + … + 1/(N + n), a difference of two harmonic numbers. As (i - 1)/(N + i) = 1 - (N + 1)/(N + i),
-    the sum over i = 1 … n, each weighted by r/n, is
+    the sum over i = 1 … n is
 
-        r/n · ((R + 1) S + (r - 1)/(n - 1) · (n - (N + 1) S)),
+        (R G + Q) S/n + (G² - Q)/(n(n - 1)) · (n - (N + 1) S),
 
-    and the expected average precision is the sum of it over all ties, divided by the number of relevant documents. For
-    n = 1 the second term is 0.
+    and the expected average precision is the sum of it over all ties, divided by all relevance. For n = 1 the second
+    term is 0.
     """
-    sizes, relevant = ties
-    ends, found = sizes.cumsum(axis=1), relevant.cumsum(axis=1)
-    starts = ends - sizes
+    starts, sizes, gains, squares = ties
+    ends, gained = starts + sizes, gains.cumsum(axis=1)
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, ends.max(initial=0) + 1))])
     inverse_ranks = harmonic[ends] - harmonic[starts]  # S
-    precisions = (found - relevant + 1) * inverse_ranks
-    precisions += (relevant - 1) / np.maximum(sizes - 1, 1) * (sizes - (starts + 1) * inverse_ranks)
-    shares = relevant / np.maximum(sizes, 1)
-    expected: NDArray[np.float64] = (shares * precisions).sum(axis=1) / found[:, -1]
+    n = np.maximum(sizes, 1)
+    products = ((gained - gains) * gains + squares) * inverse_ranks / n
+    pairs = (gains**2 - squares) / (n * np.maximum(sizes - 1, 1))
+    products += pairs * (sizes - (starts + 1) * inverse_ranks)
+    expected: NDArray[np.float64] = total(products) / gained[:, -1]
     return expected
 
 
-def _dcg(ties: _Ties, k: int) -> NDArray[np.float64]:
+def discounted_gain(ties: Ties, k: int) -> NDArray[np.float64]:
     """Expected discounted cumulative gain of the first k documents, (queries,).
 
     Each place of a tie is expected to gain the mean of the tie.
     """
-    if k < 1:
-        raise EvaluationError(f"NDCG needs 1 document or more, found k={k}", hint="the paper takes k=10")
-    ends = ties.sizes.cumsum(axis=1)
-    starts = ends - ties.sizes
-    k = min(k, int(ends.max(initial=0)))
-    discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, k + 2)))])  # of the first 0, 1, … k places
-    weights = discounts[np.minimum(ends, k)] - discounts[np.minimum(starts, k)]
-    expected: NDArray[np.float64] = (ties.gains / np.maximum(ties.sizes, 1) * weights).sum(axis=1)
-    return expected
+    ends = ties.starts + ties.sizes
+    k = min(check_k(k), int(ends.max(initial=0)))
+    discounts = _discounts(k)
+    weights = discounts[np.minimum(ends, k)] - discounts[np.minimum(ties.starts, k)]
+    return total(ties.gains / np.maximum(ties.sizes, 1) * weights)
 
 
-def _ties(similarities: NDArray[np.float64], gains: NDArray[np.float64], tolerance: float = 0.0) -> _Ties:
-    """The ties of rankings by similarity, highest first; neighbours no further apart than the tolerance are tied."""
-    order = np.argsort(-similarities, axis=1)
-    ranked = np.take_along_axis(similarities, order, axis=1)
-    ties = np.zeros(ranked.shape, dtype=np.int64)
-    np.cumsum(ranked[:, :-1] - ranked[:, 1:] > tolerance, axis=1, out=ties[:, 1:])
-    ties += ranked.shape[1] * np.arange(len(ranked))[:, None]
-    sizes = np.bincount(ties.ravel(), minlength=ties.size)
-    sums = np.bincount(ties.ravel(), weights=np.take_along_axis(gains, order, axis=1).ravel(), minlength=ties.size)
-    return _Ties(sizes.reshape(ties.shape), sums.reshape(ties.shape).astype(np.float64, copy=False))
+def highest_discounted_gain(gains: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """The discounted cumulative gain of the first k in the best order, (queries,); of some rows of relevance."""
+    k = min(check_k(k), gains.shape[1])
+    best = -np.sort(np.partition(-gains, k - 1, axis=1)[:, :k], axis=1)
+    return total(best * np.diff(_discounts(k)))
 
 
-def _mean(values: NDArray[np.float64]) -> float:
-    # The exact sum, rounded once: the mean is the same to the last digit in whatever order documents are stored.
-    # Rounding inside a value may put it a trifle above 1, where no mean can be.
+def found(ties: Ties, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How much relevance the first documents are expected to have, after each of some ranks: (queries, ranks)."""
+    ends, gained = ties.starts + ties.sizes, ties.gains.cumsum(axis=1)
+    last = ends[:, -1:]
+    wanted = np.minimum(ranks, last)  # nothing is gained after the last tie
+    # One search over all queries: each query's ranks are lifted above those of the query before.
+    lift = (int(last.max(initial=0)) + 1) * np.arange(len(ends))[:, None]
+    place = np.searchsorted((ends + lift).ravel(), (wanted + lift).ravel()).reshape(wanted.shape)
+    sizes, gains = ties.sizes.ravel()[place], ties.gains.ravel()[place]
+    missing = np.minimum(ends.ravel()[place] - wanted, sizes)  # documents of the tie that come after the rank
+    result: NDArray[np.float64] = gained.ravel()[place] - gains * (missing / np.maximum(sizes, 1))
+    return result
+
+
+def curve(ranks: NDArray[np.int64], recall: NDArray[np.float64], precision: NDArray[np.float64]) -> Curve:
+    """The means over queries of what is given as (queries, ranks)."""
+    return Curve(tuple(ranks.tolist()), tuple(map(mean, recall.T)), tuple(map(mean, precision.T)))
+
+
+def ranked(similarities: NDArray[np.float64], gains: csr_array, tolerance: float = 0.0) -> Ties:
+    """The ties of rankings by similarity, highest first; neighbours no further apart than the tolerance are tied.
+
+    Documents of similarity -inf are not ranked: they come last, and must not be relevant.
+    """
+    # Values alone are sorted, faster than documents would be; the relevant ones, few as a rule, are then looked up.
+    ascending = np.sort(-similarities, axis=1)
+    queries, documents = ascending.shape
+    begins = np.ones(ascending.shape, dtype=np.bool_)
+    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is no difference, and a large one may be inf
+        np.greater(ascending[:, 1:] - ascending[:, :-1], tolerance, out=begins[:, 1:])
+    places = np.empty(len(gains.data), dtype=np.int64)  # of the relevant documents, one query's after another's
+    for query, (start, end) in enumerate(pairwise(gains.indptr.tolist())):
+        values = -similarities[query, gains.indices[start:end]]
+        places[start:end] = documents * query + np.searchsorted(ascending[query], values)
+    borders = np.append(np.flatnonzero(begins), begins.size)
+    summed, squares = sums((begins.cumsum() - 1)[places], gains.data, len(borders) - 1)
+    # A query may have as many ties as documents; those with a relevant one, as a rule far fewer, are kept.
+    kept = np.flatnonzero(summed)
+    counts = np.bincount(borders[kept] // documents, minlength=queries)  # ties of each query
+    filled = np.arange(max(1, counts.max(initial=0))) < counts[:, None]  # (queries, ties)
+
+    def rows(values: NDArray[Any], filling: int) -> NDArray[Any]:
+        result = np.full(filled.shape, filling, dtype=values.dtype)
+        result[filled] = values
+        return result
+
+    return Ties(
+        rows(borders[kept] % documents, documents),
+        rows(np.diff(borders)[kept], 0),
+        rows(summed[kept], 0),
+        rows(squares[kept], 0),
+    )
+
+
+def sums(
+    ties: NDArray[np.int64], gains: NDArray[np.float64], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The relevance of documents, and its squares, summed over the tie that each is in: (count,) both."""
+    summed, squares = (np.bincount(ties, weights, count) for weights in (gains, gains * gains))
+    return summed.astype(np.float64, copy=False), squares.astype(np.float64, copy=False)  # of nothing, it sums integers
+
+
+def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sums of rows, added from left to right: zeros that fill a row change no digit, as they can with `sum`."""
+    return values.cumsum(axis=1)[:, -1]
+
+
+def mean(values: NDArray[np.float64]) -> float:
+    """The mean of scores, each of 1 at most."""
+    # The exact sum, rounded once: with relevance of 0 and 1 the mean is the same to the last digit in whatever order
+    # documents are stored. Rounding inside a value may put it a trifle above 1, where no mean can be.
     return min(1.0, fsum(values.tolist()) / len(values))
 
 
-def _blocks(documents: int) -> Iterator[slice]:
-    rows = max(1, _BLOCK // documents)
-    return (slice(start, start + rows) for start in range(0, documents, rows))
+def check_k(k: int) -> int:
+    """Raise unless there is a first k."""
+    if k < 1:
+        raise EvaluationError(f"the first k are 1 document or more, found k={k}", hint="the paper takes k=10")
+    return k
 
 
-def _unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """The vectors at length 1; zero vectors stay zero."""
-    vectors = np.asarray(vectors)
-    if vectors.ndim != 2 or vectors.shape[1] == 0 or vectors.dtype.kind not in "fiub":
-        found = f"{vectors.dtype} of shape {vectors.shape}"
-        raise EvaluationError(f"vectors must be rows of a 2-d array of numbers, found {found}", hint=_ONE_EACH)
-    if not np.isfinite(vectors).all():
-        broken = int((~np.isfinite(vectors).all(axis=1)).argmax())
-        raise EvaluationError(f"vector {broken} has values that are not finite", hint="check how it was made")
-    # By the largest value first, or squares of very large and very small values would leave the range of floats.
-    scaled = vectors.astype(np.float64)
-    largest = np.abs(scaled).max(axis=1, keepdims=True)
-    scaled /= np.where(largest > 0, largest, 1)
-    scaled /= np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1)
-    return scaled
-
-
-def _classes(labels: ArrayLike, documents: NDArray[Any]) -> NDArray[np.int64]:
-    """The labels as numbers from 0, checked against the documents that they belong to."""
-    given = np.asarray(labels)
-    if given.dtype.kind == "O" and all(isinstance(label, str) for label in given.ravel()):
-        given = given.astype(np.str_)
-    if given.ndim != 1 or given.dtype.kind not in "biuUST":
-        found = f"{given.dtype} of shape {given.shape}"
-        raise EvaluationError(f"labels must be a row of integers or strings, found {found}", hint=_ONE_EACH)
-    if documents.ndim != 2:
-        raise EvaluationError(f"codes must be rows of a 2-d array, found shape {documents.shape}", hint=_ONE_EACH)
-    if len(given) != len(documents):
-        raise EvaluationError(f"there are {len(documents)} documents but {len(given)} labels", hint=_ONE_EACH)
-    if len(given) < 2:
-        raise EvaluationError(f"documents query each other, found {len(given)}", hint="give two or more")
-    return np.unique(given, return_inverse=True)[1].astype(np.int64)
-
-
-def _answered(similarities: ArrayLike, relevance: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def answered(
+    similarities: ArrayLike, relevance: ArrayLike, most: float = np.inf
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Both as arrays, of the queries that have a relevant document."""
     scores, gains = np.asarray(similarities, dtype=np.float64), np.asarray(relevance, dtype=np.float64)
     if scores.ndim != 2 or scores.shape != gains.shape:
@@ -258,7 +252,18 @@ def _answered(similarities: ArrayLike, relevance: ArrayLike) -> tuple[NDArray[np
             "there are similarities or relevances that are not finite, or relevances below 0",
             hint="check how they were made",
         )
-    answered = gains.any(axis=1)
-    if not answered.any():
+    if (gains > most).any():
+        raise EvaluationError(
+            f"relevance is {most} at most where precision is asked for, found {gains.max():g}",
+            hint="divide by the highest grade, or give 0 and 1",
+        )
+    has_answer = gains.any(axis=1)
+    if not has_answer.any():
         raise EvaluationError("no query has a relevant document", hint="check how relevance was made")
-    return scores[answered], gains[answered]
+    return scores[has_answer], gains[has_answer]
+
+
+def _discounts(k: int) -> NDArray[np.float64]:
+    """The sums of 1 / log2(1 + rank) over the first 0, 1, … k ranks."""
+    sums_: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, k + 2)))])
+    return sums_

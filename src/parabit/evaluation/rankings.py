@@ -1,0 +1,149 @@
+"""How documents are ordered for queries: by Hamming distance, by cosine, or by scores of any other kind."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from parabit.codes import check_codes, hamming
+from parabit.errors import EvaluationError
+from parabit.evaluation.metrics import Ties, ranked, sums
+
+# Cosines no further apart are equal: the same vector at another place in the matrix, or at another length, gives one
+# that is some 1e-15 off by rounding alone, while a million different cosines lie some 1e-6 apart.
+TOLERANCE = 1e-12
+
+_ONE_EACH = "give one for each document"
+
+
+class Ranking(Protocol):
+    """Queries, documents, and the documents' order for each query."""
+
+    queries: int
+    documents: int
+    itself: bool  # whether the queries are the documents, so that none may find itself
+
+    def ties(self, block: slice, gains: csr_array) -> Ties:
+        """The rankings of some queries as ties, with the documents' relevance: (queries, documents)."""
+
+
+class HammingRanking:
+    """Packed codes by Hamming distance; without `searched`, they query each other."""
+
+    def __init__(self, codes: NDArray[np.uint8], searched: NDArray[np.uint8] | None = None) -> None:
+        for given in (codes,) if searched is None else (codes, searched):
+            if given.ndim != 2:
+                raise EvaluationError(f"codes must be rows of a 2-d array, found shape {given.shape}", hint=_ONE_EACH)
+            check_codes(given)
+        self._codes, self._searched = codes, codes if searched is None else searched
+        hamming(self._codes[:0], self._searched[:0])  # refuses codes of different lengths now, not in the midst
+        self.itself = searched is None
+        self.queries, self.documents = len(codes), len(self._searched)
+
+    def distances(self, block: slice) -> NDArray[np.int32]:
+        """Those of some queries, (queries, documents)."""
+        return hamming(self._codes[block], self._searched)
+
+    def ties(self, block: slice, gains: csr_array) -> Ties:
+        distances = self.distances(block)
+        shape = (len(distances), 8 * self._codes.shape[1] + 1)
+        rows = np.arange(shape[0])
+        sizes = np.bincount((distances + shape[1] * rows[:, None]).ravel(), minlength=shape[0] * shape[1])
+        sizes = sizes.reshape(shape)
+        if self.itself:
+            sizes[:, 0] -= 1
+        relevant = np.repeat(rows, np.diff(gains.indptr)), gains.indices
+        summed, squares = sums(distances[relevant] + shape[1] * relevant[0], gains.data, sizes.size)
+        return Ties(sizes.cumsum(axis=1) - sizes, sizes, summed.reshape(shape), squares.reshape(shape))
+
+
+class ScoreRanking:
+    """Documents by a score, the highest first: `scores` gives those of some queries, (queries, documents)."""
+
+    def __init__(
+        self,
+        scores: Callable[[slice], NDArray[Any]],
+        queries: int,
+        documents: int,
+        itself: bool,
+        tolerance: float = 0.0,
+    ) -> None:
+        self._scores, self._tolerance = scores, tolerance
+        self.queries, self.documents, self.itself = queries, documents, itself
+
+    def scores(self, block: slice) -> NDArray[np.float64]:
+        """Those of some queries, (queries, documents), in an array that the caller may change."""
+        scores = np.array(self._scores(block), dtype=np.float64)
+        expected = (len(range(*block.indices(self.queries))), self.documents)
+        if scores.shape != expected:
+            raise EvaluationError(
+                f"the scores of a block must be (queries, documents), here {expected}, found {scores.shape}",
+                hint="give a row for each query of the slice, and a column for each document",
+            )
+        if not np.isfinite(scores).all():
+            raise EvaluationError("there are scores that are not finite", hint="check how they were made")
+        return scores
+
+    def ties(self, block: slice, gains: csr_array) -> Ties:
+        scores = self.scores(block)
+        if self.itself:  # it goes last, where it is never relevant, so that it takes no place from another
+            rows = np.arange(len(scores))
+            scores[rows, rows + block.start] = -np.inf
+        return ranked(scores, gains, self._tolerance)
+
+
+def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
+    """Vectors, dense or sparse, by cosine similarity; a zero vector has similarity 0 to all.
+
+    Without `searched`, they query each other.
+    """
+    queries: Any = unit(vectors)
+    documents: Any = queries if searched is None else unit(searched)
+    if queries.shape[1] != documents.shape[1]:
+        raise EvaluationError(
+            f"vectors of {queries.shape[1]} numbers cannot be compared with vectors of {documents.shape[1]}",
+            hint="take both from the same model",
+        )
+    # Sparse products need this form; made here, and not for every block.
+    transposed = documents.T if isinstance(documents, np.ndarray) else documents.T.tocsr()
+
+    def scores(block: slice) -> NDArray[np.float64]:
+        product = queries[block] @ transposed
+        dense: NDArray[np.float64] = product if isinstance(product, np.ndarray) else product.toarray()
+        return dense
+
+    return ScoreRanking(scores, queries.shape[0], documents.shape[0], searched is None, TOLERANCE)
+
+
+def unit(vectors: Any) -> Any:
+    """The vectors at length 1, in double precision; zero vectors stay zero."""
+    vectors = vectors if issparse(vectors) else np.asarray(vectors)
+    if vectors.ndim != 2 or vectors.shape[1] == 0 or vectors.dtype.kind not in "fiub":
+        found = f"{vectors.dtype} of shape {vectors.shape}"
+        raise EvaluationError(f"vectors must be rows of a 2-d array of numbers, found {found}", hint=_ONE_EACH)
+    # By the largest value first, or squares of very large and very small values would leave the range of floats.
+    if issparse(vectors):
+        rows: Any = csr_array(vectors).astype(np.float64)  # type: ignore[call-overload] # its types know no sparse form
+        rows.sum_duplicates()
+        row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        _need_finite(rows.data, row_of)
+        largest = np.zeros(rows.shape[0])
+        np.maximum.at(largest, row_of, np.abs(rows.data))
+        rows.data /= np.where(largest > 0, largest, 1)[row_of]
+        rows.data /= np.maximum(np.sqrt(np.bincount(row_of, rows.data**2, rows.shape[0])), 1)[row_of]
+        return rows
+    _need_finite(vectors, np.arange(len(vectors))[:, None])
+    scaled = vectors.astype(np.float64)
+    largest = np.abs(scaled).max(axis=1, keepdims=True)
+    scaled /= np.where(largest > 0, largest, 1)
+    scaled /= np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1)
+    return scaled
+
+
+def _need_finite(values: NDArray[Any], rows: NDArray[np.int64]) -> None:
+    finite = np.isfinite(values)
+    if not finite.all():
+        broken = int(np.broadcast_to(rows, values.shape)[~finite].min())
+        raise EvaluationError(f"vector {broken} has values that are not finite", hint="check how it was made")

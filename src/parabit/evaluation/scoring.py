@@ -1,0 +1,265 @@
+"""All metrics of a ranking over all queries, block by block: no matrix of all distances is ever held."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from parabit.codes import check_codes
+from parabit.errors import EvaluationError
+from parabit.evaluation.metrics import (
+    Curve,
+    Ties,
+    average_precision,
+    check_k,
+    curve,
+    discounted_gain,
+    found,
+    highest_discounted_gain,
+    mean,
+    ranked,
+    total,
+)
+from parabit.evaluation.rankings import TOLERANCE, HammingRanking, Ranking, cosine_ranking
+from parabit.evaluation.relevance import Labels, Relevance, top_gains
+from parabit.parallel import ordered_map
+from parabit.progress import Progress, Report, silent
+
+# Query-document pairs at a time: some 10 MB with all that is computed from them.
+_BLOCK = 1 << 17
+
+_CURVE_POINTS = 60
+
+
+class Scores(NamedTuple):
+    """The means over queries; of ties, the expected values."""
+
+    map: float  # mean average precision
+    ndcg: float  # at the k that was asked for
+    precision: float  # of the first `depth` documents
+    curve: Curve
+    queries: int  # that these are means over
+    skipped: int  # queries without any relevant document, left out
+
+
+class FilteredScores(NamedTuple):
+    """What ranking by vectors gives inside a Hamming radius of the query."""
+
+    ndcg: float  # of the list alone: its best order is that of what was retrieved; 0 where nothing there is relevant
+    cut_ndcg: float  # the best order is that of the whole collection, cut after as many documents as were retrieved
+    strict_ndcg: float  # what was not retrieved is lost: the best order is that of the whole collection
+    retrieved: float  # documents, on the average
+    queries: int  # that had something to find and retrieved something: those of `ndcg` and `cut_ndcg`
+    empty: int  # queries that had something to find and retrieved nothing; 0 in `strict_ndcg`
+    skipped: int  # queries without any relevant document, left out
+
+
+def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 100, report: Report = silent) -> Scores:
+    """MAP, NDCG@k, precision@depth and the precision-recall curve of a ranking.
+
+    The curve is taken after 1, 2, 3, … documents, further apart as they grow to all.
+    """
+    _need_pairs(ranking.queries, ranking.documents, ranking.itself, relevance)
+    ranks = _curve_ranks(ranking.documents - ranking.itself)
+    k, depth = min(check_k(k), ranking.documents), check_k(depth)
+
+    def score(block: slice) -> tuple[NDArray[np.float64], ...]:
+        gains = relevance.of(block)
+        ties, gains = _answered(ranking.ties(block, gains), gains)
+        gained = found(ties, np.append(ranks, depth))
+        return (
+            average_precision(ties),
+            discounted_gain(ties, k) / highest_discounted_gain(top_gains(gains, k), k),
+            gained[:, -1] / depth,
+            gained[:, :-1] / total(ties.gains)[:, None],
+            gained[:, :-1] / ranks,
+        )
+
+    parts = list(_over_blocks(score, ranking.queries, ranking.documents, report))
+    precisions, ndcgs, firsts, recall, precision = (np.concatenate(part) for part in zip(*parts, strict=True))
+    _need_answers(len(precisions))
+    return Scores(
+        mean(precisions),
+        mean(ndcgs),
+        mean(firsts),
+        curve(ranks, recall, precision),
+        len(precisions),
+        ranking.queries - len(precisions),
+    )
+
+
+def evaluate_codes(
+    codes: NDArray[np.uint8],
+    labels: Labels,
+    bits: int | None = None,
+    k: int = 10,
+    relevance: str = "shared",
+    searched: tuple[NDArray[np.uint8], Labels] | None = None,
+) -> Scores:
+    """The metrics of codes by Hamming distance, where documents query each other, or a `searched` collection.
+
+    `bits` is checked against the codes where it is given; it does not change the scores. `relevance` is one of
+    `parabit.evaluation.KINDS`.
+
+    Example:
+        >>> codes = np.array([[0b0000], [0b0001], [0b1111], [0b1110]], dtype=np.uint8)
+        >>> scores = evaluate_codes(codes, ["space", "space", "hockey", "hockey"])
+        >>> scores.map, scores.ndcg, scores.queries
+        (1.0, 1.0, 4)
+    """
+    others, other_labels = searched or (None, None)
+    for given in (codes,) if others is None else (codes, others):
+        check_codes(given, bits)
+    return evaluate(HammingRanking(codes, others), Relevance(labels, relevance, other_labels), k)
+
+
+def evaluate_vectors(
+    vectors: Any,
+    labels: Labels,
+    k: int = 10,
+    relevance: str = "shared",
+    searched: tuple[Any, Labels] | None = None,
+) -> Scores:
+    """The metrics of vectors, dense or sparse, by cosine; documents query each other, or a `searched` collection.
+
+    A zero vector has similarity 0 to all.
+
+    Example:
+        >>> vectors = np.array([[2.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
+        >>> scores = evaluate_vectors(vectors, ["space", "space", "hockey", "hockey"])
+        >>> scores.map, scores.ndcg, scores.queries
+        (1.0, 1.0, 4)
+    """
+    others, other_labels = searched or (None, None)
+    return evaluate(cosine_ranking(vectors, others), Relevance(labels, relevance, other_labels), k)
+
+
+def evaluate_filtered(
+    codes: NDArray[np.uint8],
+    vectors: Any,
+    labels: Labels,
+    radius: int,
+    k: int = 10,
+    relevance: str = "shared",
+    report: Report = silent,
+) -> FilteredScores:
+    """NDCG@k when codes select the documents within a Hamming radius of the query and cosines of vectors rank them.
+
+    Documents query each other. The paper does not say what the best order is when fewer than k are retrieved; so there
+    are three figures, see `FilteredScores`.
+
+    Example:
+        >>> codes = np.array([[0], [1], [1], [255]], dtype=np.uint8)
+        >>> vectors = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [1.0, 0.2]])
+        >>> scores = evaluate_filtered(codes, vectors, ["space", "space", "hockey", "space"], radius=1)
+        >>> scores.ndcg, round(scores.cut_ndcg, 3), scores.queries, scores.empty, scores.skipped
+        (1.0, 0.613, 2, 1, 1)
+    """
+    if radius < 0:
+        raise EvaluationError(f"a radius is 0 or more, found {radius}", hint="the paper takes 1 to 3")
+    by_code, by_vector, judged = HammingRanking(codes), cosine_ranking(vectors), Relevance(labels, relevance)
+    if by_code.queries != by_vector.queries:
+        raise EvaluationError(
+            f"there are {by_code.queries} codes but {by_vector.queries} vectors", hint="give both for each document"
+        )
+    _need_pairs(by_code.queries, by_code.documents, True, judged)
+    k = min(check_k(k), by_code.documents)
+
+    def score(block: slice) -> tuple[NDArray[np.float64], ...]:
+        near = by_code.distances(block) <= radius
+        rows = np.arange(len(near))
+        near[rows, rows + block.start] = False
+        gains = judged.of(block)
+        has_answer = np.diff(gains.indptr) > 0
+        near, gains = near[has_answer], gains[has_answer]
+        similarities = np.where(near, by_vector.scores(block)[has_answer], -np.inf)
+        inside = gains.copy()  # without the relevance of documents that were not retrieved
+        inside.data = inside.data * near[np.repeat(np.arange(len(near)), np.diff(gains.indptr)), gains.indices]
+        gained = discounted_gain(ranked(similarities, inside, TOLERANCE), k)
+        counts = near.sum(axis=1)
+        best = top_gains(gains, k)
+        possible = np.where(np.arange(k) < counts[:, None], best, 0)
+        of_list = highest_discounted_gain(top_gains(inside, k), k)
+        ndcgs, cut = (
+            np.divide(gained, highest, out=np.zeros_like(gained), where=highest > 0)
+            for highest in (of_list, highest_discounted_gain(possible, k))
+        )
+        return ndcgs, cut, gained / highest_discounted_gain(best, k), counts.astype(np.float64)
+
+    parts = list(_over_blocks(score, len(codes), len(codes), report))
+    ndcgs, cut, strict, retrieved = (np.concatenate(part) for part in zip(*parts, strict=True))
+    _need_answers(len(ndcgs))
+    some = retrieved > 0
+    return FilteredScores(
+        ndcg=mean(ndcgs[some]) if some.any() else 0.0,
+        cut_ndcg=mean(cut[some]) if some.any() else 0.0,
+        strict_ndcg=mean(strict),
+        retrieved=float(retrieved.mean()),
+        queries=int(some.sum()),
+        empty=int((~some).sum()),
+        skipped=len(codes) - len(ndcgs),
+    )
+
+
+def _answered(ties: Ties, gains: csr_array) -> tuple[Ties, csr_array]:
+    """Those of queries that have a relevant document."""
+    kept = np.diff(gains.indptr) > 0
+    return Ties(ties.starts[kept], ties.sizes[kept], ties.gains[kept], ties.squares[kept]), gains[kept]
+
+
+def _over_blocks(score: Any, queries: int, documents: int, report: Report) -> Iterator[tuple[NDArray[np.float64], ...]]:
+    """Score queries block by block on all cores."""
+    rows = max(1, _BLOCK // documents)
+    blocks = [slice(start, min(start + rows, queries)) for start in range(0, queries, rows)]
+    # Every core has a block already; products that took several cores each would wait for one another.
+    with _one_thread_each():
+        for block, part in zip(blocks, ordered_map(score, blocks), strict=True):
+            report(Progress("scoring", block.stop, "queries", block.stop / queries))
+            yield part
+
+
+def _one_thread_each() -> AbstractContextManager[Any]:
+    """Keep libraries from using threads of their own, where there is threadpoolctl to tell them."""
+    libraries = _libraries()
+    limited: AbstractContextManager[Any] = libraries.limit(limits=1, user_api="blas") if libraries else nullcontext()
+    return limited
+
+
+@cache  # as looking for them takes milliseconds
+def _libraries() -> Any:
+    """The libraries of this process that have threads of their own."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ModuleNotFoundError:  # on machines that have what training needs and no more
+        return None
+    return ThreadpoolController()
+
+
+def _curve_ranks(documents: int) -> NDArray[np.int64]:
+    """After how many documents the curve is taken: all of the first ones, then ever further apart, and the last."""
+    return np.unique(np.geomspace(1, documents, _CURVE_POINTS).round().astype(np.int64))
+
+
+def _need_pairs(queries: int, documents: int, itself: bool, relevance: Relevance) -> None:
+    one_each = "give one for each document"
+    if queries != relevance.queries:
+        raise EvaluationError(f"there are {queries} documents but {relevance.queries} labels", hint=one_each)
+    if itself != relevance.itself:
+        raise EvaluationError("a searched collection needs codes and labels", hint="give both, or neither")
+    if documents != relevance.documents:
+        raise EvaluationError(
+            f"there are {documents} documents to search but {relevance.documents} labels", hint=one_each
+        )
+    if itself and queries < 2:
+        raise EvaluationError(f"documents query each other, found {queries}", hint="give two or more")
+    if not queries or not documents:
+        raise EvaluationError(f"{queries} queries for {documents} documents", hint="give one or more of each")
+
+
+def _need_answers(queries: int) -> None:
+    if not queries:
+        raise EvaluationError("no two documents share a label, so no query can find another", hint="check the labels")

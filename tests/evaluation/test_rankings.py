@@ -1,0 +1,187 @@
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from enumeration import figures
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import cosine_similarity
+
+from parabit.codes import hamming, pack
+from parabit.errors import CodesError, EvaluationError
+from parabit.evaluation import HammingRanking, Relevance, ScoreRanking, cosine_ranking, evaluate
+
+LABELS = ["orbit", "orbit", "goal", "goal"]
+
+
+def many(seed: int, count: int = 60, width: int = 12) -> tuple[NDArray[np.float64], list[set[int]]]:
+    """Vectors, half of their values and some of them altogether zero, and labels: none, one or several each."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((count, width)) * (rng.random((count, width)) < 0.5)
+    vectors[:3] = 0
+    vectors[3:12] = vectors[20:29] * rng.uniform(0.1, 10, (9, 1))  # ties
+    return vectors, [set(rng.choice(6, rng.integers(0, 4), replace=False).tolist()) for _ in range(count)]
+
+
+@given(
+    st.integers(1, 200).flatmap(
+        lambda bits: arrays(np.uint8, st.tuples(st.integers(2, 6), st.just(bits)), elements=st.integers(0, 1))
+    ),
+    st.data(),
+)
+def test_codes_rank_as_scores_of_less_distance_do(bits: NDArray[np.uint8], data: st.DataObject) -> None:
+    labels = data.draw(st.lists(st.integers(0, 2), min_size=len(bits) - 1, max_size=len(bits) - 1))
+    relevance = Relevance([*labels, labels[0]])
+    codes = pack(bits)
+    distances = (bits[:, None] != bits).sum(axis=2)
+    assert (HammingRanking(codes).distances(slice(0, len(bits))) == distances).all()
+    by_score = ScoreRanking(lambda block: -distances[block], len(bits), len(bits), itself=True)
+    assert evaluate(HammingRanking(codes), relevance) == evaluate(by_score, relevance)
+
+
+@pytest.mark.parametrize("kind", ["shared", "overlap"])
+def test_codes_rank_a_searched_collection_as_scores_of_less_distance_do(kind: str) -> None:
+    (queries, labels), (documents, others) = many(1, 40), many(2, 70)
+    codes, searched = pack(queries > 0), pack(documents > 0)
+    by_score = ScoreRanking(lambda block: -hamming(codes[block], searched), 40, 70, itself=False)
+    relevance = Relevance(labels, kind, others)
+    scores = figures(evaluate(by_score, relevance))
+    assert figures(evaluate(HammingRanking(codes, searched), relevance)) == pytest.approx(scores, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix])
+@pytest.mark.parametrize("kind", ["shared", "overlap"])
+def test_sparse_and_dense_vectors_rank_alike(form: Callable[[Any], Any], kind: str) -> None:
+    vectors, labels = many(3)
+    relevance = Relevance(labels, kind)
+    assert evaluate(cosine_ranking(form(vectors)), relevance) == evaluate(cosine_ranking(vectors), relevance)
+    relevance = Relevance(labels[:20], kind, labels)
+    expected = evaluate(cosine_ranking(vectors[:20], vectors), relevance)
+    assert evaluate(cosine_ranking(form(vectors[:20]), form(vectors)), relevance) == expected
+    assert evaluate(cosine_ranking(vectors[:20], form(vectors)), relevance) == expected
+    assert evaluate(cosine_ranking(form(vectors[:20]), vectors), relevance) == expected
+
+
+def test_values_that_a_sparse_array_stores_in_parts_are_their_sum() -> None:
+    parts = sparse.csr_array((np.array([3.0, -1.0, 0.0, 1.0]), np.array([0, 0, 1, 1]), np.array([0, 2, 4])), (2, 2))
+    ranking = cosine_ranking(parts, np.array([[1.0, 0.0], [0.0, 1.0]]))
+    assert ranking.scores(slice(0, 2)).tolist() == [[1, 0], [0, 1]]
+    assert parts.nnz == 4  # what was given is as it was
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_cosines_are_those_of_scikit_learn(form: Callable[[Any], Any]) -> None:
+    vectors, _ = many(4)
+    ranking = cosine_ranking(form(vectors))
+    assert ranking.scores(slice(0, 60)) == pytest.approx(cosine_similarity(vectors), abs=1e-14)
+    assert ranking.scores(slice(10, 15)) == pytest.approx(cosine_similarity(vectors)[10:15], abs=1e-14)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("length", [1e-320, 1e-200, 1e200, 1e308])
+def test_only_the_direction_of_a_vector_counts(form: Callable[[Any], Any], length: float) -> None:
+    vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+    expected = evaluate(cosine_ranking(vectors), Relevance(LABELS))
+    vectors[2] *= length
+    assert evaluate(cosine_ranking(form(vectors)), Relevance(LABELS)) == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint8, np.bool_])
+def test_numbers_of_any_kind_are_ranked_in_double_precision(dtype: type) -> None:
+    vectors: NDArray[Any] = (np.random.default_rng(5).random((30, 9)) < 0.4).astype(dtype)
+    relevance = Relevance([number % 3 for number in range(30)])
+    expected = evaluate(cosine_ranking(vectors.astype(np.float64)), relevance)
+    assert evaluate(cosine_ranking(vectors), relevance) == expected
+    if dtype != np.float16:  # scipy has none
+        assert evaluate(cosine_ranking(sparse.csr_array(vectors)), relevance) == expected
+
+
+def test_what_is_ranked_stays_as_it_was() -> None:
+    vectors, labels = many(6)
+    kept, scores = vectors.copy(), vectors @ vectors.T
+    stored = scores.copy()
+    evaluate(cosine_ranking(vectors), Relevance(labels))
+    evaluate(ScoreRanking(lambda block: scores[block], 60, 60, itself=True), Relevance(labels))
+    assert (vectors == kept).all()
+    assert (scores == stored).all()
+
+
+def test_a_query_never_finds_itself_however_it_scores() -> None:
+    # Each is by far its own best, or worst; without itself, the two of a label find each other first.
+    scores = np.array([[0, 2, 1, 1], [2, 0, 1, 1], [1, 1, 0, 2], [1, 1, 2, 0]])
+    for own in (-9, 1, 2, 99):
+        np.fill_diagonal(scores, own)
+        ranking = ScoreRanking(lambda block: scores[block], 4, 4, itself=True)
+        found = evaluate(ranking, Relevance(LABELS))
+        assert (found.map, found.ndcg, found.curve.recall) == (1, 1, (1, 1, 1))
+
+
+def test_scores_no_further_apart_than_the_tolerance_are_tied() -> None:
+    scores = np.array([[0.0, 0.4, 0.8, 2.0]])  # the first three, one by one
+
+    def score(tolerance: float) -> float:
+        ranking = ScoreRanking(lambda block: scores[block], 1, 4, itself=False, tolerance=tolerance)
+        return evaluate(ranking, Relevance(["goal"], searched=["goal", "orbit", "orbit", "orbit"])).map
+
+    assert score(0.1) == pytest.approx(1 / 4)
+    assert score(0.5) == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
+    assert score(5.0) == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_refused(wrong: float) -> None:
+    vectors = np.ones((4, 3))
+    vectors[2, 1] = wrong
+    for form in (np.asarray, sparse.csr_array):
+        with pytest.raises(EvaluationError, match="vector 2 has values that are not finite"):
+            cosine_ranking(form(vectors))
+        with pytest.raises(EvaluationError, match="vector 2 has values that are not finite"):
+            cosine_ranking(np.ones((1, 3)), form(vectors))
+    scores = np.zeros((4, 4))
+    scores[2, 1] = wrong
+    with pytest.raises(EvaluationError, match="there are scores that are not finite"):
+        evaluate(ScoreRanking(lambda block: scores[block], 4, 4, itself=True), Relevance(LABELS))
+
+
+def test_scores_of_another_shape_than_was_promised_are_refused() -> None:
+    for shape in ((4, 5), (3, 4), (4,)):
+        wrong = np.zeros(shape)
+        ranking = ScoreRanking(lambda _, wrong=wrong: wrong, 4, 4, itself=True)  # type: ignore[misc]
+        with pytest.raises(EvaluationError, match=re.escape(f"(queries, documents), here (4, 4), found {shape}")):
+            evaluate(ranking, Relevance(LABELS))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros(4),
+        np.zeros((4, 0)),
+        np.zeros((4, 2, 2)),
+        np.zeros((4, 2), dtype=np.complex128),
+        np.array([["orbit"]] * 4),
+        sparse.csr_array((4, 0)),
+        sparse.csr_array((4, 2), dtype=np.complex128),
+    ],
+)
+def test_vectors_of_wrong_form_are_refused_in_words(wrong: Any) -> None:
+    with pytest.raises(EvaluationError, match="vectors must be rows of a 2-d array of numbers, found"):
+        cosine_ranking(wrong)
+
+
+def test_what_cannot_be_compared_is_refused_in_words() -> None:
+    with pytest.raises(EvaluationError, match="vectors of 3 numbers cannot be compared with vectors of 5"):
+        cosine_ranking(np.ones((2, 3)), np.ones((2, 5)))
+    short, long = np.zeros((4, 1), dtype=np.uint8), np.zeros((4, 2), dtype=np.uint8)
+    with pytest.raises(CodesError, match="codes of 1 bytes cannot be compared with codes of 2"):
+        HammingRanking(short, long)
+    with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
+        HammingRanking(short[:, 0])
+    with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
+        HammingRanking(short, short[:, 0])
+    with pytest.raises(CodesError, match="packed codes are uint8, found int64"):
+        HammingRanking(short.astype(np.int64))

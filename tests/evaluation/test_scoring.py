@@ -1,0 +1,404 @@
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from enumeration import cosines, expected_scores, figures, filtered_slowly
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from parabit.codes import hamming, pack
+from parabit.errors import CodesError, EvaluationError
+from parabit.evaluation import (
+    KINDS,
+    FilteredScores,
+    HammingRanking,
+    Relevance,
+    ScoreRanking,
+    Scores,
+    cosine_ranking,
+    evaluate,
+    evaluate_codes,
+    evaluate_filtered,
+    evaluate_vectors,
+    precision_recall,
+    scoring,
+)
+from parabit.parallel import ordered_map
+from parabit.progress import Progress
+
+CODES = np.array([[0], [1], [3], [255]], dtype=np.uint8)
+LABELS = ["orbit", "orbit", "goal", "goal"]
+BOTH: list[Callable[..., Scores]] = [evaluate_codes, evaluate_vectors]
+
+Bits = NDArray[np.uint8]
+Sets = list[set[str]]
+
+kinds = st.sampled_from(list(KINDS))
+label_sets = st.sets(st.sampled_from(["orbit", "goal", "verse", "crude"]), max_size=3)
+
+
+def bits_of(count: int | st.SearchStrategy[int], width: int) -> st.SearchStrategy[Bits]:
+    counts = st.just(count) if isinstance(count, int) else count
+    return arrays(np.uint8, st.tuples(counts, st.just(width)), elements=st.integers(0, 1))
+
+
+@st.composite
+def few_documents(draw: st.DrawFn) -> tuple[Bits, Sets]:
+    """Bits and labels of so few documents that every order can be listed, two of them alike in a label."""
+    bits = draw(st.integers(1, 5).flatmap(partial(bits_of, st.integers(2, 6))))
+    labels = [draw(label_sets) for _ in bits]
+    labels[0].add("orbit")
+    labels[-1].add("orbit")
+    return bits, labels
+
+
+@st.composite
+def few_to_search(draw: st.DrawFn) -> tuple[Bits, Sets, Bits, Sets]:
+    """The same with a collection of other documents to search."""
+    width = draw(st.integers(1, 5))
+    queries, documents = draw(bits_of(st.integers(1, 4), width)), draw(bits_of(st.integers(1, 6), width))
+    labels, others = [draw(label_sets) for _ in queries], [draw(label_sets) for _ in documents]
+    labels[0].add("orbit")
+    others[-1].add("orbit")
+    return queries, labels, documents, others
+
+
+def judged(labels: Sets, kind: str, searched: Sets | None = None) -> NDArray[np.float64]:
+    return np.asarray(Relevance(labels, kind, searched).of(slice(0, len(labels))).toarray())
+
+
+def many_documents(seed: int, count: int = 300, bits: int = 32) -> tuple[NDArray[np.float64], NDArray[np.int64], Sets]:
+    """Vectors, many of them the same, with one label each and with several or none."""
+    rng = np.random.default_rng(seed)
+    vectors, labels = rng.standard_normal((count, bits)), rng.integers(0, 7, count)
+    third = count // 3
+    vectors[:third] = vectors[third : 2 * third]  # among different labels
+    vectors[: third // 2] *= rng.uniform(0.01, 100, (third // 2, 1))
+    vectors[-10:] = 0
+    several = [set(rng.choice(list("abcdefgh"), rng.integers(0, 4), replace=False).tolist()) for _ in range(count)]
+    return vectors, labels, several
+
+
+@given(few_documents(), st.integers(1, 8), kinds)
+def test_codes_score_the_mean_over_every_order_inside_the_ties(documents: tuple[Bits, Sets], k: int, kind: str) -> None:
+    bits, labels = documents
+    codes = pack(bits)
+    scores = evaluate_codes(codes, labels, bits.shape[1], k, kind)
+    expected = expected_scores(-hamming(codes, codes).astype(np.float64), judged(labels, kind), k)
+    assert figures(scores) == pytest.approx(figures(expected), rel=1e-12, abs=1e-15)
+
+
+@given(few_documents(), st.integers(1, 8), kinds, st.booleans())
+def test_vectors_score_the_mean_over_every_order_inside_the_ties(
+    documents: tuple[Bits, Sets], k: int, kind: str, sparse: bool
+) -> None:
+    bits, labels = documents
+    scores = evaluate_vectors(csr_array(bits) if sparse else bits, labels, k, kind)
+    expected = expected_scores(cosines(bits, bits), judged(labels, kind), k)
+    assert figures(scores) == pytest.approx(figures(expected), rel=1e-12, abs=1e-15)
+
+
+@given(few_to_search(), st.integers(1, 8), kinds)
+def test_a_searched_collection_scores_the_mean_over_every_order_inside_the_ties(
+    documents: tuple[Bits, Sets, Bits, Sets], k: int, kind: str
+) -> None:
+    queries, labels, others, other_labels = documents
+    relevance = judged(labels, kind, other_labels)
+    codes, searched = pack(queries), pack(others)
+    expected = expected_scores(-hamming(codes, searched).astype(np.float64), relevance, k, itself=False)
+    scores = evaluate_codes(codes, labels, queries.shape[1], k, kind, (searched, other_labels))
+    assert figures(scores) == pytest.approx(figures(expected), rel=1e-12, abs=1e-15)
+    expected = expected_scores(cosines(queries, others), relevance, k, itself=False)
+    scores = evaluate_vectors(queries, labels, k, kind, (others, other_labels))
+    assert figures(scores) == pytest.approx(figures(expected), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_precision_is_taken_at_the_depth_that_is_asked_for(kind: str) -> None:
+    vectors, _, labels = many_documents(11, 50)
+    ranking, relevance = HammingRanking(pack(vectors > 0)), Relevance(labels, kind)
+    scores = evaluate(ranking, relevance, depth=49)
+    for rank, precision in zip(scores.curve.retrieved, scores.curve.precision, strict=True):
+        assert evaluate(ranking, relevance, depth=rank).precision == precision
+    assert evaluate(ranking, relevance, depth=98).precision == pytest.approx(scores.precision / 2)  # 49 are empty
+
+
+def test_a_long_curve_is_taken_at_ever_fewer_ranks_from_the_first_to_the_last() -> None:
+    vectors, labels, _ = many_documents(1)
+    similarities = cosine_ranking(vectors).scores(slice(0, 300))
+    curve = evaluate_vectors(vectors, labels).curve
+    steps = np.diff(curve.retrieved)
+    assert (curve.retrieved[0], curve.retrieved[-1]) == (1, 299)
+    assert len(curve.retrieved) <= 60
+    assert (steps > 0).all()
+    assert steps[-1] > steps[0]
+    assert curve.recall[-1] == pytest.approx(1)
+    # The same points as on the whole curve.
+    others = ~np.eye(300, dtype=np.bool_)
+    relevance = (labels[:, None] == labels)[others].reshape(300, 299)
+    whole = precision_recall(np.round(similarities, 9)[others].reshape(300, 299), relevance)
+    for rank, recall, precision in zip(*curve, strict=True):
+        assert (recall, precision) == pytest.approx((whole.recall[rank - 1], whole.precision[rank - 1]), rel=1e-12)
+
+
+def test_when_all_are_tied_and_all_but_one_relevant_the_score_is_known() -> None:
+    # The one irrelevant document stands at each of the three places with the same chance.
+    codes = np.zeros((4, 2), dtype=np.uint8)
+    expected = ((1 / 2 + 2 / 3) / 2 + (1 + 2 / 3) / 2 + 1) / 3
+    scores = evaluate_codes(codes, [0, 0, 0, 1])
+    assert scores.map == pytest.approx(expected)
+    assert (scores.queries, scores.skipped) == (3, 1)
+
+
+@pytest.mark.parametrize("bits", [8, 32, 128])
+def test_the_order_of_storage_cannot_change_a_score(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "_BLOCK", 3000)  # so that a query comes into another block
+    vectors, labels, several = many_documents(bits, bits=bits)
+    codes, order = pack(vectors > 0), np.random.default_rng(bits).permutation(300)
+    reordered = [several[document] for document in order]
+    # With one label each, to the last digit.
+    assert evaluate_codes(codes, labels) == evaluate_codes(codes[order], labels[order])
+    assert evaluate_vectors(vectors, labels) == evaluate_vectors(vectors[order], labels[order])
+    given_as: list[NDArray[Any]] = [codes, vectors]
+    for kind in KINDS:
+        for score, rows in zip(BOTH, given_as, strict=True):
+            there, here = score(rows[order], reordered, relevance=kind), score(rows, several, relevance=kind)
+            assert figures(there) == pytest.approx(figures(here), rel=1e-14)
+    filtered = (
+        evaluate_filtered(codes, vectors, labels, bits // 4),
+        evaluate_filtered(codes[order], vectors[order], labels[order], bits // 4),
+    )
+    assert filtered[0] == filtered[1]
+
+
+def test_the_order_of_a_searched_collection_cannot_change_a_score() -> None:
+    vectors, labels, _ = many_documents(2)
+    order = np.random.default_rng(2).permutation(200)
+    given_as: list[NDArray[Any]] = [pack(vectors > 0), vectors]
+    for score, rows in zip(BOTH, given_as, strict=True):
+        queries, searched, others = rows[200:], rows[:200], labels[:200]
+        expected = score(queries, labels[200:], searched=(searched, others))
+        assert score(queries, labels[200:], searched=(searched[order], others[order])) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_the_same_block_by_block(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    vectors, labels = rng.standard_normal((90, 20)), [[number] for number in rng.integers(0, 60, 90).tolist()]
+    for document in range(30):  # these have much to find, others little or nothing
+        labels[document] += [-1, -2]
+    codes = pack(vectors > 0)
+
+    def scores() -> tuple[Any, ...]:
+        return (
+            evaluate_codes(codes, labels, relevance=kind),
+            evaluate_vectors(vectors, labels, relevance=kind),
+            evaluate_codes(codes[:40], labels[:40], relevance=kind, searched=(codes, labels)),
+            evaluate_filtered(codes, vectors, labels, 8, relevance=kind),
+        )
+
+    whole = scores()
+    assert whole[0].skipped > 5  # so that some blocks have none to score
+    for pairs in (1, 200, 1000):
+        monkeypatch.setattr(scoring, "_BLOCK", pairs)
+        assert scores() == whole
+
+
+def test_vectors_of_signs_score_as_their_codes_do() -> None:
+    rng = np.random.default_rng(6)
+    signs, labels = rng.choice([-1.0, 1.0], (200, 24)), rng.integers(0, 5, 200)
+    expected = figures(evaluate_codes(pack(signs > 0), labels, bits=24))
+    assert figures(evaluate_vectors(signs, labels)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_searching_a_copy_finds_oneself_first() -> None:
+    vectors, labels, _ = many_documents(3, 60)
+    among, copied = evaluate_vectors(vectors[20:50], labels[20:50]), (vectors[20:50], labels[20:50])
+    assert evaluate_vectors(vectors[20:50], labels[20:50], searched=copied).map > among.map
+    assert evaluate_vectors(vectors[20:50], labels[20:50], searched=copied).curve.precision[0] == 1
+
+
+def test_queries_that_have_nothing_to_find_are_counted_and_left_out() -> None:
+    alone = evaluate_codes(CODES[[0, 1, 3]], ["orbit", "orbit", "goal"])
+    assert (alone.queries, alone.skipped) == (2, 1)
+    assert alone == evaluate_vectors(np.array([[1.0, 0.0], [1.0, 0.2], [0.0, 1.0]]), [5, 5, -1])
+    unlabelled = evaluate_codes(CODES[[0, 1, 3]], [["orbit"], ["orbit", "goal"], []])
+    assert unlabelled == alone
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_perfect_ranking_scores_1_and_never_more(kind: str) -> None:
+    labels = np.repeat(np.arange(30), 40)
+    rng = np.random.default_rng(8)
+    vectors = np.eye(30)[labels] + rng.uniform(0, 1e-3, (1200, 30))
+    codes = pack(np.eye(30, dtype=np.bool_)[labels])
+    filtered = evaluate_filtered(codes, vectors, labels, radius=1, relevance=kind)
+    for scores in (
+        evaluate_vectors(vectors, labels, relevance=kind),
+        evaluate_codes(codes, labels, relevance=kind),
+    ):
+        assert (scores.queries, scores.skipped) == (1200, 0)
+        assert scores.precision == pytest.approx(39 / 100)
+        for perfect in (scores.map, scores.ndcg, scores.curve.recall[-1], filtered.ndcg, filtered.strict_ndcg):
+            assert perfect == pytest.approx(1, rel=1e-12)
+            assert perfect <= 1
+
+
+def test_a_zero_vector_is_like_nothing_and_unlike_nothing() -> None:
+    vectors = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
+    # To the first, the zero vector comes before the opposite one; to the zero vector, the two others are tied.
+    assert evaluate_vectors(vectors, ["orbit", "goal", "orbit"]).map == pytest.approx((1 + 3 / 4) / 2)
+
+
+def test_a_k_beyond_the_documents_is_all_of_them() -> None:
+    vectors, labels, several = many_documents(4, 50)
+    for kind in KINDS:
+        whole = evaluate_vectors(vectors, several, 50, kind)
+        assert evaluate_vectors(vectors, several, 10**12, kind) == whole
+    codes = pack(vectors > 0)
+    assert evaluate_filtered(codes, vectors, labels, 9, 10**12) == evaluate_filtered(codes, vectors, labels, 9, 50)
+
+
+def test_a_searched_collection_may_be_a_single_document() -> None:
+    scores = evaluate_codes(CODES, LABELS, searched=(CODES[:1], ["orbit"]))
+    assert (scores.map, scores.ndcg, scores.queries, scores.skipped) == (1, 1, 2, 2)
+
+
+@given(few_documents(), st.integers(0, 5), st.integers(1, 8), kinds, st.data())
+def test_filtered_scores_are_those_of_a_slow_search(
+    documents: tuple[Bits, Sets], radius: int, k: int, kind: str, data: st.DataObject
+) -> None:
+    bits, labels = documents
+    vectors = data.draw(bits_of(len(bits), 3))
+    expected = filtered_slowly(bits, cosines(vectors, vectors), judged(labels, kind), radius, k)
+    for form in (np.asarray, csr_array):
+        scores = evaluate_filtered(pack(bits), form(vectors), labels, radius, k, kind)
+        assert scores == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_a_filter_that_lets_all_pass_changes_nothing() -> None:
+    vectors, _, several = many_documents(5)
+    codes = pack(vectors > 0)
+    for kind in KINDS:
+        plain = evaluate_vectors(vectors, several, relevance=kind)
+        filtered = evaluate_filtered(codes, vectors, several, radius=32, relevance=kind)
+        for ndcg in (filtered.ndcg, filtered.cut_ndcg, filtered.strict_ndcg):
+            assert ndcg == pytest.approx(plain.ndcg, rel=1e-14)
+        assert (filtered.retrieved, filtered.queries, filtered.empty) == (299, plain.queries, 0)
+        assert filtered.skipped == plain.skipped
+
+
+def test_a_filter_that_lets_nothing_pass_scores_0_where_documents_are_lost() -> None:
+    vectors = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]])
+    nothing = evaluate_filtered(CODES, vectors, LABELS, radius=0)
+    assert nothing == FilteredScores(0.0, 0.0, 0.0, retrieved=0.0, queries=0, empty=4, skipped=0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (LABELS[:3], "4 documents but 3 labels; give one for each document"),
+        ([0.5, 0.5, 1.0, 1.0], "labels must be integers or strings, .* found 0.5"),
+        (["orbit", "orbit", None, None], "labels must be integers or strings, .* found None"),
+        (np.zeros((4, 2), dtype=np.int64), r"found an array of shape \(4, 2\)"),
+        ("goal", "found str; give a label, or a list of labels, for each document"),
+        ([1, 2, 3, 4], "no two documents share a label"),
+        ([[], [], [], []], "no two documents share a label"),
+    ],
+)
+def test_labels_that_do_not_serve_are_refused_in_words(labels: Any, words: str) -> None:
+    for score in BOTH:
+        with pytest.raises(EvaluationError, match=words):
+            score(CODES, labels)
+    with pytest.raises(EvaluationError, match=words):
+        evaluate_filtered(CODES, CODES, labels, radius=2)
+
+
+def test_documents_that_cannot_be_scored_are_refused_in_words() -> None:
+    for count in (0, 1):
+        for score in BOTH:
+            with pytest.raises(EvaluationError, match=f"documents query each other, found {count}"):
+                score(CODES[:count], np.array(LABELS[:count], dtype=np.str_))
+    with pytest.raises(CodesError, match="28 bits take 4 bytes, but the codes have 1"):
+        evaluate_codes(CODES, LABELS, bits=28)
+    with pytest.raises(CodesError, match="28 bits take 4 bytes, but the codes have 1"):
+        evaluate_codes(np.zeros((4, 4), dtype=np.uint8), LABELS, bits=28, searched=(CODES, LABELS))
+    with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
+        evaluate_codes(CODES[:, 0], LABELS)
+    with pytest.raises(EvaluationError, match="found k=0"):
+        evaluate_codes(CODES, LABELS, k=0)
+    with pytest.raises(EvaluationError, match="found k=0"):
+        evaluate(HammingRanking(CODES), Relevance(LABELS), depth=0)
+
+
+def test_a_searched_collection_that_cannot_be_scored_is_refused_in_words() -> None:
+    with pytest.raises(EvaluationError, match="4 documents to search but 3 labels; give one for each document"):
+        evaluate_codes(CODES[:2], LABELS[:2], searched=(CODES, LABELS[:3]))
+    with pytest.raises(EvaluationError, match="2 queries for 0 documents; give one or more of each"):
+        evaluate_codes(CODES[:2], LABELS[:2], searched=(CODES[:0], []))
+    with pytest.raises(EvaluationError, match="0 queries for 4 documents; give one or more of each"):
+        evaluate_codes(CODES[:0], [], searched=(CODES, LABELS))
+    with pytest.raises(EvaluationError, match="a searched collection needs codes and labels; give both, or neither"):
+        evaluate(HammingRanking(CODES, CODES), Relevance(LABELS))
+    with pytest.raises(EvaluationError, match="a searched collection needs codes and labels; give both, or neither"):
+        evaluate(HammingRanking(CODES), Relevance(LABELS, searched=LABELS))
+
+
+def test_a_filter_that_makes_no_sense_is_refused_in_words() -> None:
+    vectors = CODES.astype(np.float64)
+    for form in (np.asarray, csr_array):
+        with pytest.raises(EvaluationError, match="4 codes but 3 vectors; give both for each document"):
+            evaluate_filtered(CODES, form(vectors[:3]), LABELS, radius=1)
+    with pytest.raises(EvaluationError, match="a radius is 0 or more, found -1"):
+        evaluate_filtered(CODES, vectors, LABELS, radius=-1)
+    with pytest.raises(EvaluationError, match="found k=0"):
+        evaluate_filtered(CODES, vectors, LABELS, radius=1, k=0)
+    with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
+        evaluate_filtered(CODES[:, 0], vectors, LABELS, radius=1)
+
+
+def test_progress_is_told_up_to_the_last_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, labels, _ = many_documents(9, 100)
+    monkeypatch.setattr(scoring, "_BLOCK", 3000)
+    told: list[Progress] = []
+    evaluate(cosine_ranking(vectors), Relevance(labels), report=told.append)
+    assert [(progress.done, progress.share) for progress in told] == [(30, 0.3), (60, 0.6), (90, 0.9), (100, 1.0)]
+
+
+def test_a_ranking_is_asked_for_queries_that_there_are() -> None:
+    asked: list[slice] = []
+
+    def scores(block: slice) -> NDArray[np.float64]:
+        asked.append(block)
+        return np.array(
+            [[float(query == document) for document in range(4)] for query in range(block.start, block.stop)]
+        )
+
+    evaluate(ScoreRanking(scores, 4, 4, itself=True), Relevance(LABELS))
+    assert asked == [slice(0, 4)]
+
+
+@pytest.mark.parametrize("score", ["codes", "vectors", "filtered"])
+def test_no_matrix_of_all_pairs_is_ever_held(score: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = 3000
+    vectors, labels, several = many_documents(10, documents, 16)
+    codes = pack(vectors > 0)
+    monkeypatch.setattr(scoring, "ordered_map", partial(ordered_map, threads=1))  # each core would hold a block
+    work: dict[str, Callable[[], Any]] = {
+        "codes": lambda: evaluate_codes(codes, several, relevance="overlap"),
+        "vectors": lambda: evaluate_vectors(vectors, labels),
+        "filtered": lambda: evaluate_filtered(codes, vectors, labels, radius=4),
+    }
+    tracemalloc.start()
+    try:
+        work[score]()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < documents**2 * 4 / 3
