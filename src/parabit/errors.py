@@ -45,6 +45,10 @@ class EvaluationError(ParabitError, ValueError):
     """Documents that cannot be scored: labels, codes or vectors that do not fit, or nothing to find."""
 
 
+class BaselineError(ParabitError, ValueError):
+    """A baseline that cannot be fitted or used with what it was given, or whose library is not here."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Work that was stopped from outside, by a signal, with its state saved."""
 
