@@ -91,8 +91,10 @@ _BOUNDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 _OF_BAGS = {"idf_power": 0.0, "length_exponent": 0.0, "neighbours": 0, "neighbour_weight": None, "start": "random"}
 
 
-def preset(name: str, shape: Shape, **changes: Any) -> Recipe:
+def preset(name: str, shape: Shape, *, bigrams: bool = False, **changes: Any) -> Recipe:
     """A named recipe for a network, with some parameters set otherwise; None leaves one as it is.
+
+    A network that predicts bigrams too has many more words, most of them rare, and other rates.
 
     Example:
         >>> preset("default", Shape("dbow", bits=32, dim=32), epochs=5).epochs
@@ -101,7 +103,7 @@ def preset(name: str, shape: Shape, **changes: Any) -> Recipe:
     if name not in PRESETS:
         raise TrainingError(f"no preset {name!r}", hint=f"there are {', '.join(PRESETS)}")
     given = {option: value for option, value in changes.items() if value is not None}
-    recipe = replace(PRESETS[name](shape), **given)
+    recipe = replace(PRESETS[name](shape, bigrams), **given)
     if shape.architecture == "dm":
         for option, nothing in _OF_BAGS.items():
             if given.get(option, nothing) != nothing:
@@ -109,7 +111,7 @@ def preset(name: str, shape: Shape, **changes: Any) -> Recipe:
     return recipe
 
 
-def _paper(shape: Shape) -> Recipe:
+def _paper(shape: Shape, bigrams: bool) -> Recipe:
     """The paper's recipe: raw counts, AdaGrad, importance sampling, and dropout in the embedding layer.
 
     What the paper leaves open, such as rates and epochs, was chosen on a validation part of 20 Newsgroups' training
@@ -154,14 +156,16 @@ def _paper(shape: Shape) -> Recipe:
             word_accumulator_start=1e-4,
             samples=512,
         )
+    if bigrams:  # of a million features a thousand samples say too little
+        plain = replace(plain, samples=4096, word_rate=plain.word_rate / 2)
     if shape.bits is None:
         return replace(plain, document_rate=0.1 * scale**0.5, word_rate=0.012 * scale**0.3)
     return plain
 
 
-def _default(shape: Shape) -> Recipe:
+def _default(shape: Shape, bigrams: bool) -> Recipe:
     """The best that is known."""
-    recipe = _paper(shape)
+    recipe = _paper(shape, bigrams)
     if shape.architecture == "dm":
         return recipe
     return replace(
@@ -177,4 +181,4 @@ def _default(shape: Shape) -> Recipe:
     )
 
 
-PRESETS: dict[str, Callable[[Shape], Recipe]] = {"default": _default, "paper": _paper}
+PRESETS: dict[str, Callable[[Shape, bool], Recipe]] = {"default": _default, "paper": _paper}

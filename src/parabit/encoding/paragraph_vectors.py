@@ -290,7 +290,9 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         """The network and the recipe that the parameters ask for; what makes no sense is told."""
         parameters = self._config_parameters
         shape = choose_shape(**{name: parameters[name] for name in _SHAPE})
-        recipe = take_preset(self.preset, shape, **{name: parameters[name] for name in _RECIPE})
+        recipe = take_preset(
+            self.preset, shape, bigrams=bool(self.bigrams), **{name: parameters[name] for name in _RECIPE}
+        )
         if shape.architecture == "dm" and self.bigrams:
             raise TrainingError("bigrams with architecture dm", hint="it reads words in their order; take dbow")
         if not is_whole(parameters["seed"]) or self.seed < 0:

@@ -64,17 +64,20 @@ def dm_gradients(
         loss = loss - torch.dot(layer.hidden.flatten(), own.flatten())
 
     slots = zip(layers[1:], hidden_gradients[1:], strict=True)
-    contexts = group(torch.cat([context.ids for context in batch.contexts]))
     of_contexts = torch.cat([network.backward_context(layer, gradient) for layer, gradient in slots])
+    context_rows = batch.contexts[0].ids
+    if len(batch.contexts) > 1:  # a word may stand in several slots; grouping makes a GPU wait
+        contexts = group(torch.cat([context.ids for context in batch.contexts]))
+        context_rows, of_contexts = contexts.ids, sum_rows(of_contexts, contexts.order, contexts.starts)
     return Gradients(
         loss=loss,
-        weight=torch.tensor(float(positions), device=words.device, dtype=words.dtype),
+        weight=logits.new_full((), positions),
         embedding=network.backward(layers[0], hidden_gradients[0])[0],
         rows=touched.ids,
         current=words,
         words=torch.cat(word_gradients, dim=1),
-        context_rows=contexts.ids,
-        context=sum_rows(of_contexts, contexts.order, contexts.starts),
+        context_rows=context_rows,
+        context=of_contexts,
     )
 
 
