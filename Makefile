@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench reproduce clean
 
 help:
 	@echo "make demo   set up, and show parabit on the documentation of the packages installed here"
 	@echo "make test   set up, and run ruff, mypy and the tests"
 	@echo "make lint   set up, and run ruff and mypy alone"
 	@echo "make bench  set up, and run the benchmarks; results go to benchmarks/results"
+	@echo "make reproduce  set up, and run the paper's experiments again; the report goes to results"
 	@echo "make clean  remove the virtual environment and caches"
 
 demo: $(VENV)/train
@@ -30,6 +31,9 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/train_speed.py
 	$(BIN)/python benchmarks/train_memory.py
 
+reproduce: $(VENV)/paper
+	$(BIN)/parabit reproduce all -o results
+
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
@@ -39,7 +43,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # An empty file for each set of packages, newer than what it was installed from.
-$(VENV)/train $(VENV)/dev $(VENV)/bench: $(VENV)/%: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/train $(VENV)/dev $(VENV)/bench $(VENV)/paper: $(VENV)/%: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing parabit[$*] in $(VENV) ..."
 	$(PIP) --editable '.[$*]'
 	@touch $@

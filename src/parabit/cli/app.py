@@ -7,7 +7,9 @@ import typer
 from parabit import __version__
 from parabit.cli.datasets import datasets
 from parabit.cli.demo import demo
+from parabit.cli.evaluate import evaluate
 from parabit.cli.frame import out
+from parabit.cli.reproduce import reproduce
 from parabit.cli.train import train
 from parabit.cli.vocabulary import vocabulary
 
@@ -18,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _function in (train, vocabulary, datasets, demo):
+for _function in (train, evaluate, reproduce, vocabulary, datasets, demo):
     app.command()(_function)
 
 

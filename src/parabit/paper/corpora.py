@@ -1,0 +1,225 @@
+"""The collections of the paper, what stands in for those that are not here, and both as arrays.
+
+Arrays are all that training and scoring need, so that runs can be made where there are torch, numpy and scipy alone.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.errors import EvaluationError
+from parabit.paper.published import COLLECTIONS
+from parabit.progress import Report, silent
+from parabit.storage import whole_file
+from parabit.training import Documents, WordStatistics
+
+if TYPE_CHECKING:
+    from parabit.corpus import Corpus, Document
+    from parabit.text import Bags
+
+_NEWSGROUPS, _RCV1, _WIKIPEDIA = COLLECTIONS
+_EXACTLY = "[a-z]+"  # what a word is in the paper's vocabulary of 20 Newsgroups, to the last one
+
+
+@dataclass(frozen=True)
+class PaperCorpus:
+    """A collection that the experiments run on."""
+
+    name: str  # of the data set
+    title: str
+    collection: str  # of the paper
+    min_count: int  # of words and bigrams
+    relevance: str
+    most_trained: int | None = None  # documents, of more a random part
+    most_tested: int | None = None
+    picture: tuple[str, ...] = ()  # labels of the t-SNE picture; where empty, the most frequent ones
+
+    @property
+    def stands_for(self) -> str | None:
+        """The collection of the paper that it stands in for, where it is not that itself."""
+        return None if self.title == self.collection else self.collection
+
+    def small(self, trained: int, tested: int) -> "PaperCorpus":
+        """The same with fewer documents."""
+        return replace(
+            self,
+            most_trained=min(trained, self.most_trained or trained),
+            most_tested=min(tested, self.most_tested or tested),
+        )
+
+
+def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
+    """The paper's collections where they are present, and else what stands in for them.
+
+    20 Newsgroups and Reuters-21578 are downloaded where they are not.
+
+    Example:
+        >>> [corpus.title for corpus in paper_corpora(["enwiki"])]
+        ['20 Newsgroups', 'Reuters-21578', 'Wikipedia sample']
+        >>> [corpus.name for corpus in paper_corpora(["rcv1", "wikipedia"])]
+        ['20newsgroups', 'rcv1', 'wikipedia']
+    """
+    from parabit.paper.published import NEWSGROUPS
+
+    present = set(present)
+    chosen = [PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, "shared", picture=NEWSGROUPS)]
+    if "rcv1" in present:
+        chosen.append(PaperCorpus("rcv1", _RCV1, _RCV1, 10, "overlap", most_tested=10_000))
+    else:
+        chosen.append(PaperCorpus("reuters21578", "Reuters-21578", _RCV1, 2, "overlap"))
+        if "arxiv" in present:
+            chosen.append(PaperCorpus("arxiv", "arXiv sample", _RCV1, 5, "overlap", 20_000, 5_000))
+    if "wikipedia" in present:
+        chosen.append(PaperCorpus("wikipedia", _WIKIPEDIA, _WIKIPEDIA, 100, "shared", most_tested=10_000))
+    elif "enwiki" in present:
+        chosen.append(PaperCorpus("enwiki", "Wikipedia sample", _WIKIPEDIA, 5, "shared"))
+    return chosen
+
+
+class Part(NamedTuple):
+    """Documents with the numbers of their labels."""
+
+    documents: Documents
+    labels: list[tuple[int, ...]]
+
+
+class Prepared(NamedTuple):
+    """A collection as arrays, all with the vocabulary of its training documents."""
+
+    statistics: WordStatistics
+    training: Part
+    tests: dict[str, Part]  # its own test documents under its name, and those of other collections
+    facts: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of what is trained on and tested with."""
+        fingerprint: str = self.facts["fingerprint"]
+        return fingerprint
+
+
+def prepare(
+    path: Path,
+    corpus: PaperCorpus,
+    bigrams: bool,
+    others: Sequence[PaperCorpus] = (),
+    report: Report = silent,
+) -> None:
+    """Write a collection to a file: training and test documents, and the test documents of others."""
+    from parabit.corpus import open_corpus
+    from parabit.text import Tokenizer, VocabularyRule, build_bags, write_bags
+
+    rule = VocabularyRule(Tokenizer(pattern=_EXACTLY), bigrams=bigrams, min_count=corpus.min_count)
+    numbers: dict[str, int] = {}  # of labels
+    with tempfile.TemporaryDirectory(prefix="parabit-") as folder:
+        trained = _some(open_corpus(f"{corpus.name}/train", report=report), corpus.most_trained)
+        vocabulary, bags = build_bags(trained, Path(folder, "train"), rule, report=report)
+        arrays = _as_arrays("training", bags, trained, numbers, order=not bigrams)
+        facts: dict[str, Any] = {
+            "training_documents": len(bags),
+            "words": len(vocabulary.words),
+            "features": len(vocabulary),
+            "tests": {},
+        }
+        for number, tested in enumerate([corpus, *others]):
+            everything = open_corpus(f"{tested.name}/test", report=report)
+            labelled = _some(everything, tested.most_tested, labelled=True)
+            if not isinstance(labelled, list) or not labelled:
+                raise EvaluationError(f"no test document of {tested.name} has a label", hint="labels say what is found")
+            bags = write_bags(labelled, vocabulary, Path(folder, f"test-{number}"), report=report)
+            arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
+            facts["tests"][tested.name] = {
+                "documents": len(labelled),
+                "unlabelled": sum(not document.labels for document in everything),
+                "relevance": tested.relevance,
+            }
+        facts["labels"] = list(numbers)
+        facts["fingerprint"] = _digest(arrays)
+        arrays |= {
+            "counts": vocabulary.counts,
+            "document_frequencies": vocabulary.document_frequencies,
+            "documents": np.array(vocabulary.documents),
+            "facts": np.array(json.dumps(facts)),
+        }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as partial, partial.open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type] # its types take the names for its own options
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """What is known of a collection that was written, without its arrays."""
+    with path.open("rb") as file, np.load(file) as arrays:  # numpy leaves one open that it cannot read
+        facts: dict[str, Any] = json.loads(str(arrays["facts"]))
+    return facts
+
+
+def read_prepared(path: Path) -> Prepared:
+    """What was written."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    facts = json.loads(str(arrays["facts"]))
+    statistics = WordStatistics(arrays["counts"], arrays["document_frequencies"], int(arrays["documents"]))
+    tests = {name: _part(arrays, f"test{number}") for number, name in enumerate(facts["tests"])}
+    return Prepared(statistics, _part(arrays, "training"), tests, facts)
+
+
+def _some(documents: "Corpus", most: int | None, labelled: bool = False) -> "Corpus | list[Document]":
+    """All documents, or a random part of so many, always the same, in their order; all, or those with labels."""
+    if most is None and not labelled:
+        return documents  # which may be more than memory holds
+    able = [place for place, document in enumerate(documents) if document.labels or not labelled]
+    if most is not None and len(able) > most:
+        able = np.sort(np.random.default_rng(0).choice(able, most, replace=False)).tolist()
+    chosen = set(able)
+    return [document for place, document in enumerate(documents) if place in chosen]
+
+
+def _digest(arrays: dict[str, NDArray[Any]]) -> str:
+    digest = blake2b(digest_size=16)
+    for array in arrays.values():
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _as_arrays(
+    name: str, bags: "Bags", documents: "Iterable[Document]", numbers: dict[str, int], order: bool
+) -> dict[str, NDArray[Any]]:
+    labels = [
+        [numbers.setdefault(label, len(numbers)) for label in dict.fromkeys(document.labels)] for document in documents
+    ]
+    arrays: dict[str, NDArray[Any]] = {
+        # Ascending within a document: the steps between features are small, and compress well.
+        f"{name}.steps": np.diff(np.asarray(bags.features), prepend=0).astype(np.int32),
+        f"{name}.counts": np.minimum(bags.counts, np.iinfo(np.uint16).max).astype(np.uint16),
+        f"{name}.lengths": np.diff(bags.feature_offsets).astype(np.int32),
+        f"{name}.labels": np.array([number for mine in labels for number in mine], dtype=np.int32),
+        f"{name}.label_lengths": np.array([len(mine) for mine in labels], dtype=np.int32),
+    }
+    if order:
+        arrays[f"{name}.tokens"] = np.asarray(bags.tokens)
+        arrays[f"{name}.token_lengths"] = np.diff(bags.token_offsets).astype(np.int32)
+    return arrays
+
+
+def _part(arrays: dict[str, NDArray[Any]], name: str) -> Part:
+    part = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
+    features = np.cumsum(part["steps"], dtype=np.int64).astype(np.int32)
+    offsets, counts = _offsets(part["lengths"]), part["counts"].astype(np.int32)
+    documents = Documents.of_counts(features, counts, offsets)
+    if "tokens" in part:
+        documents = Documents(features, counts, offsets, part["tokens"], _offsets(part["token_lengths"]))
+    numbers, bounds = part["labels"].tolist(), _offsets(part["label_lengths"]).tolist()
+    labels = [tuple(numbers[start:end]) for start, end in pairwise(bounds)]
+    return Part(documents, labels)
+
+
+def _offsets(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])

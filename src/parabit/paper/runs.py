@@ -1,0 +1,309 @@
+"""Performing a run: train on the arrays of a collection, infer its test documents, and score them."""
+
+import base64
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from parabit.codes import pack
+from parabit.evaluation import (
+    Relevance,
+    ScoreRanking,
+    Scores,
+    evaluate,
+    evaluate_codes,
+    evaluate_filtered,
+    evaluate_vectors,
+)
+from parabit.models import steady_matmul
+from parabit.paper.corpora import PaperCorpus, Part, Prepared
+from parabit.paper.jobs import PICTURED, RADII, Network, Run
+from parabit.progress import Report, silent
+from parabit.training import Inference, make_sampler, make_table, train
+
+_MOST_QUERIES = 2000  # where training documents are searched
+_MOST_POINTS = 2500  # of a picture
+
+
+class Encoded(NamedTuple):
+    """What a network says of documents."""
+
+    codes: NDArray[np.uint8] | None
+    vectors: NDArray[np.float32]
+
+
+def perform(run: Run, data: Prepared, device: str = "auto", report: Report = silent) -> dict[str, Any]:
+    """Train and score."""
+    start = time.perf_counter()
+    results = _ACTIONS[_action(run)](run, data, device, report)
+    return {
+        "job": run.job.name,
+        "corpus": run.corpus.name,
+        "identity": run.identity(data.fingerprint),
+        "device": torch.cuda.get_device_name() if device != "cpu" and torch.cuda.is_available() else "cpu",
+        "seconds": round(time.perf_counter() - start, 2),
+        "results": results,
+    }
+
+
+def _action(run: Run) -> str:
+    if run.job.baseline:
+        return run.job.baseline
+    return run.job.name if run.job.name in _ACTIONS else "network"
+
+
+def _train_network(
+    run: Run, network: Network, data: Prepared, device: str, report: Report
+) -> tuple[Encoded, dict[str, Encoded]]:
+    """Train a network: what it says of the training documents, and of each set of test documents."""
+    shape, recipe = network.shape, network.recipe(run.quick)
+    with tempfile.TemporaryDirectory(prefix="parabit-") as scratch:
+        trained = train(
+            data.training.documents, data.statistics, shape, recipe, Path(scratch), run.seed, device, report=report
+        )
+        inference = Inference(
+            trained.network, make_sampler(data.statistics, recipe, torch.device("cpu")), recipe, run.seed
+        )
+        place = trained.network.words.device
+
+        def encoded(vectors: torch.Tensor) -> Encoded:
+            projection = trained.network.projection
+            layer = vectors if projection is None else steady_matmul(vectors, projection)  # as the model's encoder does
+            codes = None if shape.bits is None else pack((layer > 0).numpy(force=True))
+            return Encoded(codes, vectors.numpy(force=True))
+
+        tests = {}
+        for name, part in data.tests.items():
+            table = make_table(part.documents, data.statistics, shape, recipe, place)
+            everything = torch.arange(len(part.labels), device=place)
+            tests[name] = encoded(torch.cat(list(inference.embed_all(table, everything))))
+        return encoded(trained.embeddings.to(place)), tests
+
+
+def _network(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    [network] = run.job.networks
+    trained, tests = _train_network(run, network, data, device, report)
+    part, relevance = data.tests[run.corpus.name], run.corpus.relevance
+    mine = tests[run.corpus.name]
+    if network.bits is not None:
+        assert mine.codes is not None
+        scores = _scores(mine.codes, part, relevance)
+        results = {"codes": scores | _searched(trained.codes, mine.codes, data, part, relevance)}
+        return results | (_picture(mine.codes, part, data, run.corpus) if run.job.name == PICTURED else {})
+    results = {"vectors": _vector_scores(mine.vectors, part, relevance)}
+    if run.job.name == "pv-dbow-32-bigrams":  # Table 2
+        results |= _hashed(trained.vectors, mine.vectors, network.dim or 0, run.seed, part, relevance)
+    return results
+
+
+def _real_binary(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    """Table 4, variant A: the code and the real vector are those of one network."""
+    [network] = run.job.networks
+    _, tests = _train_network(run, network, data, device, report)
+    part, mine = data.tests[run.corpus.name], tests[run.corpus.name]
+    assert mine.codes is not None
+    assert network.bits is not None
+    return {
+        "codes": _scores(mine.codes, part, run.corpus.relevance),
+        "vectors": _vector_scores(mine.vectors, part, run.corpus.relevance),
+        **_filtered(mine.codes, network.bits, mine.vectors, part, run.corpus.relevance),
+    }
+
+
+def _separate(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    """Table 4, variant B: codes of one network, real vectors of another."""
+    *binary, real = run.job.networks
+    part, relevance = data.tests[run.corpus.name], run.corpus.relevance
+    vectors = _train_network(run, real, data, device, report)[1][run.corpus.name].vectors
+    results = {"vectors": _vector_scores(vectors, part, relevance)}
+    for network in binary:
+        codes = _train_network(run, network, data, device, report)[1][run.corpus.name].codes
+        assert codes is not None
+        assert network.bits is not None
+        results |= _filtered(codes, network.bits, vectors, part, relevance)
+    return results
+
+
+def _transfer(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    """Table 3: codes of collections that the network has not seen."""
+    [network] = run.job.networks
+    _, tests = _train_network(run, network, data, device, report)
+    return {
+        name: _scores(encoded.codes, data.tests[name], data.facts["tests"][name]["relevance"])
+        for name, encoded in tests.items()
+        if name != run.corpus.name and encoded.codes is not None
+    }
+
+
+def _semantic_hashing(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    from parabit.baselines.semantic_hashing import SemanticHashing
+
+    model = SemanticHashing(run.job.size, seed=run.seed, device=device).fit(_matrix(data.training, data), report)
+    part = data.tests[run.corpus.name]
+    trained, codes = (model.transform(_matrix(documents, data)) for documents in (data.training, part))
+    relevance = run.corpus.relevance
+    return {"codes": _scores(codes, part, relevance) | _searched(trained, codes, data, part, relevance)}
+
+
+def _lsa(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    from parabit.baselines.lsa import LSA
+
+    model = LSA(run.job.size, seed=run.seed).fit(_matrix(data.training, data))
+    part = data.tests[run.corpus.name]
+    trained, vectors = (model.transform(_matrix(documents, data)) for documents in (data.training, part))
+    relevance = run.corpus.relevance
+    results = {"vectors": _vector_scores(vectors, part, relevance)}
+    return results | _hashed(trained, vectors, run.job.size, run.seed, part, relevance, data)
+
+
+def _doc2vec(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    from parabit.baselines.doc2vec import Doc2Vec
+
+    model = Doc2Vec(run.job.size, seed=run.seed).fit(data.training.documents)
+    part = data.tests[run.corpus.name]
+    return {"vectors": _vector_scores(model.transform(part.documents), part, run.corpus.relevance)}
+
+
+def _tf_idf(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    from parabit.baselines.rankers import TfIdf
+
+    model = TfIdf().fit(_matrix(data.training, data))
+    part = data.tests[run.corpus.name]
+    return {"vectors": _vector_scores(model.transform(_matrix(part, data)), part, run.corpus.relevance)}
+
+
+def _bm25(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    from parabit.baselines.rankers import BM25
+
+    part = data.tests[run.corpus.name]
+    documents = _matrix(part, data)
+    model = BM25().fit(documents)
+    count = len(part.labels)
+    ranking = ScoreRanking(lambda block: model.scores(documents[block]), count, count, itself=True)
+    return {"vectors": _told(evaluate(ranking, Relevance(part.labels, run.corpus.relevance)))}
+
+
+_ACTIONS: dict[str, Callable[[Run, Prepared, str, Report], dict[str, Any]]] = {
+    "network": _network,
+    "real-binary-28": _real_binary,
+    "real-binary-24": _real_binary,
+    "separate": _separate,
+    "transfer": _transfer,
+    "semantic-hashing": _semantic_hashing,
+    "lsa": _lsa,
+    "doc2vec": _doc2vec,
+    "tf-idf": _tf_idf,
+    "bm25": _bm25,
+}
+
+
+def _picture(codes: NDArray[np.uint8], part: Part, data: Prepared, corpus: PaperCorpus) -> dict[str, Any]:
+    """The codes of documents that have one of a few labels, for a picture of them."""
+    names, numbers = data.facts["labels"], np.concatenate([np.array(mine, dtype=int) for mine in part.labels])
+    common = np.argsort(-np.bincount(numbers), kind="stable")[:5].tolist()
+    wanted = {names.index(name) for name in corpus.picture if name in names} or set(common)
+    shown = [(place, *wanted.intersection(mine)) for place, mine in enumerate(part.labels)]
+    shown = [point for point in shown if len(point) == 2]  # of one of the labels, and no other of them
+    if len(shown) > _MOST_POINTS:
+        shown = [shown[place] for place in np.random.default_rng(0).choice(len(shown), _MOST_POINTS, replace=False)]
+    chosen = codes[[place for place, _ in shown]]
+    return {
+        "picture": {
+            "codes": base64.b64encode(chosen.tobytes()).decode(),
+            "bytes": codes.shape[1],
+            "labels": [names[label] for _, label in shown],
+        }
+    }
+
+
+def _matrix(part: Part, data: Prepared) -> csr_array:
+    """Documents by words, with counts."""
+    documents = part.documents
+    shape = (len(documents), len(data.statistics.counts))
+    return csr_array((documents.counts, documents.features, documents.feature_offsets), shape=shape)
+
+
+def _scores(codes: NDArray[np.uint8], part: Part, relevance: str) -> dict[str, Any]:
+    return _told(evaluate_codes(codes, part.labels, relevance=relevance))
+
+
+def _vector_scores(vectors: Any, part: Part, relevance: str) -> dict[str, Any]:
+    return _told(evaluate_vectors(vectors, part.labels, relevance=relevance))
+
+
+def _searched(
+    trained: NDArray[np.uint8] | None, codes: NDArray[np.uint8], data: Prepared, part: Part, relevance: str
+) -> dict[str, Any]:
+    """The hashing literature's protocol: test documents, or some of them, query the labelled training documents."""
+    labelled = np.flatnonzero([bool(mine) for mine in data.training.labels])
+    if trained is None or not len(labelled):
+        return {}
+    chosen = np.arange(len(codes))
+    if len(codes) > _MOST_QUERIES:
+        chosen = np.sort(np.random.default_rng(0).choice(len(codes), _MOST_QUERIES, replace=False))
+    scores = evaluate_codes(
+        codes[chosen],
+        [part.labels[query] for query in chosen],
+        relevance=relevance,
+        searched=(trained[labelled], [data.training.labels[document] for document in labelled]),
+    )
+    return {"training_precision@100": round(scores.precision, 4)}
+
+
+def _hashed(
+    trained: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    bits: int,
+    seed: int,
+    part: Part,
+    relevance: str,
+    data: Prepared | None = None,
+) -> dict[str, Any]:
+    """Vectors made into codes by the two separate algorithms."""
+    from parabit.baselines.hashing import IterativeQuantization, RandomHyperplanes
+
+    results = {}
+    for name, method in (("hyperplanes", RandomHyperplanes), ("itq", IterativeQuantization)):
+        hashing = method(bits, seed=seed).fit(trained)
+        codes = hashing.transform(vectors)
+        results[name] = _scores(codes, part, relevance)
+        if data is not None:
+            results[name] |= _searched(hashing.transform(trained), codes, data, part, relevance)
+    return results
+
+
+def _filtered(
+    codes: NDArray[np.uint8], bits: int, vectors: NDArray[np.float32], part: Part, relevance: str
+) -> dict[str, Any]:
+    results = {}
+    for radius in RADII[bits]:
+        scores = evaluate_filtered(codes, vectors, part.labels, radius, relevance=relevance)
+        results[f"radius-{bits}-{radius}"] = {
+            "ndcg@10": round(scores.ndcg, 4),
+            "cut_ndcg@10": round(scores.cut_ndcg, 4),
+            "strict_ndcg@10": round(scores.strict_ndcg, 4),
+            "retrieved": round(scores.retrieved, 1),
+            "queries": scores.queries,
+            "empty": scores.empty,
+            "skipped": scores.skipped,
+        }
+    return results
+
+
+def _told(scores: Scores) -> dict[str, Any]:
+    return {
+        "map": round(scores.map, 4),
+        "ndcg@10": round(scores.ndcg, 4),
+        "precision@100": round(scores.precision, 4),
+        "queries": scores.queries,
+        "skipped": scores.skipped,
+        "recall": [round(value, 5) for value in scores.curve.recall],
+        "precision": [round(value, 5) for value in scores.curve.precision],
+    }

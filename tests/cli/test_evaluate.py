@@ -1,0 +1,344 @@
+"""`parabit evaluate`: its figures are those of the library, and what is wrong is told before the work."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from made_up_collections import lay_out
+from parabit import ParagraphVectors
+from parabit.cli.app import app
+from parabit.evaluation import Scores, evaluate_codes, evaluate_filtered, evaluate_vectors
+from topics import Topics
+
+QUICK = {"epochs": 2, "samples": 64, "inference_rounds": 3, "device": "cpu"}
+TRAINED = 100  # the first so many texts; the next are evaluated
+TESTED = 80
+NAMES = ("tin", "wool", "tea", "rope")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
+
+
+def figures(*arguments: object) -> dict[str, Any]:
+    result = run(*arguments, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    told: dict[str, Any] = json.loads(result.stdout)
+    return told
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory, topics: Topics) -> Path:
+    """A folder with a model of codes, one of vectors, and one of both."""
+    folder = tmp_path_factory.mktemp("models")
+    for name, bits, dim in (("codes", 16, None), ("vectors", None, 12), ("both", 16, 20)):
+        ParagraphVectors(bits, dim=dim, **QUICK).fit(topics.texts[:TRAINED]).save(folder / name)
+    return folder
+
+
+def labels_of(place: int, topics: Topics) -> tuple[str, ...]:
+    """One label each; every fourth text has two, every tenth none."""
+    if place % 10 == 0:
+        return ()
+    name = NAMES[topics.labels[place]]
+    return (name, "goods") if place % 4 == 0 else (name,)
+
+
+@pytest.fixture
+def here(tmp_path: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with two labelled corpora."""
+    for name, start, end in (("train", 0, TRAINED), ("test", TRAINED, TRAINED + TESTED)):
+        lines = [
+            json.dumps({"id": place, "text": topics.texts[place], "labels": labels_of(place, topics)})
+            for place in range(start, end)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def part(topics: Topics, start: int = TRAINED, end: int = TRAINED + TESTED) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The texts that have labels, and these."""
+    places = [place for place in range(start, end) if labels_of(place, topics)]
+    return [topics.texts[place] for place in places], [labels_of(place, topics) for place in places]
+
+
+def check(told: dict[str, Any], scores: Scores) -> None:
+    assert (told["map"], told["ndcg@10"], told["precision@100"]) == (scores.map, scores.ndcg, scores.precision)
+    assert (told["queries"], told["skipped"]) == (scores.queries, scores.skipped)
+    assert {name: tuple(values) for name, values in told["curve"].items()} == scores.curve._asdict()
+
+
+def test_the_figures_are_those_of_the_models_codes(here: Path, models: Path, topics: Topics) -> None:
+    told = figures(models / "codes", "test.jsonl")
+    texts, labels = part(topics)
+    check(told, evaluate_codes(ParagraphVectors.load(models / "codes").transform(texts), labels))
+    assert told.pop("seconds") > 0
+    for name in ("map", "ndcg@10", "precision@100", "curve", "queries", "skipped"):
+        told.pop(name)
+    assert told == {
+        "model": str(models / "codes"),
+        "corpus": "test.jsonl",
+        "searched": None,
+        "rank": "hamming",
+        "relevance": "shared",
+        "documents": len(labels),
+        "unlabelled": TESTED - len(labels),
+        "bad_records": 0,
+        "plot": "codes-test.jsonl.svg",
+    }
+
+
+def test_relevance_can_be_by_degrees(here: Path, models: Path, topics: Topics) -> None:
+    told = figures(models / "codes", "test.jsonl", "--relevance", "overlap", "--no-plot")
+    texts, labels = part(topics)
+    scores = evaluate_codes(ParagraphVectors.load(models / "codes").transform(texts), labels, relevance="overlap")
+    check(told, scores)
+    assert told["relevance"] == "overlap"
+    assert told["map"] != figures(models / "codes", "test.jsonl", "--no-plot")["map"]
+
+
+def test_a_data_set_has_the_relevance_that_the_paper_gives_it(data: Path, models: Path) -> None:
+    lay_out(data, "reuters21578")
+    told = figures(models / "codes", "reuters21578/test", "--no-plot")
+    assert (told["relevance"], told["documents"], told["unlabelled"]) == ("overlap", 32, 8)
+
+
+def test_another_collection_can_be_searched(here: Path, models: Path, topics: Topics) -> None:
+    told = figures(models / "codes", "test.jsonl", "--searched", "train.jsonl", "--no-plot")
+    (texts, labels), (others, other_labels) = part(topics), part(topics, 0, TRAINED)
+    model = ParagraphVectors.load(models / "codes")
+    check(told, evaluate_codes(model.transform(texts), labels, searched=(model.transform(others), other_labels)))
+    assert told["searched"] == "train.jsonl"
+
+
+def test_a_single_document_can_search_others(here: Path, models: Path, topics: Topics) -> None:
+    (here / "one.jsonl").write_text(json.dumps({"text": topics.texts[0], "label": "tin"}))
+    told = figures(models / "codes", "one.jsonl", "--searched", "train.jsonl", "--no-plot")
+    assert (told["documents"], told["queries"]) == (1, 1)
+
+
+@pytest.mark.parametrize("options", [(), ("--rank", "cosine")])
+def test_a_real_valued_model_ranks_by_cosine(
+    options: tuple[str, ...], here: Path, models: Path, topics: Topics
+) -> None:
+    told = figures(models / "vectors", "test.jsonl", *options, "--no-plot")
+    texts, labels = part(topics)
+    check(told, evaluate_vectors(ParagraphVectors.load(models / "vectors").transform(texts), labels))
+    assert told["rank"] == "cosine"
+
+
+def test_a_model_of_both_ranks_by_either(here: Path, models: Path, topics: Topics) -> None:
+    texts, labels = part(topics)
+    inferred = ParagraphVectors.load(models / "both").infer(texts)
+    assert inferred.codes is not None
+    check(figures(models / "both", "test.jsonl", "--no-plot"), evaluate_codes(inferred.codes, labels))
+    by_vector = figures(models / "both", "test.jsonl", "--rank", "cosine", "--no-plot")
+    check(by_vector, evaluate_vectors(inferred.vectors, labels))
+    (others, other_labels) = part(topics, 0, TRAINED)
+    searched = (ParagraphVectors.load(models / "both").infer(others).vectors, other_labels)
+    told = figures(models / "both", "test.jsonl", "--rank", "cosine", "--searched", "train.jsonl", "--no-plot")
+    check(told, evaluate_vectors(inferred.vectors, labels, searched=searched))
+
+
+def test_vectors_rank_inside_a_radius_of_codes(here: Path, models: Path, topics: Topics) -> None:
+    told = figures(models / "both", "test.jsonl", "--radius", "3", "-k", "5", "--no-plot")
+    texts, labels = part(topics)
+    inferred = ParagraphVectors.load(models / "both").infer(texts)
+    assert inferred.codes is not None
+    inside = evaluate_filtered(inferred.codes, inferred.vectors, labels, 3, k=5)
+    assert told["radius"] == 3
+    assert (told["radius_ndcg@5"], told["radius_strict_ndcg@5"]) == (inside.ndcg, inside.strict_ndcg)
+    assert (told["radius_retrieved"], told["radius_queries"], told["radius_empty"]) == (
+        inside.retrieved,
+        inside.queries,
+        inside.empty,
+    )
+    assert told["ndcg@5"] == evaluate_codes(inferred.codes, labels, k=5).ndcg
+    assert "NDCG@10 of real vectors within 3 bits: " in run(models / "both", "test.jsonl", "--radius", "3").stdout
+
+
+def test_labels_of_few_documents_can_be_left_out(here: Path, models: Path, topics: Topics) -> None:
+    texts, labels = part(topics)
+    counts = {name: sum(name in mine for mine in labels) for name in (*NAMES, "goods")}
+    least = min(counts[name] for name in NAMES) + 1
+    told = figures(models / "codes", "test.jsonl", "--least", least, "--no-plot")
+    kept = [tuple(label for label in mine if counts[label] >= least) for mine in labels]
+    assert told["documents"] == sum(map(bool, kept)) < len(labels)
+    assert told["unlabelled"] == TESTED - told["documents"]
+    chosen = [text for text, mine in zip(texts, kept, strict=True) if mine]
+    codes = ParagraphVectors.load(models / "codes").transform(chosen)
+    check(told, evaluate_codes(codes, [mine for mine in kept if mine]))
+
+
+def test_people_are_told_in_words_what_was_left_out(here: Path, models: Path) -> None:
+    lines = (here / "test.jsonl").read_text().splitlines()
+    (here / "more.jsonl").write_text("\n".join([*lines, "{bad", '{"text": "badoki", "label": "nobody else\'s"}']))
+    result = run(models / "codes", "more.jsonl", "--skip-bad")
+    assert (result.exit_code, result.stderr) == (0, "")
+    told = figures(models / "codes", "more.jsonl", "--skip-bad")
+    assert (told["skipped"], told["bad_records"]) == (1, 1)
+    first, *rest = result.stdout.splitlines()
+    assert first == f"{models / 'codes'} on more.jsonl, by hamming"
+    said = "\n".join(rest)
+    for line in (
+        f"  MAP            {told['map']:.4f}",
+        f"  NDCG@10        {told['ndcg@10']:.4f}",
+        f"  precision@100  {told['precision@100']:.4f}",
+        f"  {told['queries']} queries; two documents are relevant",
+        "  1 more have no relevant document and were left out",
+        f"  {told['unlabelled']} documents without a label were left out",
+        "  1 bad records left out",
+        "  precision-recall plot: codes-more.jsonl.svg",
+    ):
+        assert line in said
+
+
+@pytest.mark.parametrize(("name", "start"), [("plot.svg", b"<?xml"), ("plot.png", b"\x89PNG")])
+def test_the_plot_goes_where_it_is_asked_to(name: str, start: bytes, here: Path, models: Path) -> None:
+    (here / "plots").mkdir()
+    told = figures(models / "codes", "test.jsonl", "--plot", f"plots/{name}")
+    assert told["plot"] == f"plots/{name}"
+    assert (here / "plots" / name).read_bytes().startswith(start)
+    assert {path.name for path in here.iterdir()} == {"plots", "train.jsonl", "test.jsonl"}
+
+
+def test_where_nobody_says_where_the_plot_is_in_the_current_folder(here: Path, models: Path) -> None:
+    before = {path.name for path in here.iterdir()}
+    (here / "some where").mkdir()
+    (here / "test.jsonl").rename(here / "some where" / "[test].jsonl")
+    told = figures(models / "vectors", "some where/[test].jsonl")
+    [plot] = {path.name for path in here.iterdir()} - before - {"some where"}
+    assert told["plot"] == plot == "vectors-some-where-test-.jsonl.svg"
+
+
+def test_no_plot_is_drawn_where_none_is_wanted(here: Path, models: Path) -> None:
+    assert figures(models / "codes", "test.jsonl", "--no-plot")["plot"] is None
+    assert {path.name for path in here.iterdir()} == {"train.jsonl", "test.jsonl"}
+
+
+def test_a_machine_that_cannot_draw_still_evaluates(here: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    told = figures(models / "codes", "test.jsonl")
+    assert told["plot"] is None
+    assert told["map"] > 0
+
+
+def test_a_place_where_nothing_can_be_written_still_evaluates(here: Path, models: Path) -> None:
+    long = "n" * 252  # with the model's name before it, it is too long for a file
+    (here / "test.jsonl").rename(here / long)
+    told = figures(models / "codes", long, "--format", "jsonl")
+    assert told["plot"] is None
+    assert told["map"] > 0
+
+
+@pytest.fixture
+def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is told must be told before documents are encoded."""
+    monkeypatch.setattr(ParagraphVectors, "infer", lambda *_: pytest.fail("it encoded first"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("{codes}", "no-such-file.jsonl"), 1, "parabit: no such file or folder: no-such-file.jsonl"),
+        (("{codes}", "test.jsonl", "--searched", "no-such.jsonl"), 1, "no such file or folder: no-such.jsonl"),
+        (("no-such-model", "test.jsonl"), 1, "no-such-model"),
+        ((".", "test.jsonl"), 1, "no model in"),
+        (("test.jsonl", "test.jsonl"), 1, "test.jsonl"),
+        (("{codes}", "bare.jsonl"), 1, "no document of bare.jsonl has a label, and labels say which documents belong"),
+        (("{codes}", "bare.jsonl"), 1, "give a field `label` or `labels`, name another with --label-field"),
+        (("{codes}", "test.jsonl", "--searched", "bare.jsonl"), 1, "no document of bare.jsonl has a label"),
+        (("{codes}", "empty.jsonl"), 1, "parabit: no documents in empty.jsonl"),
+        (("{codes}", "test.jsonl", "--label-field", "topic"), 1, "topic"),
+        (("{codes}", "test.jsonl", "--least", "79"), 1, "no label of test.jsonl is that of 79 documents; the most"),
+        (("{codes}", "test.jsonl", "--relevance", "vague"), 1, "no relevance 'vague'; there are shared and overlap"),
+        (("{codes}", "test.jsonl", "--rank", "dot"), 1, "parabit: no order 'dot'; there are hamming and cosine"),
+        (("{vectors}", "test.jsonl", "--rank", "hamming"), 1, "this model has no codes to rank by; it is real-valued"),
+        (("{codes}", "test.jsonl", "--radius", "2"), 1, "a radius needs a code and a real vector; train with both"),
+        (("{vectors}", "test.jsonl", "--radius", "2"), 1, "a radius needs a code and a real vector"),
+        (("{both}", "test.jsonl", "--radius", "2", "--searched", "train.jsonl"), 1, "--radius with --searched; inside"),
+        (("{codes}", "test.jsonl", "--plot", "plot.pdf"), 1, "plot.pdf is neither .svg nor .png; give one of these"),
+        (("{codes}", "test.jsonl", "--plot", "plot"), 1, "plot is neither .svg nor .png"),
+        (("{codes}", "test.jsonl", "--plot", "no/plot.svg"), 1, "there is no folder no to write plot.svg in"),
+        (("{codes}", "test.jsonl", "--plot", "folder.svg"), 1, "folder.svg is there and is no file"),
+        (("{codes}", "test.jsonl", "--radius", "-1"), 2, "--radius"),
+        (("{codes}", "test.jsonl", "-k", "0"), 2, "-k"),
+        (("{codes}", "test.jsonl", "--least", "0"), 2, "--least"),
+        (("{codes}",), 2, "CORPUS"),
+        ((), 2, "MODEL"),
+    ],
+)
+@pytest.mark.usefixtures("no_work")
+def test_what_is_wrong_is_told_before_the_work_in_a_line_and_by_the_exit_code(
+    arguments: tuple[str, ...], code: int, words: str, here: Path, models: Path
+) -> None:
+    (here / "bare.jsonl").write_text('{"text": "badoki"}\n{"text": "melupa"}\n')
+    (here / "empty.jsonl").write_text("")
+    (here / "folder.svg").mkdir()
+    before = {path.name for path in here.iterdir()}
+    places = {path.name: path for path in models.iterdir()}
+    result = run(*(argument.format(**places) for argument in arguments))
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    if code == 1:
+        assert result.stderr.count("\n") == 1
+    assert {path.name for path in here.iterdir()} == before
+
+
+@pytest.mark.usefixtures("no_work")
+def test_a_plot_that_is_asked_for_and_cannot_be_drawn_is_told_before_the_work(
+    here: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run(models / "codes", "test.jsonl", "--plot", "plot.svg")
+    assert result.exit_code == 1
+    assert result.stderr == "parabit: matplotlib is not installed; pip install 'parabit[plot]'\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (['{"text": "badoki", "label": "tin"}'], "documents query each other, found 1; give two or more"),
+        (
+            ['{"text": "badoki", "label": "tin"}', '{"text": "melupa", "label": "tea"}'],
+            "no two documents share a label, so no query can find another; check the labels",
+        ),
+    ],
+)
+def test_documents_of_which_none_can_find_another_are_told(
+    lines: list[str], words: str, here: Path, models: Path
+) -> None:
+    (here / "few.jsonl").write_text("\n".join(lines))
+    result = run(models / "codes", "few.jsonl")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"parabit: {words}\n"
+    assert not list(here.glob("*.svg"))
+
+
+def test_documents_without_a_word_that_the_model_knows_are_evaluated_too(here: Path, models: Path) -> None:
+    lines = ['{"text": "unheard of", "label": "tin"}', '{"text": "", "label": "tin"}']
+    (here / "strange.jsonl").write_text("\n".join(lines))
+    assert figures(models / "codes", "strange.jsonl", "--no-plot")["map"] == 1.0
+    assert figures(models / "vectors", "strange.jsonl", "--no-plot")["map"] == 1.0
+
+
+def test_standard_input_is_a_corpus(here: Path, models: Path) -> None:
+    arguments = ["evaluate", str(models / "codes"), "-", "--json"]
+    result = CliRunner().invoke(app, arguments, input=(here / "test.jsonl").read_text())
+    assert (result.exit_code, result.stderr) == (0, "")
+    told = json.loads(result.stdout)
+    assert (told["corpus"], told["plot"]) == ("-", "codes.svg")
+    assert told["map"] == figures(models / "codes", "test.jsonl", "--no-plot")["map"]
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_it_has_help(flag: str) -> None:
+    result = run(flag)
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout

@@ -1,0 +1,226 @@
+"""`parabit reproduce`: what it says, and how it ends."""
+
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from made_up_collections import lay_out
+from parabit.cli.app import app
+from parabit.errors import Interrupted
+from parabit.paper import runs
+from parabit.paper.corpora import Prepared
+from parabit.paper.jobs import QUICK_EPOCHS, Run
+from parabit.paper.report import Report
+from parabit.recipe import PRESETS, Recipe
+
+TABLE_2 = ("table2", "--quick", "--corpus", "20newsgroups", "--corpus", "reuters21578", "--device", "cpu")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder that no test changes."""
+    folder = tmp_path_factory.mktemp("data")
+    lay_out(folder, "20newsgroups", "reuters21578", "enwiki")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(collections: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with made-up collections and a quick version that is done in a moment."""
+    monkeypatch.setenv("PARABIT_DATA", str(collections))
+
+    def hasty(full: Callable[..., Recipe], *shape: Any) -> Recipe:
+        return replace(full(*shape), inference_rounds=3, samples=32)
+
+    monkeypatch.setattr("parabit.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
+    monkeypatch.setattr("parabit.paper.reproduce._QUICK_TRAINED", 40)
+    monkeypatch.setattr("parabit.paper.reproduce._QUICK_TESTED", 30)
+    for architecture in QUICK_EPOCHS:
+        monkeypatch.setitem(QUICK_EPOCHS, architecture, 1)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def performed(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    """The runs that were made."""
+    made: list[Run] = []
+    real = runs.perform
+
+    def count(run: Run, data: Prepared, *rest: Any) -> dict[str, Any]:
+        made.append(run)
+        return real(run, data, *rest)
+
+    monkeypatch.setattr(runs, "perform", count)
+    return made
+
+
+def test_a_report_is_told_in_words_and_as_json_and_is_the_same_again(here: Path, performed: list[Run]) -> None:
+    result = run(*TABLE_2)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert len(performed) == 4
+    report = Report.from_json(json.loads((here / "report" / "report.json").read_text()))
+    counts = report.counts()
+    assert result.stdout == (
+        "report/report.html: 1 tables, 0 figures\n"
+        f"  beside the paper's figures: {counts.above} above, {counts.equal} equal, {counts.below} below, 0 not run; "
+        "6 on stand-ins, which cannot be compared\n"
+    )
+    assert counts.above + counts.equal + counts.below == 6
+    page = (here / "report" / "report.html").read_bytes()
+    again = run(*TABLE_2, "--json")
+    assert (again.exit_code, again.stderr) == (0, "")
+    told = json.loads(again.stdout)
+    assert told.pop("seconds") > 0
+    assert told == {
+        "report": "report/report.html",
+        "json": "report/report.json",
+        "runs": 4,
+        **counts._asdict(),
+    }
+    assert len(performed) == 4
+    assert (here / "report" / "report.html").read_bytes() == page
+    # The command that the report gives is the one that made it.
+    assert shlex.split(report.command) == [
+        *("parabit", "reproduce", "table2", "-o", "report", "--quick", "--corpus", "20newsgroups"),
+        *("--corpus", "reuters21578", "--device", "cpu"),
+    ]
+    assert CliRunner().invoke(app, shlex.split(report.command)[1:]).exit_code == 0
+    assert (here / "report" / "report.html").read_bytes() == page
+
+
+def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(
+    here: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = runs.perform
+
+    def stop_after_one(*arguments: Any) -> dict[str, Any]:
+        if performed:
+            raise KeyboardInterrupt
+        return go_on(*arguments)
+
+    monkeypatch.setattr(runs, "perform", stop_after_one)
+    result = run(*TABLE_2, "--seeds", "2", "-o", "my report")
+    assert (result.exit_code, result.stdout) == (130, "")
+    said = "parabit: interrupted; finished runs are kept, and this goes on: "
+    assert result.stderr.startswith(said)
+    assert result.stderr.count("\n") == 1
+    assert not (here / "my report" / "report.html").exists()
+    monkeypatch.setattr(runs, "perform", go_on)
+    command = shlex.split(result.stderr.removeprefix(said))
+    assert command[:2] == ["parabit", "reproduce"]
+    assert CliRunner().invoke(app, command[1:]).exit_code == 0
+    assert len(performed) == len(set(performed)) == 4
+    assert (here / "my report" / "report.html").exists()
+
+
+def test_a_signal_that_training_saw_ends_with_its_number(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise Interrupted("interrupted by a signal", 15)
+
+    monkeypatch.setattr(runs, "perform", stop)
+    result = run(*TABLE_2)
+    assert (result.exit_code, result.stderr) == (143, "parabit: interrupted by a signal\n")
+
+
+def test_only_the_report_is_made_of_what_is_finished(here: Path, performed: list[Run]) -> None:
+    nothing = run(*TABLE_2, "--only-report")
+    assert nothing.exit_code == 1
+    assert nothing.stderr == ("parabit: no run is finished, so there is nothing to report; leave out --only-report\n")
+    assert not (here / "report").exists()
+    assert run("table2", "--quick", "--corpus", "20newsgroups", "--device", "cpu").exit_code == 0
+    performed.clear()
+    result = run(*TABLE_2, "--only-report", "--json")
+    assert json.loads(result.stdout)["runs"] == 2
+    assert performed == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (
+            ("table5",),
+            1,
+            "parabit: no experiment 'table5'; there are table1, table2, table3, table4, figures, peers, all",
+        ),
+        (
+            ("table2", "--corpus", "rcv1"),
+            1,
+            "parabit: no collection 'rcv1' here; there are 20newsgroups, reuters21578, ",
+        ),
+        (
+            ("table2", "--job", "pv"),
+            1,
+            "parabit: no job 'pv' in table2; there are pv-dbow-32-bigrams, binary-pv-dbow-32",
+        ),
+        (("table2", "--job", "bm25"), 1, "parabit: no job 'bm25' in table2; there are "),
+        (
+            ("table3", "--job", "transfer", "--corpus", "20newsgroups"),
+            1,
+            "parabit: there is nothing to run; transfer is",
+        ),
+        ((*TABLE_2, "--device", "tpu"), 1, "parabit: no device 'tpu'; there are cpu, cuda and auto"),
+        ((*TABLE_2, "-o", "file"), 1, "parabit: Not a directory"),
+        ((*TABLE_2, "-o", "n" * 300), 1, "parabit: File name too long"),
+        (("table2", "--seeds", "0"), 2, "--seeds"),
+        ((), 2, "WHAT"),
+    ],
+)
+def test_what_is_wrong_is_told_before_any_run_in_a_line_and_by_the_exit_code(
+    arguments: tuple[str, ...], code: int, words: str, here: Path, performed: list[Run]
+) -> None:
+    (here / "file").write_text("mine")
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    if code == 1:
+        assert result.stderr.count("\n") == 1
+    assert performed == []
+    assert (here / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("library", "extra"), [("matplotlib", "plot"), ("openTSNE", "plot"), ("torch", "train")])
+def test_a_missing_library_is_told_before_any_run(
+    library: str, extra: str, here: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    result = run(*TABLE_2)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"parabit: {library} is not installed; pip install 'parabit[{extra}]'\n"
+    assert performed == []
+    assert not (here / "report").exists()
+
+
+def test_data_that_cannot_be_had_is_told(
+    here: Path, data: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def offline(*_: object, **__: object) -> None:
+        raise OSError(101, "Network is unreachable")
+
+    lay_out(data, "20newsgroups")
+    monkeypatch.setattr("urllib.request.OpenerDirector.open", offline)
+    result = run(*TABLE_2)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("parabit: ")
+    assert result.stderr.count("\n") == 1
+    assert performed == []
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_it_has_help(flag: str) -> None:
+    result = run(flag)
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout

@@ -1,0 +1,245 @@
+"""What runs are given is what the collections hold, and nothing else decides it."""
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from made_up_collections import ARTICLES, GROUPS, POSTS, STORIES, all_texts, lay_out, story_topics, write_posts
+from parabit.corpus import Document, open_corpus
+from parabit.errors import EvaluationError
+from parabit.evaluation.protocols import relevance_of
+from parabit.paper.corpora import PaperCorpus, Part, Prepared, paper_corpora, prepare, read_facts, read_prepared
+from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, write_bags
+
+NEWS, REUTERS, WIKIPEDIA = paper_corpora(["enwiki"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A data folder that no test changes."""
+    folder = tmp_path_factory.mktemp("data")
+    lay_out(folder, "20newsgroups", "reuters21578", "enwiki")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PARABIT_DATA", str(folder))
+        yield folder
+
+
+def prepared(
+    folder: Path, corpus: PaperCorpus = NEWS, bigrams: bool = False, others: tuple[PaperCorpus, ...] = ()
+) -> Prepared:
+    path = folder / "arrays" / "some.npz"
+    prepare(path, corpus, bigrams, others)
+    return read_prepared(path)
+
+
+def vocabulary_of(corpus: PaperCorpus, bigrams: bool, folder: Path) -> tuple[Vocabulary, Bags]:
+    """The words of the paper: of letters from a to z."""
+    rule = VocabularyRule(Tokenizer(pattern="[a-z]+"), bigrams=bigrams, min_count=corpus.min_count)
+    return build_bags(open_corpus(f"{corpus.name}/train"), folder / "bags", rule)
+
+
+def names_of(part: Part, data: Prepared) -> list[tuple[str, ...]]:
+    return [tuple(data.facts["labels"][number] for number in mine) for mine in part.labels]
+
+
+def check_same(part: Part, bags: Bags, order: bool) -> None:
+    documents = part.documents
+    for ours, true in (
+        (documents.features, bags.features),
+        (documents.counts, bags.counts),
+        (documents.feature_offsets, bags.feature_offsets),
+        *([(documents.tokens, bags.tokens), (documents.token_offsets, bags.token_offsets)] if order else []),
+    ):
+        assert np.array_equal(ours, true)
+        assert ours.dtype == true.dtype
+    assert len(documents) == len(part.labels) == len(bags)
+
+
+@pytest.mark.parametrize("bigrams", [False, True])
+@pytest.mark.parametrize("corpus", [NEWS, REUTERS, WIKIPEDIA], ids=lambda corpus: corpus.name)
+def test_the_arrays_are_the_collections_bags_and_labels(corpus: PaperCorpus, bigrams: bool, tmp_path: Path) -> None:
+    found = prepared(tmp_path, corpus, bigrams)
+    vocabulary, bags = vocabulary_of(corpus, bigrams, tmp_path)
+    check_same(found.training, bags, order=not bigrams)
+    assert names_of(found.training, found) == [document.labels for document in open_corpus(f"{corpus.name}/train")]
+    labelled = [document for document in open_corpus(f"{corpus.name}/test") if document.labels]
+    check_same(found.tests[corpus.name], write_bags(labelled, vocabulary, tmp_path / "test"), order=not bigrams)
+    assert names_of(found.tests[corpus.name], found) == [document.labels for document in labelled]
+    assert np.array_equal(found.statistics.counts, vocabulary.counts)
+    assert np.array_equal(found.statistics.document_frequencies, vocabulary.document_frequencies)
+    assert found.statistics.documents == vocabulary.documents
+    assert (found.facts["words"], found.facts["features"]) == (len(vocabulary.words), len(vocabulary))
+    assert read_facts(tmp_path / "arrays" / "some.npz") == found.facts
+
+
+def test_without_bigrams_the_order_of_words_is_kept_and_with_them_it_is_not(tmp_path: Path) -> None:
+    words, pairs = (prepared(tmp_path, bigrams=bigrams) for bigrams in (False, True))
+    assert words.training.documents.counts.sum() == len(words.training.documents.tokens) > 0
+    assert len(pairs.training.documents.tokens) == len(pairs.tests["20newsgroups"].documents.tokens) == 0
+    assert pairs.facts["features"] > pairs.facts["words"] == words.facts["features"]
+
+
+def test_test_documents_without_a_label_are_left_out_and_counted(tmp_path: Path) -> None:
+    found = prepared(tmp_path, REUTERS)
+    without = sum(not story_topics(number, 0) for number in range(STORIES["test"]))
+    assert without > 0
+    assert found.facts["tests"]["reuters21578"] == {
+        "documents": STORIES["test"] - without,
+        "unlabelled": without,
+        "relevance": "overlap",
+    }
+    assert all(found.tests["reuters21578"].labels)
+    # Training needs no labels.
+    assert len(found.training.labels) == found.facts["training_documents"] == STORIES["train"]
+    assert not all(found.training.labels)
+
+
+def test_a_cap_takes_the_same_documents_every_time_in_their_order(tmp_path: Path) -> None:
+    few = NEWS.small(20, 15)
+    once, again = (prepared(tmp_path, few) for _ in range(2))
+    assert (len(once.training.labels), len(once.tests["20newsgroups"].labels)) == (20, 15)
+    assert once.fingerprint == again.fingerprint
+    assert once.facts == again.facts
+    # Fewer test documents change nothing of the training documents, and the documents taken are those of the whole.
+    other = prepared(tmp_path, NEWS.small(20, 5))
+    assert np.array_equal(once.training.documents.tokens, other.training.documents.tokens)
+    words_only = PaperCorpus("20newsgroups", "", "", 1, "shared")
+    whole = prepared(tmp_path, words_only)
+    sizes = np.diff(whole.training.documents.token_offsets).tolist()
+    places = iter(zip(sizes, names_of(whole.training, whole), strict=True))
+    taken = np.diff(once.training.documents.token_offsets).tolist()
+    for wanted in zip(taken, names_of(once.training, once), strict=True):
+        assert wanted in places  # moves on: they are in the order of the collection
+
+
+def test_a_cap_counts_test_documents_that_have_a_label(tmp_path: Path) -> None:
+    found = prepared(tmp_path, REUTERS.small(20, 15))
+    labels = found.tests["reuters21578"].labels
+    assert len(labels) == found.facts["tests"]["reuters21578"]["documents"] == 15
+    assert all(labels)
+
+
+def test_a_cap_above_what_there_is_takes_all(tmp_path: Path) -> None:
+    assert prepared(tmp_path, NEWS.small(5000, 5000)).fingerprint == prepared(tmp_path).fingerprint
+
+
+def test_of_two_caps_the_lower_one_counts() -> None:
+    capped = PaperCorpus("arxiv", "arXiv sample", "RCV1", 5, "overlap", 300, 40)
+    assert (capped.small(1000, 20).most_trained, capped.small(1000, 20).most_tested) == (300, 20)
+
+
+@pytest.mark.parametrize("change", ["train/3", "test/7"])
+def test_another_word_in_one_document_is_another_fingerprint(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = prepared(tmp_path).fingerprint
+    texts = all_texts()
+    place = int(change.partition("/")[2]) + (POSTS["train"] if change.startswith("test") else 0)
+    first, rest = texts.texts[place].split(" ", 1)
+    write_posts(tmp_path / "data" / "20newsgroups", texts, {change: f"{rest} {rest.split()[0]}"})
+    monkeypatch.setenv("PARABIT_DATA", str(tmp_path / "data"))
+    assert first != rest.split()[0]
+    assert prepared(tmp_path).fingerprint != before
+
+
+def test_another_label_is_another_fingerprint_and_the_same_data_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = prepared(tmp_path).fingerprint
+    monkeypatch.setenv("PARABIT_DATA", str(tmp_path / "data"))
+    texts = all_texts()
+    write_posts(tmp_path / "data" / "20newsgroups", texts)
+    assert prepared(tmp_path).fingerprint == before
+    texts.labels[POSTS["train"]] = (texts.labels[POSTS["train"]] + 1) % 4
+    write_posts(tmp_path / "data" / "20newsgroups", texts)
+    assert prepared(tmp_path).fingerprint != before
+
+
+def test_test_documents_of_other_collections_are_in_the_words_that_were_trained_on(tmp_path: Path) -> None:
+    found = prepared(tmp_path, WIKIPEDIA, bigrams=True, others=(NEWS, REUTERS))
+    assert list(found.tests) == list(found.facts["tests"]) == ["enwiki", "20newsgroups", "reuters21578"]
+    vocabulary, _ = vocabulary_of(WIKIPEDIA, True, tmp_path)
+    names = vocabulary.names.to_list()
+    for corpus in (NEWS, REUTERS):
+        documents = [document for document in open_corpus(f"{corpus.name}/test") if document.labels]
+        check_same(found.tests[corpus.name], write_bags(documents, vocabulary, tmp_path / corpus.name), order=False)
+        assert names_of(found.tests[corpus.name], found) == [document.labels for document in documents]
+        assert found.facts["tests"][corpus.name]["relevance"] == corpus.relevance
+        told = found.tests[corpus.name].documents
+        for document, (start, end) in zip(documents, pairwise(told.feature_offsets.tolist()), strict=True):
+            assert all(name in _said(document) for name in (names[word] for word in told.features[start:end]))
+
+
+def _said(document: Document) -> set[str]:
+    words = [word for word in document.text.lower().split() if word.isalpha()]
+    return {*words, *map(" ".join, pairwise(words))}
+
+
+def test_a_collection_whose_test_documents_have_no_labels_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    articles = [{"title": f"number {number}", "text": "tin kettle, rope", "categories": []} for number in range(20)]
+    sample = tmp_path / "arxiv" / "arxiv-sample.jsonl.gz"
+    sample.parent.mkdir()
+    sample.write_bytes(gzip.compress("\n".join(map(json.dumps, articles)).encode()))
+    monkeypatch.setenv("PARABIT_DATA", str(tmp_path))
+    with pytest.raises(EvaluationError, match="no test document of arxiv has a label"):
+        prepared(tmp_path, PaperCorpus("arxiv", "arXiv sample", "RCV1", 1, "overlap"))
+    assert not (tmp_path / "arrays").exists()
+
+
+def test_an_interrupt_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(file: object, **arrays: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("numpy.savez_compressed", stop)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(tmp_path / "arrays" / "some.npz", NEWS, False)
+    assert os.listdir(tmp_path / "arrays") == []  # noqa: PTH208
+
+
+def test_the_papers_collections_are_taken_where_they_are_and_stand_in_for_nothing() -> None:
+    everything = paper_corpora(["rcv1", "wikipedia", "enwiki", "arxiv", "reuters21578"])
+    assert [(corpus.name, corpus.stands_for) for corpus in everything] == [
+        ("20newsgroups", None),
+        ("rcv1", None),
+        ("wikipedia", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("present", "names"),
+    [
+        ((), ["20newsgroups", "reuters21578"]),
+        (("enwiki", "arxiv"), ["20newsgroups", "reuters21578", "arxiv", "enwiki"]),
+        (("rcv1", "enwiki", "arxiv"), ["20newsgroups", "rcv1", "enwiki"]),
+        (("wikipedia", "arxiv"), ["20newsgroups", "reuters21578", "arxiv", "wikipedia"]),
+    ],
+)
+def test_what_is_missing_has_a_stand_in_that_says_for_what(present: tuple[str, ...], names: list[str]) -> None:
+    corpora = paper_corpora(present)
+    assert [corpus.name for corpus in corpora] == names
+    for corpus in corpora:
+        stands_for = {"reuters21578": "RCV1", "arxiv": "RCV1", "enwiki": "English Wikipedia"}.get(corpus.name)
+        assert corpus.stands_for == stands_for
+        assert corpus.collection == (stands_for or corpus.title)
+
+
+def test_what_is_relevant_is_the_same_for_runs_and_for_the_command() -> None:
+    for present in (["enwiki", "arxiv"], ["rcv1", "wikipedia"]):
+        for corpus in paper_corpora(present):
+            assert corpus.relevance == relevance_of(f"{corpus.name}/test")
+
+
+def test_the_sample_of_wikipedia_is_tested_by_common_categories_alone(tmp_path: Path) -> None:
+    found = prepared(tmp_path, WIKIPEDIA)
+    tested = names_of(found.tests["enwiki"], found)
+    assert len(tested) + found.facts["training_documents"] == ARTICLES
+    assert {label for mine in tested for label in mine} == {"Harbours", "Mountains"}
+    assert set(GROUPS).isdisjoint(found.facts["labels"])
