@@ -7,12 +7,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: help demo test lint bench reproduce clean
 
 help:
-	@echo "make demo   set up, and show parabit on the documentation of the packages installed here"
-	@echo "make test   set up, and run ruff, mypy and the tests"
-	@echo "make lint   set up, and run ruff and mypy alone"
-	@echo "make bench  set up, and run the benchmarks; results go to benchmarks/results"
+	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
+	@echo "make test       set up, and run ruff, mypy and the tests"
+	@echo "make lint       set up, and run ruff and mypy alone"
+	@echo "make bench      set up, and run the benchmarks; results go to benchmarks/results"
 	@echo "make reproduce  set up, and run the paper's experiments again; the report goes to results"
-	@echo "make clean  remove the virtual environment and caches"
+	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/train
 	$(BIN)/parabit demo
@@ -30,6 +30,7 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/text_memory.py
 	$(BIN)/python benchmarks/train_speed.py
 	$(BIN)/python benchmarks/train_memory.py
+	$(BIN)/python benchmarks/evaluate_speed.py
 
 reproduce: $(VENV)/paper
 	$(BIN)/parabit reproduce all -o results

@@ -76,6 +76,16 @@ def test_the_figures_of_training_in_the_readmes_are_those_that_were_measured() -
         )
 
 
+def test_the_figures_of_scoring_in_the_readmes_are_those_that_were_measured() -> None:
+    speed = json.loads((ROOT / "benchmarks" / "results" / "evaluate_speed.json").read_text())["evaluations"]
+    page = (ROOT / "benchmarks" / "README.md").read_text()
+    for row in speed.values():
+        ratio = "{median} ({least} to {most})".format(**row["ratio"])
+        assert f"| {row['seconds']} | {row['floor_seconds']} | {row['scikit_learn_seconds']} | {ratio} |" in page
+    codes = f"{speed['codes']['seconds']} s on 2 cores, {speed['codes']['ratio']['median']} times"
+    assert codes in (ROOT / "README.md").read_text()
+
+
 def test_the_readmes_python_runs_and_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

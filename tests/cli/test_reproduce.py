@@ -192,12 +192,20 @@ def test_what_is_wrong_is_told_before_any_run_in_a_line_and_by_the_exit_code(
     assert (here / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize(("library", "extra"), [("matplotlib", "plot"), ("openTSNE", "plot"), ("torch", "train")])
+@pytest.mark.parametrize(
+    ("library", "extra", "asked"),
+    [("matplotlib", "plot", TABLE_2), ("openTSNE", "plot", ("figures", "--quick")), ("torch", "train", TABLE_2)],
+)
 def test_a_missing_library_is_told_before_any_run(
-    library: str, extra: str, here: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch
+    library: str,
+    extra: str,
+    asked: tuple[str, ...],
+    here: Path,
+    performed: list[Run],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    result = run(*TABLE_2)
+    result = run(*asked)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == f"parabit: {library} is not installed; pip install 'parabit[{extra}]'\n"
     assert performed == []

@@ -13,6 +13,24 @@ QUICK_EPOCHS = {"dbow": 15, "dm": 3}
 _REAL_DIM = 300
 
 
+# What the peers are run with, beside size and seed.
+BASELINES: dict[str, dict[str, Any]] = {
+    "semantic-hashing": {
+        "words": 2000,
+        "hidden": [500, 500],
+        "noise": 8.0,
+        "word_dropout": 0.8,
+        "dropout": 0.2,
+        "epochs": 40,
+        "rate": 1e-3,
+    },
+    "lsa": {},
+    "doc2vec": {"epochs": 20},
+    "tf-idf": {},
+    "bm25": {"k1": 1.5, "b": 0.75},
+}
+
+
 class Network(NamedTuple):
     """A network to train."""
 
@@ -43,6 +61,11 @@ class Job:
     seeds: bool = True  # whether chance plays a part
 
     @property
+    def trains(self) -> bool:
+        """Whether torch trains it, on a GPU where there is one."""
+        return bool(self.networks) or self.baseline == "semantic-hashing"
+
+    @property
     def bigrams(self) -> bool:
         """Whether it reads bigrams."""
         return any(network.bigrams for network in self.networks)
@@ -52,7 +75,7 @@ class Job:
         return {
             "bigrams": self.bigrams,
             "networks": [{**network._asdict(), "recipe": asdict(network.recipe(quick))} for network in self.networks],
-            **({"baseline": self.baseline, "size": self.size} if self.baseline else {}),
+            **({"baseline": self.baseline, "size": self.size, **BASELINES[self.baseline]} if self.baseline else {}),
         }
 
 

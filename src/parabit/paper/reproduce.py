@@ -109,7 +109,7 @@ def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = s
     Finished runs are kept in `work/`, so what was broken off goes on where it stopped.
     """
     plan.check()
-    _need_drawing()
+    _need_drawing(any(picture_figures in experiment.figures for experiment in plan.experiments))
     corpora = _corpora(plan)
     work = Work(folder / "work", corpora)
     corpora = [corpus for corpus in corpora if not plan.corpora or corpus.name in plan.corpora]
@@ -216,9 +216,9 @@ def _parameters(results: Iterable[tuple[Run, dict[str, Any]]]) -> Iterable[tuple
         identity = result["identity"]
         for network in identity["networks"]:
             about = {name: value for name, value in network.items() if name != "recipe"}
-            yield run.job.name, {**about, "bigrams": identity["bigrams"], **network["recipe"]}
+            yield run.job.name, {**about, **network["recipe"]}
         if "baseline" in identity:
-            yield run.job.name, {name: identity[name] for name in ("baseline", "size", "bigrams")}
+            yield run.job.name, {name: identity[name] for name in identity if name not in ("data", "seed", "networks")}
 
 
 def _remarks(plan: Plan, corpora: Iterable[PaperCorpus]) -> Iterable[str]:
@@ -325,10 +325,11 @@ def _need_libraries(runs: Iterable[Run], device: str) -> None:
             need(library, "baselines")
 
 
-def _need_drawing() -> None:
+def _need_drawing(points: bool) -> None:
     """Raise before long work if what it ends with is not installed."""
     from parabit.paper.plots import need_matplotlib
     from parabit.paper.tsne import need_opentsne
 
     need_matplotlib()
-    need_opentsne()
+    if points:
+        need_opentsne()

@@ -24,9 +24,9 @@ from parabit.evaluation import (
 )
 from parabit.models import steady_matmul
 from parabit.paper.corpora import PaperCorpus, Part, Prepared
-from parabit.paper.jobs import PICTURED, RADII, Network, Run
+from parabit.paper.jobs import BASELINES, PICTURED, RADII, Network, Run
 from parabit.progress import Report, silent
-from parabit.training import Inference, make_sampler, make_table, train
+from parabit.training import Inference, choose_device, make_sampler, make_table, train
 
 _MOST_QUERIES = 2000  # where training documents are searched
 _MOST_POINTS = 2500  # of a picture
@@ -47,10 +47,14 @@ def perform(run: Run, data: Prepared, device: str = "auto", report: Report = sil
         "job": run.job.name,
         "corpus": run.corpus.name,
         "identity": run.identity(data.fingerprint),
-        "device": torch.cuda.get_device_name() if device != "cpu" and torch.cuda.is_available() else "cpu",
+        "device": _name_of(choose_device(device if run.job.trains else "cpu")),
         "seconds": round(time.perf_counter() - start, 2),
         "results": results,
     }
+
+
+def _name_of(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 def _action(run: Run) -> str:
@@ -145,7 +149,8 @@ def _transfer(run: Run, data: Prepared, device: str, report: Report) -> dict[str
 def _semantic_hashing(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
     from parabit.baselines.semantic_hashing import SemanticHashing
 
-    model = SemanticHashing(run.job.size, seed=run.seed, device=device).fit(_matrix(data.training, data), report)
+    model = SemanticHashing(run.job.size, seed=run.seed, device=device, **BASELINES["semantic-hashing"])
+    model.fit(_matrix(data.training, data), report)
     part = data.tests[run.corpus.name]
     trained, codes = (model.transform(_matrix(documents, data)) for documents in (data.training, part))
     relevance = run.corpus.relevance
@@ -166,7 +171,7 @@ def _lsa(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any
 def _doc2vec(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
     from parabit.baselines.doc2vec import Doc2Vec
 
-    model = Doc2Vec(run.job.size, seed=run.seed).fit(data.training.documents)
+    model = Doc2Vec(run.job.size, seed=run.seed, **BASELINES["doc2vec"]).fit(data.training.documents)
     part = data.tests[run.corpus.name]
     return {"vectors": _vector_scores(model.transform(part.documents), part, run.corpus.relevance)}
 
@@ -184,7 +189,7 @@ def _bm25(run: Run, data: Prepared, device: str, report: Report) -> dict[str, An
 
     part = data.tests[run.corpus.name]
     documents = _matrix(part, data)
-    model = BM25().fit(documents)
+    model = BM25(**BASELINES["bm25"]).fit(documents)
     count = len(part.labels)
     ranking = ScoreRanking(lambda block: model.scores(documents[block]), count, count, itself=True)
     return {"vectors": _told(evaluate(ranking, Relevance(part.labels, run.corpus.relevance)))}

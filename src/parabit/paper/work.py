@@ -143,3 +143,6 @@ if __name__ == "__main__":
         main()
     except ParabitError as problem:
         sys.exit(f"parabit.paper.work: {problem}")
+    except KeyboardInterrupt:
+        sys.stderr.write("parabit.paper.work: interrupted; finished runs are kept\n")
+        sys.exit(130)
