@@ -41,7 +41,7 @@ def results_of(job: Job, others: Iterable[str], rng: np.random.Generator) -> dic
         return {name: scores() for name in others}
     hashed = {name: scores(searched=bool(job.baseline)) for name in ("hyperplanes", "itq")}
     if job.baseline:
-        if job.name.startswith("semantic"):
+        if "semantic" in job.name:
             return {"codes": scores(searched=True)}
         return {"vectors": scores(), **(hashed if job.name.startswith("lsa") else {})}
     if job.name == "separate":

@@ -150,7 +150,7 @@ def test_all_is_every_table_and_figure_once_and_its_commands_say_quick(tmp_path:
     told = reproduce(Plan(quick=True), tmp_path, COMMAND)
     assert [table.name for table in told.tables] == ["table1", "table2", "table3", "table4", "table4-strict", "peers"]
     assert len(pretended) == len(set(pretended))
-    assert {job for _, job, _ in pretended} == JOBS.keys()
+    assert {job for _, job, _ in pretended} == JOBS.keys() - {"sentences"}  # for those who have a pretrained model
     assert {corpus for corpus, *_ in pretended} == {"20newsgroups", "reuters21578", "enwiki"}  # arXiv is not quick
     figures = [figure.name for figure in told.figures]
     assert len(figures) == len(set(figures)) == 3 * 2 + 2 + 3 + 3

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from made_up_collections import GROUPS, POSTS, lay_out
 from parabit import ParagraphVectors
-from parabit.baselines import BM25, LSA, IterativeQuantization, RandomHyperplanes, TfIdf
+from parabit.baselines import BM25, LSA, IterativeQuantization, RandomHyperplanes, SentenceEncoder, TfIdf
 from parabit.corpus import Document, open_corpus
 from parabit.evaluation import (
     Relevance,
@@ -93,6 +94,7 @@ def model(network: Network, corpus: PaperCorpus = NEWS) -> ParagraphVectors:
         min_count=corpus.min_count,
         pattern="[a-z]+",
         epochs=2,
+        samples=network.recipe(quick=True).samples,
         seed=SEED,
         device="cpu",
     ).fit(open_corpus(f"{corpus.name}/train"))
@@ -299,6 +301,19 @@ def test_doc2vec_is_scored_where_gensim_is(performed: Perform) -> None:
     assert told.keys() == {"vectors"}
     assert told["vectors"]["map"] > chance()
     assert told["vectors"]["queries"] == POSTS["test"]
+
+
+def test_a_pretrained_encoder_reads_the_texts_of_the_test_documents(
+    performed: Perform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def vectors(self: SentenceEncoder, texts: list[str]) -> NDArray[np.float32]:
+        assert texts == [document.text for document in queries_of(REUTERS)]
+        return np.array([[len(text), text.count("a") + 1] for text in texts], dtype=np.float32)
+
+    monkeypatch.setattr(SentenceEncoder, "transform", vectors)
+    true = vectors(SentenceEncoder(), [document.text for document in queries_of(REUTERS)])
+    told = performed(JOBS["sentences"], REUTERS)["vectors"]
+    check(told, evaluate_vectors(true, labels(REUTERS), relevance="overlap"))
 
 
 def test_of_very_many_queries_some_search_the_training_documents(

@@ -130,15 +130,12 @@ def prepare(
             "tests": {},
         }
         for number, tested in enumerate([corpus, *others]):
-            everything = open_corpus(f"{tested.name}/test", report=report)
-            labelled = _some(everything, tested.most_tested, labelled=True)
-            if not isinstance(labelled, list) or not labelled:
-                raise EvaluationError(f"no test document of {tested.name} has a label", hint="labels say what is found")
+            labelled = labelled_documents(tested, report)
             bags = write_bags(labelled, vocabulary, Path(folder, f"test-{number}"), report=report)
             arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
             facts["tests"][tested.name] = {
                 "documents": len(labelled),
-                "unlabelled": sum(not document.labels for document in everything),
+                "unlabelled": sum(not document.labels for document in open_corpus(f"{tested.name}/test")),
                 "relevance": tested.relevance,
             }
         facts["labels"] = list(numbers)
@@ -152,6 +149,16 @@ def prepare(
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type] # its types take the names for its own options
+
+
+def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> "list[Document]":
+    """The test documents of a collection that have labels, or a random part of them, always the same."""
+    from parabit.corpus import open_corpus
+
+    labelled = list(_some(open_corpus(f"{corpus.name}/test", report=report), corpus.most_tested, labelled=True))
+    if not labelled:
+        raise EvaluationError(f"no test document of {corpus.name} has a label", hint="labels say what is found")
+    return labelled
 
 
 def read_facts(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from parabit.shape import Shape, choose_shape
 SIZES = (128, 32)
 RADII = {28: (1, 2), 24: (2, 3)}  # of Table 4, by code size
 QUICK_EPOCHS = {"dbow": 15, "dm": 3}
+_QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # where every position has a softmax of its own, samples are the time
 _REAL_DIM = 300
 
 
@@ -24,7 +25,9 @@ BASELINES: dict[str, dict[str, Any]] = {
         "epochs": 40,
         "rate": 1e-3,
     },
+    "wide-semantic-hashing": {"words": 10_000},  # and else the same
     "lsa": {},
+    "sentences": {"model": "all-MiniLM-L6-v2"},
     "doc2vec": {"epochs": 20},
     "tf-idf": {},
     "bm25": {"k1": 1.5, "b": 0.75},
@@ -46,8 +49,8 @@ class Network(NamedTuple):
 
     def recipe(self, quick: bool) -> Recipe:
         """How it is trained; with fewer epochs where it is to be quick."""
-        epochs = QUICK_EPOCHS[self.architecture] if quick else None
-        return preset(self.preset, self.shape, bigrams=self.bigrams, epochs=epochs)
+        less = {"epochs": QUICK_EPOCHS[self.architecture], "samples": _QUICK_SAMPLES[self.architecture]}
+        return preset(self.preset, self.shape, bigrams=self.bigrams, **(less if quick else {}))
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,15 @@ class Job:
     seeds: bool = True  # whether chance plays a part
 
     @property
+    def options(self) -> dict[str, Any]:
+        """What a baseline is run with."""
+        usual = BASELINES["semantic-hashing"] if self.baseline == "wide-semantic-hashing" else {}
+        return usual | BASELINES.get(self.baseline, {})
+
+    @property
     def trains(self) -> bool:
         """Whether torch trains it, on a GPU where there is one."""
-        return bool(self.networks) or self.baseline == "semantic-hashing"
+        return bool(self.networks) or self.baseline.endswith("semantic-hashing")
 
     @property
     def bigrams(self) -> bool:
@@ -75,7 +84,7 @@ class Job:
         return {
             "bigrams": self.bigrams,
             "networks": [{**network._asdict(), "recipe": asdict(network.recipe(quick))} for network in self.networks],
-            **({"baseline": self.baseline, "size": self.size, **BASELINES[self.baseline]} if self.baseline else {}),
+            **({"baseline": self.baseline, "size": self.size, **self.options} if self.baseline else {}),
         }
 
 
@@ -87,9 +96,9 @@ def _jobs() -> dict[str, Job]:
             jobs.append(Job(f"{kind}-dbow-{size}-bigrams", (network._replace(bigrams=True),)))
             jobs.append(Job(f"{kind}-dm-{size}", (network._replace(architecture="dm"),)))
         jobs.append(Job(f"default-{size}", (Network(bits=size, preset="default"),)))
-        peers = ("semantic-hashing", "lsa", "doc2vec")
+        peers = ("semantic-hashing", "wide-semantic-hashing", "lsa", "doc2vec")
         jobs += [Job(f"{baseline}-{size}", baseline=baseline, size=size) for baseline in peers]
-    jobs += [Job(baseline, baseline=baseline, seeds=False) for baseline in ("tf-idf", "bm25")]
+    jobs += [Job(baseline, baseline=baseline, seeds=False) for baseline in ("tf-idf", "bm25", "sentences")]
     binary, real = (Network(bits=bits, bigrams=True) for bits in RADII), Network(dim=_REAL_DIM, bigrams=True)
     jobs += [Job(f"real-binary-{bits}", (real._replace(bits=bits),)) for bits in RADII]
     jobs.append(Job("separate", (*binary, real)))

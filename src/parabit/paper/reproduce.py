@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,8 @@ def _corpora(plan: Plan) -> list[PaperCorpus]:
 
 def _jobs(plan: Plan) -> list[Job]:
     wanted = dict.fromkeys(name for experiment in plan.experiments for name in experiment.jobs)
+    if find_spec("sentence_transformers") is None and "sentences" not in plan.jobs:
+        wanted.pop("sentences", None)  # a pretrained model is for those who have one
     return [JOBS[name] for name in wanted if not plan.jobs or name in plan.jobs]
 
 
@@ -234,8 +237,8 @@ def _remarks(plan: Plan, corpora: Iterable[PaperCorpus]) -> Iterable[str]:
     if plan.quick:
         yield (
             f"This is the quick version: of each collection {_QUICK_TRAINED:,} training and {_QUICK_TESTED:,} test "
-            f"documents, {QUICK_EPOCHS['dbow']} epochs ({QUICK_EPOCHS['dm']} of distributed memory), one seed. Its "
-            "figures are below those of the whole."
+            f"documents, {QUICK_EPOCHS['dbow']} epochs ({QUICK_EPOCHS['dm']} of distributed memory) with fewer samples "
+            "of the softmax, one seed. Its figures are below those of the whole."
         )
     stand_ins = [corpus for corpus in corpora if corpus.stands_for]
     if stand_ins:

@@ -23,8 +23,8 @@ from parabit.evaluation import (
     evaluate_vectors,
 )
 from parabit.models import steady_matmul
-from parabit.paper.corpora import PaperCorpus, Part, Prepared
-from parabit.paper.jobs import BASELINES, PICTURED, RADII, Network, Run
+from parabit.paper.corpora import PaperCorpus, Part, Prepared, labelled_documents
+from parabit.paper.jobs import PICTURED, RADII, Network, Run
 from parabit.progress import Report, silent
 from parabit.training import Inference, choose_device, make_sampler, make_table, train
 
@@ -149,7 +149,7 @@ def _transfer(run: Run, data: Prepared, device: str, report: Report) -> dict[str
 def _semantic_hashing(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
     from parabit.baselines.semantic_hashing import SemanticHashing
 
-    model = SemanticHashing(run.job.size, seed=run.seed, device=device, **BASELINES["semantic-hashing"])
+    model = SemanticHashing(run.job.size, seed=run.seed, device=device, **run.job.options)
     model.fit(_matrix(data.training, data), report)
     part = data.tests[run.corpus.name]
     trained, codes = (model.transform(_matrix(documents, data)) for documents in (data.training, part))
@@ -171,7 +171,7 @@ def _lsa(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any
 def _doc2vec(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
     from parabit.baselines.doc2vec import Doc2Vec
 
-    model = Doc2Vec(run.job.size, seed=run.seed, **BASELINES["doc2vec"]).fit(data.training.documents)
+    model = Doc2Vec(run.job.size, seed=run.seed, **run.job.options).fit(data.training.documents)
     part = data.tests[run.corpus.name]
     return {"vectors": _vector_scores(model.transform(part.documents), part, run.corpus.relevance)}
 
@@ -189,10 +189,19 @@ def _bm25(run: Run, data: Prepared, device: str, report: Report) -> dict[str, An
 
     part = data.tests[run.corpus.name]
     documents = _matrix(part, data)
-    model = BM25(**BASELINES["bm25"]).fit(documents)
+    model = BM25(**run.job.options).fit(documents)
     count = len(part.labels)
     ranking = ScoreRanking(lambda block: model.scores(documents[block]), count, count, itself=True)
     return {"vectors": _told(evaluate(ranking, Relevance(part.labels, run.corpus.relevance)))}
+
+
+def _sentences(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    """A pretrained encoder, which reads the texts themselves."""
+    from parabit.baselines.sentences import SentenceEncoder
+
+    texts = [document.text for document in labelled_documents(run.corpus, report)]
+    vectors = SentenceEncoder(**run.job.options).transform(texts)
+    return {"vectors": _vector_scores(vectors, data.tests[run.corpus.name], run.corpus.relevance)}
 
 
 _ACTIONS: dict[str, Callable[[Run, Prepared, str, Report], dict[str, Any]]] = {
@@ -202,6 +211,8 @@ _ACTIONS: dict[str, Callable[[Run, Prepared, str, Report], dict[str, Any]]] = {
     "separate": _separate,
     "transfer": _transfer,
     "semantic-hashing": _semantic_hashing,
+    "wide-semantic-hashing": _semantic_hashing,
+    "sentences": _sentences,
     "lsa": _lsa,
     "doc2vec": _doc2vec,
     "tf-idf": _tf_idf,

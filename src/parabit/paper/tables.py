@@ -254,10 +254,13 @@ def table_peers(finished: Finished) -> Table:
             (f"LSA + iterative quantization, {size} bits", f"lsa-{size}", "itq"),
             (f"LSA + random hyperplanes, {size} bits", f"lsa-{size}", "hyperplanes"),
             (f"Semantic hashing autoencoder, {size} bits", f"semantic-hashing-{size}", "codes"),
+            (f"the same with 10,000 words, {size} bits", f"wide-semantic-hashing-{size}", "codes"),
             (f"LSA, {size} floats", f"lsa-{size}", "vectors"),
             (f"gensim Doc2Vec, {size} floats", f"doc2vec-{size}", "vectors"),
         ]
     methods += [("TF-IDF, cosine", "tf-idf", "vectors"), ("BM25", "bm25", "vectors")]
+    if any((corpus.name, "sentences") in finished.results for corpus in finished.corpora):
+        methods.append(("all-MiniLM-L6-v2, 384 floats, pretrained", "sentences", "vectors"))
     metrics = {**_METRICS, "P@100": "training_precision@100"}
     rows = []
     for title, job, part in methods:
