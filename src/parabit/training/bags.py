@@ -152,7 +152,10 @@ class BagTable:
         bags = self.select(documents)
         return sum_rows(directions, bags.words.long(), bags.starts, bags.weights)
 
-    def wanted(self, network: Network, documents: Tensor) -> WantedWords:
-        """What inference needs of some documents."""
+    def wanted(self, network: Network, documents: Tensor, rows: int) -> WantedWords:
+        """What inference needs of some documents, filled up to so many with documents that say nothing."""
         bags = self.select(documents)
-        return wanted_words(network, bags.words.long(), bags.weights, bags.starts, bags.totals)
+        missing = (0, rows - len(documents))
+        starts = torch.nn.functional.pad(bags.starts, missing, value=len(bags.words))
+        totals = torch.nn.functional.pad(bags.totals, missing)
+        return wanted_words(network, bags.words.long(), bags.weights, starts, totals)

@@ -38,8 +38,8 @@ class Table(Protocol):
     def gradients(self, network: Network, embedded: Tensor, batch: Any, epoch: int, rng: Generator | None) -> Gradients:
         """The gradients of a prepared step."""
 
-    def wanted(self, network: Network, documents: Tensor) -> Any:
-        """What inference needs of some documents."""
+    def wanted(self, network: Network, documents: Tensor, rows: int) -> Any:
+        """What inference needs of some documents, filled up to so many with documents that say nothing."""
 
     def embedding_gradient(
         self, network: Network, embedded: Tensor, wanted: Any, candidates: Candidates
@@ -65,7 +65,7 @@ class Inference:
 
     def embed(self, table: Table, documents: Tensor) -> Tensor:
         """The embeddings of at most BATCH documents: (documents, dim)."""
-        return self._descend(table, table.wanted(self._network, _filled(documents)))[: len(documents)]
+        return self._descend(table, table.wanted(self._network, documents, BATCH))[: len(documents)]
 
     def embed_all(self, table: Table, documents: Tensor) -> Iterator[Tensor]:
         """The embeddings of any number of documents, batch by batch."""
@@ -74,7 +74,7 @@ class Inference:
 
     def losses(self, table: Table, embedded: Tensor, documents: Tensor, candidates: Candidates) -> Tensor:
         """How well embeddings predict what at most BATCH documents say: (documents,) minus log likelihood."""
-        wanted = table.wanted(self._network, _filled(documents))
+        wanted = table.wanted(self._network, documents, BATCH)
         filled = torch.nn.functional.pad(embedded, (0, 0, 0, BATCH - len(embedded)))
         return table.embedding_gradient(self._network, filled, wanted, candidates)[0][: len(documents)]
 
@@ -87,8 +87,3 @@ class Inference:
             _, gradient = table.embedding_gradient(self._network, embedded, wanted, candidates)
             adagrad.step(gradient, rate)
         return embedded
-
-
-def _filled(documents: Tensor) -> Tensor:
-    """Documents filled up to BATCH with the first of them, whose results nobody takes."""
-    return torch.cat([documents, documents[:1].expand(BATCH - len(documents))])

@@ -112,17 +112,18 @@ class PositionTable:
         """The gradients of a prepared step."""
         return dm_gradients(network, embedded, batch, self._recipe.dropout, epoch, rng)
 
-    def wanted(self, network: Network, documents: Tensor) -> WantedPositions:
-        """What inference needs of some documents."""
+    def wanted(self, network: Network, documents: Tensor, rows: int) -> WantedPositions:
+        """What inference needs of some documents, filled up to so many with documents that say nothing."""
         lengths = self._lengths[documents]
         places = ragged(self._starts[documents], lengths)
-        rows = torch.repeat_interleave(lengths, output_size=len(places))
+        row_of = torch.repeat_interleave(lengths, output_size=len(places))
         if self._predicted is not None:
             kept = self._predicted[places]
-            places, rows = places[kept], rows[kept]
-            lengths = torch.bincount(rows, minlength=len(documents))
-        contexts = self._contexts(places, documents[rows])
-        return wanted_positions(network, self._tokens[places], contexts, lengths)
+            places, row_of = places[kept], row_of[kept]
+            lengths = torch.bincount(row_of, minlength=len(documents))
+        contexts = self._contexts(places, documents[row_of])
+        filled = torch.nn.functional.pad(lengths, (0, rows - len(documents)))
+        return wanted_positions(network, self._tokens[places], contexts, filled)
 
     def _contexts(self, places: Tensor, owners: Tensor) -> list[Tensor]:
         """For each slot of the window, the word that stands there."""
