@@ -153,9 +153,9 @@ class BagTable:
         return sum_rows(directions, bags.words.long(), bags.starts, bags.weights)
 
     def wanted(self, network: Network, documents: Tensor, rows: int) -> WantedWords:
-        """What inference needs of some documents, filled up to so many with documents that say nothing."""
-        bags = self.select(documents)
-        missing = (0, rows - len(documents))
-        starts = torch.nn.functional.pad(bags.starts, missing, value=len(bags.words))
-        totals = torch.nn.functional.pad(bags.totals, missing)
-        return wanted_words(network, bags.words.long(), bags.weights, starts, totals)
+        """What inference needs of some documents, filled up to so many with the first of them.
+
+        Not with documents that say nothing: vectors of other lengths are rounded otherwise at their ends.
+        """
+        bags = self.select(torch.cat([documents, documents[:1].expand(rows - len(documents))]))
+        return wanted_words(network, bags.words.long(), bags.weights, bags.starts, bags.totals)

@@ -39,7 +39,7 @@ class Table(Protocol):
         """The gradients of a prepared step."""
 
     def wanted(self, network: Network, documents: Tensor, rows: int) -> Any:
-        """What inference needs of some documents, filled up to so many with documents that say nothing."""
+        """What inference needs of some documents, filled up to so many with others, whose results nobody takes."""
 
     def embedding_gradient(
         self, network: Network, embedded: Tensor, wanted: Any, candidates: Candidates
