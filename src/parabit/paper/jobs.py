@@ -9,7 +9,7 @@ from parabit.shape import Shape, choose_shape
 
 SIZES = (128, 32)
 RADII = {28: (1, 2), 24: (2, 3)}  # of Table 4, by code size
-QUICK_EPOCHS = {"dbow": 15, "dm": 3}
+QUICK_EPOCHS = {"dbow": 15, "dm": 3, "peers": 6}
 _QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # where every position has a softmax of its own, samples are the time
 _REAL_DIM = 300
 
@@ -63,11 +63,11 @@ class Job:
     size: int = 0  # of the baseline's codes or vectors
     seeds: bool = True  # whether chance plays a part
 
-    @property
-    def options(self) -> dict[str, Any]:
+    def options(self, quick: bool) -> dict[str, Any]:
         """What a baseline is run with."""
         usual = BASELINES["semantic-hashing"] if self.baseline == "wide-semantic-hashing" else {}
-        return usual | BASELINES.get(self.baseline, {})
+        options = usual | BASELINES.get(self.baseline, {})
+        return options | ({"epochs": QUICK_EPOCHS["peers"]} if quick and "epochs" in options else {})
 
     @property
     def trains(self) -> bool:
@@ -84,7 +84,7 @@ class Job:
         return {
             "bigrams": self.bigrams,
             "networks": [{**network._asdict(), "recipe": asdict(network.recipe(quick))} for network in self.networks],
-            **({"baseline": self.baseline, "size": self.size, **self.options} if self.baseline else {}),
+            **({"baseline": self.baseline, "size": self.size, **self.options(quick)} if self.baseline else {}),
         }
 
 

@@ -149,7 +149,7 @@ def _transfer(run: Run, data: Prepared, device: str, report: Report) -> dict[str
 def _semantic_hashing(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
     from parabit.baselines.semantic_hashing import SemanticHashing
 
-    model = SemanticHashing(run.job.size, seed=run.seed, device=device, **run.job.options)
+    model = SemanticHashing(run.job.size, seed=run.seed, device=device, **run.job.options(run.quick))
     model.fit(_matrix(data.training, data), report)
     part = data.tests[run.corpus.name]
     trained, codes = (model.transform(_matrix(documents, data)) for documents in (data.training, part))
@@ -171,7 +171,7 @@ def _lsa(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any
 def _doc2vec(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
     from parabit.baselines.doc2vec import Doc2Vec
 
-    model = Doc2Vec(run.job.size, seed=run.seed, **run.job.options).fit(data.training.documents)
+    model = Doc2Vec(run.job.size, seed=run.seed, **run.job.options(run.quick)).fit(data.training.documents)
     part = data.tests[run.corpus.name]
     return {"vectors": _vector_scores(model.transform(part.documents), part, run.corpus.relevance)}
 
@@ -189,7 +189,7 @@ def _bm25(run: Run, data: Prepared, device: str, report: Report) -> dict[str, An
 
     part = data.tests[run.corpus.name]
     documents = _matrix(part, data)
-    model = BM25(**run.job.options).fit(documents)
+    model = BM25(**run.job.options(run.quick)).fit(documents)
     count = len(part.labels)
     ranking = ScoreRanking(lambda block: model.scores(documents[block]), count, count, itself=True)
     return {"vectors": _told(evaluate(ranking, Relevance(part.labels, run.corpus.relevance)))}
@@ -200,7 +200,7 @@ def _sentences(run: Run, data: Prepared, device: str, report: Report) -> dict[st
     from parabit.baselines.sentences import SentenceEncoder
 
     texts = [document.text for document in labelled_documents(run.corpus, report)]
-    vectors = SentenceEncoder(**run.job.options).transform(texts)
+    vectors = SentenceEncoder(**run.job.options(run.quick)).transform(texts)
     return {"vectors": _vector_scores(vectors, data.tests[run.corpus.name], run.corpus.relevance)}
 
 
