@@ -47,8 +47,8 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PARABIT_DATA", str(folder))
         patch.setattr("parabit.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
-        for architecture in QUICK_EPOCHS:
-            patch.setitem(QUICK_EPOCHS, architecture, 2)
+        for what, epochs in (("dbow", 2), ("dm", 2), ("peers", 20)):
+            patch.setitem(QUICK_EPOCHS, what, epochs)
         yield
 
 
