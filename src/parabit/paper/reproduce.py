@@ -162,9 +162,14 @@ def _corpora(plan: Plan) -> list[PaperCorpus]:
 
 def _jobs(plan: Plan) -> list[Job]:
     wanted = dict.fromkeys(name for experiment in plan.experiments for name in experiment.jobs)
-    if find_spec("sentence_transformers") is None and "sentences" not in plan.jobs:
-        wanted.pop("sentences", None)  # a pretrained model is for those who have one
-    return [JOBS[name] for name in wanted if not plan.jobs or name in plan.jobs]
+    if plan.jobs:
+        return [JOBS[name] for name in wanted if name in plan.jobs]
+    has_pretrained = find_spec("sentence_transformers") is not None
+    return [
+        JOBS[name]
+        for name in wanted
+        if (has_pretrained or name != "sentences") and not (plan.quick and name.startswith("wide"))
+    ]
 
 
 def _report(
