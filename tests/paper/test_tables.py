@@ -257,7 +257,12 @@ def test_what_is_below_the_paper_is_told_of_the_papers_own_collections_and_of_no
         elif group.title not in titles:
             continue
         figures = f"{cell.mean:.3f} against {cell.paper:.2f}"
-        expected.append(f"{group.title}, {' '.join(row.labels)}, {metric}: {figures}")
+        about = row.labels[0]
+        if table.name == "table1":
+            about = f"code size {row.labels[0]}, {row.labels[1]}, with{'' if row.labels[2] == 'yes' else 'out'} bigrams"
+        elif table.name == "table4":
+            about = f"code size {row.labels[0]}, radius {row.labels[1]}"
+        expected.append(f"{group.title}, {about}, {metric}: {figures}")
     assert told == (f"Below the paper's figure: {'; '.join(expected)}." if expected else "")
     assert table.counts().below == len(expected)
     if table.name == "table1":

@@ -210,8 +210,8 @@ def _for(plan: Plan, table: Table) -> Table:
         replace(row, cells=tuple(cell and replace(cell, command=f"{cell.command} --quick") for cell in row.cells))
         for row in table.rows
     )
-    reason = ("This is the quick version, which sees fewer documents, less often.",) if table.below else ()
-    return replace(table, rows=rows, below=(*table.below[:1], *reason))
+    reason = "Below the paper's figures, as the quick version sees fewer documents, less often."
+    return replace(table, rows=rows, below=(reason,) if table.below else ())
 
 
 def _parameters(results: Iterable[tuple[Run, dict[str, Any]]]) -> Iterable[tuple[str, dict[str, Any]]]:

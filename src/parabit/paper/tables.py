@@ -290,7 +290,7 @@ def table_peers(finished: Finished) -> Table:
 def _told(table: Table, why: str) -> Table:
     """The table with sentences on where it is below the paper, and why."""
     below = [
-        f"{group.title}, {' '.join(label for label in row.labels)}, {metric}: {cell.mean:.3f} against {cell.paper:.2f}"
+        f"{group.title}, {_described(table, row)}, {metric}: {cell.mean:.3f} against {cell.paper:.2f}"
         for row, group, metric, cell in table.cells()
         if not group.stands_for and cell.standing == "below"
     ]
@@ -308,6 +308,15 @@ def _beside(target: PaperCorpus, figure: float, compared: bool = True) -> tuple[
     if target.stands_for is None or not compared:
         return figure, ""
     return None, f"On {target.stands_for} the paper has {figure:.2f}."
+
+
+def _described(table: Table, row: Row) -> str:
+    """What a row is about, in words."""
+    answers = {"yes": "with bigrams", "no": "without bigrams"}
+    parts = []
+    for head, label in zip(table.label_heads, row.labels, strict=True):
+        parts.append(f"{head.lower()} {label}" if label.isdigit() else answers.get(label, label))
+    return ", ".join(parts)
 
 
 def _groups(corpora: Iterable[PaperCorpus], metrics: tuple[str, ...], compared: bool = True) -> tuple[Group, ...]:
