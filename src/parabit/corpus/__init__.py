@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 from pathlib import Path
 
-from parabit.corpus.datasets import DATASETS, Dataset, data_folder, names_dataset, open_dataset
+from parabit.corpus.datasets import DATASETS, CommonLabels, Dataset, data_folder, names_dataset, open_dataset
 from parabit.corpus.document import Corpus, Document, as_corpus
 from parabit.corpus.files import FORMATS, open_files
 from parabit.corpus.readers import ReadOptions
@@ -13,6 +13,7 @@ from parabit.progress import Report, silent
 __all__ = [
     "DATASETS",
     "FORMATS",
+    "CommonLabels",
     "Corpus",
     "Dataset",
     "Document",

@@ -1,10 +1,8 @@
 """Who queries what: the protocols of the paper and of the hashing literature, over labelled corpora."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
-from parabit.corpus import Corpus, Document
+from parabit.corpus import CommonLabels, Corpus
 from parabit.errors import EvaluationError
 
 # What the paper takes for relevant in its collections, and what is taken for those that are like them.
@@ -34,42 +32,19 @@ def labelled(corpus: Corpus, name: str, least: int = 1) -> Labelled:
 
     With `least`, labels of fewer documents are dropped before, as the paper does for Wikipedia with 20.
     """
-    counts: dict[str, int] = {}
-    documents = 0
-    for document in corpus:
-        documents += 1
-        for label in set(document.labels):
-            counts[label] = counts.get(label, 0) + 1
+    documents = sum(1 for _ in corpus)
     if not documents:
         raise EvaluationError(f"{name} has no documents", hint="give two or more, with labels")
-    if not counts:
+    kept = CommonLabels(corpus, least)
+    if not kept.counts:
         raise EvaluationError(
             f"no document of {name} has a label, and labels say which documents belong together",
             hint="give a field `label` or `labels`, name another with --label-field, or sort texts into sub-folders",
         )
-    common = frozenset(label for label, count in counts.items() if count >= least)
-    if not common:
+    labels = [document.labels for document in kept]
+    if not labels:
         raise EvaluationError(
-            f"no label of {name} is that of {least} documents; the most frequent has {max(counts.values())}",
+            f"no label of {name} is that of {least} documents; the most frequent has {max(kept.counts.values())}",
             hint="lower --least",
         )
-    kept = _WithLabels(corpus, common)
-    labels = [document.labels for document in kept]
     return Labelled(kept, labels, documents - len(labels))
-
-
-class _WithLabels(Corpus):
-    """The documents of a corpus that have certain labels, with these alone."""
-
-    def __init__(self, corpus: Corpus, wanted: frozenset[str]) -> None:
-        self._corpus, self._wanted = corpus, wanted
-
-    def __iter__(self) -> Iterator[Document]:
-        for document in self._corpus:
-            labels = tuple(label for label in document.labels if label in self._wanted)
-            if labels:
-                yield replace(document, labels=labels)
-
-    @property
-    def share_read(self) -> float | None:
-        return self._corpus.share_read

@@ -5,7 +5,7 @@ import sys
 from difflib import get_close_matches
 from pathlib import Path
 
-from parabit.corpus.datasets.dataset import Dataset
+from parabit.corpus.datasets.dataset import CommonLabels, Dataset
 from parabit.corpus.datasets.docstrings import DOCSTRINGS
 from parabit.corpus.datasets.newsgroups import NEWSGROUPS, NEWSGROUPS_RAW
 from parabit.corpus.datasets.rcv1 import RCV1
@@ -17,7 +17,7 @@ from parabit.corpus.download import fetch
 from parabit.errors import CorpusError
 from parabit.progress import Report, silent
 
-__all__ = ["DATASETS", "Dataset", "data_folder", "names_dataset", "open_dataset"]
+__all__ = ["DATASETS", "CommonLabels", "Dataset", "data_folder", "names_dataset", "open_dataset"]
 
 DATASETS = {
     dataset.name: dataset

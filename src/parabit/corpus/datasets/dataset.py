@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from parabit.corpus.document import Corpus, Document
@@ -48,20 +49,22 @@ class DatasetCorpus(SourceCorpus):
 class CommonLabels(Corpus):
     """A corpus without its rare labels and without the documents that have no other: the paper's rule for Wikipedia.
 
-    The labels are counted in a first reading, once.
+    The labels are counted in a first reading, once. With `least` of 1, only documents without a label are left out.
     """
 
     def __init__(self, corpus: Corpus, least: int = 20) -> None:
         self._corpus = corpus
         self._least = least
-        self._common: frozenset[str] | None = None
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many documents have each label, rare or not."""
+        return Counter(label for document in self._corpus for label in set(document.labels))
 
     def __iter__(self) -> Iterator[Document]:
-        if self._common is None:
-            counts = Counter(label for document in self._corpus for label in set(document.labels))
-            self._common = frozenset(label for label, count in counts.items() if count >= self._least)
+        counts = self.counts
         for document in self._corpus:
-            labels = tuple(label for label in document.labels if label in self._common)
+            labels = tuple(label for label in document.labels if counts[label] >= self._least)
             if labels:
                 yield replace(document, labels=labels)
 
