@@ -146,6 +146,23 @@ def test_the_report_says_how_it_was_made(tmp_path: Path, pretended: Performed) -
         assert all("recall" not in scores for scores in record["results"].values())
 
 
+def test_headers_are_kept_in_a_table_of_their_own(tmp_path: Path, pretended: Performed) -> None:
+    told = reproduce(Plan("headers", quick=True), tmp_path, COMMAND)
+    assert {corpus for corpus, *_ in pretended} == {"20newsgroups-raw"}
+    assert {job for _, job, _ in pretended} == set(EXPERIMENTS["table1"].jobs)
+    [table] = told.tables
+    assert [group.title for group in table.groups] == ["20 Newsgroups, headers kept"]
+    assert table.counts().stand_in == 0  # they are the paper's own posts
+    assert [cell.paper for *_, cell in table.cells()][:2] == [0.40, 0.75]
+    assert [facts.name for facts in told.corpora] == ["20newsgroups-raw"]
+    assert all("parabit reproduce headers --corpus 20newsgroups-raw" in cell.command for *_, cell in table.cells())
+
+
+def test_the_whole_has_the_headers_too_and_the_quick_version_does_not() -> None:
+    assert EXPERIMENTS["headers"] in Plan().experiments
+    assert EXPERIMENTS["headers"] not in Plan(quick=True).experiments
+
+
 def test_all_is_every_table_and_figure_once_and_its_commands_say_quick(tmp_path: Path, pretended: Performed) -> None:
     told = reproduce(Plan(quick=True), tmp_path, COMMAND)
     assert [table.name for table in told.tables] == ["table1", "table2", "table3", "table4", "table4-strict", "peers"]
@@ -272,7 +289,10 @@ def test_transfer_alone_is_reported_with_the_collections_that_it_is_asked_about(
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        (Plan("table9"), r"no experiment 'table9'; there are table1, table2, table3, table4, figures, peers, all"),
+        (
+            Plan("table9"),
+            r"no experiment 'table9'; there are table1, headers, table2, table3, table4, figures, peers, all",
+        ),
         (
             Plan("table2", jobs=("pv-dbow-33",)),
             "no job 'pv-dbow-33' in table2; there are pv-dbow-32-bigrams, binary-pv",

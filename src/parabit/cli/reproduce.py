@@ -11,7 +11,7 @@ from rich.markup import escape
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.errors import Interrupted
 
-_WHAT = "table1, table2, table3, table4, figures, peers or all"
+_WHAT = "table1, headers (table 1 with headers kept), table2, table3, table4, figures, peers or all"
 
 
 @verb

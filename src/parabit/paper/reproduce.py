@@ -11,12 +11,21 @@ from typing import Any
 from parabit import __version__
 from parabit.errors import EvaluationError
 from parabit.evaluation import KINDS
-from parabit.paper.corpora import PaperCorpus, paper_corpora
+from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
 from parabit.paper.figures import picture_figures, precision_recall_figures, real_binary_figures, transfer_figures
 from parabit.paper.jobs import JOBS, QUICK_EPOCHS, RADII, SIZES, Job, Run
 from parabit.paper.machine import machine, versions
 from parabit.paper.report import CorpusFacts, Figure, Report, Table
-from parabit.paper.tables import Finished, table_1, table_2, table_3, table_4, table_4_strict, table_peers
+from parabit.paper.tables import (
+    Finished,
+    table_1,
+    table_1_headers,
+    table_2,
+    table_3,
+    table_4,
+    table_4_strict,
+    table_peers,
+)
 from parabit.paper.work import Work, runs_of
 from parabit.progress import Progress, silent
 from parabit.progress import Report as ProgressReport
@@ -39,10 +48,18 @@ class Experiment:
     jobs: tuple[str, ...]
     tables: tuple[Callable[[Finished], Table], ...] = ()
     figures: tuple[Callable[[Finished], Sequence[Figure]], ...] = ()
+    apart: PaperCorpus | None = None  # the only collection that it runs on, where it is not those of the paper
+
+    def among(self, corpora: Iterable[PaperCorpus]) -> list[PaperCorpus]:
+        """The collections that it runs on."""
+        if self.apart is not None:
+            return [corpus for corpus in corpora if corpus.name == self.apart.name]
+        return [corpus for corpus in corpora if corpus.name != HEADERS_KEPT.name]
 
 
 EXPERIMENTS = {
     "table1": Experiment(tuple(_NETWORKS), (table_1,)),
+    "headers": Experiment(tuple(_NETWORKS), (table_1_headers,), apart=HEADERS_KEPT),
     "table2": Experiment(("pv-dbow-32-bigrams", "binary-pv-dbow-32-bigrams"), (table_2,)),
     "table3": Experiment(("transfer", _CODED), (table_3,), (transfer_figures,)),
     "table4": Experiment(
@@ -88,7 +105,9 @@ class Plan:
 
     @property
     def experiments(self) -> list[Experiment]:
-        return list(EXPERIMENTS.values()) if self.what == ALL else [EXPERIMENTS[self.what]]
+        if self.what != ALL:
+            return [EXPERIMENTS[self.what]]
+        return [experiment for experiment in EXPERIMENTS.values() if experiment.apart is None or not self.quick]
 
     @property
     def seed_numbers(self) -> tuple[int, ...]:
@@ -112,9 +131,9 @@ def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = s
     plan.check()
     _need_drawing(any(picture_figures in experiment.figures for experiment in plan.experiments))
     corpora = _corpora(plan)
-    work = Work(folder / "work", corpora)
+    work = Work(folder / "work", [corpus for corpus in corpora if corpus.name != HEADERS_KEPT.name])
     corpora = [corpus for corpus in corpora if not plan.corpora or corpus.name in plan.corpora]
-    runs = runs_of(corpora, _jobs(plan), plan.seed_numbers, plan.quick)
+    runs = _runs(plan, corpora)
     if not runs:
         raise EvaluationError("there is nothing to run", hint="transfer is a job of Wikipedia and its samples alone")
     if plan.only_report:  # and nothing is prepared that no finished run needs
@@ -151,6 +170,7 @@ def _corpora(plan: Plan) -> list[PaperCorpus]:
 
     present = [name for name, dataset in DATASETS.items() if dataset.found(data_folder())]
     corpora = paper_corpora(present)
+    corpora += [experiment.apart for experiment in plan.experiments if experiment.apart is not None]
     if plan.quick:
         corpora = [corpus.small(_QUICK_TRAINED, _QUICK_TESTED) for corpus in corpora if corpus.name != "arxiv"]
     known = [corpus.name for corpus in corpora]
@@ -158,6 +178,22 @@ def _corpora(plan: Plan) -> list[PaperCorpus]:
         if name not in known:
             raise EvaluationError(f"no collection {name!r} here", hint=f"there are {', '.join(known)}")
     return corpora
+
+
+def _runs(plan: Plan, corpora: Sequence[PaperCorpus]) -> list[Run]:
+    """The runs of all experiments, each once, those with the same arrays one after the other."""
+    jobs = {job.name: job for job in _jobs(plan)}
+    runs = [
+        run
+        for experiment in plan.experiments
+        for run in runs_of(
+            experiment.among(corpora),
+            [jobs[name] for name in experiment.jobs if name in jobs],
+            plan.seed_numbers,
+            plan.quick,
+        )
+    ]
+    return sorted(dict.fromkeys(runs), key=lambda run: (corpora.index(run.corpus), run.job.bigrams))
 
 
 def _jobs(plan: Plan) -> list[Job]:
@@ -178,9 +214,11 @@ def _report(
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run, result in results:
         found.setdefault((run.corpus.name, run.job.name), []).append(result["results"])
-    finished = Finished(corpora, found)
+    tables: list[Table] = []
     figures: dict[str, Figure] = {}
     for experiment in plan.experiments:
+        finished = Finished(experiment.among(corpora), found)
+        tables += [_for(plan, make(finished)) for make in experiment.tables if finished.corpora]
         for make in experiment.figures:
             figures |= {figure.name: figure for figure in make(finished)}
     return Report(
@@ -196,7 +234,7 @@ def _report(
         parameters=tuple(_parameters(results)),
         remarks=tuple(_remarks(plan, corpora)),
         corpora=tuple(facts for corpus in corpora if (facts := _facts(corpus, work, results))),
-        tables=tuple(_for(plan, make(finished)) for experiment in plan.experiments for make in experiment.tables),
+        tables=tuple(tables),
         figures=tuple(figures.values()),
         runs=[_record(result) for _, result in results],
     )
