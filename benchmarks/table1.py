@@ -80,7 +80,7 @@ def trained_test_posts(
 ) -> tuple[NDArray[Any], float]:
     """Train, infer the test posts, and give their codes or vectors and the seconds of training."""
     shape = cell.shape
-    recipe = preset(cell.preset, shape)
+    recipe = preset(cell.preset, shape, bigrams=cell.bigrams)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
         trained = train(posts.documents, statistics, shape, recipe, Path(scratch), seed, device)
