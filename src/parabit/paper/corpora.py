@@ -42,6 +42,7 @@ class PaperCorpus:
     most_tested: int | None = None
     picture: tuple[str, ...] = ()  # labels of the t-SNE picture; where empty, the most frequent ones
     stand_in: bool = False
+    apart: bool = False  # whether it has an experiment of its own, and no part in the others
 
     @property
     def stands_for(self) -> str | None:
@@ -59,7 +60,7 @@ class PaperCorpus:
 
 # The paper's vocabulary of "slightly over one million" is that of posts with their headers, in which the newsgroup is
 # named; both ways are run.
-HEADERS_KEPT = PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, "shared")
+HEADERS_KEPT = PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, "shared", apart=True)
 
 
 def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:

@@ -48,18 +48,16 @@ class Experiment:
     jobs: tuple[str, ...]
     tables: tuple[Callable[[Finished], Table], ...] = ()
     figures: tuple[Callable[[Finished], Sequence[Figure]], ...] = ()
-    apart: PaperCorpus | None = None  # the only collection that it runs on, where it is not those of the paper
+    apart: bool = False  # whether it runs on the collections that stand apart, and not on the others
 
     def among(self, corpora: Iterable[PaperCorpus]) -> list[PaperCorpus]:
         """The collections that it runs on."""
-        if self.apart is not None:
-            return [corpus for corpus in corpora if corpus.name == self.apart.name]
-        return [corpus for corpus in corpora if corpus.name != HEADERS_KEPT.name]
+        return [corpus for corpus in corpora if corpus.apart == self.apart]
 
 
 EXPERIMENTS = {
     "table1": Experiment(tuple(_NETWORKS), (table_1,)),
-    "headers": Experiment(tuple(_NETWORKS), (table_1_headers,), apart=HEADERS_KEPT),
+    "headers": Experiment(tuple(_NETWORKS), (table_1_headers,), apart=True),
     "table2": Experiment(("pv-dbow-32-bigrams", "binary-pv-dbow-32-bigrams"), (table_2,)),
     "table3": Experiment(("transfer", _CODED), (table_3,), (transfer_figures,)),
     "table4": Experiment(
@@ -107,7 +105,7 @@ class Plan:
     def experiments(self) -> list[Experiment]:
         if self.what != ALL:
             return [EXPERIMENTS[self.what]]
-        return [experiment for experiment in EXPERIMENTS.values() if experiment.apart is None or not self.quick]
+        return [experiment for experiment in EXPERIMENTS.values() if not (experiment.apart and self.quick)]
 
     @property
     def seed_numbers(self) -> tuple[int, ...]:
@@ -131,7 +129,7 @@ def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = s
     plan.check()
     _need_drawing(any(picture_figures in experiment.figures for experiment in plan.experiments))
     corpora = _corpora(plan)
-    work = Work(folder / "work", [corpus for corpus in corpora if corpus.name != HEADERS_KEPT.name])
+    work = Work(folder / "work", [corpus for corpus in corpora if not corpus.apart])
     corpora = [corpus for corpus in corpora if not plan.corpora or corpus.name in plan.corpora]
     runs = _runs(plan, corpora)
     if not runs:
@@ -170,7 +168,8 @@ def _corpora(plan: Plan) -> list[PaperCorpus]:
 
     present = [name for name, dataset in DATASETS.items() if dataset.found(data_folder())]
     corpora = paper_corpora(present)
-    corpora += [experiment.apart for experiment in plan.experiments if experiment.apart is not None]
+    if any(experiment.apart for experiment in plan.experiments):
+        corpora.append(HEADERS_KEPT)
     if plan.quick:
         corpora = [corpus.small(_QUICK_TRAINED, _QUICK_TESTED) for corpus in corpora if corpus.name != "arxiv"]
     known = [corpus.name for corpus in corpora]

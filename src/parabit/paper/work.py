@@ -71,7 +71,8 @@ class Work:
             result: dict[str, Any] = json.loads((self.folder / "runs" / run.file).read_text())
         except (OSError, ValueError):
             return None
-        same = isinstance(result, dict) and result.get("identity") == run.identity(self.data(run).fingerprint)
+        facts = self.facts(run.corpus, run.job.bigrams)  # the arrays themselves need not be read for it
+        same = facts and isinstance(result, dict) and result.get("identity") == run.identity(facts["fingerprint"])
         return result if same else None
 
     def keep(self, run: Run, result: dict[str, Any]) -> None:
