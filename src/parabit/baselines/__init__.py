@@ -7,7 +7,8 @@ the others need no torch.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from parabit.baselines.inputs import need
+from parabit.errors import BaselineError
+from parabit.extras import need
 
 if TYPE_CHECKING:
     from parabit.baselines.doc2vec import Doc2Vec
@@ -44,5 +45,5 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'parabit.baselines' has no attribute {name!r}")
     if _MODULES[name] == "semantic_hashing":
-        need("torch", "train")
+        need("torch", "train", BaselineError)
     return getattr(import_module(f"parabit.baselines.{_MODULES[name]}"), name)

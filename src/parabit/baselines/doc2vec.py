@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.baselines.inputs import check_fitted, check_size, need
+from parabit.baselines.inputs import check_fitted, check_size
 from parabit.errors import BaselineError
+from parabit.extras import need
 from parabit.parallel import cores
 from parabit.progress import Progress, Report, silent
 
@@ -45,7 +46,7 @@ class Doc2Vec:
         workers = cores() if self.workers is None else self.workers
         for name, value in (("dim", self.dim), ("epochs", self.epochs), ("workers", workers)):
             check_size(name, value)
-        gensim = need("gensim.models.doc2vec", "baselines")
+        gensim = need("gensim.models.doc2vec", "baselines", BaselineError)
         texts = _texts(documents)
         if not any(texts):
             raise BaselineError(f"there is nothing to fit on: {len(texts)} documents without words", hint="give some")

@@ -1,7 +1,5 @@
-"""What baselines are given, checked before any work, and the libraries that some of them wrap."""
+"""What baselines are given, checked before any work."""
 
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -96,21 +94,6 @@ def check_fitted(baseline: object, attribute: str) -> None:
     """Raise BaselineError unless `fit` has set this attribute."""
     if not hasattr(baseline, attribute):
         raise BaselineError(f"this {type(baseline).__name__} is not fitted yet", hint="call `fit` first")
-
-
-def need(library: str, extra: str) -> ModuleType:
-    """A library that only some baselines use; BaselineError with what to install where it is missing.
-
-    Example:
-        >>> need("a_library_of_nobody", "baselines")
-        Traceback (most recent call last):
-        parabit.errors.BaselineError: a_library_of_nobody is not installed; pip install 'parabit[baselines]'
-    """
-    try:
-        return import_module(library)
-    except ImportError as problem:
-        name = library.partition(".")[0]
-        raise BaselineError(f"{name} is not installed", hint=f"pip install 'parabit[{extra}]'") from problem
 
 
 def _told(given: Any) -> str:

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from parabit.baselines.inputs import check_counts, check_fitted, need
+from parabit.baselines.inputs import check_counts, check_fitted
 from parabit.errors import BaselineError
+from parabit.extras import need
 
 _BLOCK = 1 << 22  # scores at a time
 
@@ -75,7 +76,7 @@ class BM25:
         """Index the documents that are to be found."""
         if not self.k1 >= 0 or not 0 <= self.b <= 1:
             raise BaselineError(f"k1={self.k1} and b={self.b} make no BM25", hint="k1 is 0 or more, b from 0 to 1")
-        library = need("bm25s", "baselines")
+        library = need("bm25s", "baselines", BaselineError)
         rows = check_counts(counts)
         if (rows.data % 1).any():
             raise BaselineError("BM25 counts whole words, found fractions", hint="give the raw counts")

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.baselines.inputs import need
 from parabit.errors import BaselineError
+from parabit.extras import need
 
 
 class SentenceEncoder:
@@ -37,7 +37,7 @@ class SentenceEncoder:
         return np.asarray(vectors, dtype=np.float32)
 
     def _load(self) -> Any:
-        library = need("sentence_transformers", "sentences")
+        library = need("sentence_transformers", "sentences", BaselineError)
         try:
             return library.SentenceTransformer(self.model)
         # What it raises depends on where the model is missing: OSError, ValueError, errors of the hub and of requests.

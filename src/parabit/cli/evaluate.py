@@ -23,6 +23,7 @@ from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.corpus import open_corpus
 from parabit.errors import EvaluationError, ParabitError
 from parabit.evaluation import KINDS
+from parabit.extras import need
 from parabit.storage import need_room_for_file
 
 _RANKS = ("hamming", "cosine")
@@ -183,14 +184,12 @@ def _within(coded: Any, labels: list[tuple[str, ...]], radius: int, kind: str, k
 
 def _plot_place(plot: Path | None, no_plot: bool, model: Path, corpus: str) -> Path | None:
     """Where the plot goes; what is asked for by name and cannot be drawn or written is told before the work."""
-    from parabit.paper.plots import need_matplotlib
-
     if no_plot:
         return None
     if plot is not None and plot.suffix not in (".svg", ".png"):
         raise EvaluationError(f"{plot} is neither .svg nor .png", hint="give one of these endings")
     if plot is not None:
-        need_matplotlib()
+        need("matplotlib", "plot", EvaluationError)
         need_room_for_file(plot)
     return plot or Path(re.sub(r"[^\w.-]+", "-", f"{model.absolute().name}-{corpus}").strip("-") + ".svg")
 

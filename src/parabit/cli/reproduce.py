@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.errors import Interrupted
+from parabit.extras import need
 
 _WHAT = "table1, headers (table 1 with headers kept), table2, table3, table4, figures, peers or all"
 
@@ -45,8 +46,6 @@ def reproduce(
 
         parabit reproduce all -o results
     """
-    from parabit.baselines.inputs import need
-
     need("torch", "train")
     from parabit.paper.reproduce import Plan
     from parabit.paper.reproduce import reproduce as run

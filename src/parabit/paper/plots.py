@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parabit.errors import EvaluationError
+from parabit.extras import need
 from parabit.paper.report import Curve, CurveFigure, Family, PointsFigure
 from parabit.storage import whole_file
 
@@ -81,7 +82,7 @@ def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
         >>> precision_recall(Figure().add_subplot(), [curve]).get_xlabel()
         'Recall (%)'
     """
-    need_matplotlib()
+    need("matplotlib", "plot", EvaluationError)
     from matplotlib.ticker import NullLocator
 
     for number, curve in enumerate(curves):
@@ -125,7 +126,7 @@ def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequenc
         >>> [text.get_text() for text in axes.get_legend().get_texts()]
         ['sci.crypt', 'sci.space']
     """
-    need_matplotlib()
+    need("matplotlib", "plot", EvaluationError)
     across, up, of = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(labels)
     names = [*(name for name in _NEWSGROUPS if name in labels), *sorted(set(labels) - _NEWSGROUPS.keys())]
     # Points shrink as they become many, so that a cluster stays a cloud of points.
@@ -172,7 +173,7 @@ def draw(figure: CurveFigure | PointsFigure, folder: Path) -> None:
 
 def draw_to(figure: CurveFigure | PointsFigure, path: Path) -> None:
     """Write a figure to a file, by its ending as SVG or PNG."""
-    need_matplotlib()
+    need("matplotlib", "plot", EvaluationError)
     from matplotlib import style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -200,11 +201,3 @@ def _legend_below(axes: "Axes", names: Sequence[str], **options: Any) -> Any:
         loc="upper center", bbox_to_anchor=(0.5, -0.17 if axes.get_xlabel() else -0.02), ncols=columns, frameon=False,
         columnspacing=1.5, **options,
     )  # fmt: skip
-
-
-def need_matplotlib() -> None:
-    """Raise if nothing can be drawn here."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as problem:
-        raise EvaluationError("matplotlib is not installed", hint="pip install 'parabit[plot]'") from problem

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from parabit import __version__
-from parabit.errors import EvaluationError
+from parabit.errors import BaselineError, EvaluationError
 from parabit.evaluation import KINDS
+from parabit.extras import need
 from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
 from parabit.paper.figures import picture_figures, precision_recall_figures, real_binary_figures, transfer_figures
 from parabit.paper.jobs import JOBS, QUICK_EPOCHS, RADII, SIZES, Job, Run
@@ -359,7 +360,6 @@ def _write(told: Report, folder: Path, report: ProgressReport) -> None:
 
 def _need_libraries(runs: Iterable[Run], device: str) -> None:
     """Raise before long work if a run's library or device is not there."""
-    from parabit.baselines.inputs import need
     from parabit.training import choose_device
 
     baselines = {run.job.baseline for run in runs}
@@ -367,14 +367,11 @@ def _need_libraries(runs: Iterable[Run], device: str) -> None:
         choose_device(device)
     for baseline, library in (("bm25", "bm25s"), ("doc2vec", "gensim.models.doc2vec")):
         if baseline in baselines:
-            need(library, "baselines")
+            need(library, "baselines", BaselineError)
 
 
 def _need_drawing(points: bool) -> None:
     """Raise before long work if what it ends with is not installed."""
-    from parabit.paper.plots import need_matplotlib
-    from parabit.paper.tsne import need_opentsne
-
-    need_matplotlib()
+    need("matplotlib", "plot", EvaluationError)
     if points:
-        need_opentsne()
+        need("openTSNE", "plot", EvaluationError)

@@ -1,12 +1,11 @@
 """Documents as points in the plane, by the Hamming distances of their codes: the paper's t-SNE figure."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import check_codes, hamming
 from parabit.errors import EvaluationError
+from parabit.extras import need
 
 _PERPLEXITY = 30.0  # t-SNE's usual one
 _BLOCK = 1 << 22  # pairs of documents at a time: some 50 MB with their order
@@ -29,7 +28,7 @@ def embed_codes(codes: NDArray[np.uint8], seed: int = 0) -> NDArray[np.float64]:
         raise EvaluationError(
             f"t-SNE lays out 4 documents or more, found codes of shape {codes.shape}", hint="give more documents"
         )
-    tsne = need_opentsne()
+    tsne = need("openTSNE", "plot", EvaluationError)
     # With three times as many neighbours as the perplexity, those left out would weigh next to nothing.
     perplexity = min(_PERPLEXITY, (len(codes) - 1) / 3)
     neighbours, distances = _neighbours(codes, round(3 * perplexity))
@@ -65,13 +64,3 @@ def _start(codes: NDArray[np.uint8], seed: int) -> NDArray[np.float64]:
         start *= 1e-4 / spread
     # Points with the same code must not begin at the same place, where nothing could move them apart.
     return np.ascontiguousarray(start + np.random.default_rng(seed).normal(0, 1e-6, start.shape))
-
-
-def need_opentsne() -> Any:
-    try:
-        import openTSNE
-        import openTSNE.affinity
-        import openTSNE.nearest_neighbors
-    except ModuleNotFoundError as problem:
-        raise EvaluationError("openTSNE is not installed", hint="pip install 'parabit[plot]'") from problem
-    return openTSNE
