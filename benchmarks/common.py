@@ -1,15 +1,13 @@
 """What the benchmarks share: the machine they ran on, and where results are kept."""
 
 import json
-import os
-import platform
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from parabit import ParabitError
+from parabit.paper.machine import memory_gb, processor, versions
 from parabit.parallel import cores
 
 RESULTS = Path(__file__).parent / "results"
@@ -17,16 +15,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def machine(*packages: str) -> dict[str, Any]:
     """The machine and the versions that a result was measured with."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    processor = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    return {
-        "processor": processor or platform.processor(),
-        "cores": cores(),
-        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
-        "python": platform.python_version(),
-        **{package: version(package) for package in packages},
-    }
+    return {"processor": processor(), "cores": cores(), "memory_gb": memory_gb(), **versions(*packages)}
 
 
 def run(main: Callable[[], None]) -> None:

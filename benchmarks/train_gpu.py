@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from arrays import read_arrays, write_arrays
 from common import keep, machine, run
 from parabit.errors import CorpusError
+from parabit.paper.corpora import PaperCorpus, prepare, read_prepared
 from parabit.progress import Progress
 from parabit.recipe import preset
 from parabit.shape import choose_shape
@@ -39,35 +39,36 @@ class Source(NamedTuple):
     min_count: int
     epochs: int
 
-    @property
-    def file(self) -> str:
-        return f"{self.name.partition('/')[0]}.npz"
+    def file(self, folder: Path) -> Path:
+        return folder / f"{self.name}.npz"
 
 
-SOURCES = (Source("20newsgroups/train", 1, 30), Source("enwiki/train", 2, 5), Source("arxiv/train", 2, 5))
+SOURCES = (Source("20newsgroups", 1, 30), Source("enwiki", 2, 5), Source("arxiv", 2, 5))
 
 
-def prepare(folder: Path) -> None:
+def write(folder: Path) -> None:
     """Write the bags of the corpora."""
-    folder.mkdir(parents=True, exist_ok=True)
     for source in SOURCES:
-        write_arrays(folder / source.file, [source.name], min_count=source.min_count, order=False)
-        print(f"{folder / source.file}, {(folder / source.file).stat().st_size / 1e6:.1f} MB", flush=True)
+        path = source.file(folder)
+        # Nothing is tested here, so one test document is enough.
+        corpus = PaperCorpus(source.name, source.name, source.name, source.min_count, "shared", most_tested=1)
+        prepare(path, corpus, bigrams=False)
+        print(f"{path}, {path.stat().st_size / 1e6:.1f} MB", flush=True)
 
 
 def load(path: Path) -> tuple[Documents, WordStatistics]:
     """The documents of a corpus, and how frequent their words are."""
     if not path.exists():
         raise CorpusError(f"no file {path}", hint="write it with --prepare where the data sets are")
-    statistics, [corpus] = read_arrays(path)
-    return corpus.documents, statistics
+    read = read_prepared(path)
+    return read.training.documents, read.statistics
 
 
 def measure(
     source: Source, folder: Path, epochs: int | None, repeats: int, device: torch.device, scratch: Path
 ) -> dict[str, Any]:
     """Train on a corpus, some times over."""
-    documents, statistics = load(folder / source.file)
+    documents, statistics = load(source.file(folder))
     shape = choose_shape(bits=BITS)
     wanted = epochs or source.epochs
     recipe = preset("default", shape, epochs=wanted, batch_size=BATCH, neighbours=0, patience=0)
@@ -87,7 +88,7 @@ def measure(
     seconds = median(times)
     completion = trained.history[-1].completion
     return {
-        "corpus": source.name,
+        "corpus": f"{source.name}/train",
         "documents": len(documents),
         "words": len(statistics.counts),
         "words_per_document": round(int(documents.counts.sum()) / len(documents), 1),
@@ -128,7 +129,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="trainings of each corpus; the median is told")
     options = parser.parse_args()
     if options.prepare:
-        prepare(options.prepare)
+        write(options.prepare)
         return
     device = choose_device("auto")
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import parabit
+from parabit.paper.report import Cell, Report, Table
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "parabit"
@@ -53,17 +54,55 @@ def test_the_readme_begins_with_the_two_commands() -> None:
     assert second.split()[:2] == ["make", "test"]
 
 
+def _news(tables: dict[str, Table], name: str, *labels: str) -> list[Cell]:
+    """MAP and NDCG@10 on 20 Newsgroups of a row of the report."""
+    cells = {
+        metric: cell
+        for row, group, metric, cell in tables[name].cells()
+        if row.labels == labels and group.title == "20 Newsgroups"
+    }
+    return [cells["MAP"], cells["NDCG@10"]]
+
+
+def _shown(figure: float | None, decimals: int = 3) -> str:
+    return f"{figure:.{decimals}f}".lstrip("0")
+
+
+def test_the_figures_of_the_paper_in_the_readme_are_those_of_the_report() -> None:
+    text = (ROOT / "README.md").read_text()
+    prose = " ".join(text.split())
+    report = Report.from_json(json.loads((ROOT / "results" / "report.json").read_text()))
+    tables = {table.name: table for table in report.tables}
+
+    rows = re.findall(r'^\| `preset="(\w+)"`(?:, ([^|,]+))?, (\d+) bits \| (.*?) \| (.*?) \|$', text, re.MULTILINE)
+    assert len(rows) == 6
+    for preset, model, bits, ours, paper in rows:
+        if preset == "default":
+            cells = _news(tables, "peers", f"parabit, default, {bits} bits")
+        else:
+            cells = _news(tables, "table1", bits, model, "no")
+        assert ours == " / ".join(f"{_shown(cell.mean)} ±{_shown(cell.spread)}" for cell in cells)
+        assert paper == " / ".join(_shown(cell.paper, 2) for cell in cells if cell.paper is not None)
+        assert {cell.seeds for cell in cells} == {3}
+
+    default = _news(tables, "peers", "parabit, default, 128 bits")
+    gensim = _news(tables, "peers", "gensim Doc2Vec, 128 floats")
+    [(codes, floats)] = re.findall(r"128-bit codes reach (.*?); .*? with 128 floats, (.*?)\. ", prose)
+    assert codes == "a MAP of {} and an NDCG@10 of {}".format(*(_shown(cell.mean) for cell in default))
+    assert floats == " and ".join(_shown(cell.mean) for cell in gensim)
+
+    first, last = tables["table1"].counts(), tables["table4"].counts()
+    assert (
+        f"Of the {first.above + first.equal + first.below} figures of Table 1 on 20 Newsgroups {first.above} are above "
+        f"the paper's, {first.equal} equal and {first.below} below"
+    ) in prose
+    assert f"{last.below} of {last.above + last.equal + last.below} are below" in prose
+
+
 def test_the_figures_of_training_in_the_readmes_are_those_that_were_measured() -> None:
     results, pages = ROOT / "benchmarks" / "results", {}
     for page in ("README.md", "benchmarks/README.md"):
         pages[page] = (ROOT / page).read_text()
-    rows = json.loads((results / "table1.json").read_text())["rows"]
-    for row in rows:
-        figures = [f"{row[name]:.3f}".lstrip("0") for name in ("map", "map_spread", "ndcg@10", "ndcg@10_spread")]
-        cell = "{} ±{} / {} ±{}".format(*figures)
-        assert cell in pages["benchmarks/README.md"]
-        if row["headers"] == "stripped" and row["bits"] and not row["bigrams"]:
-            assert cell in pages["README.md"]
     speed = json.loads((results / "train_speed.json").read_text())
     for name in ("default", "default_without_neighbours"):
         assert speed[name]["passed"]

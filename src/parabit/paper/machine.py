@@ -8,6 +8,31 @@ from pathlib import Path
 from parabit.parallel import cores
 
 
+def processor() -> str:
+    """The name of the processor; empty where the system does not tell it.
+
+    Example:
+        >>> isinstance(processor(), str)
+        True
+    """
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return name or platform.processor()
+
+
+def memory_gb() -> float | None:
+    """The memory in gigabytes; None where the system does not tell it.
+
+    Example:
+        >>> memory_gb() is None or memory_gb() > 0
+        True
+    """
+    if not hasattr(os, "sysconf"):  # on Windows
+        return None
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
+
+
 def machine() -> dict[str, str]:
     """What the machine is, in a few words.
 
@@ -15,16 +40,11 @@ def machine() -> dict[str, str]:
         >>> sorted(machine())
         ['cores', 'memory', 'processor', 'system']
     """
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    processor = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    memory = ""
-    if hasattr(os, "sysconf"):  # not on Windows
-        memory = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.1f} GB"
+    memory = memory_gb()
     return {
-        "processor": processor or platform.processor(),
+        "processor": processor(),
         "cores": str(cores()),
-        "memory": memory,
+        "memory": "" if memory is None else f"{memory:.1f} GB",
         "system": platform.system(),
     }
 
