@@ -10,7 +10,7 @@ from parabit.shape import Shape
 
 METHODS = ("rounding", "noise", "straight-through", "straight-through-sigmoid")  # of binarization
 STOCHASTIC = ("straight-through", "straight-through-sigmoid")
-STARTS = ("random", "words")
+STARTS = ("random", "words", "lsa")
 
 
 def _parameter(bound: str, about: str) -> Any:
@@ -32,13 +32,17 @@ class Recipe:
 
     epochs: int = _parameter("count", "times that every document is trained on")
     batch_size: int = _parameter("count", "documents (dbow) or positions (dm) in a step")
+    fewest_steps: int = _parameter("count or 0", "dbow: batches are smaller where an epoch had fewer steps than this")
+    warm_up: int = _parameter("count or 0", "first epochs, in which words learn and documents stay where they started")
     document_rate: float = _parameter("positive", "AdaGrad's rate for document embeddings")
     word_rate: float = _parameter("positive", "AdaGrad's rate for all that documents share")
     samples: int = _parameter("count or 0", "words drawn for the softmax's denominator; 0 takes the whole vocabulary")
     sampling_power: float = _parameter("not negative", "words are drawn with their frequency to this power")
     accumulator_start: float = _parameter("positive", "where AdaGrad's sums of squares start, for documents")
     word_accumulator_start: float = _parameter("positive", "the same for words; more makes rare words learn slower")
-    start: str = _parameter("start", "document embeddings start at random, or (dbow) at a projection of their words")
+    start: str = _parameter(
+        "start", "embeddings start at random, or (dbow) at a random projection of their words, or at their LSA"
+    )
     embedding_start: float = _parameter("positive", "how far from zero embeddings start, as a standard deviation")
     dropout: float = _parameter("share", "share of the embedding layer that is left out in a step")
     binarization: str = _parameter("method", f"how bits are made: {', '.join(METHODS)}")
@@ -46,7 +50,9 @@ class Recipe:
     slope_growth: float = _parameter("not negative", "by which the sigmoid gets steeper an epoch, with stochastic bits")
     idf_power: float = _parameter("not negative", "dbow: counts are multiplied with the idf of the word to this power")
     length_exponent: float = _parameter("not negative", "dbow: gradients are divided by the length to this power")
-    neighbours: int = _parameter("count or 0", "dbow: also predict the words of one of so many nearest documents")
+    neighbours: int = _parameter(
+        "count or 0", "dbow: also predict the words of one of so many nearest documents (at most)"
+    )
     neighbour_weight: float = _parameter("share", "dbow: how much these count beside a document's own")
     inference_rounds: int = _parameter("count", "AdaGrad steps for a new document")
     inference_rate: float = _parameter("not negative", "AdaGrad's rate for a new document; 0 takes the document rate")
@@ -88,7 +94,14 @@ _BOUNDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 # What only a bag of words has: in a sequence every word is predicted once, where it stands.
-_OF_BAGS = {"idf_power": 0.0, "length_exponent": 0.0, "neighbours": 0, "neighbour_weight": None, "start": "random"}
+_OF_BAGS = {
+    "fewest_steps": 0,
+    "idf_power": 0.0,
+    "length_exponent": 0.0,
+    "neighbours": 0,
+    "neighbour_weight": None,
+    "start": "random",
+}
 
 
 def preset(name: str, shape: Shape, *, bigrams: bool = False, **changes: Any) -> Recipe:
@@ -121,6 +134,8 @@ def _paper(shape: Shape, bigrams: bool) -> Recipe:
     plain = Recipe(
         epochs=40,
         batch_size=256,
+        fewest_steps=0,
+        warm_up=0,
         document_rate=0.3 * scale**0.87,
         word_rate=0.012 * scale**0.8,
         samples=1024,
@@ -171,9 +186,11 @@ def _default(shape: Shape, bigrams: bool) -> Recipe:
     return replace(
         recipe,
         epochs=30,
+        fewest_steps=32,
+        warm_up=5,
         word_rate=0.01 * 128 / shape.code,
-        start="words",
-        embedding_start=0.1,
+        start="lsa",
+        embedding_start=0.5,
         idf_power=1.0,
         length_exponent=0.4,
         neighbours=20,

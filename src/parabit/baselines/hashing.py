@@ -9,6 +9,7 @@ from scipy.sparse import csr_array, issparse
 from parabit.baselines.inputs import check_fitted, check_size, check_vectors
 from parabit.codes import pack
 from parabit.errors import BaselineError
+from parabit.rotation import quantizing_rotation
 
 
 class RandomHyperplanes:
@@ -48,10 +49,8 @@ class RandomHyperplanes:
 class IterativeQuantization:
     """Principal components, rotated so that rounding them to signs loses little.
 
-    Vectors are centred and projected to as many principal components as there are bits. From a random rotation R on,
-    two steps alternate: the signs B of the rotated projections V R, and the rotation that brings V nearest to B, by
-    the singular value decomposition of B' V. Neither can make the error |B - V R| larger (Y. Gong and S. Lazebnik,
-    "Iterative quantization: a Procrustean approach to learning binary codes", CVPR 2011; 50 rounds are theirs).
+    Vectors are centred and projected to as many principal components as there are bits (Y. Gong and S. Lazebnik,
+    "Iterative quantization: a Procrustean approach to learning binary codes", CVPR 2011).
 
     After `fit`, `errors_` has the squared error a vector after each round.
 
@@ -83,18 +82,8 @@ class IterativeQuantization:
         centred = rows - self.mean_
         _, directions = np.linalg.eigh(centred.T @ centred)  # by ascending variance
         self.components_ = directions[:, ::-1][:, : self.bits]
-        projected = centred @ self.components_  # (documents, bits): V
-
-        noise = np.random.default_rng(self.seed).standard_normal((self.bits, self.bits))
-        rotation, _ = np.linalg.qr(noise)
-        rotated, errors = projected @ rotation, []
-        for _ in range(self.rounds):
-            signs = np.where(rotated > 0, 1.0, -1.0)  # B
-            left, _, right = np.linalg.svd(projected.T @ signs)
-            rotation = left @ right
-            rotated = projected @ rotation
-            errors.append(((signs - rotated) ** 2).sum() / len(rows))
-        self.rotation_, self.errors_ = rotation, np.array(errors)
+        projected = centred @ self.components_  # (documents, bits)
+        self.rotation_, self.errors_ = quantizing_rotation(projected, self.seed, self.rounds)
         return self
 
     def transform(self, vectors: NDArray[Any]) -> NDArray[np.uint8]:

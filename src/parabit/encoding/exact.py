@@ -39,7 +39,7 @@ class ExactEncoder:
     ) -> "ExactEncoder":
         """The encoder of a saved model."""
         place = choose_device(device)
-        parts = {name: torch.from_numpy(tensor).to(place) for name, tensor in tensors.items() if name != "documents"}
+        parts = {name: torch.from_numpy(tensor).to(place) for name, tensor in tensors.items()}
         return cls(Network(shape, Binarization.of(recipe), **parts), vocabulary, recipe, seed)
 
     @property

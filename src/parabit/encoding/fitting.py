@@ -5,12 +5,13 @@ from typing import Any
 
 from parabit.encoding.exact import statistics_of
 from parabit.encoding.work import BAGS, SCRATCH, Work, work_folder
+from parabit.linear_encoder import LinearEncoder
 from parabit.progress import Report
 from parabit.recipe import Recipe
 from parabit.shape import Shape
 from parabit.text import Vocabulary, VocabularyRule, build_bags
 from parabit.text.build import Documents as Texts
-from parabit.training import Checkpoints, Documents, Trained, choose_device, train
+from parabit.training import Checkpoints, Documents, Trained, choose_device, distill, train
 
 
 def fit_texts(
@@ -23,8 +24,8 @@ def fit_texts(
     work: Work | None,
     identity: Mapping[str, Any],
     report: Report,
-) -> tuple[Vocabulary, Trained]:
-    """Count the vocabulary of texts, make their bags, and train on them.
+) -> tuple[Vocabulary, Trained, LinearEncoder]:
+    """Count the vocabulary of texts, make their bags, train on them, and learn the fast encoder.
 
     Files that the embeddings are mapped from may be removed afterwards: the mapping keeps them as long as it lasts.
     """
@@ -40,5 +41,7 @@ def fit_texts(
                 checkpoints.forget()
         scratch = folder / SCRATCH
         scratch.mkdir()
-        trained = train(documents, statistics_of(vocabulary), shape, recipe, scratch, seed, device, checkpoints, report)
-    return vocabulary, trained
+        statistics = statistics_of(vocabulary)
+        trained = train(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report)
+        fast = distill(documents, statistics, trained.network.words, trained.embeddings, seed, report)
+    return vocabulary, trained, fast

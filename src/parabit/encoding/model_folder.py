@@ -20,12 +20,13 @@ CONFIG = "config.json"
 TENSORS = "model.safetensors"
 VOCABULARY = "vocabulary.parquet"
 CARD = "README.md"
+ENCODER, ENCODER_OFFSET = "encoder", "encoder_offset"  # the tensors of the fast encoder
 
 
 def write_model(
     folder: Path,
     config: Mapping[str, Any],
-    tensors: Mapping[str, NDArray[np.float32]],
+    tensors: Mapping[str, NDArray[Any]],
     vocabulary: Vocabulary,
     card: str,
     overwrite: bool,
@@ -38,7 +39,7 @@ def write_model(
         (partial / CARD).write_text(card)
 
 
-def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]], Vocabulary]:
+def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Vocabulary]:
     """Read a model folder; anything wrong with it is told."""
     config = _read_config(folder)
     try:
@@ -58,10 +59,14 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float
 def need_tensors(
     folder: Path, tensors: Mapping[str, NDArray[np.float32]], shape: Shape, vocabulary: Vocabulary
 ) -> None:
-    """Make sure that the tensors are those of the network; only the documents' embeddings may be left out."""
-    wanted = shape.tensors(len(vocabulary)) | {"documents": (vocabulary.documents, shape.dim)}
+    """Make sure that the tensors are those of the network; embeddings and the fast encoder may be left out."""
+    optional = {
+        "documents": (vocabulary.documents, shape.dim),
+        ENCODER: (len(vocabulary), shape.dim),
+        ENCODER_OFFSET: (shape.dim,),
+    }
     found = {name: tensor.shape for name, tensor in tensors.items()}
-    if {"documents": wanted["documents"], **found} != wanted:
+    if optional | found != optional | shape.tensors(len(vocabulary)):
         raise ModelError(f"{folder / TENSORS} does not belong to its {CONFIG}", hint="train the model anew")
 
 

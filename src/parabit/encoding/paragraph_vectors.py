@@ -1,9 +1,9 @@
 """The face of the library: a scikit-learn estimator from texts to codes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +12,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from parabit import __version__
 from parabit.codes import pack
-from parabit.corpus import as_corpus
+from parabit.corpus import Corpus, Document, as_corpus
 from parabit.encoding.card import write_card
-from parabit.encoding.model_folder import need_tensors, read_model, write_model
+from parabit.encoding.model_folder import ENCODER, ENCODER_OFFSET, need_tensors, read_model, write_model
 from parabit.encoding.work import Work
 from parabit.errors import ModelError, TrainingError
+from parabit.linear_encoder import LinearEncoder, steady_product
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.recipe import Recipe, is_whole
 from parabit.recipe import preset as take_preset
 from parabit.shape import Shape, choose_shape
-from parabit.text import LETTERS, Tokenizer, VocabularyRule, batch_bags, read_stop_words
+from parabit.text import LETTERS, BatchBags, Tokenizer, VocabularyRule, batch_bags, read_stop_words
 from parabit.text.build import Documents as Texts
 
+if TYPE_CHECKING:
+    from parabit.encoding.exact import ExactEncoder
+
+MODES = ("fast", "exact")
 _INFERRED_AT_ONCE = 2048  # documents, so that progress is told every second or so
+
+_Embed = Callable[[BatchBags], NDArray[np.float32]]
+_Bits = Callable[[NDArray[np.float32]], NDArray[np.bool_]]
 
 # The parameters that make the network and those of training; the others make the vocabulary.
 _SHAPE = ("bits", "dim", "architecture", "window", "two_sided", "word_dim")
@@ -58,6 +66,8 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         file's name or a set.
     preset : `"default"`, the best that is known, or `"paper"`, the paper's recipe.
     epochs ... patience : see `parabit.Recipe`.
+    mode : how `transform` infers: `"fast"`, one sparse product that needs no torch; `"exact"`, gradient inference as in
+        the paper; None takes fast, and exact with the paper's recipe and with distributed memory.
     seed : the same seed gives the same model on the same machine.
     device : `"cpu"`, `"cuda"`, or `"auto"` for a GPU where there is one.
 
@@ -75,6 +85,10 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         >>> model.transform(texts).shape, model.transform(texts).dtype
         ((3, 2), dtype('uint8'))
     """
+
+    _fast: LinearEncoder | None = None
+    _exact: "ExactEncoder | None" = None
+    _network: dict[str, NDArray[np.float32]]  # the network's parameters by name
 
     def __init__(
         self,
@@ -97,6 +111,8 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         preset: str = "default",
         epochs: int | None = None,
         batch_size: int | None = None,
+        fewest_steps: int | None = None,
+        warm_up: int | None = None,
         document_rate: float | None = None,
         word_rate: float | None = None,
         samples: int | None = None,
@@ -117,6 +133,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         inference_rate: float | None = None,
         validation: float | None = None,
         patience: int | None = None,
+        mode: str | None = None,
         seed: int = 0,
         device: str = "auto",
     ) -> None:
@@ -138,6 +155,8 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         self.preset = preset
         self.epochs = epochs
         self.batch_size = batch_size
+        self.fewest_steps = fewest_steps
+        self.warm_up = warm_up
         self.document_rate = document_rate
         self.word_rate = word_rate
         self.samples = samples
@@ -158,6 +177,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         self.inference_rate = inference_rate
         self.validation = validation
         self.patience = patience
+        self.mode = mode
         self.seed = seed
         self.device = device
 
@@ -178,6 +198,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         `resume` is False. Remove the folder when the model is saved. `y` is not used.
         """
         shape, recipe = self._planned()
+        _check_mode(self.mode)
         rule = self._rule()
         _need_torch()
         from parabit.encoding.exact import ExactEncoder
@@ -185,13 +206,16 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
 
         kept = None if work is None else Work(Path(work), checkpoint_every, resume)
         identity = {"parabit": __version__, **self._config_parameters}
-        vocabulary, trained = fit_texts(X, rule, shape, recipe, int(self.seed), self.device, kept, identity, report)
+        seed = int(self.seed)
+        vocabulary, trained, fast = fit_texts(X, rule, shape, recipe, seed, self.device, kept, identity, report)
         self.vocabulary_ = vocabulary
         self.shape_, self.recipe_ = shape, recipe
         self.history_ = [asdict(epoch) for epoch in trained.history]
         self.kept_ = trained.kept
         self.embeddings_: NDArray[np.float32] | None = trained.embeddings.numpy(force=True)
-        self._encoder: ExactEncoder = ExactEncoder(trained.network, vocabulary, recipe, int(self.seed))
+        self._exact = ExactEncoder(trained.network, vocabulary, recipe, seed)
+        self._network = self._exact.tensors
+        self._fast = fast
         return self
 
     def fit_transform(self, X: Texts, y: object = None, **options: Any) -> NDArray[Any]:  # noqa: N803
@@ -207,21 +231,89 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
     def transform(self, X: Texts, report: Report = silent) -> NDArray[Any]:  # noqa: N803
         """The codes of texts, packed: (texts, bytes) uint8; from a real-valued model their vectors: (texts, dim).
 
-        What a text gets depends on the text and the model alone.
+        What a text gets depends on the text, the model and the mode alone.
         """
         inferred = self.infer(X, report)
         return inferred.vectors if inferred.codes is None else inferred.codes
 
-    def infer(self, texts: Texts, report: Report = silent) -> Inferred:
-        """Both the codes and the real vectors of texts.
+    def infer(self, texts: Texts, report: Report = silent, mode: str | None = None) -> Inferred:
+        """Both the codes and the real vectors of texts, in the model's mode or in another.
 
         A text without a known word gets zeros; `coverage` tells which those are.
         """
         check_is_fitted(self, "vocabulary_")
-        vectors = [self._encoder.embed(batch_bags(tokens, self.vocabulary_)) for tokens in self._tokens(texts, report)]
+        parts = list(self.infer_each(as_corpus(texts), report, mode))
         nothing = np.zeros((0, self.shape_.dim), dtype=np.float32)
-        embedded = np.concatenate([nothing, *vectors])
-        return Inferred(self._codes(embedded), embedded)
+        vectors = np.concatenate([nothing, *(part.vectors for part in parts)])
+        codes = [part.codes for part in parts if part.codes is not None]
+        if self.shape_.bits is None:
+            return Inferred(None, vectors)
+        return Inferred(np.concatenate([np.zeros((0, -(-self.shape_.bits // 8)), dtype=np.uint8), *codes]), vectors)
+
+    def infer_each(self, corpus: Corpus, report: Report = silent, mode: str | None = None) -> Iterator[Inferred]:
+        """The same, batch by batch, so that a corpus of any size can be encoded in constant memory."""
+        check_is_fitted(self, "vocabulary_")
+        mode = mode or self.mode_
+        embed, bits = self._inference(mode)
+
+        def bags_of(batch: list[Document]) -> BatchBags:
+            tokens = self.vocabulary_.tokenizer.tokenize([document.text for document in batch])
+            return batch_bags(tokens, self.vocabulary_)
+
+        def inferred(bags: BatchBags) -> Inferred:
+            vectors = embed(bags)
+            return Inferred(None if self.shape_.bits is None else pack(bits(vectors)), vectors)
+
+        batches = corpus.batches(documents=_INFERRED_AT_ONCE)
+        if mode == "fast":  # all of it on all cores
+            parts = ordered_map(lambda batch: inferred(bags_of(batch)), batches)
+        else:  # torch has threads of its own; only the next batch's text is cut meanwhile
+            parts = map(inferred, ordered_map(bags_of, batches, threads=1))
+        done = 0
+        for part in parts:
+            yield part
+            done += len(part.vectors)
+            report(Progress("encoding", done, "documents", corpus.share_read))
+
+    @property
+    def mode_(self) -> str:
+        """How the model infers: `"fast"` or `"exact"`."""
+        _check_mode(self.mode)
+        if self.mode is not None:
+            return self.mode
+        as_published = self.preset == "paper" or self.shape_.architecture == "dm"
+        return "exact" if as_published or self._fast is None else "fast"
+
+    def _inference(self, mode: str) -> tuple[_Embed, _Bits]:
+        """How embeddings are inferred, and bits made of them."""
+        _check_mode(mode)
+        if mode == "exact":
+            exact = self._exact_encoder()
+            return exact.embed, exact.bits
+        if self._fast is None:
+            raise ModelError("this model has no fast encoder", hint="use mode exact, or train the model anew")
+        fast, projection = self._fast, self._network.get("projection")
+
+        def embed(bags: BatchBags) -> NDArray[np.float32]:
+            offsets = np.concatenate([[0], np.cumsum(bags.feature_lengths, dtype=np.int64)])
+            return fast.embed(bags.features, bags.counts, offsets)
+
+        def bits(embedded: NDArray[np.float32]) -> NDArray[np.bool_]:
+            layer = embedded if projection is None else steady_product(embedded, projection)
+            return layer > 0
+
+        return embed, bits
+
+    def _exact_encoder(self) -> "ExactEncoder":
+        """Gradient inference; made when it is first asked for, as it needs torch."""
+        if self._exact is None:
+            _need_torch()
+            from parabit.encoding.exact import ExactEncoder
+
+            self._exact = ExactEncoder.of_tensors(
+                self._network, self.shape_, self.vocabulary_, self.recipe_, self.seed, self.device
+            )
+        return self._exact
 
     def coverage(self, texts: Texts) -> NDArray[np.float64]:
         """The share of each text's words that the model knows; 0 where it knows none, and the code means nothing.
@@ -233,7 +325,8 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         """
         check_is_fitted(self, "vocabulary_")
         shares = [np.zeros(0)]
-        for tokens in self._tokens(texts, silent):
+        for batch in as_corpus(texts).batches(documents=_INFERRED_AT_ONCE):
+            tokens = self.vocabulary_.tokenizer.tokenize([document.text for document in batch])
             bags = batch_bags(tokens, self.vocabulary_)
             shares.append(bags.token_lengths / np.maximum(tokens.lengths, 1))
         return np.concatenate(shares)
@@ -241,7 +334,11 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
     @property
     def codes_(self) -> NDArray[np.uint8] | None:
         """The packed codes of the training documents."""
-        return None if self.embeddings_ is None else self._codes(self.embeddings_)
+        if self.embeddings_ is None or self.shape_.bits is None:
+            return None
+        projection = self._network.get("projection")
+        layer = self.embeddings_ if projection is None else steady_product(self.embeddings_, projection)
+        return pack(layer > 0)
 
     def save(self, folder: Path | str, slim: bool = False, overwrite: bool = False) -> None:
         """Write the model to a folder; `slim` leaves out the training documents' embeddings.
@@ -249,7 +346,9 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         Only an old model is replaced, and only with `overwrite`; until the new one is whole, it stays.
         """
         check_is_fitted(self, "vocabulary_")
-        tensors = dict(self._encoder.tensors)
+        tensors: dict[str, NDArray[Any]] = dict(self._network)
+        if self._fast is not None:
+            tensors |= {ENCODER: self._fast.matrix, ENCODER_OFFSET: self._fast.offset}
         if not slim:
             if self.embeddings_ is None:
                 raise ModelError("this model is slim and has no embeddings to save", hint="save it with slim=True")
@@ -262,9 +361,6 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         """Read a model that was saved."""
         folder = Path(folder)
         config, tensors, vocabulary = read_model(folder)
-        _need_torch()
-        from parabit.encoding.exact import ExactEncoder
-
         try:
             model = cls(**_thawed(config["parameters"]), device=device)
             model.shape_ = Shape(**config["shape"])
@@ -272,13 +368,14 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
             model.recipe_ = replace(take_preset("paper", model.shape_), **config["recipe"])
             need_tensors(folder, tensors, model.shape_, vocabulary)
             model.history_, model.kept_ = config["training"]["history"], config["training"]["kept"]
-            model._encoder = ExactEncoder.of_tensors(
-                tensors, model.shape_, vocabulary, model.recipe_, model.seed, device
-            )
         except (TypeError, KeyError, TrainingError) as problem:
             raise ModelError(f"{folder}: config.json is not that of a model", hint="train the model anew") from problem
+        matrix, offset = tensors.pop(ENCODER, None), tensors.pop(ENCODER_OFFSET, None)
+        if matrix is not None and offset is not None:
+            model._fast = LinearEncoder(matrix, offset, vocabulary.document_frequencies, vocabulary.documents)
         model.vocabulary_ = vocabulary
-        model.embeddings_ = tensors.get("documents")
+        model.embeddings_ = tensors.pop("documents", None)
+        model._network = tensors
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -303,19 +400,6 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         stop = read_stop_words(self.stop_words) if isinstance(self.stop_words, str) else frozenset(self.stop_words)
         tokenizer = Tokenizer(self.pattern, self.lowercase, self.min_length, self.max_length, stop)
         return VocabularyRule(tokenizer, self.bigrams, self.min_count, self.min_bigram_count, self.max_size)
-
-    def _tokens(self, texts: Texts, report: Report) -> Iterator[Any]:
-        """The words of texts, batch by batch; the next batch is cut while this one is worked on."""
-        corpus = as_corpus(texts)
-        batches = ([document.text for document in batch] for batch in corpus.batches(documents=_INFERRED_AT_ONCE))
-        done = 0
-        for tokens in ordered_map(self.vocabulary_.tokenizer.tokenize, batches, threads=1):
-            yield tokens
-            done += len(tokens.lengths)
-            report(Progress("encoding", done, "documents", corpus.share_read))
-
-    def _codes(self, embedded: NDArray[np.float32]) -> NDArray[np.uint8] | None:
-        return None if self.shape_.bits is None else pack(self._encoder.bits(embedded))
 
     @property
     def _config_parameters(self) -> dict[str, Any]:
@@ -353,6 +437,11 @@ def _thawed(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters as they were before JSON, which knows no sets."""
     stop = parameters["stop_words"]
     return {**parameters, "stop_words": frozenset(stop) if isinstance(stop, list) else stop}
+
+
+def _check_mode(mode: object) -> None:
+    if mode is not None and mode not in MODES:
+        raise ModelError(f"no mode {mode!r}", hint=f"there are {', '.join(MODES)}")
 
 
 def _need_torch() -> None:

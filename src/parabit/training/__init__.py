@@ -1,6 +1,7 @@
 """Training: from bags to a network and the documents' embeddings. Needs torch, numpy and scipy alone."""
 
 from parabit.training.checkpoint import Checkpoints
+from parabit.training.distillation import distill
 from parabit.training.documents import Documents, WordStatistics
 from parabit.training.inference import Inference, Table
 from parabit.training.room import choose_device
@@ -16,6 +17,7 @@ __all__ = [
     "Trained",
     "WordStatistics",
     "choose_device",
+    "distill",
     "make_sampler",
     "make_table",
     "train",

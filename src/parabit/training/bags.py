@@ -24,6 +24,8 @@ from parabit.recipe import Recipe
 from parabit.training.documents import Documents, on_device
 from parabit.training.seeds import generator
 
+_SMALLEST_BATCH = 32
+
 
 class SelectedBags(NamedTuple):
     """The weighted words of some documents."""
@@ -63,7 +65,10 @@ class BagTable:
         """The steps of an epoch: all documents that have words, in a random order, in batches."""
         documents = documents[self._lengths[documents] > 0]
         order = torch.randperm(len(documents), generator=generator(seed, "order", epoch)).to(self.device)
-        return list(torch.split(documents[order], self._recipe.batch_size))
+        size = self._recipe.batch_size
+        if self._recipe.fewest_steps:
+            size = min(size, max(_SMALLEST_BATCH, len(documents) // self._recipe.fewest_steps))
+        return list(torch.split(documents[order], size))
 
     def prepare(self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator) -> list[tuple[Tensor, BagBatch]]:
         """For each of some steps its documents, and all that it needs of them."""

@@ -1,26 +1,33 @@
-"""The nearest documents of each document by TF-IDF cosine: a sparse product, block by block."""
+"""The nearest documents of each document: found in the semantic space, chosen by what they share in words too."""
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from torch import Tensor
 
-from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.training.documents import Documents, WordStatistics
+from parabit.training.semantics import sample, weigh
 
 _BLOCK = 256  # documents
 _LOOKED_THROUGH = 32_768  # documents
+_CONSIDERED = 5  # times as many as are wanted
 
 
 def nearest_documents(
     documents: Documents,
     statistics: WordStatistics,
+    vectors: Tensor,
     allowed: NDArray[np.int64],
     count: int,
     seed: int = 0,
     report: Report = silent,
 ) -> NDArray[np.int32]:
     """The ids of the nearest of the allowed documents for each allowed one: (documents, count).
+
+    Near is what has a high sum of two cosines: of semantic vectors, which know that different words can mean the same,
+    and of TF-IDF rows, which know names and terms. The second is asked only of those that are nearest by the first.
 
     Of more documents than can be compared, a random part is looked through, the same for all: any document on the same
     subject serves as a neighbour, and the work then grows with the documents, not with their square.
@@ -31,54 +38,43 @@ def nearest_documents(
         >>> words, counts, offsets = np.array([0, 1, 0, 1, 2]), np.ones(5, dtype=np.int32), np.array([0, 2, 4, 5])
         >>> documents = Documents.of_counts(words, counts, offsets)
         >>> statistics = WordStatistics(np.array([2, 2, 1]), np.array([2, 2, 1]), documents=3)
-        >>> nearest_documents(documents, statistics, np.arange(3), 1).tolist()
+        >>> vectors = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+        >>> nearest_documents(documents, statistics, vectors, np.arange(3), 1).tolist()
         [[1], [0], [2]]
     """
-    candidates = allowed
-    if len(allowed) > _LOOKED_THROUGH:
-        candidates = np.sort(np.random.default_rng([seed, 3]).choice(allowed, _LOOKED_THROUGH, replace=False))
-    transposed = _tf_idf(documents, statistics, candidates).T.tocsr()
+    candidates = sample(allowed, _LOOKED_THROUGH, seed)
+    looked = vectors[torch.from_numpy(candidates).to(vectors.device)].float().T.contiguous()
+    rows = weigh(documents, statistics, candidates)
     found = np.repeat(np.arange(len(documents), dtype=np.int32)[:, None], count, axis=1)
-
-    def block(start: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    for start in range(0, len(allowed), _BLOCK):
         mine = allowed[start : start + _BLOCK]
+        cosines = vectors[torch.from_numpy(mine).to(vectors.device)].float() @ looked
         itself = np.searchsorted(candidates, mine)  # where a document stands among the candidates, if it does
-        similar = _tf_idf(documents, statistics, mine) @ transposed
-        return mine, _largest(similar, np.where(candidates[itself % len(candidates)] == mine, itself, -1), count)
-
-    done = 0
-    for mine, places in ordered_map(block, range(0, len(allowed), _BLOCK)):
-        found[mine] = np.where(places < 0, mine[:, None], candidates[places])
-        done += len(mine)
-        report(Progress("finding neighbours", done, "documents", done / len(allowed)))
+        there = np.flatnonzero(candidates[itself % len(candidates)] == mine)
+        cosines[torch.from_numpy(there), torch.from_numpy(itself[there])] = -torch.inf
+        near = cosines.topk(min(_CONSIDERED * count, len(candidates)), dim=1)
+        places, values = near.indices.numpy(force=True), near.values.numpy(force=True)
+        values = values + _shared_words(weigh(documents, statistics, mine), rows, places)
+        best = np.argsort(-values, axis=1, kind="stable")[:, :count]
+        chosen = np.where(np.take_along_axis(values, best, axis=1) > 0, np.take_along_axis(places, best, axis=1), -1)
+        found[mine, : chosen.shape[1]] = np.where(chosen < 0, mine[:, None], candidates[chosen])
+        report(Progress("finding neighbours", start + len(mine), "documents", (start + len(mine)) / len(allowed)))
     return found
 
 
-def _tf_idf(documents: Documents, statistics: WordStatistics, chosen: NDArray[np.int64]) -> csr_array:
-    """Some documents as rows of length 1."""
-    mine = documents.take(chosen)
-    idf = np.log((statistics.documents + 1) / np.maximum(statistics.document_frequencies[mine.features], 1))
-    # A word of a single document makes no two documents alike.
-    idf[statistics.document_frequencies[mine.features] < 2] = 0
-    weights = ((1 + np.log(mine.counts)) * idf).astype(np.float32)
-    shape = (len(mine), len(statistics.counts))
-    matrix = csr_array((weights, mine.features, mine.feature_offsets.astype(np.int32)), shape=shape)
-    norms = np.sqrt(matrix.multiply(matrix).sum(axis=1))
-    matrix.data = matrix.data / np.repeat(np.maximum(norms, 1e-12), np.diff(matrix.indptr))
-    matrix.eliminate_zeros()
-    return matrix
-
-
-def _largest(similar: csr_array, itself: NDArray[np.int64], count: int) -> NDArray[np.int32]:
-    """The columns of the largest values of each row, that of the document itself left out; -1 where there are fewer."""
-    found = np.full((similar.shape[0], count), -1, dtype=np.int32)
-    for row in range(similar.shape[0]):
-        mine = slice(similar.indptr[row], similar.indptr[row + 1])
-        columns, values = similar.indices[mine], similar.data[mine]
-        values[columns == itself[row]] = 0
-        if len(values) > count:
-            largest = np.argpartition(values, -count)[-count:]
-            columns, values = columns[largest], values[largest]
-        columns = np.sort(columns[values > 0])
-        found[row, : len(columns)] = columns
-    return found
+def _shared_words(mine: csr_array, rows: csr_array, places: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The products of each of some rows with some others: (rows, others)."""
+    products = np.zeros(places.shape, dtype=np.float32)
+    weights = np.zeros(mine.shape[1], dtype=np.float32)
+    for number, others in enumerate(places):
+        entries = slice(mine.indptr[number], mine.indptr[number + 1])
+        weights[mine.indices[entries]] = mine.data[entries]
+        starts, ends = rows.indptr[others], rows.indptr[others + 1]
+        lengths = ends - starts
+        before = np.cumsum(lengths) - lengths
+        entry = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+        shared = weights[rows.indices[entry]] * rows.data[entry]
+        whole = lengths > 0  # reduceat has no empty sums
+        products[number, whole] = np.add.reduceat(shared, before[whole]) if whole.any() else 0
+        weights[mine.indices[entries]] = 0
+    return products

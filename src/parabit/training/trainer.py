@@ -25,11 +25,14 @@ from parabit.training.interrupt import listening
 from parabit.training.neighbours import nearest_documents
 from parabit.training.room import choose_device, need_room, room_for_documents
 from parabit.training.seeds import generator
+from parabit.training.semantics import quantized, semantic_vectors, smoothed
 from parabit.training.tables import make_sampler, make_table
 
 _GATHERED_AT_ONCE = 32  # batches
 _PROJECTED_AT_ONCE = 4096  # documents
 _CLEARLY = 1.002
+_SEMANTIC_DIM = 128  # at least, so that neighbours are told apart
+_DOCUMENTS_A_NEIGHBOUR, _FEWEST_NEIGHBOURS = 200, 5
 
 
 @dataclass(frozen=True)
@@ -142,16 +145,27 @@ class Training:
         if not len(self.trained):
             raise TrainingError("no document has a known word", hint="lower the minimum count")
         self.halves = [self._table(half) for half in halves(documents, held.numpy(), seed)] if len(held) else []
-        if recipe.neighbours:
-            assert isinstance(self.table, BagTable)
-            nearest = nearest_documents(
-                documents, statistics, self.trained.cpu().numpy(), recipe.neighbours, seed, report
-            )
-            self.table.neighbours = torch.from_numpy(nearest).to(self.device)
+        self.vectors: Tensor | None = None
+        if recipe.neighbours or recipe.start == "lsa":
+            self._look_around(documents)
         self.sampler = make_sampler(statistics, recipe, self.device)
         scored = min(SCORED_WORDS, len(statistics.counts))
         sampler = make_sampler(statistics, recipe, torch.device("cpu"), scored if scored == SCORED_WORDS else 0)
         self.scored = sampler.draw(generator(seed, "completion")).to(self.device)
+
+    def _look_around(self, documents: Documents) -> None:
+        """Find what documents are about, and the neighbours of each."""
+        assert isinstance(self.table, BagTable)
+        fitted = self.trained.cpu().numpy()
+        dim = max(self.shape.dim, _SEMANTIC_DIM)
+        self.report(Progress("finding neighbours", 0, "documents", 0.0))
+        vectors = semantic_vectors(documents, self.statistics, fitted, dim, self.seed, self.device)
+        # A subject of a small collection has few documents.
+        count = min(self.recipe.neighbours, max(_FEWEST_NEIGHBOURS, len(fitted) // _DOCUMENTS_A_NEIGHBOUR))
+        if count:
+            nearest = nearest_documents(documents, self.statistics, vectors, fitted, count, self.seed, self.report)
+            self.table.neighbours = torch.from_numpy(nearest).to(self.device)
+        self.vectors = vectors[:, : self.shape.dim] if self.recipe.start == "lsa" else None
 
     def run(self) -> Trained:
         """Train to the end."""
@@ -194,7 +208,8 @@ class Training:
 
     def _descend(self, state: _State, gradients: Gradients, touched: Tensor, embedded: Tensor) -> None:
         tables, rate = state.tables, self.recipe.word_rate
-        tables["documents"].step(gradients.embedding, self.recipe.document_rate, touched, embedded)
+        if state.epoch >= self.recipe.warm_up:
+            tables["documents"].step(gradients.embedding, self.recipe.document_rate, touched, embedded)
         tables["words"].step(gradients.words, rate, gradients.rows, gradients.current)
         if gradients.projection is not None:
             tables["projection"].step(gradients.projection, rate)
@@ -289,12 +304,27 @@ class Training:
             return
         # Alike documents begin with alike codes, so that words need not first find out what the bits are to mean.
         assert isinstance(self.table, BagTable)
+        everything = torch.arange(len(embeddings), device=self.device)
+        if self.vectors is not None:
+            start = self._semantic_start(self.vectors)
+            start[self.table.sizes() == 0] = 0
+            embeddings.copy_(start)
+            self.vectors = None  # it is not needed any more, and large
+            return
         directions = torch.empty(len(self.statistics.counts), self.shape.dim, device=self.device)
         directions.normal_(generator=self._rng("directions"))
         length = self.recipe.embedding_start * math.sqrt(self.shape.dim)
-        for documents in torch.split(torch.arange(len(embeddings), device=self.device), _PROJECTED_AT_ONCE):
+        for documents in torch.split(everything, _PROJECTED_AT_ONCE):
             projected = torch.nn.functional.normalize(self.table.project(directions, documents)) * length
             embeddings[documents.to(embeddings.device)] = projected.to(embeddings.device)
+
+    def _semantic_start(self, vectors: Tensor) -> Tensor:
+        """The documents' semantic vectors, moved towards their neighbours', and turned so that signs lose little."""
+        assert isinstance(self.table, BagTable)
+        neighbours = self.table.neighbours
+        if neighbours is not None:
+            vectors = smoothed(vectors, neighbours, self.recipe.neighbour_weight)
+        return quantized(vectors.float(), self.trained.cpu().numpy(), self.seed) * self.recipe.embedding_start
 
     def _save(self, state: _State) -> None:
         assert self.checkpoints is not None

@@ -1,0 +1,90 @@
+"""The fast encoder of a trained network: a linear map from a document's words to what training found for it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from parabit.linear_encoder import LinearEncoder
+from parabit.progress import Progress, Report, silent
+from parabit.training.documents import Documents, WordStatistics
+from parabit.training.semantics import SparseRows, sample, weigh
+
+_LEARNED_FROM = 65_536  # documents
+_RIDGE, _ROUNDS = 0.3, 15  # of the words' own map, and how often it is improved
+_SMALL_RIDGE = 1e-3  # of the map that goes through the network's words, beside its mean square
+
+
+def distill(
+    documents: Documents,
+    statistics: WordStatistics,
+    words: Tensor,
+    embeddings: Tensor,
+    seed: int = 0,
+    report: Report = silent,
+) -> LinearEncoder:
+    """Learn to tell documents' embeddings from their TF-IDF rows X.
+
+    Two maps are learned and their results added, each at the same scale. One has a free row for each word: ridge
+    regression, whose normal equations conjugate gradients solve. It follows the training documents closely, and knows
+    little of rare words. The other goes through the network's word matrix U, X U M, so that only a small matrix M is
+    learned: it knows of rare words what the network knows. Their errors on new documents differ, so the sum is better
+    than either.
+    """
+    device = words.device
+    lengths = np.diff(documents.feature_offsets)
+    chosen = sample(np.flatnonzero(lengths > 0), _LEARNED_FROM, seed)
+    matrix = weigh(documents, statistics, chosen, least=1)
+    rows, transposed = SparseRows.of(matrix, device), SparseRows.of(matrix.T.tocsr(), device)
+    wanted = embeddings[torch.from_numpy(chosen).to(embeddings.device)].to(device)
+    mean = wanted.mean(0)
+    wanted = wanted - mean
+    scale = float(wanted.std(correction=0))
+
+    def told(number: int) -> None:
+        report(Progress("fast encoder", number, "rounds", number / _ROUNDS))
+
+    free = _ridge(rows, transposed, wanted, told)
+    through = rows @ words
+    centre = through.mean(0)
+    small = _least_squares(through - centre, wanted)
+    free_scale, small_scale = (_deviation(found) for found in (rows @ free, (through - centre) @ small))
+    encoder = free * (scale / 2 / free_scale) + words @ (small * (scale / 2 / small_scale))
+    # New documents are told with less certainty than those learned from, so the mean counts less too.
+    offset = mean / 2 - centre @ small * (scale / 2 / small_scale)
+    return LinearEncoder(
+        encoder.half().numpy(force=True),
+        offset.numpy(force=True),
+        statistics.document_frequencies,
+        statistics.documents,
+    )
+
+
+def _ridge(rows: SparseRows, transposed: SparseRows, wanted: Tensor, told: Callable[[int], None]) -> Tensor:
+    """The map W with the least |X W - Y|^2 + a |W|^2, nearly: conjugate gradients, each column for itself."""
+    residual = transposed @ wanted
+    found, direction = torch.zeros_like(residual), residual.clone()
+    square = (residual * residual).sum(0)
+    for number in range(_ROUNDS):
+        ahead = transposed @ (rows @ direction) + _RIDGE * direction
+        step = square / (direction * ahead).sum(0).clamp(min=1e-20)
+        found += step * direction
+        residual -= step * ahead
+        square, before = (residual * residual).sum(0), square
+        direction = residual + square / before.clamp(min=1e-20) * direction
+        told(number + 1)
+    return found
+
+
+def _least_squares(rows: Tensor, wanted: Tensor) -> Tensor:
+    """The small map with the least squared error, with a little ridge."""
+    square = (rows.T @ rows).double()
+    ridge = _SMALL_RIDGE * square.diagonal().mean().clamp(min=1e-12)
+    eye = torch.eye(len(square), dtype=square.dtype, device=square.device)
+    found: Tensor = torch.linalg.solve(square + ridge * eye, (rows.T @ wanted).double()).float()
+    return found
+
+
+def _deviation(values: Tensor) -> float:
+    return max(float(values.std(correction=0)), 1e-6)

@@ -1,0 +1,130 @@
+"""What documents are about before a network is trained: latent semantic analysis of their TF-IDF weights.
+
+(S. Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990.) The neighbours of documents are looked for
+in this space, and their embeddings start in it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from parabit.models import sum_rows
+from parabit.rotation import quantizing_rotation
+from parabit.training.documents import Documents, WordStatistics
+from parabit.training.seeds import generator
+from parabit.weighting import inverse_frequencies, tf_idf_rows
+
+FITTED = 32_768  # documents: more do not change the directions of a collection much
+_PROJECTED_AT_ONCE = 4096  # documents
+_OVERSAMPLING, _ROUNDS = 16, 4  # of the randomized singular value decomposition
+_SMALLEST = 1e-5  # singular value, beside the largest: below it there is only rounding error
+
+
+class SparseRows(NamedTuple):
+    """A sparse matrix on a device, to be multiplied with dense ones: its entries, one row after the other."""
+
+    columns: Tensor  # (entries,)
+    starts: Tensor  # (rows,)
+    values: Tensor  # (entries,)
+
+    @classmethod
+    def of(cls, matrix: csr_array, device: torch.device) -> "SparseRows":
+        """A matrix on the device."""
+        return cls(
+            torch.from_numpy(matrix.indices.astype(np.int64)).to(device),
+            torch.from_numpy(matrix.indptr[:-1].astype(np.int64)).to(device),
+            torch.from_numpy(matrix.data).to(device),
+        )
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        return sum_rows(dense, self.columns, self.starts, self.values)
+
+
+def weigh(documents: Documents, statistics: WordStatistics, chosen: NDArray[np.int64], least: int = 2) -> csr_array:
+    """Some documents as TF-IDF rows; a word of a single document makes no two documents alike."""
+    mine = documents.take(chosen)
+    idf = inverse_frequencies(statistics.document_frequencies, statistics.documents, least)
+    return tf_idf_rows(mine.features, mine.counts, mine.feature_offsets, idf)
+
+
+def sample(documents: NDArray[np.int64], most: int, seed: int) -> NDArray[np.int64]:
+    """The documents, or a random part of so many, in their order."""
+    if len(documents) <= most:
+        return documents
+    return np.sort(np.random.default_rng([seed, 3]).choice(documents, most, replace=False))
+
+
+def semantic_vectors(
+    documents: Documents,
+    statistics: WordStatistics,
+    fitted: NDArray[np.int64],
+    dim: int,
+    seed: int,
+    device: torch.device,
+) -> Tensor:
+    """All documents in the space of the first singular vectors of those that are fitted: (documents, dim) half floats.
+
+    Rows have length 1, or 0 for a document that has nothing there. Where there are fewer singular vectors than asked
+    for, the last columns are zero.
+
+    Example:
+        >>> words, counts, offsets = np.array([0, 1, 0, 1, 2]), np.ones(5, dtype=np.int32), np.array([0, 2, 4, 5])
+        >>> documents = Documents.of_counts(words, counts, offsets)
+        >>> statistics = WordStatistics(np.array([2, 2, 2]), np.array([2, 2, 2]), documents=3)
+        >>> vectors = semantic_vectors(documents, statistics, np.arange(3), 2, 0, torch.device("cpu")).float()
+        >>> (vectors @ vectors.T).abs().round().tolist()
+        [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    directions = _directions(weigh(documents, statistics, sample(fitted, FITTED, seed)), dim, seed, device)
+    found = torch.zeros(len(documents), dim, dtype=torch.float16, device=device)
+    for first in range(0, len(documents), _PROJECTED_AT_ONCE):
+        mine = np.arange(first, min(first + _PROJECTED_AT_ONCE, len(documents)))
+        projected = SparseRows.of(weigh(documents, statistics, mine), device) @ directions
+        found[first : first + len(mine), : directions.shape[1]] = torch.nn.functional.normalize(projected).half()
+    return found
+
+
+def _directions(rows: csr_array, dim: int, seed: int, device: torch.device) -> Tensor:
+    """The words in the space of the first singular vectors: (words, at most dim).
+
+    A randomized decomposition (N. Halko et al., "Finding structure with randomness", SIAM Review 2011) that
+    orthogonalizes on the side of the documents alone, of which there are never too many.
+    """
+    here, transposed = SparseRows.of(rows, device), SparseRows.of(rows.T.tocsr(), device)
+    size = min(dim + _OVERSAMPLING, *rows.shape)
+    rng = generator(seed, "semantics", device=torch.device("cpu"))
+    basis = here @ torch.randn(rows.shape[1], size, generator=rng).to(device)
+    for _ in range(_ROUNDS):
+        basis = here @ (transposed @ torch.linalg.qr(basis)[0])
+    projected = transposed @ torch.linalg.qr(basis)[0]  # (words, size)
+    squares, directions = torch.linalg.eigh((projected.T @ projected).double().cpu())  # ascending
+    wanted = squares > squares[-1].clamp(min=1e-12) * _SMALLEST**2
+    scaled = directions[:, wanted] / squares[wanted].sqrt()
+    found: Tensor = projected @ scaled.flip(1)[:, :dim].float().to(device)
+    return found
+
+
+def smoothed(vectors: Tensor, neighbours: Tensor, share: float) -> Tensor:
+    """Each document's vector moved towards the mean of its neighbours', again at length 1: (documents, dim)."""
+    parts = []
+    for first in range(0, len(vectors), _PROJECTED_AT_ONCE):
+        own = torch.nn.functional.normalize(vectors[first : first + _PROJECTED_AT_ONCE].float())
+        others = vectors[neighbours[first : first + _PROJECTED_AT_ONCE].long()].float()
+        mean = torch.nn.functional.normalize(others, dim=2).mean(1)
+        parts.append(torch.nn.functional.normalize((1 - share) * own + share * mean))
+    return torch.cat(parts)
+
+
+def quantized(vectors: Tensor, fitted: NDArray[np.int64], seed: int) -> Tensor:
+    """Vectors turned so that their signs lose little, the mean of those fitted at zero and their deviation 1."""
+    chosen = torch.from_numpy(sample(fitted, FITTED, seed)).to(vectors.device)
+    mean = vectors[chosen].mean(0)
+    centred = (vectors[chosen] - mean).numpy(force=True)
+    rotation, _ = quantizing_rotation(centred, seed)
+    turn = torch.from_numpy(rotation.astype(np.float32)).to(vectors.device)
+    deviation = float(np.sqrt((centred.astype(np.float64) ** 2).mean()))
+    return (vectors - mean) @ turn / max(deviation, 1e-6)
