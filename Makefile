@@ -30,6 +30,7 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/text_memory.py
 	$(BIN)/python benchmarks/train_speed.py
 	$(BIN)/python benchmarks/train_memory.py
+	$(BIN)/python benchmarks/encode_speed.py
 	$(BIN)/python benchmarks/evaluate_speed.py
 
 reproduce: $(VENV)/paper

@@ -25,7 +25,7 @@ BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
     "not negative": ([-1e-9, math.nan, math.inf, -math.inf, False, "1"], [0, 0.0, 3.5]),
     "share": ([-0.1, 1, 1.0, math.nan, True, "0.5"], [0, 0.0, 0.999]),
     "method": (["round", "", 1, ["rounding"]], list(METHODS)),
-    "start": (["zeros", "", 0], ["random", "words"]),
+    "start": (["zeros", "", 0], ["random", "words", "lsa"]),
 }
 CASES = [(parameter.name, parameter.metadata["bound"]) for parameter in fields(Recipe)]
 
@@ -59,6 +59,7 @@ def test_the_papers_preset_adds_nothing_to_the_paper(shape: Shape) -> None:
     recipe = preset("paper", shape)
     assert (recipe.idf_power, recipe.length_exponent) == (0, 0)  # raw counts
     assert (recipe.neighbours, recipe.start, recipe.binarization) == (0, "random", "rounding")
+    assert (recipe.fewest_steps, recipe.warm_up) == (0, 0)  # documents learn from the first step on
     assert (recipe.patience, recipe.slope_growth) == (0, 0)  # trained to the end, bits without chance
 
 
@@ -67,7 +68,9 @@ def test_the_default_preset_weighs_words_and_knows_neighbours() -> None:
     assert default.idf_power > paper.idf_power
     assert default.length_exponent > paper.length_exponent
     assert default.neighbours > paper.neighbours
-    assert (default.start, default.patience > 0) == ("words", True)
+    assert (default.start, default.patience > 0) == ("lsa", True)
+    assert default.fewest_steps > paper.fewest_steps
+    assert 0 < default.warm_up < default.epochs  # documents are trained too
 
 
 def test_fewer_units_learn_faster() -> None:
@@ -89,7 +92,15 @@ def test_none_leaves_the_presets_value() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("idf_power", 1.0), ("length_exponent", 0.4), ("neighbours", 20), ("neighbour_weight", 0.3), ("start", "words")],
+    [
+        ("fewest_steps", 8),
+        ("idf_power", 1.0),
+        ("length_exponent", 0.4),
+        ("neighbours", 20),
+        ("neighbour_weight", 0.3),
+        ("start", "words"),
+        ("start", "lsa"),
+    ],
 )
 @pytest.mark.parametrize("base", PRESETS)
 def test_what_only_a_bag_of_words_has_is_refused_with_dm(base: str, name: str, value: object) -> None:

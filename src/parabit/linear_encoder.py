@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from parabit.weighting import inverse_frequencies, tf_idf_rows
 
@@ -18,8 +19,9 @@ class LinearEncoder:
     Example:
         >>> matrix = np.array([[1.0, -1.0], [-1.0, 1.0]], dtype=np.float16)
         >>> encoder = LinearEncoder(matrix, np.zeros(2, dtype=np.float32), np.array([2, 1]), documents=3)
-        >>> encoder.embed(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([0, 1, 3])).round(2).tolist()
-        [[1.0, -1.0], [-0.31, 0.31]]
+        >>> embedded = encoder.embed(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([0, 1, 3]))
+        >>> embedded.astype(float).round(2).tolist()
+        [[1.0, -1.0], [-0.45, 0.45]]
     """
 
     matrix: NDArray[np.float16]  # (words, dim); half floats, as it is kept
@@ -41,15 +43,21 @@ class LinearEncoder:
         return embedded
 
 
-def steady_product(rows: NDArray[np.float32], matrix: NDArray[np.float32], block: int = 256) -> NDArray[np.float32]:
+def steady_product(rows: NDArray[np.float32], matrix: NDArray[np.float32], block: int = 4096) -> NDArray[np.float32]:
     """A matrix product whose every row is the same, bit for bit, whatever rows stand beside it.
 
-    Libraries choose how to add by the number of rows, so there are always as many.
+    Products of dense matrices add in an order that depends on how many rows there are and where a row stands among
+    them; that of a sparse matrix adds up one row after the other.
 
     Example:
         >>> steady_product(np.ones((3, 2), dtype=np.float32), np.eye(2, dtype=np.float32)).shape
         (3, 2)
     """
-    padded = np.pad(rows, ((0, -len(rows) % block), (0, 0)))
-    parts = [padded[first : first + block] @ matrix for first in range(0, len(padded), block)]
-    return np.concatenate([np.zeros((0, matrix.shape[1]), dtype=np.float32), *parts])[: len(rows)]
+    count, dim = rows.shape
+    product = np.empty((count, matrix.shape[1]), dtype=np.float32)
+    for first in range(0, count, block):
+        part = rows[first : first + block]
+        columns = np.tile(np.arange(dim, dtype=np.int32), len(part))
+        starts = np.arange(len(part) + 1, dtype=np.int32) * dim
+        product[first : first + block] = csr_array((part.ravel(), columns, starts), shape=part.shape) @ matrix
+    return product

@@ -33,7 +33,9 @@ class Recipe:
     epochs: int = _parameter("count", "times that every document is trained on")
     batch_size: int = _parameter("count", "documents (dbow) or positions (dm) in a step")
     fewest_steps: int = _parameter("count or 0", "dbow: batches are smaller where an epoch had fewer steps than this")
-    warm_up: int = _parameter("count or 0", "first epochs, in which words learn and documents stay where they started")
+    warm_up: int = _parameter(
+        "count or 0", "first epochs, at most half, in which words learn and documents stay as they began"
+    )
     document_rate: float = _parameter("positive", "AdaGrad's rate for document embeddings")
     word_rate: float = _parameter("positive", "AdaGrad's rate for all that documents share")
     samples: int = _parameter("count or 0", "words drawn for the softmax's denominator; 0 takes the whole vocabulary")
@@ -192,8 +194,8 @@ def _default(shape: Shape, bigrams: bool) -> Recipe:
         start="lsa",
         embedding_start=0.5,
         idf_power=1.0,
-        length_exponent=0.4,
-        neighbours=20,
+        length_exponent=0.3,
+        neighbours=10,
         patience=3,
     )
 

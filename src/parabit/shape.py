@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from parabit.errors import TrainingError
+from parabit.errors import ModelError, TrainingError
 
 ARCHITECTURES = ("dbow", "dm")
+
+MODES = ("fast", "exact")  # of inference for new documents
 
 
 @dataclass(frozen=True)
@@ -125,3 +127,15 @@ def choose_shape(
     size = dim if bits is None else bits
     assert size is not None
     return Shape("dm", bits, size, window=window or 1, two_sided=two_sided, word_dim=word_dim or size)
+
+
+def check_mode(mode: object) -> None:
+    """Raise for what is not a way of inference; None is the model's own.
+
+    Example:
+        >>> check_mode("quick")
+        Traceback (most recent call last):
+        parabit.errors.ModelError: no mode 'quick'; there are fast, exact
+    """
+    if mode is not None and mode not in MODES:
+        raise ModelError(f"no mode {mode!r}", hint=f"there are {', '.join(MODES)}")

@@ -19,16 +19,21 @@ CHECKPOINT = "checkpoint-"  # how the names of checkpoint folders begin
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
     """Give a name to write to, beside `path`; what is there when the block ends becomes `path`, in one step.
 
-    After an error or an interrupt the old file is still there and the new one is gone.
+    After an error or an interrupt the old file is still there and the new one is gone. What is `durable` is on the disk
+    before it takes the name, so that a power cut leaves it whole too.
     """
     partial = _new_partial_file(path)
     try:
         yield partial
         partial.chmod(0o666 & ~_umask())
+        if durable:
+            _settle(partial)
         partial.replace(path)
+        if durable:
+            _settle(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 

@@ -11,7 +11,7 @@ def inverse_frequencies(document_frequencies: NDArray[Any], documents: int, leas
     """The idf of each word, log((n + 1) / df); 0 for words of fewer than `least` documents.
 
     Example:
-        >>> inverse_frequencies(np.array([9, 1]), documents=9).round(2).tolist()
+        >>> inverse_frequencies(np.array([9, 1]), documents=9).astype(float).round(2).tolist()
         [0.11, 2.3]
     """
     idf = np.log((documents + 1) / np.maximum(document_frequencies, 1))
@@ -25,7 +25,8 @@ def tf_idf_rows(
 
     Example:
         >>> features, counts, offsets = np.array([0, 1, 1]), np.array([1, 1, 3]), np.array([0, 2, 3])
-        >>> tf_idf_rows(features, counts, offsets, np.array([3.0, 4.0], dtype=np.float32)).toarray().round(2).tolist()
+        >>> rows = tf_idf_rows(features, counts, offsets, np.array([3.0, 4.0], dtype=np.float32))
+        >>> rows.toarray().astype(float).round(2).tolist()
         [[0.6, 0.8], [0.0, 1.0]]
     """
     weights = (1 + np.log(counts)).astype(np.float32) * idf[features]

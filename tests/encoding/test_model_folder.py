@@ -177,6 +177,22 @@ def retensor(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], Non
             "{folder}/model.safetensors does not belong to its ",
         ),
         (
+            retensor(lambda t: t.update(encoder=t["encoder"][:-1])),
+            "{folder}/model.safetensors does not belong to its config.json; train the model anew",
+        ),
+        (
+            retensor(lambda t: t.update(encoder=np.ascontiguousarray(t["encoder"][:, :9]))),
+            "{folder}/model.safetensors does not belong to its ",
+        ),
+        (
+            retensor(lambda t: t.update(encoder_offset=t["encoder_offset"][:9])),
+            "{folder}/model.safetensors does not belong to its ",
+        ),
+        (
+            retensor(lambda t: t.update(encoder_offset=t["encoder_offset"][None])),
+            "{folder}/model.safetensors does not belong to its ",
+        ),
+        (
             retensor(lambda t: t.update(colours=np.zeros((3, 3), dtype=np.float32))),
             "{folder}",
         ),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -20,7 +21,7 @@ from parabit.errors import CorpusError, ModelError, ParabitError, TrainingError
 from parabit.progress import Progress
 from topics import Topics
 
-QUICK: dict[str, Any] = {"epochs": 2, "samples": 64, "inference_rounds": 4, "device": "cpu"}
+QUICK: dict[str, Any] = {"epochs": 2, "warm_up": 1, "samples": 64, "inference_rounds": 4, "device": "cpu"}
 # Steps and rates for a small corpus.
 LEARNING: dict[str, Any] = QUICK | {"epochs": 8, "batch_size": 32, "word_accumulator_start": 1e-4}
 MODELS: dict[str, dict[str, Any]] = {
@@ -145,12 +146,15 @@ def test_inferred_codes_are_near_the_trained_ones(topics: Topics) -> None:
     assert distances.diagonal().mean() < 0.5 * distances.mean()
 
 
-def test_a_real_binary_model_gives_both_codes_and_vectors(topics: Topics) -> None:
+@pytest.mark.parametrize("mode", ["fast", "exact"])
+def test_a_real_binary_model_gives_both_codes_and_vectors(mode: str, topics: Topics, tmp_path: Path) -> None:
     model = ParagraphVectors(12, dim=40, **QUICK).fit(topics.texts)
-    codes, vectors = model.infer(topics.texts[:50])
+    model.save(tmp_path / "model")
+    projection = load_file(tmp_path / "model" / "model.safetensors")["projection"]
+    codes, vectors = model.infer(topics.texts[:50], mode=mode)
     assert codes is not None
     assert (codes.shape, vectors.shape) == ((50, 2), (50, 40))
-    layer = vectors.astype(np.float64) @ model._encoder.tensors["projection"]
+    layer = vectors.astype(np.float64) @ projection
     clear = np.abs(layer) > 1e-4  # where rounding decides nothing
     assert clear.mean() > 0.9
     assert ((layer > 0) == unpack(codes, 12))[clear].all()
@@ -316,14 +320,15 @@ def test_a_work_folder_that_is_something_else_is_not_touched(topics: Topics, tmp
     assert (work / "bags" / "mine.txt").read_text() == (work / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("ask", ["fit", "load"])
+@pytest.mark.parametrize("ask", ["fit", "exact"])
 def test_without_torch_the_message_says_what_to_install(
     ask: str, dbow: ParagraphVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dbow.save(tmp_path / "model")
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ModelError, match=r"^torch is not installed; install it with pip install 'parabit\[train\]'$"):
-        _ = ParagraphVectors(8).fit(["a text", "a word"]) if ask == "fit" else ParagraphVectors.load(tmp_path / "model")
+    loaded = ParagraphVectors.load(tmp_path / "model")
+    with pytest.raises(ModelError, match=r"^torch is not installed; pip install 'parabit\[train\]'$"):
+        _ = ParagraphVectors(8).fit(["a text", "a word"]) if ask == "fit" else loaded.infer(["a text"], mode="exact")
 
 
 def test_the_estimator_can_be_made_and_cloned_without_torch() -> None:
@@ -344,5 +349,5 @@ except ParabitError as problem:
     print(problem)
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    told = "torch is not installed; install it with pip install 'parabit[train]'\n"
+    told = "torch is not installed; pip install 'parabit[train]'\n"
     assert (result.stdout, result.stderr) == (told, "")

@@ -52,6 +52,8 @@ def results_of(job: Job, others: Iterable[str], rng: np.random.Generator) -> dic
         return {"codes": scores(), "vectors": scores(), **radii}
     if network.bits is None:
         return {"vectors": scores(), **(hashed if job.name == "pv-dbow-32-bigrams" else {})}
+    if network.preset == "default":
+        return {"codes": scores(searched=True), "exact": scores(searched=True), "asymmetric": scores()}
     return {"codes": scores(searched=True), **({"picture": picture(rng)} if job.name == PICTURED else {})}
 
 

@@ -20,6 +20,7 @@ from parabit.evaluation import (
     Relevance,
     ScoreRanking,
     Scores,
+    asymmetric_ranking,
     evaluate,
     evaluate_codes,
     evaluate_filtered,
@@ -123,9 +124,17 @@ def test_the_scores_of_codes_are_those_of_the_librarys_model(
     network: Network, corpus: PaperCorpus, performed: Perform
 ) -> None:
     told = performed(Job("some codes", (network,)), corpus)
-    assert told.keys() == {"codes"}
     true = model(network, corpus)
     codes = true.transform(queries_of(corpus))
+    if network.preset == "default":
+        assert told.keys() == {"codes", "exact", "asymmetric"}
+        exact = true.infer(queries_of(corpus), mode="exact").codes
+        assert exact is not None
+        check(told["exact"], evaluate_codes(exact, labels(corpus), relevance=corpus.relevance))
+        ranking = asymmetric_ranking(true.infer(queries_of(corpus)).vectors, codes)
+        check(told["asymmetric"], evaluate(ranking, Relevance(labels(corpus), corpus.relevance)))
+    else:
+        assert told.keys() == {"codes"}
     check(told["codes"], evaluate_codes(codes, labels(corpus), relevance=corpus.relevance))
     # The hashing literature's protocol: training documents, those with labels, are searched.
     assert true.codes_ is not None

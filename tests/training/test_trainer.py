@@ -32,6 +32,7 @@ SHAPES = {
 QUICK: dict[str, Any] = {
     "epochs": 2,
     "batch_size": 32,
+    "warm_up": 0,
     "samples": 32,
     "inference_rounds": 2,
     "validation": 0.1,
@@ -43,7 +44,8 @@ QUICK_DM = QUICK | {"batch_size": 1000}
 CASES: dict[str, tuple[Shape, dict[str, Any]]] = {
     "dbow": (DBOW, {"binarization": "straight-through-sigmoid", "slope_growth": 0.2, "neighbours": 5, "patience": 1}),
     "dbow, paper": (DBOW, {"preset": "paper", "binarization": "noise"}),
-    "real-binary": (SHAPES["Real-Binary PV-DBOW"], {"neighbours": 5}),
+    "dbow, from its words": (DBOW, {"start": "words"}),
+    "real-binary": (SHAPES["Real-Binary PV-DBOW"], {"neighbours": 5, "warm_up": 1}),
     "real-valued": (SHAPES["PV-DBOW"], {}),
     "dm": (DM, {"binarization": "straight-through", "patience": 1}),
     "dm, real-valued": (SHAPES["PV-DM"], {}),

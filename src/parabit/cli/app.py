@@ -7,6 +7,7 @@ import typer
 from parabit import __version__
 from parabit.cli.datasets import datasets
 from parabit.cli.demo import demo
+from parabit.cli.encode import encode
 from parabit.cli.evaluate import evaluate
 from parabit.cli.frame import out
 from parabit.cli.reproduce import reproduce
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _function in (train, evaluate, reproduce, vocabulary, datasets, demo):
+for _function in (train, encode, evaluate, reproduce, vocabulary, datasets, demo):
     app.command()(_function)
 
 

@@ -24,9 +24,10 @@ from parabit.corpus import open_corpus
 from parabit.errors import EvaluationError, ParabitError
 from parabit.evaluation import KINDS
 from parabit.extras import need
+from parabit.shape import MODES
 from parabit.storage import need_room_for_file
 
-_RANKS = ("hamming", "cosine")
+_RANKS = ("hamming", "asymmetric", "cosine")
 _DEPTH = 100
 
 
@@ -56,7 +57,16 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="|".join(_RANKS),
-            help="Order documents by their codes or by their real vectors. Default: codes where the model has them.",
+            help="Order documents by their codes (hamming), by their codes beside the query's real activations "
+            "(asymmetric), or by real vectors (cosine). Default: hamming where the model has codes.",
+            show_default=False,
+        ),
+    ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(MODES),
+            help="How documents are encoded. Default: the model's, which is fast but for the paper's recipe and dm.",
             show_default=False,
         ),
     ] = None,
@@ -102,7 +112,7 @@ def evaluate(
     from parabit.evaluation.protocols import labelled, relevance_of
 
     if rank is not None and rank not in _RANKS:
-        raise EvaluationError(f"no order {rank!r}", hint=f"there are {' and '.join(_RANKS)}")
+        raise EvaluationError(f"no order {rank!r}", hint=f"there are {', '.join(_RANKS)}")
     if relevance is not None and relevance not in KINDS:
         raise EvaluationError(f"no relevance {relevance!r}", hint=f"there are {' and '.join(KINDS)}")
     place = _plot_place(plot, no_plot, model, corpus)
@@ -116,14 +126,15 @@ def evaluate(
         names = [corpus, *([searched] if searched is not None else [])]
         opened = [open_corpus(name, options, format, report) for name in names]
         queries, *found = [labelled(documents, name, least) for documents, name in zip(opened, names, strict=True)]
-        coded = loaded.infer(queries.documents, report)
-        others = (loaded.infer(found[0].documents, report), found[0].labels) if found else None
-        scores = _scores(coded, queries.labels, by, kind, k, others, report)
+        coded = loaded.infer(queries.documents, report, mode)
+        others = (loaded.infer(found[0].documents, report, mode), found[0].labels) if found else None
+        scores = _scores(loaded, coded, queries.labels, by, kind, k, others, report)
         result = {
             "model": str(model),
             "corpus": corpus,
             "searched": searched,
             "rank": by,
+            "mode": mode or loaded.mode_,
             "relevance": kind,
             "documents": len(queries.labels),
             "unlabelled": queries.unlabelled,
@@ -147,7 +158,7 @@ def evaluate(
 
 def _check_parts(model: Any, by: str, radius: int | None, searched: str | None) -> None:
     """Find out before the work that the model lacks what is asked for."""
-    if by == "hamming" and model.bits is None:
+    if by != "cosine" and model.bits is None:
         raise EvaluationError("this model has no codes to rank by", hint="it is real-valued: leave out --rank")
     if radius is not None and (model.bits is None or not model.shape_.projected):
         raise EvaluationError("a radius needs a code and a real vector", hint="train with both --bits and --dim")
@@ -155,13 +166,18 @@ def _check_parts(model: Any, by: str, radius: int | None, searched: str | None) 
         raise EvaluationError("--radius with --searched", hint="inside a radius, documents query each other")
 
 
-def _scores(coded: Any, labels: list[tuple[str, ...]], by: str, kind: str, k: int, others: Any, report: Any) -> Any:
-    from parabit.evaluation import HammingRanking, Relevance, cosine_ranking
+def _scores(
+    model: Any, coded: Any, labels: list[tuple[str, ...]], by: str, kind: str, k: int, others: Any, report: Any
+) -> Any:
+    from parabit.evaluation import HammingRanking, Relevance, asymmetric_ranking, cosine_ranking
     from parabit.evaluation import evaluate as evaluate_ranking
 
     found, found_labels = others or (None, None)
     if by == "hamming":
         ranking: Any = HammingRanking(coded.codes, found and found.codes)
+    elif by == "asymmetric":
+        codes = coded.codes if found is None else found.codes
+        ranking = asymmetric_ranking(model.activations(coded.vectors), codes, itself=found is None)
     else:
         ranking = cosine_ranking(coded.vectors, found and found.vectors)
     return evaluate_ranking(ranking, Relevance(labels, kind, found_labels), k, _DEPTH, report)

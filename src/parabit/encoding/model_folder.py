@@ -2,18 +2,24 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from parabit import __version__
 from parabit.errors import ModelError, ParabitError
 from parabit.shape import Shape
 from parabit.storage import whole_folder
 from parabit.text import Vocabulary
+
+if TYPE_CHECKING:
+    from parabit.encoding.paragraph_vectors import ParagraphVectors
 
 FORMAT = 1
 CONFIG = "config.json"
@@ -70,6 +76,16 @@ def need_tensors(
         raise ModelError(f"{folder / TENSORS} does not belong to its {CONFIG}", hint="train the model anew")
 
 
+def fingerprint_of(config: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:
+    """A digest of what decides the codes that a model gives; where and when it was trained is no part of it."""
+    parts = {name: config[name] for name in ("shape", "recipe", "vocabulary")} | {"seed": config["parameters"]["seed"]}
+    digest = sha256(json.dumps(parts, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(tensor).data)
+    return digest.hexdigest()
+
+
 def is_model(folder: Path) -> bool:
     """Whether a folder holds a model and nothing else, so that no file of anybody's is lost with it."""
     try:
@@ -97,3 +113,41 @@ def _read_config(folder: Path) -> dict[str, Any]:
     if not whole:
         raise ModelError(f"{folder / CONFIG} is not that of a model", hint="train the model anew")
     return config
+
+
+def config_of(model: "ParagraphVectors") -> dict[str, Any]:
+    """What a model is and how it was made, for JSON."""
+    vocabulary = model.vocabulary_
+    return {
+        "parabit": __version__,
+        "parameters": parameters_of(model),
+        "shape": asdict(model.shape_),
+        "recipe": asdict(model.recipe_),
+        "vocabulary": vocabulary.fingerprint,
+        "training": {
+            "documents": vocabulary.documents,
+            "tokens": vocabulary.tokens,
+            "words": len(vocabulary.words),
+            "bigrams": len(vocabulary.bigrams),
+            "history": model.history_,
+            "kept": model.kept_,
+        },
+    }
+
+
+def parameters_of(model: "ParagraphVectors") -> dict[str, Any]:
+    """The parameters that decide what the model is, for JSON; where it runs is not one of them."""
+    # A number from a grid of numpy's is a number like any other.
+    parameters = {
+        name: value.item() if isinstance(value, np.generic) else value for name, value in model.get_params().items()
+    }
+    del parameters["device"]
+    if not isinstance(model.stop_words, str):
+        parameters["stop_words"] = sorted(model.stop_words)
+    return parameters
+
+
+def thawed(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as they were before JSON, which knows no sets."""
+    stop = parameters["stop_words"]
+    return {**parameters, "stop_words": frozenset(stop) if isinstance(stop, list) else stop}

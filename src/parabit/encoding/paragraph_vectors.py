@@ -1,9 +1,8 @@
 """The face of the library: a scikit-learn estimator from texts to codes."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,39 +11,46 @@ from sklearn.utils.validation import check_is_fitted
 
 from parabit import __version__
 from parabit.codes import pack
-from parabit.corpus import Corpus, Document, as_corpus
+from parabit.corpus import Corpus, as_corpus
+from parabit.encoding.batches import (
+    AT_ONCE,
+    Encoder,
+    Inferred,
+    InferredBatches,
+    fast_encoder,
+    infer_batches,
+    layer_of,
+)
 from parabit.encoding.card import write_card
-from parabit.encoding.model_folder import ENCODER, ENCODER_OFFSET, need_tensors, read_model, write_model
+from parabit.encoding.model_folder import (
+    ENCODER,
+    ENCODER_OFFSET,
+    config_of,
+    fingerprint_of,
+    need_tensors,
+    parameters_of,
+    read_model,
+    thawed,
+    write_model,
+)
 from parabit.encoding.work import Work
 from parabit.errors import ModelError, TrainingError
-from parabit.linear_encoder import LinearEncoder, steady_product
-from parabit.parallel import ordered_map
-from parabit.progress import Progress, Report, silent
+from parabit.extras import need
+from parabit.linear_encoder import LinearEncoder
+from parabit.progress import Report, silent
 from parabit.recipe import Recipe, is_whole
 from parabit.recipe import preset as take_preset
-from parabit.shape import Shape, choose_shape
-from parabit.text import LETTERS, BatchBags, Tokenizer, VocabularyRule, batch_bags, read_stop_words
+from parabit.shape import Shape, check_mode, choose_shape
+from parabit.text import LETTERS, Tokenizer, VocabularyRule, batch_bags, read_stop_words
 from parabit.text.build import Documents as Texts
 
 if TYPE_CHECKING:
     from parabit.encoding.exact import ExactEncoder
 
-MODES = ("fast", "exact")
-_INFERRED_AT_ONCE = 2048  # documents, so that progress is told every second or so
-
-_Embed = Callable[[BatchBags], NDArray[np.float32]]
-_Bits = Callable[[NDArray[np.float32]], NDArray[np.bool_]]
 
 # The parameters that make the network and those of training; the others make the vocabulary.
 _SHAPE = ("bits", "dim", "architecture", "window", "two_sided", "word_dim")
 _RECIPE = tuple(parameter.name for parameter in fields(Recipe))
-
-
-class Inferred(NamedTuple):
-    """What a model says of documents."""
-
-    codes: NDArray[np.uint8] | None  # (documents, bytes) packed bits; None from a real-valued model
-    vectors: NDArray[np.float32]  # (documents, dim) embeddings
 
 
 class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
@@ -198,14 +204,14 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         `resume` is False. Remove the folder when the model is saved. `y` is not used.
         """
         shape, recipe = self._planned()
-        _check_mode(self.mode)
+        check_mode(self.mode)
         rule = self._rule()
-        _need_torch()
+        need("torch", "train", ModelError)
         from parabit.encoding.exact import ExactEncoder
         from parabit.encoding.fitting import fit_texts
 
         kept = None if work is None else Work(Path(work), checkpoint_every, resume)
-        identity = {"parabit": __version__, **self._config_parameters}
+        identity = {"parabit": __version__, **parameters_of(self)}
         seed = int(self.seed)
         vocabulary, trained, fast = fit_texts(X, rule, shape, recipe, seed, self.device, kept, identity, report)
         self.vocabulary_ = vocabulary
@@ -242,7 +248,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         A text without a known word gets zeros; `coverage` tells which those are.
         """
         check_is_fitted(self, "vocabulary_")
-        parts = list(self.infer_each(as_corpus(texts), report, mode))
+        parts = [batch.inferred for batch in self.infer_each(as_corpus(texts), report, mode)]
         nothing = np.zeros((0, self.shape_.dim), dtype=np.float32)
         vectors = np.concatenate([nothing, *(part.vectors for part in parts)])
         codes = [part.codes for part in parts if part.codes is not None]
@@ -250,64 +256,41 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
             return Inferred(None, vectors)
         return Inferred(np.concatenate([np.zeros((0, -(-self.shape_.bits // 8)), dtype=np.uint8), *codes]), vectors)
 
-    def infer_each(self, corpus: Corpus, report: Report = silent, mode: str | None = None) -> Iterator[Inferred]:
-        """The same, batch by batch, so that a corpus of any size can be encoded in constant memory."""
+    def infer_each(self, corpus: Corpus, report: Report = silent, mode: str | None = None) -> InferredBatches:
+        """The same, batch by batch and with the documents, so that a corpus of any size is encoded in constant memory.
+
+        Example:
+            >>> model = ParagraphVectors(bits=8, epochs=1).fit(["telescope in orbit", "telescope on ice"])
+            >>> [batch] = model.infer_each(as_corpus(["a telescope", "a goalie"]))
+            >>> [document.id for document in batch.documents], batch.known.tolist(), batch.inferred.codes.shape
+            (['0', '1'], [True, False], (2, 1))
+        """
         check_is_fitted(self, "vocabulary_")
-        mode = mode or self.mode_
-        embed, bits = self._inference(mode)
-
-        def bags_of(batch: list[Document]) -> BatchBags:
-            tokens = self.vocabulary_.tokenizer.tokenize([document.text for document in batch])
-            return batch_bags(tokens, self.vocabulary_)
-
-        def inferred(bags: BatchBags) -> Inferred:
-            vectors = embed(bags)
-            return Inferred(None if self.shape_.bits is None else pack(bits(vectors)), vectors)
-
-        batches = corpus.batches(documents=_INFERRED_AT_ONCE)
-        if mode == "fast":  # all of it on all cores
-            parts = ordered_map(lambda batch: inferred(bags_of(batch)), batches)
-        else:  # torch has threads of its own; only the next batch's text is cut meanwhile
-            parts = map(inferred, ordered_map(bags_of, batches, threads=1))
-        done = 0
-        for part in parts:
-            yield part
-            done += len(part.vectors)
-            report(Progress("encoding", done, "documents", corpus.share_read))
+        return infer_batches(corpus, self.vocabulary_, self._encoder(mode or self.mode_), report)
 
     @property
     def mode_(self) -> str:
         """How the model infers: `"fast"` or `"exact"`."""
-        _check_mode(self.mode)
+        check_mode(self.mode)
         if self.mode is not None:
             return self.mode
         as_published = self.preset == "paper" or self.shape_.architecture == "dm"
         return "exact" if as_published or self._fast is None else "fast"
 
-    def _inference(self, mode: str) -> tuple[_Embed, _Bits]:
-        """How embeddings are inferred, and bits made of them."""
-        _check_mode(mode)
+    def _encoder(self, mode: str) -> Encoder:
+        check_mode(mode)
+        binary = self.shape_.bits is not None
         if mode == "exact":
             exact = self._exact_encoder()
-            return exact.embed, exact.bits
+            return Encoder(exact.embed, exact.bits if binary else None, threads=1)
         if self._fast is None:
             raise ModelError("this model has no fast encoder", hint="use mode exact, or train the model anew")
-        fast, projection = self._fast, self._network.get("projection")
-
-        def embed(bags: BatchBags) -> NDArray[np.float32]:
-            offsets = np.concatenate([[0], np.cumsum(bags.feature_lengths, dtype=np.int64)])
-            return fast.embed(bags.features, bags.counts, offsets)
-
-        def bits(embedded: NDArray[np.float32]) -> NDArray[np.bool_]:
-            layer = embedded if projection is None else steady_product(embedded, projection)
-            return layer > 0
-
-        return embed, bits
+        return fast_encoder(self._fast, self._network.get("projection"), binary)
 
     def _exact_encoder(self) -> "ExactEncoder":
         """Gradient inference; made when it is first asked for, as it needs torch."""
         if self._exact is None:
-            _need_torch()
+            need("torch", "train", ModelError)
             from parabit.encoding.exact import ExactEncoder
 
             self._exact = ExactEncoder.of_tensors(
@@ -325,10 +308,10 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         """
         check_is_fitted(self, "vocabulary_")
         shares = [np.zeros(0)]
-        for batch in as_corpus(texts).batches(documents=_INFERRED_AT_ONCE):
+        for batch in as_corpus(texts).batches(documents=AT_ONCE):
             tokens = self.vocabulary_.tokenizer.tokenize([document.text for document in batch])
-            bags = batch_bags(tokens, self.vocabulary_)
-            shares.append(bags.token_lengths / np.maximum(tokens.lengths, 1))
+            known = batch_bags(tokens, self.vocabulary_).token_lengths
+            shares.append(known / np.maximum(tokens.lengths, 1))
         return np.concatenate(shares)
 
     @property
@@ -336,9 +319,19 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         """The packed codes of the training documents."""
         if self.embeddings_ is None or self.shape_.bits is None:
             return None
-        projection = self._network.get("projection")
-        layer = self.embeddings_ if projection is None else steady_product(self.embeddings_, projection)
-        return pack(layer > 0)
+        return pack(self.activations(self.embeddings_) > 0)
+
+    def activations(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What is rounded to the bits of a code, of embeddings that the model inferred: (documents, bits).
+
+        They say how sure each bit is; `parabit.codes.asymmetric_scores` ranks stored codes by a query's.
+        """
+        return layer_of(vectors, self._network.get("projection"))
+
+    @property
+    def fingerprint_(self) -> str:
+        """A digest of all that decides what a text gets; models with the same one give the same codes."""
+        return fingerprint_of(config_of(self), self._tensors)
 
     def save(self, folder: Path | str, slim: bool = False, overwrite: bool = False) -> None:
         """Write the model to a folder; `slim` leaves out the training documents' embeddings.
@@ -346,14 +339,12 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         Only an old model is replaced, and only with `overwrite`; until the new one is whole, it stays.
         """
         check_is_fitted(self, "vocabulary_")
-        tensors: dict[str, NDArray[Any]] = dict(self._network)
-        if self._fast is not None:
-            tensors |= {ENCODER: self._fast.matrix, ENCODER_OFFSET: self._fast.offset}
+        tensors = self._tensors
         if not slim:
             if self.embeddings_ is None:
                 raise ModelError("this model is slim and has no embeddings to save", hint="save it with slim=True")
             tensors["documents"] = self.embeddings_
-        config = self._config
+        config = config_of(self)
         write_model(Path(folder), config, tensors, self.vocabulary_, write_card(config, slim), overwrite)
 
     @classmethod
@@ -362,7 +353,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         folder = Path(folder)
         config, tensors, vocabulary = read_model(folder)
         try:
-            model = cls(**_thawed(config["parameters"]), device=device)
+            model = cls(**thawed(config["parameters"]), device=device)
             model.shape_ = Shape(**config["shape"])
             # A parameter that an older version did not know has the plain value, which changes nothing.
             model.recipe_ = replace(take_preset("paper", model.shape_), **config["recipe"])
@@ -378,6 +369,13 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         model._network = tensors
         return model
 
+    @property
+    def _tensors(self) -> dict[str, NDArray[Any]]:
+        """What inference needs, by name."""
+        if self._fast is None:
+            return dict(self._network)
+        return {**self._network, ENCODER: self._fast.matrix, ENCODER_OFFSET: self._fast.offset}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
@@ -385,7 +383,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
 
     def _planned(self) -> tuple[Shape, Recipe]:
         """The network and the recipe that the parameters ask for; what makes no sense is told."""
-        parameters = self._config_parameters
+        parameters = parameters_of(self)
         shape = choose_shape(**{name: parameters[name] for name in _SHAPE})
         recipe = take_preset(
             self.preset, shape, bigrams=bool(self.bigrams), **{name: parameters[name] for name in _RECIPE}
@@ -400,52 +398,3 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         stop = read_stop_words(self.stop_words) if isinstance(self.stop_words, str) else frozenset(self.stop_words)
         tokenizer = Tokenizer(self.pattern, self.lowercase, self.min_length, self.max_length, stop)
         return VocabularyRule(tokenizer, self.bigrams, self.min_count, self.min_bigram_count, self.max_size)
-
-    @property
-    def _config_parameters(self) -> dict[str, Any]:
-        """The parameters that decide what the model is, for JSON; where it runs is not one of them."""
-        # A number from a grid of numpy's is a number like any other.
-        parameters = {
-            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
-        }
-        del parameters["device"]
-        if not isinstance(self.stop_words, str):
-            parameters["stop_words"] = sorted(self.stop_words)
-        return parameters
-
-    @property
-    def _config(self) -> dict[str, Any]:
-        vocabulary = self.vocabulary_
-        return {
-            "parabit": __version__,
-            "parameters": self._config_parameters,
-            "shape": asdict(self.shape_),
-            "recipe": asdict(self.recipe_),
-            "vocabulary": vocabulary.fingerprint,
-            "training": {
-                "documents": vocabulary.documents,
-                "tokens": vocabulary.tokens,
-                "words": len(vocabulary.words),
-                "bigrams": len(vocabulary.bigrams),
-                "history": self.history_,
-                "kept": self.kept_,
-            },
-        }
-
-
-def _thawed(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as they were before JSON, which knows no sets."""
-    stop = parameters["stop_words"]
-    return {**parameters, "stop_words": frozenset(stop) if isinstance(stop, list) else stop}
-
-
-def _check_mode(mode: object) -> None:
-    if mode is not None and mode not in MODES:
-        raise ModelError(f"no mode {mode!r}", hint=f"there are {', '.join(MODES)}")
-
-
-def _need_torch() -> None:
-    try:
-        import torch  # noqa: F401
-    except ModuleNotFoundError as problem:
-        raise ModelError("torch is not installed", hint="install it with pip install 'parabit[train]'") from problem

@@ -1,7 +1,7 @@
 """Measuring codes, vectors and rankings: tie-aware metrics, relevance by labels, and the protocols of the field."""
 
 from parabit.evaluation.metrics import Curve, mean_average_precision, ndcg, precision_at, precision_recall
-from parabit.evaluation.rankings import HammingRanking, Ranking, ScoreRanking, cosine_ranking
+from parabit.evaluation.rankings import HammingRanking, Ranking, ScoreRanking, asymmetric_ranking, cosine_ranking
 from parabit.evaluation.relevance import KINDS, Labels, Relevance
 from parabit.evaluation.scoring import (
     FilteredScores,
@@ -22,6 +22,7 @@ __all__ = [
     "Relevance",
     "ScoreRanking",
     "Scores",
+    "asymmetric_ranking",
     "cosine_ranking",
     "evaluate",
     "evaluate_codes",

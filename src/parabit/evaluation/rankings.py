@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from parabit.codes import check_codes, hamming
+from parabit.codes import asymmetric_scores, check_codes, hamming
 from parabit.errors import EvaluationError
 from parabit.evaluation.metrics import Ties, ranked, sums
 
 # Cosines no further apart are equal: the same vector at another place in the matrix, or at another length, gives one
 # that is some 1e-15 off by rounding alone, while a million different cosines lie some 1e-6 apart.
 TOLERANCE = 1e-12
+_SINGLE_TOLERANCE = 1e-5  # of sums in single precision
 
 _ONE_EACH = "give one for each document"
 
@@ -92,6 +93,22 @@ class ScoreRanking:
             rows = np.arange(len(scores))
             scores[rows, rows + block.start] = -np.inf
         return ranked(scores, gains, self._tolerance)
+
+
+def asymmetric_ranking(
+    activations: NDArray[np.floating], codes: NDArray[np.uint8], itself: bool = True
+) -> ScoreRanking:
+    """Packed codes by how well they fit queries' real activations; `itself` says that the queries are the documents.
+
+    At length 1, so that scores that differ by rounding alone are known as equal.
+    """
+    queries = unit(activations).astype(np.float32)
+    if itself and len(queries) != len(codes):
+        raise EvaluationError(f"{len(queries)} activations for {len(codes)} codes", hint=_ONE_EACH)
+    asymmetric_scores(queries[:0], codes)  # refuses codes of other sizes now, not in the midst
+    return ScoreRanking(
+        lambda block: asymmetric_scores(queries[block], codes), len(queries), len(codes), itself, _SINGLE_TOLERANCE
+    )
 
 
 def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from parabit.text import Bags
 
 _NEWSGROUPS, _RCV1, _WIKIPEDIA = COLLECTIONS
+LONGEST = 2_500  # documents
 _EXACTLY = "[a-z]+"  # what a word is in the paper's vocabulary of 20 Newsgroups, to the last one
 
 
@@ -33,7 +34,7 @@ _EXACTLY = "[a-z]+"  # what a word is in the paper's vocabulary of 20 Newsgroups
 class PaperCorpus:
     """A collection that the experiments run on."""
 
-    name: str  # of the data set
+    name: str  # of the data set, where `source` does not name it
     title: str
     collection: str  # of the paper
     min_count: int  # of words and bigrams
@@ -42,12 +43,27 @@ class PaperCorpus:
     most_tested: int | None = None
     picture: tuple[str, ...] = ()  # labels of the t-SNE picture; where empty, the most frequent ones
     stand_in: bool = False
-    apart: bool = False  # whether it has an experiment of its own, and no part in the others
+    group: str = "paper"  # of experiments that it has a part in: those of the paper, "headers", or "beyond" the paper
+    source: str = ""  # the data set that it is made from
+    view: str = ""  # what of its documents: all, their "titles", or the "longest" ones
 
     @property
     def stands_for(self) -> str | None:
         """The collection of the paper that it stands in for, where it is not that itself."""
         return self.collection if self.stand_in else None
+
+    def open(self, split: str, report: Report = silent) -> "Corpus | list[Document]":
+        """The documents of a split, before a random part of them is taken."""
+        from parabit.corpus import open_corpus
+
+        documents = open_corpus(f"{self.source or self.name}/{split}", report=report)
+        if self.view == "titles":
+            return [replace(document, text=document.fields["title"]) for document in documents]
+        if self.view == "longest":
+            able = [document for document in documents if document.labels]
+            longest = sorted(range(len(able)), key=lambda place: -len(able[place].text))[:LONGEST]
+            return [able[place] for place in sorted(longest)]
+        return documents
 
     def small(self, trained: int, tested: int) -> "PaperCorpus":
         """The same with fewer documents."""
@@ -60,7 +76,31 @@ class PaperCorpus:
 
 # The paper's vocabulary of "slightly over one million" is that of posts with their headers, in which the newsgroup is
 # named; both ways are run.
-HEADERS_KEPT = PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, "shared", apart=True)
+HEADERS_KEPT = PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, "shared", group="headers")
+
+
+def further_corpora(present: Iterable[str]) -> list[PaperCorpus]:
+    """Collections of other kinds than the paper's, that a recipe must serve as well: short texts, long ones, code.
+
+    Example:
+        >>> [corpus.title for corpus in further_corpora(["arxiv"])]
+        ['Python documentation', 'Reuters titles', 'arXiv titles']
+    """
+
+    def further(name: str, title: str, relevance: str, **options: Any) -> PaperCorpus:
+        return PaperCorpus(name, title, "", 1, relevance, group="beyond", **options)
+
+    present = set(present)
+    corpora = [
+        further("docstrings", "Python documentation", "shared", most_trained=20_000, most_tested=5_000),
+        further("reuters-titles", "Reuters titles", "overlap", source="reuters21578", view="titles"),
+    ]
+    if "arxiv" in present:
+        options = {"source": "arxiv", "view": "titles", "most_trained": 20_000, "most_tested": 5_000}
+        corpora.append(further("arxiv-titles", "arXiv titles", "overlap", **options))
+    if "enwiki" in present:
+        corpora.append(further("enwiki-long", "Longest articles", "shared", source="enwiki", view="longest"))
+    return corpora
 
 
 def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
@@ -121,13 +161,12 @@ def prepare(
     report: Report = silent,
 ) -> None:
     """Write a collection to a file: training and test documents, and the test documents of others."""
-    from parabit.corpus import open_corpus
     from parabit.text import Tokenizer, VocabularyRule, build_bags, write_bags
 
     rule = VocabularyRule(Tokenizer(pattern=_EXACTLY), bigrams=bigrams, min_count=corpus.min_count)
     numbers: dict[str, int] = {}  # of labels
     with tempfile.TemporaryDirectory(prefix="parabit-") as folder:
-        trained = _some(open_corpus(f"{corpus.name}/train", report=report), corpus.most_trained)
+        trained = _some(corpus.open("train", report), corpus.most_trained)
         vocabulary, bags = build_bags(trained, Path(folder, "train"), rule, report=report)
         arrays = _as_arrays("training", bags, trained, numbers, order=not bigrams)
         facts: dict[str, Any] = {
@@ -142,7 +181,7 @@ def prepare(
             arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
             facts["tests"][tested.name] = {
                 "documents": len(labelled),
-                "unlabelled": sum(not document.labels for document in open_corpus(f"{tested.name}/test")),
+                "unlabelled": sum(not document.labels for document in tested.open("test")),
                 "relevance": tested.relevance,
             }
         facts["labels"] = list(numbers)
@@ -160,9 +199,7 @@ def prepare(
 
 def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> "list[Document]":
     """The test documents of a collection that have labels, or a random part of them, always the same."""
-    from parabit.corpus import open_corpus
-
-    labelled = list(_some(open_corpus(f"{corpus.name}/test", report=report), corpus.most_tested, labelled=True))
+    labelled = list(_some(corpus.open("test", report), corpus.most_tested, labelled=True))
     if not labelled:
         raise EvaluationError(f"no test document of {corpus.name} has a label", hint="labels say what is found")
     return labelled
@@ -185,7 +222,7 @@ def read_prepared(path: Path) -> Prepared:
     return Prepared(statistics, _part(arrays, "training"), tests, facts)
 
 
-def _some(documents: "Corpus", most: int | None, labelled: bool = False) -> "Corpus | list[Document]":
+def _some(documents: "Corpus | list[Document]", most: int | None, labelled: bool = False) -> "Corpus | list[Document]":
     """All documents, or a random part of so many, always the same, in their order; all, or those with labels."""
     if most is None and not labelled:
         return documents  # which may be more than memory holds

@@ -12,7 +12,8 @@ from parabit import __version__
 from parabit.errors import BaselineError, EvaluationError
 from parabit.evaluation import KINDS
 from parabit.extras import need
-from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
+from parabit.paper.beyond import table_everywhere, table_peers
+from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, further_corpora, paper_corpora
 from parabit.paper.figures import picture_figures, precision_recall_figures, real_binary_figures, transfer_figures
 from parabit.paper.jobs import JOBS, QUICK_EPOCHS, RADII, SIZES, Job, Run
 from parabit.paper.machine import machine, versions
@@ -25,7 +26,6 @@ from parabit.paper.tables import (
     table_3,
     table_4,
     table_4_strict,
-    table_peers,
 )
 from parabit.paper.work import Work, runs_of
 from parabit.progress import Progress, silent
@@ -49,16 +49,16 @@ class Experiment:
     jobs: tuple[str, ...]
     tables: tuple[Callable[[Finished], Table], ...] = ()
     figures: tuple[Callable[[Finished], Sequence[Figure]], ...] = ()
-    apart: bool = False  # whether it runs on the collections that stand apart, and not on the others
+    groups: tuple[str, ...] = ("paper",)  # of collections that it runs on
 
     def among(self, corpora: Iterable[PaperCorpus]) -> list[PaperCorpus]:
         """The collections that it runs on."""
-        return [corpus for corpus in corpora if corpus.apart == self.apart]
+        return [corpus for corpus in corpora if corpus.group in self.groups]
 
 
 EXPERIMENTS = {
     "table1": Experiment(tuple(_NETWORKS), (table_1,)),
-    "headers": Experiment(tuple(_NETWORKS), (table_1_headers,), apart=True),
+    "headers": Experiment(tuple(_NETWORKS), (table_1_headers,), groups=("headers",)),
     "table2": Experiment(("pv-dbow-32-bigrams", "binary-pv-dbow-32-bigrams"), (table_2,)),
     "table3": Experiment(("transfer", _CODED), (table_3,), (transfer_figures,)),
     "table4": Experiment(
@@ -85,7 +85,13 @@ EXPERIMENTS = {
         ),
         (table_peers,),
     ),
+    "everywhere": Experiment(
+        (*(f"{kind}-{size}" for kind in ("default", "lsa") for size in SIZES), "doc2vec-128"),
+        (table_everywhere,),
+        groups=("paper", "beyond"),
+    ),
 }
+_LONG = ("headers", "everywhere")  # what the quick version leaves out
 ALL = "all"
 _QUICK_TRAINED, _QUICK_TESTED = 2000, 600  # documents
 
@@ -106,7 +112,7 @@ class Plan:
     def experiments(self) -> list[Experiment]:
         if self.what != ALL:
             return [EXPERIMENTS[self.what]]
-        return [experiment for experiment in EXPERIMENTS.values() if not (experiment.apart and self.quick)]
+        return [experiment for name, experiment in EXPERIMENTS.items() if not (self.quick and name in _LONG)]
 
     @property
     def seed_numbers(self) -> tuple[int, ...]:
@@ -130,7 +136,7 @@ def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = s
     plan.check()
     _need_drawing(any(picture_figures in experiment.figures for experiment in plan.experiments))
     corpora = _corpora(plan)
-    work = Work(folder / "work", [corpus for corpus in corpora if not corpus.apart])
+    work = Work(folder / "work", [corpus for corpus in corpora if corpus.group == "paper"])
     corpora = [corpus for corpus in corpora if not plan.corpora or corpus.name in plan.corpora]
     runs = _runs(plan, corpora)
     if not runs:
@@ -169,8 +175,8 @@ def _corpora(plan: Plan) -> list[PaperCorpus]:
 
     present = [name for name, dataset in DATASETS.items() if dataset.found(data_folder())]
     corpora = paper_corpora(present)
-    if any(experiment.apart for experiment in plan.experiments):
-        corpora.append(HEADERS_KEPT)
+    groups = {group for experiment in plan.experiments for group in experiment.groups}
+    corpora += [corpus for corpus in (HEADERS_KEPT, *further_corpora(present)) if corpus.group in groups]
     if plan.quick:
         corpora = [corpus.small(_QUICK_TRAINED, _QUICK_TESTED) for corpus in corpora if corpus.name != "arxiv"]
     known = [corpus.name for corpus in corpora]

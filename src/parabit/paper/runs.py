@@ -17,6 +17,7 @@ from parabit.evaluation import (
     Relevance,
     ScoreRanking,
     Scores,
+    asymmetric_ranking,
     evaluate,
     evaluate_codes,
     evaluate_filtered,
@@ -26,7 +27,7 @@ from parabit.models import steady_matmul
 from parabit.paper.corpora import PaperCorpus, Part, Prepared, labelled_documents
 from parabit.paper.jobs import PICTURED, RADII, Network, Run
 from parabit.progress import Report, silent
-from parabit.training import Inference, choose_device, make_sampler, make_table, train
+from parabit.training import Inference, choose_device, distill, make_sampler, make_table, train
 
 _MOST_QUERIES = 2000  # where training documents are searched
 _MOST_POINTS = 2500  # of a picture
@@ -37,6 +38,7 @@ class Encoded(NamedTuple):
 
     codes: NDArray[np.uint8] | None
     vectors: NDArray[np.float32]
+    fast: NDArray[np.float32] | None = None  # what the linear encoder says of them instead of gradient inference
 
 
 def perform(run: Run, data: Prepared, device: str = "auto", report: Report = silent) -> dict[str, Any]:
@@ -83,11 +85,19 @@ def _train_network(
             codes = None if shape.bits is None else pack((layer > 0).numpy(force=True))
             return Encoded(codes, vectors.numpy(force=True))
 
+        encoder = None
+        if network.preset == "default":
+            words, embeddings = trained.network.words, trained.embeddings
+            encoder = distill(data.training.documents, data.statistics, words, embeddings, run.seed, report)
         tests = {}
         for name, part in data.tests.items():
             table = make_table(part.documents, data.statistics, shape, recipe, place)
             everything = torch.arange(len(part.labels), device=place)
             tests[name] = encoded(torch.cat(list(inference.embed_all(table, everything))))
+            if encoder is not None:
+                documents = part.documents
+                fast = encoder.embed(documents.features, documents.counts, documents.feature_offsets)
+                tests[name] = tests[name]._replace(fast=fast)
         return encoded(trained.embeddings.to(place)), tests
 
 
@@ -98,6 +108,8 @@ def _network(run: Run, data: Prepared, device: str, report: Report) -> dict[str,
     mine = tests[run.corpus.name]
     if network.bits is not None:
         assert mine.codes is not None
+        if mine.fast is not None:
+            return _default(trained, mine, mine.fast, data, part, relevance)
         scores = _scores(mine.codes, part, relevance)
         results = {"codes": scores | _searched(trained.codes, mine.codes, data, part, relevance)}
         return results | (_picture(mine.codes, part, data, run.corpus) if run.job.name == PICTURED else {})
@@ -105,6 +117,20 @@ def _network(run: Run, data: Prepared, device: str, report: Report) -> dict[str,
     if run.job.name == "pv-dbow-32-bigrams":  # Table 2
         results |= _hashed(trained.vectors, mine.vectors, network.dim or 0, run.seed, part, relevance)
     return results
+
+
+def _default(
+    trained: Encoded, mine: Encoded, fast: NDArray[np.float32], data: Prepared, part: Part, relevance: str
+) -> dict[str, Any]:
+    """The default recipe's codes: as users have them, by gradient inference, and ranked beside real activations."""
+    assert mine.codes is not None
+    codes = pack(fast > 0)
+    asymmetric = evaluate(asymmetric_ranking(fast, codes), Relevance(part.labels, relevance))
+    return {
+        "codes": _scores(codes, part, relevance) | _searched(trained.codes, codes, data, part, relevance),
+        "exact": _scores(mine.codes, part, relevance) | _searched(trained.codes, mine.codes, data, part, relevance),
+        "asymmetric": _told(asymmetric),
+    }
 
 
 def _real_binary(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:

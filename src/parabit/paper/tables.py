@@ -6,11 +6,10 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from parabit.paper.corpora import PaperCorpus
-from parabit.paper.jobs import SIZES
 from parabit.paper.published import COLLECTIONS, TABLE_1, TABLE_2, TABLE_3, TABLE_4
 from parabit.paper.report import Cell, Group, Row, Table
 
-_METRICS = {"MAP": "map", "NDCG@10": "ndcg@10"}
+METRICS = {"MAP": "map", "NDCG@10": "ndcg@10"}
 _WIKIPEDIA = COLLECTIONS[2]
 
 
@@ -68,7 +67,7 @@ def _networks(finished: Finished, name: str, title: str, about: str) -> Table:
         cells = [
             finished.cell(name, corpus.name, job, _part(model), metric, published[_column(corpus)][place])
             for corpus in finished.corpora
-            for place, metric in enumerate(_METRICS.values())
+            for place, metric in enumerate(METRICS.values())
         ]
         rows.append(Row((str(size), model, "yes" if bigrams else "no"), tuple(cells)))
     return _told(
@@ -78,7 +77,7 @@ def _networks(finished: Finished, name: str, title: str, about: str) -> Table:
             "Trained on the training documents; test documents query each other. Binary codes are ranked by Hamming "
             f"distance, real-valued ones by cosine.{about}",
             ("Code size", "Model", "With bigrams"),
-            _groups(finished.corpora, tuple(_METRICS)),
+            groups(finished.corpora, tuple(METRICS)),
             tuple(rows),
             (),
         ),
@@ -97,7 +96,7 @@ def table_2(finished: Finished) -> Table:
             tuple(
                 finished.cell("table2", corpus.name, job, part, metric, TABLE_2[method][_column(corpus)][place])
                 for corpus in finished.corpora
-                for place, metric in enumerate(_METRICS.values())
+                for place, metric in enumerate(METRICS.values())
             ),
         )
         for method, part in zip(TABLE_2, ("hyperplanes", "itq"), strict=True)
@@ -115,7 +114,7 @@ def table_2(finished: Finished) -> Table:
                     TABLE_1["Binary PV-DBOW", 32, True][_column(corpus)][place],
                 )
                 for corpus in finished.corpora
-                for place, metric in enumerate(_METRICS.values())
+                for place, metric in enumerate(METRICS.values())
             ),
         )
     )
@@ -126,7 +125,7 @@ def table_2(finished: Finished) -> Table:
             "32-dimensional PV-DBOW vectors, trained with bigrams, made into codes afterwards; below them codes that "
             "the network learned itself.",
             ("Hashing algorithm",),
-            _groups(finished.corpora, tuple(_METRICS)),
+            groups(finished.corpora, tuple(METRICS)),
             tuple(rows),
             (),
         ),
@@ -152,18 +151,18 @@ def table_3(finished: Finished) -> Table:
                 also=target.name,
             )
             for corpus in trained
-            for place, metric in enumerate(_METRICS.values())
+            for place, metric in enumerate(METRICS.values())
         ]
         cells += [
             finished.cell(
                 "table3", target.name, "binary-pv-dbow-128-bigrams", "codes", metric, *_beside(target, own[place])
             )
-            for place, metric in enumerate(_METRICS.values())
+            for place, metric in enumerate(METRICS.values())
         ]
         name = target.title if target.stands_for is None else f"{target.title} (stands in for {target.stands_for})"
         rows.append(Row((name,), tuple(cells)))
-    groups = [Group(f"Trained on {corpus.title}", corpus.stands_for, tuple(_METRICS)) for corpus in trained]
-    own_group = Group("Trained on its own documents", None, tuple(_METRICS))
+    groups = [Group(f"Trained on {corpus.title}", corpus.stands_for, tuple(METRICS)) for corpus in trained]
+    own_group = Group("Trained on its own documents", None, tuple(METRICS))
     return _told(
         Table(
             "table3",
@@ -203,7 +202,7 @@ def table_4(finished: Finished) -> Table:
         "of the retrieved documents, so that the list alone is judged; queries that retrieve nothing are left out. The "
         "next table judges what is missing too.",
         ("Code size", "Radius"),
-        _groups(finished.corpora, ("A", "B")),
+        groups(finished.corpora, ("A", "B")),
         tuple(rows),
         (),
     )
@@ -232,7 +231,7 @@ def table_4_strict(finished: Finished) -> Table:
         "retrieved. Strict: it is that of the whole collection, and a query that retrieves nothing counts as 0: what "
         "someone sees who wants ten documents.",
         ("Code size", "Radius"),
-        _groups(finished.corpora, tuple(f"{variant}, {metric}" for metric in metrics for variant in "AB"), False),
+        groups(finished.corpora, tuple(f"{variant}, {metric}" for metric in metrics for variant in "AB"), False),
         tuple(rows),
         (),
     )
@@ -255,49 +254,6 @@ def _filtered(
         retrieved, empty = (fmean(scores[name] for scores in found) for name in ("retrieved", "empty"))
         note = f"{retrieved:.0f} documents retrieved, {empty:.0f} queries retrieved nothing"
     return finished.cell("table4", corpus.name, job, part, metric, paper, note)
-
-
-def table_peers(finished: Finished) -> Table:
-    """Beyond the paper: the default recipe beside what a user would try instead."""
-    methods: list[tuple[str, str, str]] = []
-    for size in SIZES:
-        methods += [
-            (f"parabit, default, {size} bits", f"default-{size}", "codes"),
-            (f"Binary PV-DBOW, paper's recipe, {size} bits", f"binary-pv-dbow-{size}-words", "codes"),
-            (f"LSA + iterative quantization, {size} bits", f"lsa-{size}", "itq"),
-            (f"LSA + random hyperplanes, {size} bits", f"lsa-{size}", "hyperplanes"),
-            (f"Semantic hashing autoencoder, {size} bits", f"semantic-hashing-{size}", "codes"),
-            (f"the same with 10,000 words, {size} bits", f"wide-semantic-hashing-{size}", "codes"),
-            (f"LSA, {size} floats", f"lsa-{size}", "vectors"),
-            (f"gensim Doc2Vec, {size} floats", f"doc2vec-{size}", "vectors"),
-        ]
-    methods += [("TF-IDF, cosine", "tf-idf", "vectors"), ("BM25", "bm25", "vectors")]
-    methods.append(("all-MiniLM-L6-v2, 384 floats, pretrained", "sentences", "vectors"))
-    # Not everybody has the pretrained one, and the quick version leaves out what takes longest.
-    ran = {job for _, job in finished.results}
-    optional = ("sentences", *(f"wide-semantic-hashing-{size}" for size in SIZES))
-    methods = [method for method in methods if method[1] in ran or method[1] not in optional]
-    metrics = {**_METRICS, "P@100": "training_precision@100"}
-    rows = []
-    for title, job, part in methods:
-        cells: list[Cell | None] = []
-        for corpus in finished.corpora:
-            for metric in metrics.values():
-                cell = finished.cell("peers", corpus.name, job, part, metric)
-                hopeless = metric == metrics["P@100"] and part == "vectors"  # the protocol is one of codes
-                cells.append(None if hopeless else cell)
-        rows.append(Row((title,), tuple(cells)))
-    return Table(
-        "peers",
-        "Beyond the paper: parabit's default recipe and its peers",
-        "The same words, training and test documents and the same protocol for all. P@100 is the hashing literature's "
-        "protocol: test documents (2,000 of them where there are more) query the training documents, precision of the "
-        "first 100.",
-        ("Method",),
-        _groups(finished.corpora, tuple(metrics), compared=False),
-        tuple(rows),
-        (),
-    )
 
 
 def _told(table: Table, why: str) -> Table:
@@ -332,7 +288,8 @@ def _described(table: Table, row: Row) -> str:
     return ", ".join(parts)
 
 
-def _groups(corpora: Iterable[PaperCorpus], metrics: tuple[str, ...], compared: bool = True) -> tuple[Group, ...]:
+def groups(corpora: Iterable[PaperCorpus], metrics: tuple[str, ...], compared: bool = True) -> tuple[Group, ...]:
+    """The collections of a table; where it is not compared with the paper, none stands for another."""
     return tuple(Group(corpus.title, corpus.stands_for if compared else None, metrics) for corpus in corpora)
 
 

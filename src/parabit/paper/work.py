@@ -16,7 +16,16 @@ from typing import Any
 from zipfile import BadZipFile
 
 from parabit.errors import EvaluationError, ParabitError
-from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, Prepared, paper_corpora, prepare, read_facts, read_prepared
+from parabit.paper.corpora import (
+    HEADERS_KEPT,
+    PaperCorpus,
+    Prepared,
+    further_corpora,
+    paper_corpora,
+    prepare,
+    read_facts,
+    read_prepared,
+)
 from parabit.paper.jobs import JOBS, Job, Run
 from parabit.progress import Report, silent
 from parabit.storage import whole_file
@@ -134,7 +143,7 @@ def main() -> None:
 def _named(name: str) -> PaperCorpus:
     everything = (("arxiv", "enwiki"), ("rcv1", "wikipedia"))
     known = {corpus.name: corpus for present in everything for corpus in paper_corpora(present)}
-    known[HEADERS_KEPT.name] = HEADERS_KEPT
+    known |= {corpus.name: corpus for corpus in (HEADERS_KEPT, *further_corpora(everything[0]))}
     if name not in known:
         raise EvaluationError(f"no collection {name!r}", hint=f"there are {', '.join(known)}")
     return known[name]

@@ -14,6 +14,9 @@ from parabit.training.semantics import SparseRows, sample, weigh
 _LEARNED_FROM = 65_536  # documents
 _RIDGE, _ROUNDS = 0.3, 15  # of the words' own map, and how often it is improved
 _SMALL_RIDGE = 1e-3  # of the map that goes through the network's words, beside its mean square
+_THROUGH = 0.75  # how much that one counts
+_ROUNDING = 1e-8  # of the mean square of what is not centred: rows that differ by less are alike
+_LEAST_FOUND = 1e-3  # of the deviation that is wanted
 
 
 def distill(
@@ -26,7 +29,7 @@ def distill(
 ) -> LinearEncoder:
     """Learn to tell documents' embeddings from their TF-IDF rows X.
 
-    Two maps are learned and their results added, each at the same scale. One has a free row for each word: ridge
+    Two maps are learned and their results added, at the same scale. One has a free row for each word: ridge
     regression, whose normal equations conjugate gradients solve. It follows the training documents closely, and knows
     little of rare words. The other goes through the network's word matrix U, X U M, so that only a small matrix M is
     learned: it knows of rare words what the network knows. Their errors on new documents differ, so the sum is better
@@ -48,11 +51,12 @@ def distill(
     free = _ridge(rows, transposed, wanted, told)
     through = rows @ words
     centre = through.mean(0)
-    small = _least_squares(through - centre, wanted)
-    free_scale, small_scale = (_deviation(found) for found in (rows @ free, (through - centre) @ small))
-    encoder = free * (scale / 2 / free_scale) + words @ (small * (scale / 2 / small_scale))
+    small = _least_squares(through, centre, wanted)
+    free *= (1 - _THROUGH) * _scaled(scale, rows @ free)
+    small *= _THROUGH * _scaled(scale, (through - centre) @ small)
+    encoder = free + words @ small
     # New documents are told with less certainty than those learned from, so the mean counts less too.
-    offset = mean / 2 - centre @ small * (scale / 2 / small_scale)
+    offset = mean / 2 - centre @ small
     return LinearEncoder(
         encoder.half().numpy(force=True),
         offset.numpy(force=True),
@@ -77,14 +81,18 @@ def _ridge(rows: SparseRows, transposed: SparseRows, wanted: Tensor, told: Calla
     return found
 
 
-def _least_squares(rows: Tensor, wanted: Tensor) -> Tensor:
-    """The small map with the least squared error, with a little ridge."""
+def _least_squares(rows: Tensor, centre: Tensor, wanted: Tensor) -> Tensor:
+    """The small map of centred rows with the least squared error, with a little ridge."""
+    whole = float((rows * rows).sum() / rows.shape[1])
+    rows = rows - centre
     square = (rows.T @ rows).double()
-    ridge = _SMALL_RIDGE * square.diagonal().mean().clamp(min=1e-12)
+    # Rows that are all alike differ by rounding errors, of which nothing is to be learned.
+    ridge = _SMALL_RIDGE * square.diagonal().mean().clamp(min=max(_ROUNDING * whole, 1e-12))
     eye = torch.eye(len(square), dtype=square.dtype, device=square.device)
     found: Tensor = torch.linalg.solve(square + ridge * eye, (rows.T @ wanted).double()).float()
     return found
 
 
-def _deviation(values: Tensor) -> float:
-    return max(float(values.std(correction=0)), 1e-6)
+def _scaled(scale: float, found: Tensor) -> float:
+    """What brings results to the wanted scale; where next to nothing is found, it stays next to nothing."""
+    return scale / max(float(found.std(correction=0)), _LEAST_FOUND * scale, 1e-12)

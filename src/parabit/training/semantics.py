@@ -21,6 +21,8 @@ from parabit.weighting import inverse_frequencies, tf_idf_rows
 FITTED = 32_768  # documents: more do not change the directions of a collection much
 _PROJECTED_AT_ONCE = 4096  # documents
 _OVERSAMPLING, _ROUNDS = 16, 4  # of the randomized singular value decomposition
+_NOTHING = 1e-4  # of a document of length 1: with less in the space it has only rounding error there
+_ALIKE = 1e-4  # deviation of vectors of length 1: below it there is only the rounding of half floats
 _SMALLEST = 1e-5  # singular value, beside the largest: below it there is only rounding error
 
 
@@ -81,9 +83,12 @@ def semantic_vectors(
     """
     directions = _directions(weigh(documents, statistics, sample(fitted, FITTED, seed)), dim, seed, device)
     found = torch.zeros(len(documents), dim, dtype=torch.float16, device=device)
+    if not directions.shape[1]:  # no two documents have a word in common
+        return found
     for first in range(0, len(documents), _PROJECTED_AT_ONCE):
         mine = np.arange(first, min(first + _PROJECTED_AT_ONCE, len(documents)))
         projected = SparseRows.of(weigh(documents, statistics, mine), device) @ directions
+        projected[projected.norm(dim=1) < _NOTHING] = 0
         found[first : first + len(mine), : directions.shape[1]] = torch.nn.functional.normalize(projected).half()
     return found
 
@@ -108,23 +113,30 @@ def _directions(rows: csr_array, dim: int, seed: int, device: torch.device) -> T
     return found
 
 
-def smoothed(vectors: Tensor, neighbours: Tensor, share: float) -> Tensor:
-    """Each document's vector moved towards the mean of its neighbours', again at length 1: (documents, dim)."""
-    parts = []
-    for first in range(0, len(vectors), _PROJECTED_AT_ONCE):
-        own = torch.nn.functional.normalize(vectors[first : first + _PROJECTED_AT_ONCE].float())
-        others = vectors[neighbours[first : first + _PROJECTED_AT_ONCE].long()].float()
-        mean = torch.nn.functional.normalize(others, dim=2).mean(1)
-        parts.append(torch.nn.functional.normalize((1 - share) * own + share * mean))
-    return torch.cat(parts)
+def smoothed(vectors: Tensor, documents: Tensor, neighbours: Tensor | None, share: float) -> Tensor:
+    """The vectors of some documents moved towards the mean of their neighbours', at length 1: (documents, dim)."""
+    own = torch.nn.functional.normalize(vectors[documents].float())
+    if neighbours is None:
+        return own
+    others = torch.nn.functional.normalize(vectors[neighbours[documents].long()].float(), dim=2)
+    return torch.nn.functional.normalize((1 - share) * own + share * others.mean(1))
 
 
-def quantized(vectors: Tensor, fitted: NDArray[np.int64], seed: int) -> Tensor:
-    """Vectors turned so that their signs lose little, the mean of those fitted at zero and their deviation 1."""
-    chosen = torch.from_numpy(sample(fitted, FITTED, seed)).to(vectors.device)
-    mean = vectors[chosen].mean(0)
-    centred = (vectors[chosen] - mean).numpy(force=True)
-    rotation, _ = quantizing_rotation(centred, seed)
-    turn = torch.from_numpy(rotation.astype(np.float32)).to(vectors.device)
-    deviation = float(np.sqrt((centred.astype(np.float64) ** 2).mean()))
-    return (vectors - mean) @ turn / max(deviation, 1e-6)
+class Quantization(NamedTuple):
+    """Turns vectors so that their signs lose little; the mean comes to zero and the deviation to 1."""
+
+    mean: Tensor  # (dim,)
+    turn: Tensor  # (dim, dim)
+
+    @classmethod
+    def of(cls, vectors: Tensor, seed: int) -> "Quantization":
+        """That of some vectors."""
+        mean = vectors.mean(0)
+        centred = (vectors - mean).numpy(force=True)
+        rotation, _ = quantizing_rotation(centred, seed)
+        deviation = max(float(np.sqrt((centred.astype(np.float64) ** 2).mean())), _ALIKE)
+        return cls(mean, torch.from_numpy((rotation / deviation).astype(np.float32)).to(vectors.device))
+
+    def __call__(self, vectors: Tensor) -> Tensor:
+        """The vectors turned."""
+        return (vectors - self.mean) @ self.turn

@@ -25,13 +25,14 @@ from parabit.training.interrupt import listening
 from parabit.training.neighbours import nearest_documents
 from parabit.training.room import choose_device, need_room, room_for_documents
 from parabit.training.seeds import generator
-from parabit.training.semantics import quantized, semantic_vectors, smoothed
+from parabit.training.semantics import FITTED, Quantization, sample, semantic_vectors, smoothed
 from parabit.training.tables import make_sampler, make_table
 
 _GATHERED_AT_ONCE = 32  # batches
 _PROJECTED_AT_ONCE = 4096  # documents
 _CLEARLY = 1.002
 _SEMANTIC_DIM = 128  # at least, so that neighbours are told apart
+_NOWHERE = 0.01  # from the mean of all documents, whose deviation is 1
 _DOCUMENTS_A_NEIGHBOUR, _FEWEST_NEIGHBOURS = 200, 5
 
 
@@ -158,7 +159,6 @@ class Training:
         assert isinstance(self.table, BagTable)
         fitted = self.trained.cpu().numpy()
         dim = max(self.shape.dim, _SEMANTIC_DIM)
-        self.report(Progress("finding neighbours", 0, "documents", 0.0))
         vectors = semantic_vectors(documents, self.statistics, fitted, dim, self.seed, self.device)
         # A subject of a small collection has few documents.
         count = min(self.recipe.neighbours, max(_FEWEST_NEIGHBOURS, len(fitted) // _DOCUMENTS_A_NEIGHBOUR))
@@ -208,7 +208,7 @@ class Training:
 
     def _descend(self, state: _State, gradients: Gradients, touched: Tensor, embedded: Tensor) -> None:
         tables, rate = state.tables, self.recipe.word_rate
-        if state.epoch >= self.recipe.warm_up:
+        if state.epoch >= min(self.recipe.warm_up, self.recipe.epochs // 2):
             tables["documents"].step(gradients.embedding, self.recipe.document_rate, touched, embedded)
         tables["words"].step(gradients.words, rate, gradients.rows, gradients.current)
         if gradients.projection is not None:
@@ -306,9 +306,7 @@ class Training:
         assert isinstance(self.table, BagTable)
         everything = torch.arange(len(embeddings), device=self.device)
         if self.vectors is not None:
-            start = self._semantic_start(self.vectors)
-            start[self.table.sizes() == 0] = 0
-            embeddings.copy_(start)
+            self._start_at(embeddings, self.vectors)
             self.vectors = None  # it is not needed any more, and large
             return
         directions = torch.empty(len(self.statistics.counts), self.shape.dim, device=self.device)
@@ -318,13 +316,28 @@ class Training:
             projected = torch.nn.functional.normalize(self.table.project(directions, documents)) * length
             embeddings[documents.to(embeddings.device)] = projected.to(embeddings.device)
 
-    def _semantic_start(self, vectors: Tensor) -> Tensor:
-        """The documents' semantic vectors, moved towards their neighbours', and turned so that signs lose little."""
+    def _start_at(self, embeddings: Tensor, vectors: Tensor) -> None:
+        """Start at semantic vectors, moved towards the neighbours', and turned so that signs lose little.
+
+        Some documents at a time: all of them may be more than memory holds.
+        """
         assert isinstance(self.table, BagTable)
-        neighbours = self.table.neighbours
-        if neighbours is not None:
-            vectors = smoothed(vectors, neighbours, self.recipe.neighbour_weight)
-        return quantized(vectors.float(), self.trained.cpu().numpy(), self.seed) * self.recipe.embedding_start
+        neighbours, sizes, rng = self.table.neighbours, self.table.sizes(), self._rng("documents")
+
+        def moved(documents: Tensor) -> Tensor:
+            return smoothed(vectors, documents, neighbours, self.recipe.neighbour_weight)
+
+        fitted = torch.from_numpy(sample(self.trained.cpu().numpy(), FITTED, self.seed)).to(self.device)
+        turn = Quantization.of(moved(fitted), self.seed)
+        for documents in torch.split(torch.arange(len(embeddings), device=self.device), _PROJECTED_AT_ONCE):
+            mine = moved(documents)
+            start = turn(mine)
+            # What has no words in common with others, or the same with all, begins at random: at zero no bit would
+            # ever change, and at one place all of it would have one code.
+            lost = (mine == 0).all(1) | (start.norm(dim=1) < _NOWHERE)
+            start = torch.where(lost[:, None], torch.empty_like(start).normal_(generator=rng), start)
+            start[sizes[documents] == 0] = 0
+            embeddings[documents.to(embeddings.device)] = (start * self.recipe.embedding_start).to(embeddings.device)
 
     def _save(self, state: _State) -> None:
         assert self.checkpoints is not None
