@@ -4,7 +4,7 @@
 
 Both models are trained on the training posts of 20 Newsgroups without headers and see the test posts as text. gensim's
 words are cut by a regular expression and inferred with as many epochs as it was trained with. parabit's `transform` is
-timed whole, in a process of its own for each number of cores, and so are its parts: cutting words and counting them, and
+timed whole, in a process of its own for each number of cores, and so are its parts: cutting and counting words, and
 the sparse product. The floor of the product is reading a row of the encoder for each word of each document at the
 memory's speed.
 """

@@ -23,7 +23,10 @@ MODELS: dict[str, dict[str, Any]] = {
 FILES = ["README.md", "config.json", "model.safetensors", "vocabulary.parquet"]
 
 # What the training documents of the committed models are coded as.
-CODES_OF_OLD_MODELS = {"format-1": [[232], [84], [41], [135], [86], [151]]}
+CODES_OF_OLD_MODELS = {
+    "format-1": [[232], [84], [41], [135], [86], [151]],
+    "format-2": [[78], [78], [241], [177], [78], [52]],
+}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -68,7 +71,7 @@ def test_a_model_that_was_saved_and_loaded_gives_the_same_codes(
 def test_a_model_folder_has_these_four_files_and_says_what_it_is(saved: Path) -> None:
     assert [path.name for path in sorted(saved.iterdir())] == FILES
     config = json.loads((saved / "config.json").read_text())
-    assert (config["format"], config["parabit"]) == (1, __version__)
+    assert (config["format"], config["parabit"]) == (2, __version__)
     assert config["parameters"]["bits"] == 16
     assert config["recipe"]["epochs"] == 2
     assert "device" not in config["parameters"]  # where it was trained is no property of the model
@@ -155,8 +158,8 @@ def retensor(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], Non
         (edit(lambda c: c.update(parameters=[])), "{folder}: config.json is not that of a model"),
         (edit(lambda c: c["parameters"].update(colour="red")), "{folder}: config.json is not that of a model"),
         (edit(lambda c: c.update(training={})), "{folder}: config.json is not that of a model"),
-        (edit(lambda c: c.update(format=2)), "{folder} has format 2, this version of parabit reads up to 1; upgrade"),
-        (put("config.json", b'{"format": 2}'), "{folder} has format 2, this version of parabit reads up to 1; upgrade"),
+        (edit(lambda c: c.update(format=3)), "{folder} has format 3, this version of parabit reads up to 2; upgrade"),
+        (put("config.json", b'{"format": 3}'), "{folder} has format 3, this version of parabit reads up to 2; upgrade"),
         (drop("model.safetensors"), "{folder}/model.safetensors is damaged or missing; train the model anew"),
         (put("model.safetensors", b""), "{folder}/model.safetensors is damaged or missing"),
         (put("model.safetensors", b"not tensors at all"), "{folder}/model.safetensors is damaged or missing"),

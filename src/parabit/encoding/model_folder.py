@@ -21,7 +21,7 @@ from parabit.text import Vocabulary
 if TYPE_CHECKING:
     from parabit.encoding.paragraph_vectors import ParagraphVectors
 
-FORMAT = 1
+FORMAT = 2  # 2: with the fast encoder
 CONFIG = "config.json"
 TENSORS = "model.safetensors"
 VOCABULARY = "vocabulary.parquet"
