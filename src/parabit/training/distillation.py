@@ -14,7 +14,7 @@ from parabit.training.semantics import SparseRows, sample, weigh
 _LEARNED_FROM = 65_536  # documents
 _RIDGE, _ROUNDS = 0.3, 15  # of the words' own map, and how often it is improved
 _SMALL_RIDGE = 1e-3  # of the map that goes through the network's words, beside its mean square
-_THROUGH = 0.75  # how much that one counts
+_THROUGH, _THROUGH_LONG = 0.75, 0.1  # how much that one counts, with short documents and with long ones
 _ROUNDING = 1e-8  # of the mean square of what is not centred: rows that differ by less are alike
 _LEAST_FOUND = 1e-3  # of the deviation that is wanted
 
@@ -52,8 +52,9 @@ def distill(
     through = rows @ words
     centre = through.mean(0)
     small = _least_squares(through, centre, wanted)
-    free *= (1 - _THROUGH) * _scaled(scale, rows @ free)
-    small *= _THROUGH * _scaled(scale, (through - centre) @ small)
+    share = _THROUGH + (_THROUGH_LONG - _THROUGH) * documents.eloquence
+    free *= (1 - share) * _scaled(scale, rows @ free)
+    small *= share * _scaled(scale, (through - centre) @ small)
     encoder = free + words @ small
     # New documents are told with less certainty than those learned from, so the mean counts less too.
     offset = mean / 2 - centre @ small

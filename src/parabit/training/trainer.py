@@ -34,6 +34,8 @@ _CLEARLY = 1.002
 _SEMANTIC_DIM = 128  # at least, so that neighbours are told apart
 _NOWHERE = 0.01  # from the mean of all documents, whose deviation is 1
 _DOCUMENTS_A_NEIGHBOUR, _FEWEST_NEIGHBOURS = 200, 5
+_LONG_WARM_UP = 0.85  # of the epochs, where documents are long
+_LESS_OF_NEIGHBOURS = 0.2  # where they are long, too
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,7 @@ class Training:
             raise TrainingError("no document has a known word", hint="lower the minimum count")
         self.halves = [self._table(half) for half in halves(documents, held.numpy(), seed)] if len(held) else []
         self.vectors: Tensor | None = None
+        self.warm_up = min(recipe.warm_up, recipe.epochs // 2)
         if recipe.neighbours or recipe.start == "lsa":
             self._look_around(documents)
         self.sampler = make_sampler(statistics, recipe, self.device)
@@ -165,7 +168,12 @@ class Training:
         if count:
             nearest = nearest_documents(documents, self.statistics, vectors, fitted, count, self.seed, self.report)
             self.table.neighbours = torch.from_numpy(nearest).to(self.device)
-        self.vectors = vectors[:, : self.shape.dim] if self.recipe.start == "lsa" else None
+        if self.recipe.start == "lsa":
+            self.vectors = vectors[:, : self.shape.dim]
+            # Long documents start at what they are about, and need little correction.
+            longer = max(int(_LONG_WARM_UP * self.recipe.epochs) - self.warm_up, 0) if self.recipe.warm_up else 0
+            self.warm_up += round(documents.eloquence * longer)
+            self.share = self.recipe.neighbour_weight * (1 - _LESS_OF_NEIGHBOURS * documents.eloquence)
 
     def run(self) -> Trained:
         """Train to the end."""
@@ -208,7 +216,7 @@ class Training:
 
     def _descend(self, state: _State, gradients: Gradients, touched: Tensor, embedded: Tensor) -> None:
         tables, rate = state.tables, self.recipe.word_rate
-        if state.epoch >= min(self.recipe.warm_up, self.recipe.epochs // 2):
+        if state.epoch >= self.warm_up:
             tables["documents"].step(gradients.embedding, self.recipe.document_rate, touched, embedded)
         tables["words"].step(gradients.words, rate, gradients.rows, gradients.current)
         if gradients.projection is not None:
@@ -325,7 +333,7 @@ class Training:
         neighbours, sizes, rng = self.table.neighbours, self.table.sizes(), self._rng("documents")
 
         def moved(documents: Tensor) -> Tensor:
-            return smoothed(vectors, documents, neighbours, self.recipe.neighbour_weight)
+            return smoothed(vectors, documents, neighbours, self.share)
 
         fitted = torch.from_numpy(sample(self.trained.cpu().numpy(), FITTED, self.seed)).to(self.device)
         turn = Quantization.of(moved(fitted), self.seed)
