@@ -164,3 +164,27 @@ def test_the_figures_in_the_readmes_are_those_that_were_measured() -> None:
     for page in ("README.md", "benchmarks/README.md"):
         text = (ROOT / page).read_text()
         assert [figure for figure in figures if figure not in text] == []
+
+
+def test_the_collections_in_the_readme_are_those_of_the_report() -> None:
+    text = (ROOT / "README.md").read_text()
+    report = Report.from_json(json.loads((ROOT / "results" / "report.json").read_text()))
+    [table] = [table for table in report.tables if table.name == "everywhere"]
+    cells = {row.labels: row.cells for row in table.rows}
+    methods = ("parabit, fast", "LSA + iterative quantization", "gensim Doc2Vec, 128 floats")
+    wanted = [(methods[0], 0), (methods[1], 0), (methods[2], 0), (methods[0], 2), (methods[1], 2)]
+    for collection in {row.labels[0] for row in table.rows}:
+        shown = []
+        for method, first in wanted:
+            both = [cell for cell in cells[collection, method][first : first + 2] if cell]
+            assert {cell.seeds for cell in both} == {3}
+            shown.append(" / ".join(_shown(cell.mean) for cell in both))
+        assert f"| {collection} | {' | '.join(shown)} |" in text
+
+
+def test_the_figures_of_encoding_in_the_readmes_are_those_that_were_measured() -> None:
+    speed = json.loads((ROOT / "benchmarks" / "results" / "encode_speed.json").read_text())
+    for page in ("README.md", "benchmarks/README.md"):
+        text = (ROOT / page).read_text()
+        assert f"{speed['parabit']['2']['documents_per_second']:,}" in text
+        assert f"{speed['times_gensim']['2']} times" in text
