@@ -23,6 +23,7 @@ from parabit.corpus import as_corpus
 from parabit.encoding import encode_to_file, files
 from parabit.errors import ParabitError
 from topics import Topics
+from without_torch import WITHOUT_TORCH
 
 QUICK: dict[str, Any] = {"epochs": 2, "samples": 64, "inference_rounds": 3, "device": "cpu"}
 MODELS: dict[str, dict[str, Any]] = {
@@ -207,18 +208,12 @@ def test_the_library_encodes_documents_too(model: str, topics: Topics, tmp_path:
     assert [document.id for batch in batches for document in batch.documents] == [f"d{n}" for n in range(300)]
 
 
-NO_TORCH = """
-import sys
-
-class NoTorch:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, NoTorch())
-from parabit.cli import main
+NO_TORCH = (
+    WITHOUT_TORCH
+    + """from parabit.cli import main
 main()
 """
+)
 
 
 @pytest.mark.parametrize("mode", ["fast", "exact"])

@@ -17,6 +17,7 @@ from parabit.codes import hamming
 from parabit.encoding import Inferred
 from parabit.errors import ModelError
 from topics import Topics
+from without_torch import WITHOUT_TORCH
 
 QUICK: dict[str, Any] = {"epochs": 2, "warm_up": 1, "samples": 64, "inference_rounds": 4, "device": "cpu"}
 MODELS: dict[str, dict[str, Any]] = {
@@ -187,16 +188,9 @@ def test_without_torch_a_saved_model_gives_the_same_fast_codes(
     projected = ParagraphVectors(12, dim=40, **QUICK).fit(topics.texts)
     projected.save(tmp_path / "projected")
     (tmp_path / "texts").write_text("\n".join(topics.texts[:50]))
-    code = """
-import sys
-
-class NoTorch:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, NoTorch())
-from parabit import ParabitError, ParagraphVectors
+    code = (
+        WITHOUT_TORCH
+        + """from parabit import ParabitError, ParagraphVectors
 texts = open("texts").read().split("\\n")
 for name in ("dbow", "projected"):
     model = ParagraphVectors.load(name)
@@ -206,6 +200,7 @@ try:
 except ParabitError as problem:
     print(problem)
 """
+    )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     expected = [f"fast {fitted.transform(topics.texts[:50]).tobytes().hex()}" for fitted in (dbow, projected)]
     told = "torch is not installed; pip install 'parabit[train]'"

@@ -20,6 +20,7 @@ from parabit.encoding import Inferred
 from parabit.errors import CorpusError, ModelError, ParabitError, TrainingError
 from parabit.progress import Progress
 from topics import Topics
+from without_torch import WITHOUT_TORCH
 
 QUICK: dict[str, Any] = {"epochs": 2, "warm_up": 1, "samples": 64, "inference_rounds": 4, "device": "cpu"}
 # Steps and rates for a small corpus.
@@ -332,22 +333,16 @@ def test_without_torch_the_message_says_what_to_install(
 
 
 def test_the_estimator_can_be_made_and_cloned_without_torch() -> None:
-    code = """
-import sys
-
-class NoTorch:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, NoTorch())
-from parabit import ParabitError, ParagraphVectors
+    code = (
+        WITHOUT_TORCH
+        + """from parabit import ParabitError, ParagraphVectors
 from sklearn.base import clone
 try:
     clone(ParagraphVectors(32)).fit(["a telescope in orbit", "a goalie on ice"])
 except ParabitError as problem:
     print(problem)
 """
+    )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     told = "torch is not installed; pip install 'parabit[train]'\n"
     assert (result.stdout, result.stderr) == (told, "")

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from parabit.baselines.inputs import check_counts, check_fitted
 from parabit.errors import BaselineError
 from parabit.extras import need
+from parabit.weighting import inverse_frequencies, tf_idf_rows
 
 _BLOCK = 1 << 22  # scores at a time
 
@@ -36,18 +37,15 @@ class TfIdf:
         """Take the words' weights from the counts of training documents."""
         rows = check_counts(counts)
         frequencies = np.bincount(rows.indices, minlength=rows.shape[1])
-        idf = np.log((rows.shape[0] + 1) / np.maximum(frequencies, 1))
-        self.idf_ = np.where(frequencies > 0, idf, 0).astype(np.float32)
+        self.idf_ = inverse_frequencies(frequencies, rows.shape[0])
         return self
 
     def transform(self, counts: csr_array) -> csr_array:
         """Weighted rows of length 1; a document without any word of weight stays zero."""
         check_fitted(self, "idf_")
         rows = check_counts(counts, len(self.idf_))
-        weights = (1 + np.log(rows.data.astype(np.float32))) * self.idf_[rows.indices]
-        weighted = csr_array((weights, rows.indices, rows.indptr), shape=rows.shape, copy=True)
-        norms = np.sqrt(weighted.multiply(weighted).sum(axis=1))
-        weighted.data = weighted.data / np.repeat(np.where(norms > 0, norms, 1), np.diff(rows.indptr))
+        counted = rows.data.astype(np.float32)
+        weighted = tf_idf_rows(rows.indices.copy(), counted, rows.indptr.copy(), self.idf_)  # the caller's stay whole
         weighted.eliminate_zeros()
         return weighted
 

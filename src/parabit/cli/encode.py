@@ -19,6 +19,7 @@ from parabit.cli.corpus_options import (
     read_options,
 )
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
+from parabit.cli.mode_option import Mode
 from parabit.corpus import open_corpus
 from parabit.errors import Interrupted
 
@@ -39,15 +40,7 @@ def encode(
             help="The file to write: an array of packed codes, or a table of ids and codes.",
         ),
     ],
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="fast|exact",
-            help="One sparse product a document, or gradient inference as in the paper, which needs torch. Default: "
-            "the model's own, fast unless its preset is paper or its architecture dm.",
-            show_default=False,
-        ),
-    ] = None,
+    mode: Mode = None,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Write the real vectors beside the codes; .parquet only.")
     ] = False,

@@ -20,11 +20,11 @@ from parabit.cli.corpus_options import (
     read_options,
 )
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.mode_option import Mode
 from parabit.corpus import open_corpus
 from parabit.errors import EvaluationError, ParabitError
 from parabit.evaluation import KINDS
 from parabit.extras import need
-from parabit.shape import MODES
 from parabit.storage import need_room_for_file
 
 _RANKS = ("hamming", "asymmetric", "cosine")
@@ -62,14 +62,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(MODES),
-            help="How documents are encoded. Default: the model's, which is fast but for the paper's recipe and dm.",
-            show_default=False,
-        ),
-    ] = None,
+    mode: Mode = None,
     radius: Annotated[
         int | None,
         typer.Option(

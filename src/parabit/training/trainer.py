@@ -312,7 +312,6 @@ class Training:
             return
         # Alike documents begin with alike codes, so that words need not first find out what the bits are to mean.
         assert isinstance(self.table, BagTable)
-        everything = torch.arange(len(embeddings), device=self.device)
         if self.vectors is not None:
             self._start_at(embeddings, self.vectors)
             self.vectors = None  # it is not needed any more, and large
@@ -320,7 +319,7 @@ class Training:
         directions = torch.empty(len(self.statistics.counts), self.shape.dim, device=self.device)
         directions.normal_(generator=self._rng("directions"))
         length = self.recipe.embedding_start * math.sqrt(self.shape.dim)
-        for documents in torch.split(everything, _PROJECTED_AT_ONCE):
+        for documents in torch.split(torch.arange(len(embeddings), device=self.device), _PROJECTED_AT_ONCE):
             projected = torch.nn.functional.normalize(self.table.project(directions, documents)) * length
             embeddings[documents.to(embeddings.device)] = projected.to(embeddings.device)
 
