@@ -20,13 +20,13 @@ def quantizing_rotation(
         >>> rotation.shape, bool(errors[-1] < errors[0])
         ((8, 8), True)
     """
-    dim = vectors.shape[1]
+    dim, one = vectors.shape[1], vectors.dtype.type(1)
     rotation, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((dim, dim)))
-    rotated, errors = vectors @ rotation, []
+    rotation = rotation.astype(vectors.dtype, copy=False)
+    squares, errors = (vectors**2).sum(dtype=np.float64) + vectors.size, []  # |V|^2 + |B|^2
     for _ in range(rounds):
-        signs = np.where(rotated > 0, 1.0, -1.0).astype(vectors.dtype, copy=False)  # B
-        left, _, right = np.linalg.svd(vectors.T @ signs)
+        signs = np.where(vectors @ rotation > 0, one, -one)  # B
+        left, products, right = np.linalg.svd(vectors.T @ signs)
         rotation = left @ right
-        rotated = vectors @ rotation
-        errors.append(((signs - rotated) ** 2).sum(dtype=np.float64) / len(vectors))
+        errors.append((squares - 2 * products.sum(dtype=np.float64)) / len(vectors))  # the sum is the trace of B' V R
     return rotation, np.array(errors)

@@ -41,7 +41,7 @@ def scores(documents: list[list[int]], vocabulary: int, vectors: Tensor, wanted:
     """The sums of both cosines; -inf for a document itself and what is not among the nearest by the first."""
     semantic = vectors.double().numpy() @ vectors.double().numpy().T
     np.fill_diagonal(semantic, -np.inf)
-    last = np.sort(semantic, axis=1)[:, ::-1][:, : 5 * wanted][:, -1:]
+    last = np.sort(semantic, axis=1)[:, ::-1][:, : 3 * wanted][:, -1:]
     return np.where(semantic >= last, semantic + cosines(documents, vocabulary), -np.inf)
 
 
@@ -61,7 +61,7 @@ def check(row: NDArray[np.int32], document: int, near: NDArray[np.float64], want
 def test_the_neighbours_are_those_of_dense_cosines(number: int, vocabulary: int, longest: int, wanted: int) -> None:
     documents = some_documents(number, vocabulary, longest, seed=number)
     # To what is zero all are equally near by the first cosine, and which of them are considered is not said.
-    vectors = some_vectors(number, 8, seed=number, zeros=0.1 if number <= 5 * wanted else 0)
+    vectors = some_vectors(number, 8, seed=number, zeros=0.1 if number <= 3 * wanted else 0)
     near = scores(documents, vocabulary, vectors, wanted)
     found = nearest_documents(*count_ids(documents, vocabulary), vectors, np.arange(number), wanted)
     assert found.shape == (number, wanted)
@@ -69,7 +69,8 @@ def test_the_neighbours_are_those_of_dense_cosines(number: int, vocabulary: int,
         check(row, document, near[document], wanted)
 
 
-def test_only_allowed_documents_have_neighbours_and_are_some() -> None:
+def test_only_allowed_documents_have_neighbours_and_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parabit.training.neighbours._CONSIDERED", 5)  # all of them
     documents, vectors = some_documents(60, 100, 20, seed=1), some_vectors(60, 8, seed=1)
     allowed = np.sort(np.random.default_rng(2).choice(60, 45, replace=False))
     near = scores(documents, 100, vectors, 60)
@@ -85,6 +86,7 @@ def test_of_more_documents_than_can_be_compared_the_same_part_is_looked_through_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("parabit.training.neighbours._LOOKED_THROUGH", 50)
+    monkeypatch.setattr("parabit.training.neighbours._CONSIDERED", 5)  # all of them
     documents, vectors = some_documents(400, 60, 20, seed=5), some_vectors(400, 8, seed=5)
     near = scores(documents, 60, vectors, 400)
     allowed = np.arange(10, 400)

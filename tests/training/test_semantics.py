@@ -130,7 +130,7 @@ def test_the_same_seed_gives_the_same_vectors_and_another_seed_others(corpus: Co
 def test_of_more_documents_than_are_fitted_a_random_part_gives_the_directions(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("parabit.training.semantics.FITTED", 60)
+    monkeypatch.setattr("parabit.training.semantics._FITTED", 60)
     monkeypatch.setattr("parabit.training.semantics._PROJECTED_AT_ONCE", 40)
     allowed = np.arange(10, 150)
     for seed in (1, 2):

@@ -12,7 +12,8 @@ from parabit.training.documents import Documents, WordStatistics
 from parabit.training.semantics import SparseRows, sample, weigh
 
 _LEARNED_FROM = 65_536  # documents
-_RIDGE, _ROUNDS = 0.3, 15  # of the words' own map, and how often it is improved
+_RIDGE, _ROUNDS = 0.3, 8  # of the words' own map, and how often it is improved
+_BLOCK, _TINY = 4096, 1e-20
 _SMALL_RIDGE = 1e-3  # of the map that goes through the network's words, beside its mean square
 _THROUGH, _THROUGH_LONG = 0.75, 0.1  # how much that one counts, with short documents and with long ones
 _ROUNDING = 1e-8  # of the mean square of what is not centred: rows that differ by less are alike
@@ -67,19 +68,30 @@ def distill(
 
 
 def _ridge(rows: SparseRows, transposed: SparseRows, wanted: Tensor, told: Callable[[int], None]) -> Tensor:
-    """The map W with the least |X W - Y|^2 + a |W|^2, nearly: conjugate gradients, each column for itself."""
+    """The map W with the least |X W - Y|^2 + a |W|^2, nearly: conjugate gradients, each column for itself.
+
+    What is as large as the map is changed where it lies: pages of new memory would cost more than the products.
+    """
     residual = transposed @ wanted
     found, direction = torch.zeros_like(residual), residual.clone()
-    square = (residual * residual).sum(0)
+    square = _squares(residual)
+    length = square  # of the direction, squared; a residual is orthogonal to the direction before
     for number in range(_ROUNDS):
-        ahead = transposed @ (rows @ direction) + _RIDGE * direction
-        step = square / (direction * ahead).sum(0).clamp(min=1e-20)
-        found += step * direction
-        residual -= step * ahead
-        square, before = (residual * residual).sum(0), square
-        direction = residual + square / before.clamp(min=1e-20) * direction
+        ahead = rows @ direction
+        step = square / (_squares(ahead) + _RIDGE * length).clamp(min=_TINY)
+        found.addcmul_(direction, step)
+        residual.addcmul_(transposed @ ahead, -step).addcmul_(direction, -_RIDGE * step)
+        square, before = _squares(residual), square
+        share = square / before.clamp(min=_TINY)
+        direction.mul_(share).add_(residual)
+        length = square + share**2 * length
         told(number + 1)
     return found
+
+
+def _squares(matrix: Tensor) -> Tensor:
+    """The sum of squares of each column; a block of rows after the other, each in the cache."""
+    return torch.stack([(block * block).sum(0) for block in torch.split(matrix, _BLOCK)]).sum(0)
 
 
 def _least_squares(rows: Tensor, centre: Tensor, wanted: Tensor) -> Tensor:

@@ -43,8 +43,8 @@ class Documents:
 
     def take(self, chosen: NDArray[np.int64]) -> "Documents":
         """Some of the documents, in memory."""
-        entries, feature_offsets = _rows(self.feature_offsets, chosen)
-        tokens, token_offsets = _rows(self.token_offsets, chosen)
+        entries, feature_offsets = row_entries(self.feature_offsets, chosen)
+        tokens, token_offsets = row_entries(self.token_offsets, chosen)
         return Documents(
             self.features[entries], self.counts[entries], feature_offsets, self.tokens[tokens], token_offsets
         )
@@ -92,7 +92,7 @@ class WordStatistics:
         return self.counts.astype(np.float32) * self.weights(idf_power)
 
 
-def _rows(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def row_entries(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The places of all entries of some rows, and the rows' new offsets."""
     starts, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
     ends = np.cumsum(lengths)

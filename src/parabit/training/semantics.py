@@ -18,9 +18,10 @@ from parabit.training.documents import Documents, WordStatistics
 from parabit.training.seeds import generator
 from parabit.weighting import inverse_frequencies, tf_idf_rows
 
-FITTED = 32_768  # documents: more do not change the directions of a collection much
+_FITTED = 32_768  # documents: more do not change the directions of a collection much
 _PROJECTED_AT_ONCE = 4096  # documents
 _OVERSAMPLING, _ROUNDS = 16, 4  # of the randomized singular value decomposition
+_TURNS = 20  # rounds of the rotation's search: more gain nothing before training
 _NOTHING = 1e-4  # of a document of length 1: with less in the space it has only rounding error there
 _ALIKE = 1e-4  # deviation of vectors of length 1: below it there is only the rounding of half floats
 _SMALLEST = 1e-5  # singular value, beside the largest: below it there is only rounding error
@@ -81,7 +82,7 @@ def semantic_vectors(
         >>> (vectors @ vectors.T).abs().round().tolist()
         [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    directions = _directions(weigh(documents, statistics, sample(fitted, FITTED, seed)), dim, seed, device)
+    directions = _directions(weigh(documents, statistics, sample(fitted, _FITTED, seed)), dim, seed, device)
     found = torch.zeros(len(documents), dim, dtype=torch.float16, device=device)
     if not directions.shape[1]:  # no two documents have a word in common
         return found
@@ -102,15 +103,20 @@ def _directions(rows: csr_array, dim: int, seed: int, device: torch.device) -> T
     here, transposed = SparseRows.of(rows, device), SparseRows.of(rows.T.tocsr(), device)
     size = min(dim + _OVERSAMPLING, *rows.shape)
     rng = generator(seed, "semantics", device=torch.device("cpu"))
-    basis = here @ torch.randn(rows.shape[1], size, generator=rng).to(device)
+    basis = torch.randn(len(rows.indptr) - 1, size, generator=rng).to(device)
     for _ in range(_ROUNDS):
-        basis = here @ (transposed @ torch.linalg.qr(basis)[0])
-    projected = transposed @ torch.linalg.qr(basis)[0]  # (words, size)
+        basis = here @ (transposed @ _orthogonal(basis))
+    projected = transposed @ _orthogonal(basis)  # (words, size)
     squares, directions = torch.linalg.eigh((projected.T @ projected).double().cpu())  # ascending
     wanted = squares > squares[-1].clamp(min=1e-12) * _SMALLEST**2
     scaled = directions[:, wanted] / squares[wanted].sqrt()
     found: Tensor = projected @ scaled.flip(1)[:, :dim].float().to(device)
     return found
+
+
+def _orthogonal(basis: Tensor) -> Tensor:
+    """A basis of the same space; in rows, as sparse products read it: in columns they take six times as long."""
+    return torch.linalg.qr(basis)[0].contiguous()
 
 
 def smoothed(vectors: Tensor, documents: Tensor, neighbours: Tensor | None, share: float) -> Tensor:
@@ -133,7 +139,7 @@ class Quantization(NamedTuple):
         """That of some vectors."""
         mean = vectors.mean(0)
         centred = (vectors - mean).numpy(force=True)
-        rotation, _ = quantizing_rotation(centred, seed)
+        rotation, _ = quantizing_rotation(centred, seed, _TURNS)
         deviation = max(float(np.sqrt((centred.astype(np.float64) ** 2).mean())), _ALIKE)
         return cls(mean, torch.from_numpy((rotation / deviation).astype(np.float32)).to(vectors.device))
 

@@ -20,22 +20,23 @@ from parabit.training.bags import BagTable
 from parabit.training.checkpoint import Checkpoints
 from parabit.training.completion import MOST_HELD_OUT, SCORED_WORDS, halves, hold_out
 from parabit.training.documents import Documents, WordStatistics
-from parabit.training.inference import Inference, Table
+from parabit.training.inference import BATCH, Inference, Table
 from parabit.training.interrupt import listening
 from parabit.training.neighbours import nearest_documents
 from parabit.training.room import choose_device, need_room, room_for_documents
 from parabit.training.seeds import generator
-from parabit.training.semantics import FITTED, Quantization, sample, semantic_vectors, smoothed
+from parabit.training.semantics import Quantization, sample, semantic_vectors, smoothed
 from parabit.training.tables import make_sampler, make_table
 
 _GATHERED_AT_ONCE = 32  # batches
 _PROJECTED_AT_ONCE = 4096  # documents
-_CLEARLY = 1.002
+_TURNED = 4096  # documents by which their turn is found
+_CLEARLY = 1.05
 _SEMANTIC_DIM = 128  # at least, so that neighbours are told apart
 _NOWHERE = 0.01  # from the mean of all documents, whose deviation is 1
 _DOCUMENTS_A_NEIGHBOUR, _FEWEST_NEIGHBOURS = 200, 5
 _LONG_WARM_UP = 0.85  # of the epochs, where documents are long
-_LESS_OF_NEIGHBOURS = 0.2  # where they are long, too
+_LESS_OF_NEIGHBOURS = 0.9  # where they are long, too
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,9 @@ class Training:
         fitted = self.trained.cpu().numpy()
         dim = max(self.shape.dim, _SEMANTIC_DIM)
         vectors = semantic_vectors(documents, self.statistics, fitted, dim, self.seed, self.device)
-        # A subject of a small collection has few documents.
+        # A subject of a small collection has few documents, and long documents need few neighbours.
         count = min(self.recipe.neighbours, max(_FEWEST_NEIGHBOURS, len(fitted) // _DOCUMENTS_A_NEIGHBOUR))
+        count -= round(documents.eloquence * max(count - _FEWEST_NEIGHBOURS, 0))
         if count:
             nearest = nearest_documents(documents, self.statistics, vectors, fitted, count, self.seed, self.report)
             self.table.neighbours = torch.from_numpy(nearest).to(self.device)
@@ -247,8 +249,11 @@ class Training:
             return None
         given, rest = self.halves
         documents = torch.arange(len(given), device=self.device)
-        embedded = self.inference.embed(given, documents)
-        return float(self.inference.losses(rest, embedded, documents, self.scored).sum() / rest.totals(documents).sum())
+        loss = 0.0
+        for batch in torch.split(documents, BATCH):
+            embedded = self.inference.embed(given, batch)
+            loss += float(self.inference.losses(rest, embedded, batch, self.scored).sum())
+        return loss / float(rest.totals(documents).sum())
 
     def _finished(self, state: _State) -> bool:
         patience = self.recipe.patience
@@ -263,7 +268,7 @@ class Training:
                 state.tables[name].values.copy_(best)
         embeddings = state.tables["documents"].values
         if len(self.inferred):
-            embedded = self.inference.embed(self.table, self.inferred.to(self.device))
+            embedded = torch.cat(list(self.inference.embed_all(self.table, self.inferred.to(self.device))))
             embeddings[self.inferred.to(embeddings.device)] = embedded.to(embeddings.device)
         return Trained(state.network, embeddings, state.history, kept)
 
@@ -334,7 +339,7 @@ class Training:
         def moved(documents: Tensor) -> Tensor:
             return smoothed(vectors, documents, neighbours, self.share)
 
-        fitted = torch.from_numpy(sample(self.trained.cpu().numpy(), FITTED, self.seed)).to(self.device)
+        fitted = torch.from_numpy(sample(self.trained.cpu().numpy(), _TURNED, self.seed)).to(self.device)
         turn = Quantization.of(moved(fitted), self.seed)
         for documents in torch.split(torch.arange(len(embeddings), device=self.device), _PROJECTED_AT_ONCE):
             mine = moved(documents)
