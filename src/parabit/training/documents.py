@@ -92,7 +92,7 @@ class WordStatistics:
         return self.counts.astype(np.float32) * self.weights(idf_power)
 
 
-def row_entries(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def row_entries(offsets: NDArray[np.integer], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The places of all entries of some rows, and the rows' new offsets."""
     starts, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
     ends = np.cumsum(lengths)

@@ -116,7 +116,8 @@ def _directions(rows: csr_array, dim: int, seed: int, device: torch.device) -> T
 
 def _orthogonal(basis: Tensor) -> Tensor:
     """A basis of the same space; in rows, as sparse products read it: in columns they take six times as long."""
-    return torch.linalg.qr(basis)[0].contiguous()
+    found: Tensor = torch.linalg.qr(basis)[0].contiguous()
+    return found
 
 
 def smoothed(vectors: Tensor, documents: Tensor, neighbours: Tensor | None, share: float) -> Tensor:
