@@ -59,3 +59,7 @@ class Interrupted(KeyboardInterrupt):
 
 class ModelError(ParabitError, ValueError):
     """A model folder that cannot be read, or a model that cannot do what was asked."""
+
+
+class IndexFolderError(ParabitError, ValueError):
+    """An index folder that cannot be read or written, or documents that cannot go in or out of it as asked."""

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -30,10 +31,10 @@ def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
         yield partial
         partial.chmod(0o666 & ~_umask())
         if durable:
-            _settle(partial)
+            settle(partial)
         partial.replace(path)
         if durable:
-            _settle(path.parent)
+            settle(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -52,10 +53,10 @@ def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None, dur
         partial.chmod(0o777 & ~_umask())
         if durable:
             for written in (*partial.iterdir(), partial):
-                _settle(written)
+                settle(written)
         _take_name(partial, path)
         if durable:
-            _settle(path.parent)
+            settle(path.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -78,7 +79,7 @@ def _new_partial_folder(path: Path, replaces: Callable[[Path], bool] | None) -> 
         return Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
 
 
-def _settle(path: Path) -> None:
+def settle(path: Path) -> None:
     """Wait until a file or a folder's list of names is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -102,7 +103,7 @@ def plain_disk_errors() -> Iterator[None]:
 
 
 class ArrayWriter:
-    """Writes a one-dimensional `.npy` file piece by piece, its length known only at the end.
+    """Writes a `.npy` file piece by piece, its length known only at the end; `row` is the shape of one of its rows.
 
     Plain writes, not a memory map: a full disk is then an error that can be told, where a map would kill the process.
 
@@ -114,8 +115,9 @@ class ArrayWriter:
         [1, 2, 3]
     """
 
-    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+    def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...] = ()) -> None:
         self._dtype = np.dtype(dtype)
+        self._row = row
         self._file = path.open("wb")
         self.length = 0
 
@@ -138,8 +140,20 @@ class ArrayWriter:
 
     def _write_header(self) -> None:
         # numpy leaves room in the header for the first dimension to grow, so that it can be written again.
-        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self.length,)}
-        np.lib.format.write_array_header_1_0(self._file, header)
+        self._file.write(array_header(self._dtype, (self.length, *self._row)))
+
+
+def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
+    """How the `.npy` file of such an array begins; as long for every length of the first dimension.
+
+    Example:
+        >>> len(array_header(np.int32, (5, 2))) == len(array_header(np.int32, (5_000_000, 2)))
+        True
+    """
+    header = BytesIO()
+    descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
+    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
+    return header.getvalue()
 
 
 def _take_name(partial: Path, path: Path) -> None:

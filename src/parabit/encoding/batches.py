@@ -29,6 +29,7 @@ class InferredBatch(NamedTuple):
     documents: list[Document]
     inferred: Inferred
     known: NDArray[np.bool_]  # (documents,) whether the model knows any of its words; it says zeros where not
+    bags: BatchBags
 
 
 InferredBatches = Generator[InferredBatch, None, None]
@@ -68,7 +69,7 @@ def infer_batches(corpus: Corpus, vocabulary: Vocabulary, encoder: Encoder, repo
         documents, bags = batch
         vectors = encoder.embed(bags)
         codes = None if encoder.bits is None else pack(encoder.bits(vectors))
-        return InferredBatch(documents, Inferred(codes, vectors), bags.feature_lengths > 0)
+        return InferredBatch(documents, Inferred(codes, vectors), bags.feature_lengths > 0, bags)
 
     batches = corpus.batches(documents=AT_ONCE)
     if encoder.threads is None:

@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from parabit.ragged import row_entries
+
 _SHORT, _LONG = 120, 170  # distinct words
 
 
@@ -90,14 +92,6 @@ class WordStatistics:
     def frequencies(self, idf_power: float) -> NDArray[np.float32]:
         """How often words are to be predicted, each occurrence by its weight."""
         return self.counts.astype(np.float32) * self.weights(idf_power)
-
-
-def row_entries(offsets: NDArray[np.integer], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of all entries of some rows, and the rows' new offsets."""
-    starts, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
-    ends = np.cumsum(lengths)
-    places = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
-    return places, np.concatenate([[0], ends])
 
 
 def on_device(array: NDArray[Any], device: torch.device) -> Tensor:

@@ -1,7 +1,5 @@
 """The nearest documents of each document: found in the semantic space, chosen by what they share in words too."""
 
-from itertools import pairwise
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,7 +7,8 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from parabit.progress import Progress, Report, silent
-from parabit.training.documents import Documents, WordStatistics, row_entries
+from parabit.ragged import paired_products, row_entries
+from parabit.training.documents import Documents, WordStatistics
 from parabit.training.semantics import sample, weigh
 
 _BLOCK = 256  # documents
@@ -67,16 +66,5 @@ def nearest_documents(
 def _shared_words(mine: csr_array, rows: csr_array, places: NDArray[np.int64]) -> NDArray[np.float32]:
     """The products of each of some rows with some others: (rows, others)."""
     entries, offsets = row_entries(rows.indptr, places.ravel())
-    columns, shared = rows.indices[entries], np.empty(len(entries), dtype=np.float32)
-    weights = np.zeros(mine.shape[1], dtype=np.float32)
-    for number, (start, end) in enumerate(pairwise(offsets[:: places.shape[1]])):
-        own = slice(mine.indptr[number], mine.indptr[number + 1])
-        weights[mine.indices[own]] = mine.data[own]
-        np.take(weights, columns[start:end], out=shared[start:end], mode="clip")  # else it goes through a copy
-        weights[mine.indices[own]] = 0
-    shared *= rows.data[entries]
-    products = np.zeros(places.size, dtype=np.float32)
-    whole = np.diff(offsets) > 0  # reduceat has no empty sums
-    if whole.any():
-        products[whole] = np.add.reduceat(shared, offsets[:-1][whole])
-    return products.reshape(places.shape)
+    pairs = np.arange(len(places) + 1) * places.shape[1]
+    return paired_products(mine, pairs, rows.indices[entries], rows.data[entries], offsets).reshape(places.shape)

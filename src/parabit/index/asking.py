@@ -1,0 +1,78 @@
+"""Queries on their way into a search: codes as they are, texts encoded as the documents were."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.codes import check_codes
+from parabit.corpus import Corpus
+from parabit.encoding import ParagraphVectors
+from parabit.errors import CodesError
+from parabit.index.documents import words_of
+from parabit.index.ranking import Queries
+
+
+def check_limits(k: object = None, radius: object = None) -> None:
+    """Raise CodesError unless so many hits, and inside such a radius, can be asked for; None asks for neither.
+
+    Example:
+        >>> check_limits(k=0)
+        Traceback (most recent call last):
+        parabit.errors.CodesError: k must be 1 or more, found 0; ask for at least one hit
+    """
+    for name, value in (("k", k), ("radius", radius)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
+            raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
+    if isinstance(k, int | np.integer) and k < 1:
+        raise CodesError(f"k must be 1 or more, found {k}", hint="ask for at least one hit")
+    if isinstance(radius, int | np.integer) and radius < 0:
+        raise CodesError(f"a radius is 0 or more, found {radius}", hint="0 finds equal codes")
+
+
+def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
+    """Codes as queries.
+
+    Example:
+        >>> asked_codes(np.zeros((2, 4), dtype=np.uint8), bits=28).known
+        array([ True,  True])
+    """
+    if codes.ndim != 2:
+        raise CodesError(
+            f"codes to search with must be rows of a 2-d array, found shape {codes.shape}",
+            hint="give a single code as `code[None]`",
+        )
+    check_codes(codes, bits)
+    return Queries(codes, np.ones(len(codes), dtype=np.bool_))
+
+
+def asked_texts(corpus: Corpus, model: ParagraphVectors, mode: str, words: bool) -> Queries:
+    """Texts as queries, with their words where the index keeps those of its documents."""
+    parts = list(model.infer_each(corpus, mode=mode))
+    nothing = model.infer([], mode=mode)  # so that no texts are queries too
+    inferred = [nothing, *(part.inferred for part in parts)]
+    codes = np.concatenate([part.codes for part in inferred if part.codes is not None])
+    vectors = np.concatenate([part.vectors for part in inferred])
+    known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
+    return Queries(codes, known, model.activations(vectors), vectors, words_of(model, parts) if words else None)
+
+
+def with_vectors(queries: Queries, vectors: NDArray[Any], width: int | None) -> Queries:
+    """Queries with vectors of another model, to be compared with stored ones; `width` is None where none are stored.
+
+    Example:
+        >>> queries = asked_codes(np.zeros((2, 4), dtype=np.uint8), bits=28)
+        >>> with_vectors(queries, np.zeros((2, 7)), width=9)
+        Traceback (most recent call last):
+        parabit.errors.CodesError: query_vectors must be of shape (2, 9), found (2, 7); give a vector for each query, \
+of the model that made the stored ones
+    """
+    given = np.asarray(vectors, dtype=np.float32)
+    if width is not None and given.shape != (len(queries.codes), width):
+        raise CodesError(
+            f"query_vectors must be of shape {(len(queries.codes), width)}, found {given.shape}",
+            hint="give a vector for each query, of the model that made the stored ones",
+        )
+    if not np.isfinite(given).all():
+        raise CodesError("query_vectors have numbers that are not finite", hint="leave out what has no vector")
+    return queries._replace(vectors=given)

@@ -1,0 +1,12 @@
+"""Ways to search codes, all with the same contract; see `contract.Backend`."""
+
+from parabit.index.backends.choosing import choose, choose_built
+from parabit.index.backends.contract import Arrays, Backend
+from parabit.index.backends.flat import Flat
+from parabit.index.backends.lists import Lists
+from parabit.index.backends.multi import Multi
+from parabit.index.backends.tables import Tables
+
+BACKENDS: dict[str, type[Backend]] = {backend.name: backend for backend in (Flat, Tables, Multi, Lists)}
+
+__all__ = ["BACKENDS", "Arrays", "Backend", "Flat", "Lists", "Multi", "Tables", "choose", "choose_built"]

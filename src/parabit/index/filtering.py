@@ -1,0 +1,105 @@
+"""Which documents a search may find: those that have a value in a field."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.errors import IndexFolderError
+from parabit.index.store import Id, Segment, State, Value
+
+Where = Mapping[str, Value | Iterable[Value]]  # the value, or one of the values, that each field must have
+
+
+def masks_of(state: State, segments: Sequence[Segment], where: Where) -> list[NDArray[np.bool_]]:
+    """The documents of each segment that are alive and have what is asked for in every field; `id` is one of these.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from parabit.index.store import Batch, Store
+        >>> fields = [{"labels": ["space", "orbit"]}, {"labels": ["hockey"]}]
+        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [Batch(["a", "b"], np.zeros((2, 1), np.uint8), fields)])
+        >>> state = Store.open(folder).state
+        >>> [mask.tolist() for mask in masks_of(state, state.segments, {"labels": "space", "id": ["a", "b"]})]
+        [[True, False], []]
+    """
+    masks = [alive_in(segment) for segment in segments]
+    for field, wanted in where.items():
+        for mask, having in zip(masks, _having(state, segments, field, _values(field, wanted)), strict=True):
+            mask &= having
+    return masks
+
+
+def where_of(conditions: Sequence[str]) -> Where:
+    """Conditions as people write them, FIELD=VALUE; several of one field mean any of these values.
+
+    What is written 1993 may have been stored as a number or as a string, so both are looked for.
+
+    Example:
+        >>> where_of(["labels=sci.space", "labels=sci.med", "year=1993"])
+        {'labels': ['sci.space', 'sci.med'], 'year': ['1993', 1993]}
+    """
+    where: dict[str, list[Value]] = {}
+    for condition in conditions:
+        field, equals, value = condition.partition("=")
+        if not equals or not field:
+            raise IndexFolderError(f"{condition!r} is no condition", hint="write FIELD=VALUE, as labels=sci.space")
+        where.setdefault(field, []).extend([value, *_plain_value(value)])
+    return where
+
+
+def _plain_value(written: str) -> list[Value]:
+    """What a string says as JSON, where that is a number, true, false or null."""
+    try:
+        value = json.loads(written)
+    except ValueError:
+        return []
+    return [value] if value is None or isinstance(value, int | float) else []
+
+
+def ids_of_written(state: State, written: Sequence[str]) -> list[Id]:
+    """Ids as people write them: 7 is the number 7 where no document has the string as its id and one has the number."""
+    ids: list[Id] = list(written)
+    for place in np.flatnonzero(state.rows_of(ids) < 0).tolist():
+        number = int(written[place]) if re.fullmatch(r"-?[0-9]{1,4000}", written[place]) else None
+        if number is not None and state.rows_of([number])[0] >= 0:
+            ids[place] = number
+    return ids
+
+
+def alive_in(segment: Segment) -> NDArray[np.bool_]:
+    """Which documents of a segment were not deleted."""
+    return np.ones(len(segment), dtype=np.bool_) if segment.alive is None else segment.alive.copy()
+
+
+def _having(state: State, segments: Sequence[Segment], field: str, values: Sequence[Value]) -> list[NDArray[np.bool_]]:
+    """Which documents of each segment have one of the values in a field."""
+    masks = [np.zeros(len(segment), dtype=np.bool_) for segment in segments]
+    if field == "id":
+        ids = [value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool)]
+        rows = state.rows_of(ids)
+        for segment, mask in zip(segments, masks, strict=True):
+            mask[rows[(rows >= segment.first) & (rows < segment.first + len(segment))] - segment.first] = True
+        return masks
+    if field not in state.field_names or field == "text":
+        there = ", ".join(["id", *(name for name in state.field_names if name != "text")])
+        raise IndexFolderError(f"no document has a field {field!r} to look in", hint=f"there are {there}")
+    for value in values:
+        for segment, mask in zip(segments, masks, strict=True):
+            mask |= segment.matching(field, value)
+    return masks
+
+
+def _values(field: str, wanted: object) -> list[Value]:
+    """The values that are asked for, one or several."""
+    several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
+    values = list(wanted) if several else [wanted]  # type: ignore[call-overload]
+    for value in values:
+        if value is not None and not isinstance(value, str | int | float | np.generic):
+            raise IndexFolderError(
+                f"documents are not found by a {type(value).__name__}, as asked for in the field {field!r}",
+                hint="give a string, a number, True, False or None, or a list of these",
+            )
+    return values

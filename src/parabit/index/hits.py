@@ -1,0 +1,87 @@
+"""What a search answers."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.codes import unpack
+from parabit.index.found import Found
+from parabit.index.ranking import Queries
+from parabit.index.reading import Reading
+from parabit.index.store import Id, State
+
+
+class Hit(NamedTuple):
+    """A document that was found."""
+
+    id: Id
+    distance: int  # Hamming
+    score: float  # higher is better
+    text: str
+    fields: Mapping[str, Any]  # the others that were stored, labels among them
+
+
+class Hits:
+    """The documents that were found for each of some queries, the best first.
+
+    `hits[i]` are those of query i with their text and fields, which are read when they are asked for. `known[i]` is
+    False where the model knows no word of query i: it then has no hits, as any would be arbitrary. `codes` are the
+    queries'.
+    """
+
+    def __init__(self, found: Found, scores: NDArray[np.float32], asked: Queries, state: State) -> None:
+        self._found, self._scores, self._state = found, scores, state
+        self.known, self.codes = asked.known, asked.codes
+
+    def __len__(self) -> int:
+        """How many queries were asked."""
+        return len(self._found.offsets) - 1
+
+    def __iter__(self) -> Iterator[list[Hit]]:
+        return (self[query] for query in range(len(self)))
+
+    def __getitem__(self, query: int) -> list[Hit]:
+        here = self._of(range(len(self))[query])
+        distances, scores = self._found.distances[here].tolist(), self._scores[here].tolist()
+        stored = self._state.fields_of(self._found.rows[here])
+        ids = self.ids[query]
+        return [
+            Hit(id, distance, score, fields.pop("text", ""), fields)
+            for id, distance, score, fields in zip(ids, distances, scores, stored, strict=True)
+        ]
+
+    @cached_property
+    def ids(self) -> list[list[Id]]:
+        """The ids of each query's hits."""
+        ids = self._state.ids_of(self._found.rows)
+        return [ids[self._of(query)] for query in range(len(self))]
+
+    @property
+    def distances(self) -> list[NDArray[np.int32]]:
+        """Their Hamming distances."""
+        return [self._found.distances[self._of(query)] for query in range(len(self))]
+
+    @property
+    def scores(self) -> list[NDArray[np.float32]]:
+        """Their scores, higher is better."""
+        return [self._scores[self._of(query)] for query in range(len(self))]
+
+    @property
+    def rows(self) -> list[NDArray[np.int64]]:
+        """Their rows, as they are until the index is compacted."""
+        return [self._found.rows[self._of(query)] for query in range(len(self))]
+
+    def differing(self, query: int) -> NDArray[np.bool_]:
+        """Which bits of each hit differ from the query's: (hits, bits)."""
+        query = range(len(self))[query]
+        rows = self._found.rows[self._of(query)]
+        if not len(rows):
+            return np.zeros((0, self._state.manifest.bits), dtype=np.bool_)
+        theirs = Reading(self._state.segments).codes(rows)
+        return unpack(theirs ^ self.codes[query], self._state.manifest.bits).astype(np.bool_)
+
+    def _of(self, query: int) -> slice:
+        return slice(int(self._found.offsets[query]), int(self._found.offsets[query + 1]))

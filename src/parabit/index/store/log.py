@@ -1,0 +1,149 @@
+"""The log: what was done to an index after its generation was written, a record each.
+
+    64 bytes   a name and the token of the generation, with their checksum; two places for the acknowledged length
+    records    20 bytes (a mark, the length and the checksum of what follows, the checksum of these), and the content
+
+A record is acknowledged when it is on the disk. After that the new length goes to one of the two places in turn,
+without waiting for the disk. So what lies before the acknowledged length must be whole, or the log is damaged: also
+its last record, which would otherwise pass for one that a crash cut short. What lies after it counts if it is whole.
+"""
+
+import os
+import struct
+import zlib
+from pathlib import Path
+from weakref import finalize
+
+from parabit.errors import IndexFolderError
+from parabit.storage import settle
+
+_NAME = b"parabit log\n"
+_HEAD = struct.Struct("<12s16sI")  # the name, the token, checksum
+_PLACES = (32, 48)
+_PLACE = struct.Struct("<QI")  # acknowledged length, checksum
+_START = 64
+_RECORD = struct.Struct("<4sQII")  # mark, length, checksum of the content, checksum of these
+_MARK = b"rec\n"
+_REMEDY = "restore the folder from a copy, or build the index anew"
+
+
+def new_log(path: Path, token: str) -> None:
+    """Write an empty log, to the disk."""
+    head = _sealed(_HEAD, _NAME, token.encode())
+    place = _sealed(_PLACE, _START)
+    path.write_bytes(head.ljust(_PLACES[0], b"\0") + 2 * place.ljust(16, b"\0"))
+    settle(path)
+
+
+class Log:
+    """A log that is read as it grows and, by one writer, written."""
+
+    def __init__(self, path: Path, token: str, write: bool = False) -> None:
+        self.path = path
+        self._handle = os.open(path, os.O_RDWR if write else os.O_RDONLY)
+        self._close = finalize(self, os.close, self._handle)  # an index that is forgotten is closed, too
+        self._end = _START
+        self._broken = False
+        head = os.pread(self._handle, _HEAD.size, 0)
+        if head != _sealed(_HEAD, _NAME, token.encode()):
+            self.close()
+            raise IndexFolderError(f"{path} is damaged or belongs to another index", hint=_REMEDY)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._close()
+
+    @property
+    def size(self) -> int:
+        """How many bytes of records were read or written."""
+        return self._end - _START
+
+    def read(self) -> list[bytes]:
+        """The records after those that were read before. Half a record at the end is left out: it may be under way."""
+        # First the acknowledged length: the file only grows, so it holds that much when it is read next.
+        acknowledged = self._acknowledged()
+        content = self._rest()
+        records = []
+        start = 0
+        while (record := _record_at(content, start)) is not None:
+            records.append(record)
+            start += _RECORD.size + len(record)
+        if self._end + start < acknowledged:
+            raise IndexFolderError(f"{self.path} is damaged at byte {self._end + start}", hint=_REMEDY)
+        self._end += start
+        return records
+
+    def _rest(self) -> bytes:
+        """What lies after the records that were read; one call to the system gives 2 GB of it at most."""
+        pieces = []
+        place = self._end
+        while piece := os.pread(self._handle, 1 << 30, place):
+            pieces.append(piece)
+            place += len(piece)
+        return b"".join(pieces)
+
+    def cut(self) -> None:
+        """Remove half a record that a crash left at the end; for a writer that has read all."""
+        if os.fstat(self._handle).st_size > self._end:
+            os.ftruncate(self._handle, self._end)
+        self._acknowledge()
+
+    def append(self, record: bytes) -> None:
+        """Add a record; it is on the disk when this returns. A full disk is an OSError, and nothing was added."""
+        if self._broken:
+            raise IndexFolderError(f"{self.path} could not be written before", hint="open the index again")
+        head = struct.pack("<4sQI", _MARK, len(record), zlib.crc32(record))
+        content = memoryview(head + zlib.crc32(head).to_bytes(4, "little") + record)
+        end = self._end + len(content)
+        self._broken = True
+        try:
+            while content:
+                content = content[os.pwrite(self._handle, content, end - len(content)) :]
+            os.fsync(self._handle)
+        except BaseException:
+            # Half a record can be taken back. Of a whole one that did not reach the disk for sure, readers may know
+            # already: it is for the next opening to say what became of it.
+            if content:
+                os.ftruncate(self._handle, self._end)
+                self._broken = False
+            raise
+        self._broken = False
+        self._end = end
+        self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        first, second = self._places()
+        # To the lower one, or one that is not valid: a crash may spoil what is being written.
+        place = _PLACES[0 if (first or 0) <= (second or 0) else 1]
+        os.pwrite(self._handle, _sealed(_PLACE, self._end), place)
+
+    def _acknowledged(self) -> int:
+        valid = [length for length in self._places() if length is not None]
+        if not valid:
+            raise IndexFolderError(f"{self.path} is damaged: its length is not told", hint=_REMEDY)
+        return max(valid)
+
+    def _places(self) -> list[int | None]:
+        head = os.pread(self._handle, _START, 0).ljust(_START, b"\0")
+        found: list[int | None] = []
+        for place in _PLACES:
+            (length, _), content = _PLACE.unpack_from(head, place), head[place : place + _PLACE.size]
+            found.append(length if content == _sealed(_PLACE, length) else None)
+        return found
+
+
+def _record_at(content: bytes, start: int) -> bytes | None:
+    """The record that begins there, or None if it is not whole."""
+    if len(content) - start < _RECORD.size:
+        return None
+    mark, length, checksum, head_checksum = _RECORD.unpack_from(content, start)
+    if mark != _MARK or zlib.crc32(content[start : start + _RECORD.size - 4]) != head_checksum:
+        return None
+    record = content[start + _RECORD.size : start + _RECORD.size + length]
+    return record if len(record) == length and zlib.crc32(record) == checksum else None
+
+
+def _sealed(form: struct.Struct, *values: bytes | int) -> bytes:
+    """Some values and their checksum, which is the last of the form."""
+    content = form.pack(*values, 0)[:-4]
+    return content + zlib.crc32(content).to_bytes(4, "little")

@@ -1,0 +1,55 @@
+"""Rows of different lengths, kept one after the other. Needs no torch."""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+
+def row_entries(
+    offsets: NDArray[np.integer], chosen: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of all entries of some rows, and the rows' new offsets.
+
+    Example:
+        >>> row_entries(np.array([0, 2, 2, 5]), np.array([2, 0]))
+        (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
+    """
+    starts, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
+    ends = np.cumsum(lengths, dtype=np.int64)
+    places = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
+    return places, np.concatenate([[0], ends])
+
+
+def paired_products(
+    queries: csr_array,
+    pairs: NDArray[np.integer],
+    columns: NDArray[np.integer],
+    weights: NDArray[np.floating],
+    offsets: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """The product of each query's row with each of its own documents' rows: (documents,).
+
+    Query i has the documents from pairs[i] up to pairs[i + 1]; document j has the columns and weights from offsets[j]
+    up to offsets[j + 1].
+
+    Example:
+        >>> queries = csr_array(np.array([[1.0, 0.0], [0.0, 2.0]]))
+        >>> columns, weights, offsets = np.array([0, 0, 1, 1]), np.array([1.0, 0.5, 0.5, 3.0]), np.array([0, 1, 3, 4])
+        >>> paired_products(queries, np.array([0, 1, 3]), columns, weights, offsets).tolist()
+        [1.0, 1.0, 6.0]
+    """
+    shared = np.empty(len(columns), dtype=np.float32)
+    spread = np.zeros(queries.shape[1], dtype=np.float32)
+    for number, (start, end) in enumerate(pairwise(offsets[pairs].tolist())):
+        own = slice(queries.indptr[number], queries.indptr[number + 1])
+        spread[queries.indices[own]] = queries.data[own]
+        np.take(spread, columns[start:end], out=shared[start:end], mode="clip")  # else it goes through a copy
+        spread[queries.indices[own]] = 0
+    shared *= weights
+    products = np.zeros(len(offsets) - 1, dtype=np.float32)
+    whole = np.diff(offsets) > 0  # reduceat has no empty sums
+    if whole.any():
+        products[whole] = np.add.reduceat(shared, offsets[:-1][whole])
+    return products

@@ -1,0 +1,283 @@
+"""Damage, mix-ups, full disks and other people's folders: a clear error or a correct answer, never a wrong one."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_up_documents import batch_of, check, derive, document, make_store, some_documents
+
+from parabit.errors import IndexFolderError
+from parabit.index.store import Batch, Store, folder, state
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index with a log of three records."""
+    path = tmp_path_factory.mktemp("template") / "index"
+    make_store(path, some_documents(12))
+    with Store.open(path, write=True) as store:
+        store.append(batch_of(some_documents(3, first=12)))
+        store.delete([1])
+        store.update(batch_of({3: document(1003)}))
+    return path
+
+
+@pytest.fixture
+def index(template: Path, tmp_path: Path) -> Path:
+    shutil.copytree(template, tmp_path / "index")
+    return tmp_path / "index"
+
+
+EXPECTED = some_documents(15) | {3: document(1003)}
+del EXPECTED[1]
+
+
+def files_of(index: Path) -> list[Path]:
+    return sorted(path for path in index.rglob("*") if path.is_file())
+
+
+def opens_right_or_not_at_all(index: Path) -> bool:
+    """Whether it opens; it must hold what it should, then."""
+    try:
+        store = Store.open(index)
+    except IndexFolderError as problem:
+        assert problem.hint  # noqa: PT017
+        return False
+    with store:
+        check(store, EXPECTED, [1])
+    return True
+
+
+def test_a_flipped_byte_in_any_file_is_told_or_does_no_harm(index: Path) -> None:
+    harmless = set()
+    rng = np.random.default_rng(0)
+    for path in files_of(index):
+        content = path.read_bytes()
+        # Most in the small files that tie the others together.
+        count = 12 if path.suffix == ".npy" else 100
+        for place in {0, 60, len(content) - 1, *rng.integers(0, len(content), count)} & {*range(len(content))}:
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1 << rng.integers(8)]) + content[place + 1 :])
+            if opens_right_or_not_at_all(index):
+                harmless.add(path.name)
+        path.write_bytes(content)
+    assert opens_right_or_not_at_all(index)
+    # A blank in the manifest, the lock's note for others, and what the log has twice.
+    assert harmless <= {"manifest.json", "lock", "log-1"}
+
+
+def test_any_byte_of_the_log_that_flips_is_told_or_does_no_harm(index: Path) -> None:
+    path = index / "log-1"
+    content = path.read_bytes()
+    told = 0
+    for place in [*range(64), *range(64, len(content), 7), *range(len(content) - 40, len(content))]:
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x10]) + content[place + 1 :])
+        told += not opens_right_or_not_at_all(index)
+    assert told > 100
+
+
+def test_files_cut_short_or_too_long_are_told(index: Path) -> None:
+    for path in files_of(index):
+        if path.name == "lock":
+            continue
+        content = path.read_bytes()
+        for length in {0, 1, len(content) // 2, len(content) - 2}:  # the last of the manifest is a line break
+            path.write_bytes(content[:length])
+            assert not opens_right_or_not_at_all(index), path
+        path.write_bytes(content + b"x")
+        assert opens_right_or_not_at_all(index) == (path.name == "log-1")  # where a record may be under way
+        path.write_bytes(content)
+
+
+def test_missing_files_are_told(index: Path) -> None:
+    for path in files_of(index):
+        path.rename(path.with_suffix(".away"))
+        if path.name != "lock":
+            problem = "no index in" if path.name == "manifest.json" else f"{path} is (missing|damaged)"
+            with pytest.raises(IndexFolderError, match=problem):
+                Store.open(index)
+        path.with_suffix(".away").rename(path)
+    assert opens_right_or_not_at_all(index)
+
+
+def test_files_of_another_index_are_told(index: Path, tmp_path: Path) -> None:
+    make_store(tmp_path / "other", some_documents(12, first=100))
+    for path in files_of(tmp_path / "other"):
+        ours = index / path.relative_to(tmp_path / "other")
+        if path.name == "lock" or path.read_bytes() == ours.read_bytes():
+            continue
+        content = ours.read_bytes()
+        shutil.copy(path, ours)
+        assert not opens_right_or_not_at_all(index), path
+        ours.write_bytes(content)
+
+
+def test_a_large_index_is_checked_where_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_SMALL", 0)
+    ids = [f"{number:06}" for number in range(40_000)]
+    fields = [{"text": f"text {identity}", "third": int(identity) % 3} for identity in ids]
+    Store.create(tmp_path / "index", 128, [Batch(ids, np.zeros((len(ids), 16), np.uint8), fields)])
+    row = np.array([30_000])
+    questions = {
+        "ids": lambda store: store.ids_of(row),
+        "ids.offsets": lambda store: store.ids_of(row),
+        "ids.keys": lambda store: store.rows_of(ids),
+        "ids.rows": lambda store: store.rows_of(ids),
+        "records": lambda store: store.fields_of(row),
+        "records.offsets": lambda store: store.fields_of(row),
+        "fields.keys": lambda store: [store.base.matching("third", number) for number in range(3)],
+        "fields.rows": lambda store: [store.base.matching("third", number) for number in range(3)],
+    }
+    for name, question in questions.items():
+        path = tmp_path / "index" / "generation-1" / f"{name}.npy"
+        content = bytearray(path.read_bytes())
+        place = 128 + (len(content) - 128) * 30_000 // 40_000
+        content[place] ^= 1
+        path.write_bytes(content)
+        with Store.open(tmp_path / "index", write=True) as store:  # the first block is as it was
+            for ask in (question, Store.verify, Store.compact):
+                with pytest.raises(IndexFolderError, match=f"{name}.npy is damaged"):
+                    ask(store)
+        content[place] ^= 1
+        path.write_bytes(content)
+    with Store.open(tmp_path / "index", write=True) as store:
+        store.verify()
+        assert store.ids_of(row) == ["030000"]
+        assert np.array_equal(store.rows_of(ids[::7]), np.arange(0, 40_000, 7))
+
+
+def test_a_newer_format_is_told(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder, "FORMAT", 2)
+    with Store.open(index, write=True) as store:
+        store.compact()
+    monkeypatch.setattr(folder, "FORMAT", 1)
+    with pytest.raises(IndexFolderError, match="has format 2, this version of parabit reads up to 1; upgrade parabit"):
+        Store.open(index)
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", "[]", "7", '{"format": 1}', '{"format": "1"}', '{"format": 1, "arrays": {}}']
+)
+def test_other_peoples_folders_are_told_and_not_touched(tmp_path: Path, content: str) -> None:
+    (tmp_path / "manifest.json").write_text(content)
+    for write in (False, True):
+        with pytest.raises(IndexFolderError, match="not that of an index"):
+            Store.open(tmp_path, write=write)
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
+def test_what_is_no_index_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name in ("nothing", "file", "."):
+        for write in (False, True):
+            with pytest.raises(IndexFolderError, match="no index in .*; make one with `parabit index"):
+                Store.open(tmp_path / name, write=write)
+
+
+def test_a_second_writer_is_told_who_the_first_is(index: Path) -> None:
+    with Store.open(index, write=True) as first:
+        with pytest.raises(IndexFolderError, match=f"is being written by process {os.getpid()}; wait until"):
+            Store.open(index, write=True)
+        child = run_python(f"Store.open({str(index)!r}, write=True)")
+        assert f"is being written by process {os.getpid()}" in child.stderr
+        first.delete([5])
+    with Store.open(index, write=True) as second:
+        assert second.rows_of([5]).tolist() == [-1]
+
+
+def test_a_folder_that_cannot_be_written_can_be_read(index: Path) -> None:
+    with tempfile.TemporaryDirectory() as name:  # where others may come, other than in pytest's folders
+        Path(name).chmod(0o755)
+        kept = shutil.copytree(index, Path(name) / "index")
+        for path in [kept, *kept.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        leave = "import os, fcntl\nif not os.getuid(): os.setuid(65534)\n"  # root may write everywhere
+        child = run_python(f"{leave}print(Store.open({str(kept)!r}).documents)")
+        assert child.stdout == f"{len(EXPECTED)}\n", child.stderr
+        child = run_python(f"{leave}Store.open({str(kept)!r}, write=True)")
+        assert "cannot be written: Permission denied; open it for reading" in child.stderr
+        for path in [kept, *kept.rglob("*")]:
+            path.chmod(0o755)
+
+
+def test_a_full_disk_is_told_and_the_index_stays_as_it_was(index: Path) -> None:
+    before = {path: path.read_bytes() for path in files_of(index) if path.name != "lock"}
+    fields = [{"text": "long " * 10_000}]
+    program = f"""
+import json, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from made_up_documents import *
+store = Store.open({str(index)!r}, write=True)
+batch = batch_of({{"new": document(1)}})
+for act in (
+    lambda: store.append(batch._replace(fields={fields!r})),
+    lambda: store.update(batch_of({{5: document(1)}})._replace(fields={fields!r})),
+    lambda: store.compact(lambda codes: {{"large": np.zeros(10_000)}}),
+    lambda: store.save({str(index.parent / "copy")!r}, lambda codes: {{"large": np.zeros(10_000)}}),
+):
+    try:
+        act()
+    except OSError as problem:
+        print(problem.strerror)
+print(store.documents)
+store.append(batch)  # which there is room for
+"""
+    child = run_python(program, limit=40_000)
+    assert child.stdout.splitlines() == ["File too large"] * 4 + [str(len(EXPECTED))], child.stderr
+    after = {path: path.read_bytes() for path in files_of(index) if path.name != "lock"}
+    log = index / "log-1"
+    assert after.pop(log)[64:].startswith(before.pop(log)[64:])
+    assert after == before
+    assert not (index.parent / "copy").exists()
+    with Store.open(index) as store:
+        check(store, {**EXPECTED, "new": document(1)})
+
+
+def test_a_full_disk_at_any_step_of_compaction_leaves_the_index_usable(index: Path) -> None:
+    expected, outcomes = dict(EXPECTED), []
+    for limit in (0, 100, 130, 200, 300, 500, 1000, 2000, 100_000):
+        with Store.open(index, write=True) as store:
+            soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+            try:
+                store.compact(derive)
+                outcomes.append("done")
+            except OSError:
+                outcomes.append("told")
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            store.append(batch_of({f"new {limit}": document(limit)}))
+            expected[f"new {limit}"] = document(limit)
+            check(store, expected)
+            names = {path.name for path in index.iterdir()}
+            assert len(names) == 4
+        with Store.open(index) as store:
+            check(store, expected)
+    assert outcomes == ["told"] * 8 + ["done"]
+
+
+def test_the_names_in_the_manifest_are_as_documented(index: Path) -> None:
+    manifest = json.loads((index / "manifest.json").read_text())
+    assert manifest["format"] == 1
+    assert manifest["documents"] == 12
+    assert manifest["bits"] == 20
+    assert set(manifest["arrays"]) >= {"codes", "ids", "records", "extra.vectors", "extra.bags.offsets", "derived.sums"}
+    loaded = np.load(index / "generation-1" / "codes.npy")
+    assert loaded.shape == (12, 3)
+
+
+def run_python(program: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own, with a disk that is full when a file has so many bytes."""
+    return subprocess.run(
+        [sys.executable, "-B", "-c", f"from parabit.index.store import Store\n{program}"],
+        preexec_fn=lambda: limit is not None and resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -1,0 +1,72 @@
+"""Readers in other processes, while one writes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from parabit.index.store import Batch, Store
+
+IDS = list(range(20))
+
+# Every document has the number of the latest update; an update of all is one step, so all have the same.
+READER = """
+import sys
+import numpy as np
+from parabit.index.store import Store
+store = Store.open(sys.argv[1])
+print("ready", flush=True)
+seen, generations, opened = [], set(), 0
+while not seen or seen[-1] < int(sys.argv[2]):
+    if len(seen) % 3:
+        store.refresh()
+    else:
+        store.close()
+        store = Store.open(sys.argv[1])
+    rows = store.rows_of(list(range(20)))
+    assert (rows >= 0).all(), rows
+    numbers = {some["number"] for some in store.fields_of(rows)}
+    alive = [np.ones(len(part), bool) if part.alive is None else part.alive for part in store.segments]
+    codes = {bytes(code) for part, here in zip(store.segments, alive) for code in part.codes[here]}
+    assert len(numbers) == len(codes) == 1, (numbers, codes)
+    (number,) = numbers
+    assert codes == {number.to_bytes(2, "big")}
+    assert store.documents == 20
+    assert not seen or number >= seen[-1]
+    seen.append(number)
+    generations.add(store.generation)
+print(len(set(seen)), len(generations))
+"""
+
+
+def batch(number: int) -> Batch:
+    codes = np.tile(np.frombuffer(number.to_bytes(2, "big"), dtype=np.uint8), (len(IDS), 1))
+    return Batch(IDS, codes, [{"number": number, "text": "x" * 2000}] * len(IDS))
+
+
+def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:
+    last = 150
+    folder = tmp_path / "index"
+    Store.create(folder, 16, [batch(0)])
+    readers = [
+        subprocess.Popen(
+            [sys.executable, "-c", READER, str(folder), str(last)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    for reader in readers:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "ready\n"
+    with Store.open(folder, write=True) as store:
+        for number in range(1, last + 1):
+            store.update(batch(number))
+            if number % 10 == 0:
+                store.compact()
+    for reader in readers:
+        said, complaint = reader.communicate(timeout=60)
+        assert reader.returncode == 0, complaint
+        numbers, generations = map(int, said.split())
+        assert numbers > 5
+        assert generations > 2
