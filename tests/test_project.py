@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "parabit"
 
 # The way of the data: a stage imports only those before it.
-STAGES = ["corpus", "text", "models", "training", "encoding", "evaluation", "baselines", "paper", "cli"]
+STAGES = ["corpus", "text", "models", "training", "encoding", "index", "evaluation", "baselines", "paper", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
     from parabit.encoding import ParagraphVectors
     from parabit.errors import ParabitError
+    from parabit.index import Index
     from parabit.recipe import Recipe
     from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
 
@@ -21,6 +22,7 @@ __all__ = [
     "Bags",
     "Corpus",
     "Document",
+    "Index",
     "ParabitError",
     "ParagraphVectors",
     "ReadOptions",
@@ -40,6 +42,7 @@ _STAGES = {
     "parabit.corpus": ("Corpus", "Document", "ReadOptions", "open_corpus"),
     "parabit.encoding": ("ParagraphVectors",),
     "parabit.errors": ("ParabitError",),
+    "parabit.index": ("Index",),
     "parabit.text": (
         "Bags",
         "Tokenizer",

@@ -16,8 +16,8 @@ def row_entries(
         >>> row_entries(np.array([0, 2, 2, 5]), np.array([2, 0]))
         (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
     """
-    starts, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
-    ends = np.cumsum(lengths, dtype=np.int64)
+    starts, lengths = offsets[chosen].astype(np.int64), (offsets[chosen + 1] - offsets[chosen]).astype(np.int64)
+    ends = np.cumsum(lengths)
     places = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
     return places, np.concatenate([[0], ends])
 

@@ -89,13 +89,17 @@ def settle(path: Path) -> None:
 
 
 @contextmanager
-def plain_disk_errors() -> Iterator[None]:
-    """Turn what polars raises for a full disk, each time something else, into the OSError that all others raise."""
+def plain_disk_errors(*others: type[Exception]) -> Iterator[None]:
+    """Turn what polars raises for a full disk, each time something else, into the OSError that all others raise.
+
+    `others` are what other libraries in Rust raise for it.
+    """
     import polars as pl  # here: training writes checkpoints where there is no polars
 
+    kinds: tuple[type[Exception], ...] = (pl.exceptions.PolarsError, OSError, *others)
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError) as problem:
+    except kinds as problem:
         number = re.search(r"\(os error (\d+)\)", str(problem))
         if number is None:
             raise

@@ -170,7 +170,9 @@ def test_the_demo_finds_what_is_installed(monkeypatch: pytest.MonkeyPatch, write
     assert "bits away" in run("demo", "--bits", "16").stdout
 
 
-@pytest.mark.parametrize("verb", [[], ["vocabulary"], ["datasets"], ["demo"], ["train"], ["encode"]])
+@pytest.mark.parametrize(
+    "verb", [[], ["vocabulary"], ["datasets"], ["demo"], ["train"], ["encode"], ["index"], ["search"]]
+)
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_every_verb_has_help(verb: list[str], flag: str) -> None:
     result = run(*verb, flag)

@@ -5,12 +5,19 @@ from typing import Annotated
 import typer
 
 from parabit import __version__
+from parabit.cli.add import add
+from parabit.cli.compact import compact
 from parabit.cli.datasets import datasets
+from parabit.cli.delete import delete
 from parabit.cli.demo import demo
 from parabit.cli.encode import encode
 from parabit.cli.evaluate import evaluate
 from parabit.cli.frame import out
+from parabit.cli.index import index
+from parabit.cli.info import info
+from parabit.cli.pairs import pairs
 from parabit.cli.reproduce import reproduce
+from parabit.cli.search import search
 from parabit.cli.train import train
 from parabit.cli.vocabulary import vocabulary
 
@@ -21,7 +28,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _function in (train, encode, evaluate, reproduce, vocabulary, datasets, demo):
+_VERBS = (
+    *(train, encode, index, search, add, delete, compact, pairs, info),
+    *(evaluate, reproduce, vocabulary, datasets, demo),
+)
+for _function in _VERBS:
     app.command()(_function)
 
 

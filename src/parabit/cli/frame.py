@@ -130,6 +130,7 @@ def progress(quiet: bool) -> Iterator[Report]:
 def _fail(message: str, code: int = FAILED) -> NoReturn:
     if os.environ.get("PARABIT_DEBUG"):
         traceback.print_exc()
+    message = "; ".join([message, *getattr(sys.exception(), "__notes__", [])])
     err.print(f"parabit: {message}", markup=False, soft_wrap=True)
     raise typer.Exit(code) from None
 

@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from parabit import __version__
 from parabit.errors import ModelError, ParabitError
 from parabit.shape import Shape
-from parabit.storage import whole_folder
+from parabit.storage import plain_disk_errors, whole_folder
 from parabit.text import Vocabulary
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def write_model(
     """Write a model folder whole; an old model is replaced only if `overwrite` says so, anything else never."""
     with whole_folder(folder, is_model if overwrite else None, durable=True) as partial:
         (partial / CONFIG).write_text(json.dumps({"format": FORMAT, **config}, indent=2) + "\n")
-        save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, partial / TENSORS)
+        with plain_disk_errors(SafetensorError):
+            save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, partial / TENSORS)
         vocabulary.save(partial / VOCABULARY)
         (partial / CARD).write_text(card)
 
@@ -102,6 +103,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
         newer = config["format"] > FORMAT
         whole = newer or {"parameters", "recipe", "shape", "training", "vocabulary"} <= config.keys()
     except (FileNotFoundError, NotADirectoryError) as problem:
+        if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
+            raise ModelError(f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}") from problem
         raise ModelError(f"no model in {folder}", hint="make one with `parabit train CORPUS -o FOLDER`") from problem
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise ModelError(f"{folder / CONFIG} is damaged", hint="train the model anew") from problem

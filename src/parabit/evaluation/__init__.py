@@ -9,6 +9,7 @@ from parabit.evaluation.scoring import (
     evaluate,
     evaluate_codes,
     evaluate_filtered,
+    evaluate_retrieved,
     evaluate_vectors,
 )
 
@@ -27,6 +28,7 @@ __all__ = [
     "evaluate",
     "evaluate_codes",
     "evaluate_filtered",
+    "evaluate_retrieved",
     "evaluate_vectors",
     "mean_average_precision",
     "ndcg",

@@ -1,6 +1,6 @@
 """All metrics of a ranking over all queries, block by block: no matrix of all distances is ever held."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, NamedTuple
@@ -161,22 +161,49 @@ def evaluate_filtered(
     """
     if radius < 0:
         raise EvaluationError(f"a radius is 0 or more, found {radius}", hint="the paper takes 1 to 3")
-    by_code, by_vector, judged = HammingRanking(codes), cosine_ranking(vectors), Relevance(labels, relevance)
+    by_code, by_vector = HammingRanking(codes), cosine_ranking(vectors)
     if by_code.queries != by_vector.queries:
         raise EvaluationError(
             f"there are {by_code.queries} codes but {by_vector.queries} vectors", hint="give both for each document"
         )
-    _need_pairs(by_code.queries, by_code.documents, True, judged)
-    k = min(check_k(k), by_code.documents)
+
+    def retrieved(block: slice) -> NDArray[np.float64]:
+        near = by_code.distances(block) <= radius
+        return np.where(near, by_vector.scores(block), -np.inf)
+
+    return evaluate_retrieved(retrieved, by_code.queries, labels, k, relevance, report)
+
+
+def evaluate_retrieved(
+    retrieved: Callable[[slice], NDArray[np.float64]],
+    documents: int,
+    labels: Labels,
+    k: int = 10,
+    relevance: str = "shared",
+    report: Report = silent,
+) -> FilteredScores:
+    """NDCG@k of what a search retrieves when documents query each other.
+
+    `retrieved` gives the score of each document for a block of queries, (queries, documents), and minus infinity for
+    what was not retrieved; what a query says of itself does not count.
+
+    Example:
+        >>> scores = np.array([[0, 0.5, 0.9], [0.5, 0, -np.inf], [-np.inf, -np.inf, 0]])
+        >>> evaluate_retrieved(lambda block: scores[block], 3, ["space", "space", "hockey"]).queries
+        2
+    """
+    judged = Relevance(labels, relevance)
+    _need_pairs(documents, documents, True, judged)
+    k = min(check_k(k), documents)
 
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
-        near = by_code.distances(block) <= radius
-        rows = np.arange(len(near))
-        near[rows, rows + block.start] = False
+        similarities = retrieved(block)
+        rows = np.arange(len(similarities))
+        similarities[rows, rows + block.start] = -np.inf
         gains = judged.of(block)
         has_answer = np.diff(gains.indptr) > 0
-        near, gains = near[has_answer], gains[has_answer]
-        similarities = np.where(near, by_vector.scores(block)[has_answer], -np.inf)
+        similarities, gains = similarities[has_answer], gains[has_answer]
+        near = similarities > -np.inf
         inside = gains.copy()  # without the relevance of documents that were not retrieved
         inside.data = inside.data * near[np.repeat(np.arange(len(near)), np.diff(gains.indptr)), gains.indices]
         gained = discounted_gain(ranked(similarities, inside, TOLERANCE), k)
@@ -190,18 +217,18 @@ def evaluate_filtered(
         )
         return ndcgs, cut, gained / highest_discounted_gain(best, k), counts.astype(np.float64)
 
-    parts = list(_over_blocks(score, len(codes), len(codes), report))
-    ndcgs, cut, strict, retrieved = (np.concatenate(part) for part in zip(*parts, strict=True))
+    parts = list(_over_blocks(score, documents, documents, report))
+    ndcgs, cut, strict, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     _need_answers(len(ndcgs))
-    some = retrieved > 0
+    some = counts > 0
     return FilteredScores(
         ndcg=mean(ndcgs[some]) if some.any() else 0.0,
         cut_ndcg=mean(cut[some]) if some.any() else 0.0,
         strict_ndcg=mean(strict),
-        retrieved=float(retrieved.mean()),
+        retrieved=float(counts.mean()),
         queries=int(some.sum()),
         empty=int((~some).sum()),
-        skipped=len(codes) - len(ndcgs),
+        skipped=documents - len(ndcgs),
     )
 
 

@@ -1,7 +1,10 @@
 """The index: exact Hamming search over codes, ranking by more than the distance, and files that are safe to keep."""
 
+from parabit.index.filtering import where_of
 from parabit.index.hits import Hit, Hits
-from parabit.index.index import Index, Pairs
+from parabit.index.index import Index
+from parabit.index.pairing import Pairs
 from parabit.index.ranking import RANKS
+from parabit.index.writing import Written
 
-__all__ = ["RANKS", "Hit", "Hits", "Index", "Pairs"]
+__all__ = ["RANKS", "Hit", "Hits", "Index", "Pairs", "Written", "where_of"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from parabit.index.store import Store
+from parabit.index.store import Segment, Store
 
 
 def about(store: Store) -> dict[str, Any]:
@@ -14,7 +14,9 @@ def about(store: Store) -> dict[str, Any]:
         "documents": store.documents,
         "bits": store.bits,
         "bytes_a_code": -(-store.bits // 8),
+        "bytes_a_document": {name: _bytes_a_document(base, name) for name in store.extra},
         "bytes": bytes_in(store.folder),
+        "model_bytes": bytes_in(store.model_folder),
         "backends": ["flat", *sorted({name.partition(".")[0] for name in base.derived})],
         "keeps": sorted([*store.extra, *(["text"] if store.meta["text"] else [])]),
         "fields": [name for name in store.field_names if name != "text"],
@@ -27,6 +29,16 @@ def about(store: Store) -> dict[str, Any]:
         },
         "recall": float(base.derived["lists.measured"][1]) if "lists.measured" in base.derived else None,
     }
+
+
+def _bytes_a_document(segment: Segment, name: str) -> float:
+    """What an extra array takes, on the average."""
+    if not len(segment):
+        return 0.0
+    if not segment.kinds[name].ragged:
+        return segment.extra(name).nbytes / len(segment)
+    rows = segment.ragged(name)
+    return round((rows.values.nbytes + rows.offsets.nbytes) / len(segment), 1)
 
 
 def bytes_in(folder: Path) -> int:

@@ -13,21 +13,31 @@ from parabit.index.documents import words_of
 from parabit.index.ranking import Queries
 
 
-def check_limits(k: object = None, radius: object = None) -> None:
-    """Raise CodesError unless so many hits, and inside such a radius, can be asked for; None asks for neither.
+def checked_k(k: object) -> int:
+    """How many hits are asked for; a CodesError where that makes no sense.
 
     Example:
-        >>> check_limits(k=0)
+        >>> checked_k(0)
         Traceback (most recent call last):
         parabit.errors.CodesError: k must be 1 or more, found 0; ask for at least one hit
     """
-    for name, value in (("k", k), ("radius", radius)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
-            raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
-    if isinstance(k, int | np.integer) and k < 1:
-        raise CodesError(f"k must be 1 or more, found {k}", hint="ask for at least one hit")
-    if isinstance(radius, int | np.integer) and radius < 0:
-        raise CodesError(f"a radius is 0 or more, found {radius}", hint="0 finds equal codes")
+    whole = _whole("k", k)
+    if whole < 1:
+        raise CodesError(f"k must be 1 or more, found {whole}", hint="ask for at least one hit")
+    return whole
+
+
+def checked_radius(radius: object) -> int:
+    """The radius that is asked for; a CodesError where it makes no sense.
+
+    Example:
+        >>> checked_radius(np.int64(2))
+        2
+    """
+    whole = _whole("radius", radius)
+    if whole < 0:
+        raise CodesError(f"a radius is 0 or more, found {whole}", hint="0 finds equal codes")
+    return whole
 
 
 def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
@@ -76,3 +86,9 @@ of the model that made the stored ones
     if not np.isfinite(given).all():
         raise CodesError("query_vectors have numbers that are not finite", hint="leave out what has no vector")
     return queries._replace(vectors=given)
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
+    return int(value)  # as faiss takes no others

@@ -109,6 +109,10 @@ def batch_of_codes(
 
 def _halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:
     """Vectors as they are kept. Of length 1, as ranking looks at directions alone: so none is too long for 16 bits."""
+    if vectors.ndim != 2:
+        raise CodesError(
+            f"vectors must be rows of a 2-d array, found shape {vectors.shape}", hint="give one for each document"
+        )
     if not np.isfinite(vectors).all():
         raise CodesError("vectors have numbers that are not finite", hint="leave out documents that have no vector")
     return unit(vectors.astype(np.float64)).astype(np.float16)

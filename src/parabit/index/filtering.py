@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +96,7 @@ def _having(state: State, segments: Sequence[Segment], field: str, values: Seque
 def _values(field: str, wanted: object) -> list[Value]:
     """The values that are asked for, one or several."""
     several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
-    values = list(wanted) if several else [wanted]  # type: ignore[call-overload]
+    values: list[Any] = list(wanted) if several else [wanted]  # type: ignore[call-overload]
     for value in values:
         if value is not None and not isinstance(value, str | int | float | np.generic):
             raise IndexFolderError(

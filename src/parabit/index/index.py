@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,29 +17,21 @@ from parabit.corpus import Corpus, Document, as_corpus
 from parabit.encoding import ParagraphVectors
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.about import about
-from parabit.index.asking import asked_codes, asked_texts, check_limits, with_vectors
+from parabit.index.asking import asked_codes, asked_texts, checked_k, checked_radius, with_vectors
 from parabit.index.documents import Kept, batch_of_codes, batches_of
-from parabit.index.filtering import Where, alive_in, ids_of_written, masks_of
+from parabit.index.filtering import Where, ids_of_written, masks_of
 from parabit.index.hits import Hits
+from parabit.index.pairing import Pairs, pairs_within
 from parabit.index.ranking import Queries, best_rank, need_for, ranked, score
 from parabit.index.reading import VECTORS, WORDS, Reading
 from parabit.index.searching import Searcher, check_backend, derive_with
 from parabit.index.store import Batch, Id, Kind, State, Store
 from parabit.index.writing import Ids, Written, write
-from parabit.progress import Progress, Report, silent
+from parabit.progress import Report, silent
 
 CANDIDATES = 1000  # that are ranked by more than their distance, where no radius is given
-_PAIRED_AT_ONCE = 1024  # documents
 
 Texts = Corpus | Iterable[str | Document]
-
-
-class Pairs(NamedTuple):
-    """Documents whose codes are near each other, each pair once."""
-
-    first: list[Id]
-    second: list[Id]
-    distances: NDArray[np.int32]
 
 
 class Index:
@@ -117,6 +109,8 @@ class Index:
     ) -> "Index":
         """Index codes from anywhere; ids are the positions where none are given. Queries are codes then, too.
 
+        Vectors are kept at length 1 in half precision, which is enough to rank by.
+
         Example:
             >>> index = Index.of_codes(np.array([[0], [1], [7]], dtype=np.uint8), bits=8)
             >>> index.search(np.array([[3]], dtype=np.uint8), radius=1).ids
@@ -124,12 +118,8 @@ class Index:
         """
         check_codes(codes, bits)
         check_backend(backend)
-        if vectors is not None and vectors.ndim != 2:
-            raise CodesError(
-                f"vectors must be rows of a 2-d array, found shape {vectors.shape}", hint="give one a code"
-            )
         batches = batch_of_codes(codes, ids, fields, vectors)
-        kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[1])}
+        kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
         meta = {"backend": backend, "text": False}
         return cls._create(folder, bits, batches, kinds, meta, backend, report, overwrite=overwrite)
 
@@ -235,7 +225,8 @@ class Index:
         """
         if k is None and radius is None:
             k = 10
-        check_limits(k, radius)
+        k = None if k is None else checked_k(k)
+        radius = None if radius is None else checked_radius(radius)
         check_backend(backend)
         state = self._store.state
         segments = state.segments
@@ -264,23 +255,9 @@ class Index:
             >>> [(pairs.first, pairs.second) for pairs in index.pairs(radius=1)]
             [([0], [1])]
         """
-        check_limits(radius=radius)
         check_backend(backend)
-        return self._pairs(self._store.state, radius, report, backend)  # what is wrong is told before the first block
-
-    def _pairs(self, state: State, radius: int, report: Report, backend: str) -> Iterator[Pairs]:
-        segments = state.segments
-        searcher, reading = self._searcher(state), Reading(segments)
-        rows = np.flatnonzero(np.concatenate([alive_in(segment) for segment in segments]))
-        for start in range(0, len(rows), _PAIRED_AT_ONCE):
-            mine = rows[start : start + _PAIRED_AT_ONCE]
-            found = searcher.search(segments, reading.codes(mine), radius=radius, backend=backend)
-            later = found.keep(found.rows > mine[found.queries])
-            done = start + len(mine)
-            if len(later.rows):
-                first, second = mine[later.queries], later.rows
-                yield Pairs(state.ids_of(first), state.ids_of(second), later.distances)
-            report(Progress("comparing", done, "documents", done / len(rows)))
+        state = self._store.state
+        return pairs_within(state, self._searcher(state), checked_radius(radius), report, backend)
 
     def add(self, documents: Texts, report: Report = silent) -> int:
         """Encode and add documents with new ids; how many were added. Those of a batch are all on the disk, or none."""

@@ -3,15 +3,18 @@
 import csv
 import json
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 from parabit.errors import ParabitError
-from parabit.index.index import Pairs
+from parabit.index.pairing import Pairs
 from parabit.index.store import Id
 from parabit.storage import need_room_for_file, plain_disk_errors, whole_file
 
 SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
+_PART = 1 << 20  # pairs held at a time on the way to Parquet
 COLUMNS = ("first", "second", "distance")
 
 Pair = tuple[Id, Id, int]
@@ -77,17 +80,15 @@ def _write_parquet(blocks: Iterable[Pairs], path: Path) -> int:
     import polars as pl
 
     schema = {"first": pl.String(), "second": pl.String(), "distance": pl.Int32()}
-    # By way of lines, as polars writes no Parquet piece by piece; ids that are numbers become strings.
-    lines = path.with_name(f"{path.name}.lines")
-    try:
-        with lines.open("w", encoding="utf-8") as file:
-            texts = (Pairs(list(map(str, some.first)), list(map(str, some.second)), some.distances) for some in blocks)
-            count = write_lines(texts, file)
-        with plain_disk_errors():
-            if count:
-                pl.scan_ndjson(lines, schema=schema, glob=False).sink_parquet(path)
-            else:
-                pl.DataFrame(schema=schema).write_parquet(path)
-    finally:
-        lines.unlink(missing_ok=True)
+    # By way of parts, as polars writes no Parquet piece by piece; ids that are numbers become strings.
+    rows = ((str(first), str(second), distance) for first, second, distance in each(blocks))
+    parts: list[Path] = []
+    count = 0
+    with TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder, plain_disk_errors():
+        while (some := list(islice(rows, _PART))) or not parts:
+            frame = pl.DataFrame(some, schema=schema, orient="row")
+            parts.append(Path(folder, f"{len(parts)}.parquet"))
+            frame.write_parquet(parts[-1])
+            count += len(frame)
+        pl.scan_parquet(parts, glob=False).sink_parquet(path)
     return count

@@ -60,7 +60,7 @@ def _check(store: Store, corpus: Corpus, allowed: Ids, report: Report) -> None:
         if allowed == "new" and there.any():
             raise IndexFolderError(
                 f"the id {ids[int(np.argmax(there))]!r} is in the index already",
-                hint="nothing was changed; ask for an update, or give a new id",
+                hint="nothing was changed; replace it with --update, or give a new id",
             )
         if allowed == "there" and not there.all():
             raise IndexFolderError(
@@ -76,5 +76,5 @@ def _told_of_what_stays(written: Written) -> Iterator[None]:
         yield
     except BaseException as stop:
         if done := written.added + written.replaced:
-            stop.add_note(f"{done:,} documents are in the index by now and stay; an update with all of them goes on")
+            stop.add_note(f"{done:,} documents are in the index and stay; go on with --update")
         raise

@@ -1,7 +1,7 @@
 """The folder that runs are kept in: the collections as arrays, and a file for each finished run.
 
-Runs need torch, numpy and scipy alone, so that they can also be made on another machine, with arrays that were prepared
-here:
+Runs need torch, numpy and scipy alone, those of Table 4 faiss too, so that they can also be made on another machine,
+with arrays that were prepared here:
 
     python -m parabit.paper.work WORK --corpus 20newsgroups --seed 0
 """

@@ -70,7 +70,8 @@ class Store:
 
         Rows are in the order of the documents. `fingerprint` is that of the model, `meta` whatever the caller wants to
         find again, as JSON. `derive` makes a back end's arrays of all codes. `save_model` writes the model to the
-        folder that it is given. With `overwrite` an index of that name is replaced, in one step, and nothing but an index.
+        folder that it is given. With `overwrite` an index of that name is replaced, in one step, and nothing but an
+        index.
         """
         check_codes(np.zeros((1, -(-bits // 8) or 1), dtype=np.uint8), bits)
         schema, fill = Schema(bits, extra or {}), fill_with(batches)

@@ -1,0 +1,121 @@
+"""`parabit index`: the documents of a corpus, to be searched."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from parabit.cli.corpus_options import (
+    CorpusName,
+    Encoding,
+    Format,
+    IdField,
+    LabelField,
+    NoQuotes,
+    SkipBad,
+    TextField,
+    read_options,
+)
+from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.index_options import BACKENDS, size_on_disk
+from parabit.corpus import open_corpus
+from parabit.errors import ParabitError
+
+
+@verb
+def index(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.", show_default=False)],
+    corpus: CorpusName,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to keep the index in.")],
+    no_text: Annotated[bool, typer.Option("--no-text", help="Keep no texts: hits come without them.")] = False,
+    no_words: Annotated[
+        bool,
+        typer.Option("--no-words", help="Keep no words, 6 bytes for each: the ranks tfidf and hybrid need them."),
+    ] = False,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="Keep real vectors, 2 bytes a dimension: the rank cosine needs them.")
+    ] = False,
+    backend: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(BACKENDS),
+            help="What to build beside the codes to search them faster: auto takes the exact one that pays at this "
+            "size; lists is approximate.",
+        ),
+    ] = "auto",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old index.")] = False,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    label_field: LabelField = None,
+    format: Format = None,
+    encoding: Encoding = "utf-8",
+    no_quotes: NoQuotes = False,
+    skip_bad: SkipBad = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Encode a corpus with a trained model, and keep its codes, texts and fields to be searched.
+
+    The index is a folder with a copy of the model, so that it is all that searching needs. Documents without a word
+    that the model knows are left out. Examples:
+
+        parabit index news-128 20newsgroups/test -o news.index
+
+        parabit index articles articles.jsonl.gz --text-field body -o articles.index --no-text
+    """
+    from parabit.encoding import ParagraphVectors
+    from parabit.index import Index
+
+    if (output.exists() or output.is_symlink()) and not overwrite:
+        raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
+    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
+    with progress(quiet or json) as report:
+        loaded = ParagraphVectors.load(model)
+        start = time.perf_counter()
+        documents = open_corpus(corpus, options, format, report)
+        with Index.build(
+            loaded, documents, output, text=not no_text, words=not no_words, vectors=vectors, backend=backend,
+            overwrite=overwrite, report=report,
+        ) as built:  # fmt: skip
+            about, left_out = built.info(), built.left_out
+    seconds = time.perf_counter() - start
+    result = {
+        "model": str(model),
+        "corpus": corpus,
+        "index": str(output),
+        "documents": about["documents"],
+        "left_out": left_out,
+        "skipped": documents.skipped,
+        "bits": about["bits"],
+        "bytes": about["bytes"],
+        "model_bytes": about["model_bytes"],
+        "backend": about["backends"][-1],
+        "recall": about["recall"],
+        "keeps": about["keeps"],
+        "fields": about["fields"],
+        "seconds": round(seconds, 3),
+        "documents_per_second": round((about["documents"] + left_out) / seconds, 1),
+    }
+    if json:
+        print_json(result)
+    else:
+        _show(result)
+
+
+def _show(result: dict[str, Any]) -> None:
+    say(
+        f"[bold]{escape(result['index'])}[/bold]: {result['documents']:,} documents of {result['bits']} bits, "
+        f"{size_on_disk(result)}"
+    )
+    say(f"  keeps the model, codes, ids{''.join(f', {name}' for name in result['keeps'])}")
+    if result["fields"]:
+        say(f"  fields: {escape(', '.join(result['fields']))}")
+    recall = "" if result["recall"] is None else f", approximate: it finds {result['recall']:.1%} of the 10 nearest"
+    say(f"  back end {result['backend']}{recall}")
+    say(f"  {result['seconds']:.1f} s, {result['documents_per_second']:,.0f} documents a second")
+    if result["left_out"]:
+        say(f"  {result['left_out']:,} without a word that the model knows were left out")
+    if result["skipped"]:
+        say(f"  {result['skipped']:,} bad records left out")

@@ -1,0 +1,122 @@
+"""`parabit search`: the documents of an index that fit a query."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from parabit.cli.frame import Json, Quiet, out, print_json, say, verb
+from parabit.cli.hits_table import hits_table
+from parabit.cli.index_options import BACKENDS, RANKS, IndexFolder, read_text
+from parabit.errors import ParabitError
+
+if TYPE_CHECKING:
+    from parabit.index import Hit
+
+
+@verb
+def search(
+    index: IndexFolder,
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="What to look for, or - for standard input.", show_default=False)
+    ],
+    k: Annotated[
+        int | None,
+        typer.Option("-k", min=1, help="How many documents. Default: 10, or all within --radius.", show_default=False),
+    ] = None,
+    radius: Annotated[
+        int | None, typer.Option(min=0, help="Only documents within so many bits.", show_default=False)
+    ] = None,
+    rank: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(RANKS),
+            help="Order by the distance of codes (hamming), by codes beside the query's real activations (asymmetric), "
+            "by real vectors (cosine), by words (tfidf), or by words and activations (hybrid). Default: hybrid where "
+            "the index keeps words, else asymmetric.",
+            show_default=False,
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="Only documents with this value in a field, such as labels=sci.space; id is a field too. Of one field "
+            "given again, any of the values; of several fields, all.",
+            show_default=False,
+        ),
+    ] = None,
+    candidates: Annotated[
+        int,
+        typer.Option(min=1, help="How many of the nearest are ranked by more than their distance, without --radius."),
+    ] = 1000,
+    backend: Annotated[
+        str,
+        typer.Option(metavar="|".join(BACKENDS), help="How to search the codes, of what the index was built with."),
+    ] = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the documents of an index that fit a text best.
+
+    Each comes with its rank, how many bits its code differs in, its score, where these bits are (a character for 8
+    bits, a dot for each that differs), its id, its labels and the start of its text. Examples:
+
+        parabit search news.index "hubble telescope repair"
+
+        parabit search news.index "who won the game" -k 5 --where labels=rec.sport.hockey
+
+        parabit search news.index - --radius 20 --json < post.txt
+    """
+    from parabit.index import Index, where_of
+
+    # Bytes that are no UTF-8 come from the shell as halves of surrogate pairs.
+    text = read_text("-") if query == "-" else query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if not text.strip():
+        raise ParabitError("the query is empty", hint="give a text, or - to read it from standard input")
+    conditions = where_of(where) if where else None
+    start = time.perf_counter()
+    with Index.open(index) as opened:
+        by = rank or opened.best_rank
+        found = opened.search(
+            [text], k, radius, by, where=conditions, candidates=candidates, backend=backend
+        )  # fmt: skip
+        if not found.known[0]:
+            raise ParabitError(
+                f"the model knows no word of the query {_start(text)!r}",
+                hint="use words of the documents that it was trained on",
+            )
+        hits, differing = found[0], found.differing(0)
+        result: dict[str, Any] = {"index": str(index), "query": text, "rank": by, "documents": len(opened)}
+    result |= {"bits": differing.shape[1], "k": k, "radius": radius, "where": where or []}
+    result["seconds"] = round(time.perf_counter() - start, 3)
+    if json:
+        print_json({**result, "hits": [_as_json(hit) for hit in hits]})
+        return
+    _show(result, len(hits))
+    for line in hits_table(hits, differing, out.width, plain=not _writes_braille()):
+        out.print(line, markup=False, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _writes_braille() -> bool:
+    return "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
+
+
+def _as_json(hit: "Hit") -> dict[str, Any]:
+    return {**hit._asdict(), "score": round(hit.score, 6), "fields": dict(hit.fields)}
+
+
+def _start(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _show(result: dict[str, Any], count: int) -> None:
+    within = "" if result["radius"] is None else f" within {result['radius']} of {result['bits']} bits"
+    such = f" where {escape(', '.join(result['where']))}" if result["where"] else ""
+    say(
+        f"[bold]{escape(result['index'])}[/bold]: {count:,} of {result['documents']:,} documents{within}{such}, "
+        f"ranked by {result['rank']}"
+    )

@@ -1,0 +1,141 @@
+"""The verbs of the index in processes of their own: signals, pipes, full disks, two writers."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from parabit import Document
+from parabit.index import Index
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+COMMAND = [sys.executable, "-m", "parabit"]
+
+
+@pytest.fixture
+def large(topic_documents: list[Document], tmp_path: Path) -> Path:
+    """Big enough that a command can be caught at work."""
+    path = tmp_path / "large.jsonl"
+    with path.open("w") as file:
+        for number in range(30_000):
+            file.write(json.dumps({"id": f"large{number}", "text": topic_documents[number % 300].text}) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing_under_the_name(
+    number: signal.Signals, delay: float, large: Path, topic_model: Path, tmp_path: Path
+) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "index", topic_model, large, "-o", tmp_path / "a.index"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    while not list(tmp_path.glob(".a.index*")) and process.poll() is None:  # it is at work
+        time.sleep(0.01)
+    time.sleep(delay)
+    process.send_signal(number)
+    _, told = process.communicate()
+    left = {path.name for path in tmp_path.iterdir()} - {"large.jsonl"}
+    if left == {"a.index"}:  # it was done before the signal came
+        assert len(Index.open(tmp_path / "a.index")) == 30_000
+        assert delay > 0
+    else:
+        assert not left
+        assert process.returncode == 128 + number
+        assert told == (b"parabit: interrupted; nothing half-written was left\n" if number == signal.SIGINT else b"")
+
+
+@pytest.mark.parametrize("limit", [100, 3_000, 20_000])
+@pytest.mark.parametrize("verb", ["index", "overwrite", "add", "compact", "pairs"])
+def test_a_full_disk_is_told_and_nothing_half_written_stays(
+    verb: str, limit: int, news: Path, large: Path, topic_model: Path, tmp_path: Path
+) -> None:
+    """A limit on the size of files stands in for a full disk: writes fail in the same places, in the same way."""
+    arguments = {
+        "index": ["index", topic_model, large, "-o", "a.index"],
+        "overwrite": ["index", topic_model, large, "-o", news, "--overwrite"],
+        "add": ["add", news, large],
+        "compact": ["compact", news],
+        "pairs": ["pairs", news, "--radius", "20", "-o", "pairs.csv"],
+    }[verb]
+    process = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+        check=False,
+    )
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr.startswith("parabit: no room left on the disk")
+    assert process.stderr.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"large.jsonl", "news.index"}
+    with Index.open(news) as index:
+        index.verify()
+        assert len(index) == 300
+        assert not [path for path in news.rglob("*") if "partial" in path.name]
+
+
+def test_a_second_writer_is_told_who_the_first_is_and_readers_go_on(news: Path, parabit: Run, large: Path) -> None:
+    with Index.open(news, write=True):
+        for arguments in (("add", news, large), ("delete", news, "post1"), ("compact", news)):
+            result = parabit(*arguments)
+            assert (result.returncode, result.stdout) == (1, "")
+            assert result.stderr == (
+                f"parabit: news.index is being written by process {os.getpid()}; wait until it is done\n"
+            )
+        assert json.loads(parabit("info", news, "--json").stdout)["documents"] == 300
+    assert parabit("delete", news, "post1").returncode == 0
+
+
+def test_documents_and_ids_come_through_pipes(news: Path, parabit: Run, topic_documents: list[Document]) -> None:
+    line = json.dumps({"id": "piped", "text": topic_documents[3].text}) + "\n"
+    assert json.loads(parabit("add", news, "-", "--json", stdin=line).stdout)["added"] == 1
+    hits = json.loads(parabit("search", news, "-", "--json", stdin=topic_documents[3].text).stdout)["hits"]
+    assert {"piped", "post3"} == {hit["id"] for hit in hits[:2]}
+    assert json.loads(parabit("delete", news, "--from", "-", "--json", stdin="piped\n").stdout)["documents"] == 300
+    assert parabit("add", news, "-").stderr == "parabit: no documents in standard input; the file is empty\n"
+
+
+def test_closed_streams_and_readers_that_leave_are_no_traceback(news: Path) -> None:
+    for script, words in (
+        ("search news.index - <&-", "standard input is closed"),
+        ("delete news.index --from - <&-", "standard input is closed"),
+        ("pairs news.index --radius 20 >&-", "standard output is closed"),
+        ("pairs news.index --radius 20 --quiet | head -1 >/dev/null", ""),
+        ("pairs news.index --radius 20 --json | head -c 9 >/dev/null", ""),
+    ):
+        process = subprocess.run(
+            ["bash", "-c", f"{sys.executable} -m parabit {script}"], capture_output=True, text=True, check=False
+        )
+        assert process.stderr.count("\n") == (1 if words else 0)
+        assert words in process.stderr
+    with Path("/dev/full").open("w") as full:
+        command = [*COMMAND, "pairs", "news.index", "--radius", "20"]
+        process = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (process.returncode, process.stderr.count("\n")) == (1, 1)
+    assert process.stderr.startswith("parabit: no room left on the disk")
+
+
+def test_newsgroups_are_indexed_and_found(real: Callable[[str], str], topic_model: Path, parabit: Run) -> None:
+    corpus = real("20newsgroups/test")
+    result = parabit("train", corpus, "-o", "news-32", "--bits", "32", "--epochs", "1", "--min-count", "20", "--quiet")
+    assert result.returncode == 0
+    told = json.loads(parabit("index", "news-32", corpus, "-o", "news.index", "--json").stdout)
+    assert (told["documents"] + told["left_out"], told["fields"]) == (7532, ["labels"])
+    where = ("--where", "labels=sci.space")
+    hits = json.loads(parabit("search", "news.index", "the space shuttle in orbit", "--json", *where).stdout)["hits"]
+    assert len(hits) == 10
+    assert all(hit["fields"]["labels"] == ["sci.space"] for hit in hits)

@@ -1,0 +1,320 @@
+"""An index in its folder: what is built comes back, and what does not belong together is refused."""
+
+import gc
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from index_models import LEARNT, QUICK, TEXTS, UNKNOWN, binary, documents, queries, real_binary
+from sklearn.exceptions import NotFittedError
+
+from parabit import Document, ParabitError, ParagraphVectors
+from parabit.index import RANKS, Index
+from parabit.index.hits import Hits
+from parabit.progress import Progress
+
+QUERIES = queries(5)
+
+
+def answers(hits: Hits) -> list[Any]:
+    """All that hits say."""
+    return [*hits, hits.known.tolist(), [scores.tobytes() for scores in hits.scores]]
+
+
+def of_everything(index: Index) -> list[Any]:
+    return [answers(index.search(QUERIES, k=7, rank=rank)) for rank in RANKS]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "a.index"
+
+
+def test_text_labels_and_fields_come_back(folder: Path) -> None:
+    Index.build(binary(), documents(0, 40), folder).close()
+    with Index.open(folder) as index:
+        hits = index.search([TEXTS[3], TEXTS[8]], k=40)
+        for some in hits:
+            assert sorted(hit.id for hit in some) == sorted(document.id for document in documents(0, 40))
+            for hit in some:
+                [document] = [document for document in documents(0, 40) if document.id == hit.id]
+                assert hit.text == document.text
+                assert hit.fields == {**document.fields, "labels": list(document.labels)}
+        assert len(hits) == 2
+        assert hits[-1] == hits[1]
+        assert index.info()["keeps"] == ["text", "words"]
+        assert index.info()["fields"] == ["place", "odd", "labels"]
+
+
+def test_what_is_not_to_be_kept_does_not_come_back() -> None:
+    index = Index.build(binary(), documents(0, 9), text=False, words=False)
+    [hits] = index.search(QUERIES[:1])
+    assert {hit.text for hit in hits} == {""}
+    assert all("place" in hit.fields for hit in hits)
+    index.add(documents(9, 12))
+    assert {hit.text for hit in index.search(QUERIES[0], k=12)[0]} == {""}
+    assert index.info()["keeps"] == []
+
+
+def test_documents_without_a_known_word_are_left_out_and_counted() -> None:
+    texts = [TEXTS[0], UNKNOWN, TEXTS[1], "", TEXTS[2]]
+    index = Index.build(binary(), texts)
+    assert (len(index), index.left_out) == (3, 2)
+    assert sorted(index.search(TEXTS[:1]).ids[0]) == ["0", "2", "4"]
+    assert index.add([Document("a", UNKNOWN), Document("b", TEXTS[3])]) == 1
+    assert (len(index), index.left_out) == (4, 1)
+    assert index.add(documents(9, 10)) == 1
+    assert index.left_out == 0
+
+
+def test_an_update_takes_the_place_of_a_document() -> None:
+    index = Index.build(binary(), documents(0, 9), vectors=True)
+    assert index.update([Document("d0", TEXTS[50], fields={"new": 1}), Document("d5", UNKNOWN)]) == 1
+    assert len(index) == 8
+    hits = {hit.id: hit for hit in index.search(TEXTS[:1], k=99)[0]}
+    assert "d5" not in hits
+    assert (hits["d0"].text, hits["d0"].fields) == (TEXTS[50], {"new": 1})
+    best = index.search([TEXTS[50]], k=1, rank="tfidf")
+    assert best.ids == [["d0"]]
+    assert best.scores[0][0] == pytest.approx(1, abs=1e-3)
+
+
+def test_the_kept_model_answers_as_the_one_that_built(folder: Path) -> None:
+    with Index.build(binary(), documents(0, 60), folder, vectors=True) as index:
+        index.add(documents(60, 80))
+        index.delete(["d3", "d70"])
+        expected = of_everything(index)
+    with Index.open(folder) as again:
+        assert of_everything(again) == expected
+        assert again.model is not binary()
+    with Index.open(folder, model=binary()) as again:
+        assert of_everything(again) == expected
+        assert again.model is binary()
+
+
+@pytest.mark.parametrize("how", ["compacted", "saved", "saved over itself", "saved by a reader"])
+def test_nothing_changes_when_an_index_is_written_anew(folder: Path, how: str) -> None:
+    index = Index.build(binary(), documents(0, 60), folder, vectors=True)
+    index.add(documents(60, 80))
+    index.delete(["d3", "d70"])
+    expected, place = of_everything(index), folder
+    if how == "compacted":
+        index.compact()
+    elif how == "saved over itself":
+        index.save(folder, overwrite=True)
+    else:
+        place = folder.with_name("copy.index")
+        if how == "saved by a reader":
+            index.close()
+            index = Index.open(folder)
+        index.save(place)
+    assert of_everything(index) == expected
+    index.close()
+    with Index.open(place) as again:
+        assert of_everything(again) == expected
+        assert again.info()["to_merge"]["added"] == again.info()["to_merge"]["deleted"] == 0
+        again.verify()
+
+
+def test_hits_are_read_after_what_became_of_the_index(folder: Path) -> None:
+    index = Index.build(binary(), documents(0, 30), folder)
+    before, waiting = index.search(QUERIES, k=5), index.search(QUERIES, k=5)
+    expected = list(before)
+    index.delete([identity for ids in before.ids for identity in set(ids[:1])][:1])
+    index.compact()
+    index.close()
+    assert list(waiting) == expected
+    scratch = Index.build(binary(), documents(0, 30)).search(QUERIES, k=5)
+    gc.collect()
+    assert list(scratch) == expected
+
+
+def test_an_index_without_a_folder_is_gone_with_the_object() -> None:
+    index = Index.build(binary(), documents(0, 5))
+    place = index.folder
+    assert place.is_dir()
+    del index
+    gc.collect()
+    assert not place.parent.exists()
+    index = Index.build(binary(), documents(0, 5))
+    index.close()
+    assert not index.folder.parent.exists()
+
+
+def test_an_index_that_could_not_be_built_leaves_nothing_behind(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    twice = [*documents(0, 5), *documents(2, 3)]
+    for place in (None, folder):
+        with pytest.raises(ParabitError, match="d2"):
+            Index.build(binary(), twice, place)
+        with pytest.raises(ParabitError, match="have the id 7"):
+            Index.of_codes(np.zeros((2, 1), dtype=np.uint8), 8, place, ids=[7, 7])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_is_taken_is_taken_over_only_if_asked_for(folder: Path) -> None:
+    Index.build(binary(), documents(0, 9), folder).close()
+    with pytest.raises(ParabitError, match="is there already"):
+        Index.build(binary(), documents(0, 5), folder)
+    other = Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8)
+    with pytest.raises(ParabitError, match="is there already"):
+        other.save(folder)
+    assert len(Index.open(folder)) == 9
+    other.save(folder, overwrite=True)
+    with Index.open(folder) as index:
+        assert (len(index), index.bits) == (3, 8)
+    Index.build(binary(), documents(0, 5), folder, overwrite=True).close()
+    assert len(Index.open(folder)) == 5
+
+
+def test_nothing_but_an_index_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "dear.txt").write_text("Dear")
+    with pytest.raises(ParabitError, match="is something else"):
+        Index.build(binary(), documents(0, 5), tmp_path / "letters", overwrite=True)
+    assert (tmp_path / "letters" / "dear.txt").read_text() == "Dear"
+
+
+def test_an_index_that_is_being_written_is_not_overwritten(folder: Path) -> None:
+    with Index.build(binary(), documents(0, 9), folder) as index:
+        with pytest.raises(ParabitError, match="is being written by process"):
+            Index.build(binary(), documents(0, 5), folder, overwrite=True)
+        with pytest.raises(ParabitError, match="is being written by process"):
+            Index.open(folder, write=True)
+        assert len(index) == 9
+
+
+def test_a_reader_does_not_save_over_what_it_reads(folder: Path) -> None:
+    index = Index.build(binary(), documents(0, 9), folder)
+    reader = Index.open(folder)
+    index.add(documents(9, 12))
+    index.close()
+    with pytest.raises(ParabitError, match="open for reading"):  # it knows nothing of the last three
+        reader.save(folder, overwrite=True)
+    assert len(Index.open(folder)) == 12
+
+
+def test_another_model_is_refused_and_the_right_to_write_given_back(folder: Path) -> None:
+    Index.build(binary(), documents(0, 9), folder).close()
+    with pytest.raises(ParabitError, match="was made with another model") as refused:
+        Index.open(folder, write=True, model=real_binary())
+    Index.open(folder, write=True).close()
+    assert refused.value.hint
+    codes = Index.of_codes(binary().transform(TEXTS[:3]), 20)
+    with pytest.raises(ParabitError, match="was made with another model"):
+        Index.open(codes.folder, model=binary())
+
+
+@pytest.mark.parametrize("damage", ["a byte", "the vocabulary", "a file", "the model of another", "all"])
+def test_a_kept_model_that_is_not_the_one_is_refused(folder: Path, tmp_path: Path, damage: str) -> None:
+    Index.build(binary(), documents(0, 9), folder).close()
+    [kept] = folder.glob("model-*")
+    if damage == "a byte":
+        content = bytearray((kept / "model.safetensors").read_bytes())
+        content[-9] ^= 1
+        (kept / "model.safetensors").write_bytes(content)
+    elif damage == "the vocabulary":
+        real_binary().save(tmp_path / "other", slim=True)
+        shutil.copy(tmp_path / "other" / "config.json", kept)
+    elif damage == "a file":
+        (kept / "vocabulary.parquet").unlink()
+    else:
+        shutil.rmtree(kept)
+        if damage == "the model of another":
+            real_binary().save(kept, slim=True)
+    with Index.open(folder) as index:
+        with pytest.raises(ParabitError, match="model"):
+            index.search(QUERIES)
+        with pytest.raises(ParabitError, match="model"):
+            index.verify()
+        assert len(index.search(binary().transform(QUERIES)).ids) == 5  # the codes are whole
+
+
+def test_a_reader_takes_the_model_of_the_index_that_was_written_over_the_old_one(folder: Path) -> None:
+    Index.build(binary(), documents(0, 30), folder).close()
+    with Index.open(folder) as reader:
+        reader.search(QUERIES)
+        Index.build(real_binary(), documents(0, 20), folder, overwrite=True).close()
+        assert len(reader.search(binary().transform(QUERIES), k=30).ids[0]) == 30
+        assert reader.refresh()
+        assert (reader.bits, len(reader)) == (12, 20)
+        assert reader.search(QUERIES).codes.tolist() == real_binary().transform(QUERIES).tolist()
+
+
+@pytest.fixture(scope="module")
+def exact() -> ParagraphVectors:
+    model = ParagraphVectors(24, **{**QUICK, "epochs": 1, "inference_rounds": 3}, mode="exact")
+    fitted: ParagraphVectors = model.fit(LEARNT[:100])
+    return fitted
+
+
+def test_queries_are_encoded_in_the_mode_of_the_documents(folder: Path, exact: ParagraphVectors) -> None:
+    asked = TEXTS[:20]
+    modes = {mode: exact.infer(asked, mode=mode).codes for mode in ("exact", "fast")}
+    assert modes["exact"] is not None
+    assert modes["fast"] is not None
+    assert modes["exact"].tolist() != modes["fast"].tolist()
+    with Index.build(exact, TEXTS[:10], folder) as index:
+        exact.mode = "fast"
+        try:
+            index.add(documents(10, 20))
+            assert index.info()["mode"] == "exact"
+            assert index.search(asked).codes.tolist() == modes["exact"].tolist()
+            for place, distances in enumerate(index.search(asked, k=20).distances):
+                assert distances[0] == 0, place
+        finally:
+            exact.mode = "exact"
+    with Index.open(folder) as index:
+        assert index.search(asked).codes.tolist() == modes["exact"].tolist()
+
+
+def test_what_is_added_during_a_search_does_not_disturb_it() -> None:
+    index = Index.build(binary(), documents(0, 9))
+    index.add(documents(9, 12))
+
+    class Meanwhile(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            if len(index) == 12:
+                index.add(documents(12, 40))
+            return super().__iter__()
+
+    hits = index.search(Meanwhile(QUERIES), k=50, where={"odd": [True, False]})
+    assert [len(ids) for ids in hits.ids] == [12] * 5
+    assert len(index) == 40
+
+
+def test_lists_are_approximate_and_say_how_much(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 256, (3000, 16), dtype=np.uint8)
+    with Index.of_codes(codes, 128, folder, backend="lists") as index:
+        recall = index.info()["recall"]
+        assert 0.5 < recall <= 1
+        assert index.info()["backends"] == ["flat", "lists"]
+        nearest = index.search(codes[:50], k=5, backend="flat")
+        found = index.search(codes[:50], k=5)
+        assert [ids[0] for ids in found.ids] == list(range(50))
+        shared = [len(set(one) & set(other)) for one, other in zip(found.ids, nearest.ids, strict=True)]
+        assert np.mean(shared) > 2
+        assert [len(pairs.first) for pairs in index.pairs(20, backend="flat")] == []
+
+
+def test_building_tells_how_far_it_is() -> None:
+    told: list[Progress] = []
+    index = Index.build(binary(), documents(0, 30), report=told.append)
+    assert told[-1].done == 30
+    list(index.pairs(3, told.append))
+    assert (told[-1].done, told[-1].share) == (30, 1.0)
+
+
+def test_a_model_without_codes_is_refused() -> None:
+    real = ParagraphVectors(None, dim=12, **{**QUICK, "epochs": 1}).fit(TEXTS[:20])
+    with pytest.raises(ParabitError, match="a real-valued model has no codes"):
+        Index.build(real, TEXTS[:20])
+    with pytest.raises(NotFittedError):
+        Index.build(ParagraphVectors(16), TEXTS[:20])

@@ -1,0 +1,269 @@
+"""Every rank's scores are those of a plain computation in numpy, wherever a document lies."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from index_models import LEARNT, QUICK, TEXTS, UNKNOWN, binary, documents, queries, real_binary
+from numpy.typing import NDArray
+
+from parabit import Document, ParabitError, ParagraphVectors
+from parabit.codes import hamming, unpack
+from parabit.index import RANKS, Index, ranking
+from parabit.index.hits import Hits
+
+BUILT, ALL = 200, 260
+QUERIES = queries(12)
+BY_MORE = [rank for rank in RANKS if rank != "hamming"]
+
+
+@pytest.fixture(scope="module", params=["built", "with a tail", "updated"])
+def index(request: pytest.FixtureRequest) -> Index:
+    """260 documents: all built at once, or 60 of them added later, or updated after compacting."""
+    if request.param == "built":
+        return Index.build(binary(), documents(0, ALL), vectors=True)
+    index = Index.build(binary(), documents(0, BUILT), vectors=True)
+    index.add(documents(BUILT, ALL))
+    if request.param == "updated":
+        index.compact()
+        index.update(documents(BUILT, ALL))
+    return index
+
+
+def unit(rows: NDArray[Any]) -> NDArray[np.float64]:
+    rows = rows.astype(np.float64)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
+
+
+def asymmetric(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
+    activations = model.activations(model.infer(asked).vectors)
+    signs = 2.0 * unpack(model.transform(texts), model.bits) - 1
+    return unit(activations) @ unit(signs).T
+
+
+def cosine(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
+    stored = unit(model.infer(texts).vectors).astype(np.float32).astype(np.float16)
+    return unit(model.infer(asked).vectors) @ unit(stored).T
+
+
+def tfidf(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
+    places = {word: place for place, word in enumerate(model.vocabulary_.words)}
+    frequencies = Counter(word for text in LEARNT for word in set(text.split()))
+
+    def rows(some: list[str]) -> NDArray[np.float64]:
+        dense = np.zeros((len(some), len(places)))
+        for row, text in zip(dense, some, strict=True):
+            for word, count in Counter(text.split()).items():
+                row[places[word]] = (1 + np.log(count)) * np.log((len(LEARNT) + 1) / frequencies[word])
+        return unit(dense)
+
+    return rows(asked) @ rows(texts).astype(np.float16).astype(np.float64).T
+
+
+def hybrid(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
+    return tfidf(model, asked, texts) + 0.75 * asymmetric(model, asked, texts)
+
+
+PLAIN = {"asymmetric": asymmetric, "cosine": cosine, "tfidf": tfidf, "hybrid": hybrid}
+
+
+def placed(ids: list[Any]) -> list[int]:
+    """The places of documents among the texts."""
+    return [int(str(identity).removeprefix("d")) for identity in ids]
+
+
+def check_order(hits: Hits) -> None:
+    for scores, distances, rows in zip(hits.scores, hits.distances, hits.rows, strict=True):
+        keys = list(zip((-scores).tolist(), distances.tolist(), rows.tolist(), strict=True))
+        assert keys == sorted(keys)
+
+
+def check_scores(found: NDArray[np.float32], expected: NDArray[np.float64]) -> None:
+    """A number in the middle between two of 16 bits may be rounded to either; that is rare, and small."""
+    away = np.abs(found - expected)
+    assert away.max() < 2e-4
+    assert (away < 2e-6).mean() > 0.8
+
+
+def same(some: Hits, others: Hits) -> bool:
+    """To the bit."""
+    return some.ids == others.ids and all(
+        one.tobytes() == other.tobytes()
+        for ours, theirs in ((some.scores, others.scores), (some.distances, others.distances))
+        for one, other in zip(ours, theirs, strict=True)
+    )
+
+
+def test_the_plain_computation_knows_the_models_words() -> None:
+    vocabulary = binary().vocabulary_
+    assert set(vocabulary.words) == {word for text in LEARNT for word in text.split()}
+
+
+@pytest.mark.parametrize("rank", BY_MORE)
+def test_scores_are_those_of_a_plain_computation(index: Index, rank: str) -> None:
+    hits = index.search(QUERIES, k=ALL, rank=rank)
+    expected = PLAIN[rank](binary(), QUERIES, TEXTS[:ALL])
+    check_order(hits)
+    for ids, scores, plain in zip(hits.ids, hits.scores, expected, strict=True):
+        assert sorted(placed(ids)) == list(range(ALL))
+        check_scores(scores, plain[placed(ids)])
+
+
+def test_the_score_of_hamming_is_the_share_of_equal_bits(index: Index) -> None:
+    hits = index.search(QUERIES, k=ALL)
+    check_order(hits)
+    away = hamming(binary().transform(QUERIES), binary().transform(TEXTS[:ALL]))
+    for ids, scores, distances in zip(hits.ids, hits.scores, away, strict=True):
+        np.testing.assert_allclose(scores, 1 - distances[placed(ids)] / 20, atol=1e-6)
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_a_query_scores_the_same_alone_and_in_a_batch(index: Index, rank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = index.search(QUERIES, k=30, rank=rank, candidates=100)
+    for place, query in enumerate(QUERIES):
+        alone = index.search([query], k=30, rank=rank, candidates=100)
+        assert alone.ids[0] == batch.ids[place]
+        assert alone.scores[0].tobytes() == batch.scores[place].tobytes()
+    monkeypatch.setattr(ranking, "_AT_ONCE", 250)  # hits
+    assert same(index.search(QUERIES, k=30, rank=rank, candidates=100), batch)
+
+
+@pytest.mark.parametrize("rank", BY_MORE)
+def test_only_the_nearest_by_code_are_ranked(index: Index, rank: str) -> None:
+    nearest = index.search(QUERIES, k=25)
+    hits = index.search(QUERIES, k=25, rank=rank, candidates=25)
+    assert [set(ids) for ids in hits.ids] == [set(ids) for ids in nearest.ids]
+    assert hits.ids != nearest.ids
+    check_order(hits)
+    best = index.search(QUERIES, k=5, rank=rank, candidates=25)
+    assert best.ids == [ids[:5] for ids in hits.ids]
+    assert same(index.search(QUERIES, k=25, rank=rank, candidates=3), hits)  # as many as are asked for at least
+
+
+@pytest.mark.parametrize("rank", BY_MORE)
+def test_a_radius_limits_what_is_ranked(index: Index, rank: str) -> None:
+    inside = index.search(QUERIES, radius=6)
+    hits = index.search(QUERIES, radius=6, rank=rank, candidates=1)
+    assert 0 < sum(map(len, inside.ids)) < ALL * len(QUERIES)
+    assert [set(ids) for ids in hits.ids] == [set(ids) for ids in inside.ids]
+    check_order(hits)
+    best = index.search(QUERIES, k=3, radius=6, rank=rank)
+    assert best.ids == [ids[:3] for ids in hits.ids]
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_a_filter_comes_before_the_ranking(index: Index, rank: str) -> None:
+    everything = index.search(QUERIES, k=ALL, rank=rank, candidates=ALL)
+    odd = [[identity for identity in ids if placed([identity])[0] % 2] for ids in everything.ids]
+    hits = index.search(QUERIES, k=10, rank=rank, candidates=ALL, where={"odd": True})
+    assert hits.ids == [ids[:10] for ids in odd]
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_equal_documents_come_in_the_order_of_their_rows(rank: str) -> None:
+    copies = [Document(f"{name}", TEXTS[0]) for name in "hgfedcba"]
+    index = Index.build(binary(), [*copies[:5], Document("other", TEXTS[1])], vectors=True)
+    index.add(copies[5:])
+    [ids] = index.search([TEXTS[0]], k=20, rank=rank).ids
+    assert ids == [*"hgfedcba", "other"]
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_queries_without_a_known_word_have_no_hits_and_disturb_no_others(index: Index, rank: str) -> None:
+    hits = index.search([UNKNOWN, QUERIES[0], "", QUERIES[1]], k=5, rank=rank)
+    assert hits.known.tolist() == [False, True, False, True]
+    expected = index.search(QUERIES[:2], k=5, rank=rank)
+    assert hits.ids == [[], expected.ids[0], [], expected.ids[1]]
+    assert hits.scores[3].tobytes() == expected.scores[1].tobytes()
+    assert index.search([UNKNOWN], radius=20, rank=rank).ids == [[]]
+
+
+def test_the_real_binary_model_ranks_by_its_own_real_vectors() -> None:
+    model = real_binary()
+    index = Index.build(model, documents(0, BUILT), vectors=True)
+    index.add(documents(BUILT, ALL))
+    hits = index.search(QUERIES, k=ALL, rank="cosine")
+    plain = cosine(model, QUERIES, TEXTS[:ALL])
+    check_order(hits)
+    for ids, scores, expected in zip(hits.ids, hits.scores, plain, strict=True):
+        check_scores(scores, expected[placed(ids)])
+    near = index.search(QUERIES, radius=2, rank="cosine")
+    assert [set(ids) for ids in near.ids] == [set(ids) for ids in index.search(QUERIES, radius=2).ids]
+    for rank in ("asymmetric", "hybrid"):
+        hits = index.search(QUERIES, k=ALL, rank=rank)
+        plain = PLAIN[rank](model, QUERIES, TEXTS[:ALL])
+        for ids, scores, expected in zip(hits.ids, hits.scores, plain, strict=True):
+            check_scores(scores, expected[placed(ids)])
+
+
+@pytest.mark.parametrize("length", [1.0, 1e6, 1e-9])  # the last two do not fit in 16 bits
+def test_codes_of_one_model_are_ranked_by_the_vectors_of_another(length: float) -> None:
+    short, long = binary(), ParagraphVectors(None, dim=25, **QUICK).fit(LEARNT)
+    vectors, asked = long.infer(TEXTS[:ALL]).vectors * length, long.infer(QUERIES).vectors
+    codes = short.transform(TEXTS[:ALL])
+    index = Index.of_codes(codes[:BUILT], 20, vectors=vectors[:BUILT])
+    index.add_codes(codes[BUILT:], list(range(BUILT, ALL)), vectors=vectors[BUILT:])
+    index.update_codes(codes[:1], [0], vectors=vectors[:1])
+    hits = index.search(short.transform(QUERIES), k=9, rank="cosine", candidates=40, query_vectors=asked)
+    plain = unit(asked) @ unit(unit(vectors).astype(np.float32).astype(np.float16)).T
+    near = index.search(short.transform(QUERIES), k=40)
+    check_order(hits)
+    for place, (ids, scores) in enumerate(zip(hits.ids, hits.scores, strict=True)):
+        check_scores(scores, plain[place][np.array(ids)])
+        assert set(ids) <= set(near.ids[place])
+        check_scores(scores, np.sort(plain[place][np.array(near.ids[place])])[::-1][:9])
+
+
+def test_a_vector_of_zeros_scores_zero() -> None:
+    codes = np.zeros((2, 1), dtype=np.uint8)
+    index = Index.of_codes(codes, 8, vectors=np.array([[0.0, 0.0], [1.0, 1.0]]))
+    hits = index.search(codes[:1], rank="cosine", query_vectors=np.array([[1.0, 1.0]]))
+    assert hits.ids == [[1, 0]]
+    assert hits.scores[0].tolist() == pytest.approx([1.0, 0.0], abs=1e-3)
+    assert index.search(codes[:1], rank="cosine", query_vectors=np.zeros((1, 2))).scores[0].tolist() == [0.0, 0.0]
+
+
+def test_query_vectors_that_do_not_fit_are_told() -> None:
+    codes = binary().transform(TEXTS[:9])
+    index = Index.of_codes(codes, 20, vectors=np.ones((9, 4)))
+    for wrong in (np.ones((2, 5)), np.ones((3, 4)), np.ones(4), np.ones((1, 2, 4))):
+        with pytest.raises(ParabitError, match=r"query_vectors must be of shape \(2, 4\), found"):
+            index.search(codes[:2], rank="cosine", query_vectors=wrong)
+    with pytest.raises(ParabitError, match="query_vectors have numbers that are not finite"):
+        index.search(codes[:1], rank="cosine", query_vectors=np.full((1, 4), np.nan))
+    with pytest.raises(ParabitError, match="needs the vectors of the queries"):
+        index.search(codes[:2], rank="cosine")
+
+
+def test_vectors_that_do_not_fit_are_told(index: Index) -> None:
+    codes = binary().transform(TEXTS[:3])
+    for wrong, problem in (
+        (np.ones(3), "2-d array"),
+        (np.ones((2, 4)), "3 codes and 2 vectors"),
+        (np.full((3, 4), np.inf), "not finite"),
+    ):
+        with pytest.raises(ParabitError, match=problem):
+            Index.of_codes(codes, 20, vectors=wrong)
+    with_vectors = Index.of_codes(codes, 20, vectors=np.ones((3, 4)))
+    for given in (None, np.ones((1, 5)), np.ones(1)):
+        with pytest.raises(ParabitError, match="vectors"):
+            with_vectors.add_codes(codes[:1], [7], vectors=given)
+    assert len(with_vectors) == 3
+    with pytest.raises(ParabitError, match="extra arrays"):  # which codes from anywhere have not
+        index.add_codes(codes[:1], ["7"])
+
+
+@pytest.mark.parametrize("rank", ["asymmetric", "tfidf", "hybrid"])
+def test_ranks_that_need_the_text_say_so(index: Index, rank: str) -> None:
+    with pytest.raises(ParabitError, match=f"rank {rank} needs the text of the query, and codes were given"):
+        index.search(binary().transform(QUERIES), rank=rank)
+
+
+def test_ranks_that_need_what_was_not_kept_say_so() -> None:
+    index = Index.build(binary(), TEXTS[:9], words=False)
+    for rank, kept in (("tfidf", "words"), ("hybrid", "words"), ("cosine", "vectors")):
+        with pytest.raises(ParabitError, match=f"rank {rank} needs {kept}, which this index does not keep"):
+            index.search(QUERIES, rank=rank)
+    assert index.search(QUERIES, rank="asymmetric").ids
+    assert index.best_rank == "asymmetric"

@@ -1,0 +1,116 @@
+"""A filter lets through the documents that have one of the values asked for, in every field."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from index_models import TEXTS, TOPICS, binary, documents
+
+from parabit.index import Index
+
+FIELDS: dict[Any, dict[str, Any]] = {
+    "a": {"labels": ["space", "orbit"], "year": 1993, "good": True, "note": None},
+    "b": {"labels": ["space"], "year": 1994, "good": False, "note": ""},
+    "c": {"labels": [], "year": "1993", "good": 1, "note": "None"},
+    7: {"labels": "hockey", "year": 1993.0, "good": 0, "score": 0.5},
+    "7": {"year": [1993, 1994], "nested": {"deep": 1}, "mixed": [1, "1", None, [2]]},
+    "tail": {"labels": ("space",), "year": np.int64(1993), "late": "ja é"},
+}
+EVERYTHING = list(FIELDS)
+
+
+@pytest.fixture(scope="module", params=["with a tail", "compacted"])
+def index(request: pytest.FixtureRequest) -> Iterator[Index]:
+    """Six equal codes, the last added later, and two documents that are deleted and had everything."""
+    codes = np.zeros((7, 2), dtype=np.uint8)
+    gone = {"labels": ["space", "gone"], "year": 1993, "good": True, "note": None}
+    fields = [*FIELDS.values()]
+    with Index.of_codes(codes[:6], 16, ids=["gone", *EVERYTHING[:5]], fields=[gone, *fields[:5]]) as index:
+        index.add_codes(codes[:2], ["tail", "gone too"], [fields[5], gone])
+        index.delete(["gone", "gone too"])
+        if request.param == "compacted":
+            index.compact()
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({}, EVERYTHING),
+        ({"labels": "space"}, ["a", "b", "tail"]),
+        ({"labels": "hockey"}, [7]),
+        ({"labels": ["orbit", "hockey"]}, ["a", 7]),
+        ({"labels": {"orbit", "hockey"}}, ["a", 7]),
+        ({"labels": ("orbit", "none")}, ["a"]),
+        ({"labels": np.array(["orbit", "hockey"])}, ["a", 7]),
+        ({"labels": []}, []),
+        ({"labels": "spac"}, []),
+        ({"labels": "gone"}, []),
+        ({"year": 1993}, ["a", 7, "7", "tail"]),
+        ({"year": 1993.0}, ["a", 7, "7", "tail"]),
+        ({"year": np.int32(1993)}, ["a", 7, "7", "tail"]),
+        ({"year": np.array([1993, 1994])}, ["a", "b", 7, "7", "tail"]),
+        ({"year": range(1990, 1994)}, ["a", 7, "7", "tail"]),
+        ({"year": "1993"}, ["c"]),
+        ({"year": ["1993", 1994]}, ["b", "c", "7"]),
+        ({"year": None}, []),
+        ({"note": None}, ["a"]),
+        ({"note": ""}, ["b"]),
+        ({"note": "None"}, ["c"]),
+        ({"note": [None, ""]}, ["a", "b"]),
+        ({"good": True}, ["a"]),
+        ({"good": 1}, ["c"]),
+        ({"good": [False, 0]}, ["b", 7]),
+        ({"score": 0.5}, [7]),
+        ({"mixed": 1}, ["7"]),
+        ({"mixed": None}, ["7"]),
+        ({"mixed": 2}, []),
+        ({"nested": "deep"}, []),
+        ({"late": "ja é"}, ["tail"]),
+        ({"id": "a"}, ["a"]),
+        ({"id": 7}, [7]),
+        ({"id": "7"}, ["7"]),
+        ({"id": np.int64(7)}, [7]),
+        ({"id": np.array(["a", "b"])}, ["a", "b"]),
+        ({"id": ["7", 7, "none", 8]}, [7, "7"]),
+        ({"id": ["a", "a"]}, ["a"]),
+        ({"id": [None, 0.5, True]}, []),
+        ({"id": "gone"}, []),
+        ({"id": []}, []),
+        ({"labels": "space", "year": 1993}, ["a", "tail"]),
+        ({"labels": "space", "year": [1993, 1994], "id": ["b", "tail", 7]}, ["b", "tail"]),
+        ({"labels": "space", "good": False}, ["b"]),
+        ({"labels": "hockey", "good": True}, []),
+    ],
+)
+def test_a_filter_lets_through(index: Index, where: dict[str, Any], expected: list[Any]) -> None:
+    asked = np.zeros((2, 2), dtype=np.uint8)
+    assert index.search(asked, k=99, where=where).ids == [expected] * 2
+    assert index.search(asked, radius=0, where=where).ids == [expected] * 2
+    assert index.search(asked, k=2, radius=3, where=where).ids == [expected[:2]] * 2
+    assert index.search(asked, k=1, where=where).ids == [expected[:1]] * 2
+
+
+def test_labels_of_documents_filter_text_queries() -> None:
+    index = Index.build(binary(), documents(0, 60))
+    index.add(documents(60, 90))
+    label = TOPICS.labels[0]
+    hits = index.search(TEXTS[:4], k=90, rank="hybrid", where={"labels": f"topic{label}", "odd": True})
+    expected = {f"d{place}" for place in range(1, 90, 2) if TOPICS.labels[place] == label}
+    assert [set(ids) for ids in hits.ids] == [expected] * 4
+    assert all(hit.fields["labels"] == [f"topic{label}"] for some in hits for hit in some)
+
+
+def test_k_nearest_are_found_among_the_few_that_a_filter_lets_through() -> None:
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 256, (20_000, 4), dtype=np.uint8)
+    fields = [{"rare": row % 5000 == 17, "common": row % 10 > 0} for row in range(len(codes))]
+    index = Index.of_codes(codes, 32, fields=fields, backend="tables")
+    for where, kept in (
+        ({"rare": True}, np.arange(len(codes)) % 5000 == 17),
+        ({"common": True}, np.arange(len(codes)) % 10 > 0),
+    ):
+        everything = index.search(codes[:3], k=len(codes))
+        for ids, all_ids in zip(index.search(codes[:3], k=4, where=where).ids, everything.ids, strict=True):
+            assert ids == [identity for identity in all_ids if kept[int(identity)]][:4]
