@@ -10,6 +10,7 @@ from parabit.codes import unpack
 from parabit.errors import CodesError
 from parabit.index.found import Found
 from parabit.index.reading import Reading
+from parabit.parallel import ordered_map
 from parabit.ragged import paired_products
 
 RANKS = ("hamming", "asymmetric", "cosine", "tfidf", "hybrid")
@@ -90,16 +91,16 @@ def score(rank: str, queries: Queries, found: Found, reading: Reading, bits: int
         return (1 - found.distances / bits).astype(np.float32)
     if not len(found.rows):  # of an index without documents there is nothing to read
         return np.zeros(0, dtype=np.float32)
-    scores = np.empty(len(found.rows), dtype=np.float32)
-    for first, last in _blocks(found.offsets):
-        part = Found(
-            found.offsets[first : last + 1] - found.offsets[first],
-            found.rows[found.offsets[first] : found.offsets[last]],
-            found.distances[found.offsets[first] : found.offsets[last]],
-        )
-        mine = queries.part(first, last)
-        scores[found.offsets[first] : found.offsets[last]] = _SCORES[rank](mine, part, reading, bits)
-    return scores
+
+    def part(block: tuple[int, int]) -> NDArray[np.float32]:
+        first, last = block
+        here = slice(found.offsets[first], found.offsets[last])
+        offsets = found.offsets[first : last + 1] - found.offsets[first]
+        mine = Found(offsets, found.rows[here], found.distances[here])
+        return _SCORES[rank](queries.part(first, last), mine, reading, bits)
+
+    nothing = np.zeros(0, dtype=np.float32)
+    return np.concatenate([nothing, *ordered_map(part, _blocks(found.offsets))])
 
 
 def ranked(found: Found, scores: NDArray[np.float32], most: int | None) -> tuple[Found, NDArray[np.float32]]:
