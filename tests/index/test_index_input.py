@@ -1,5 +1,6 @@
 """What cannot be is told, and changes nothing."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ QUERY = CODES[:1]
 
 
 @pytest.fixture
-def index() -> Iterator[Index]:
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     """50 codes, of which the last 5 were added later and the first is deleted."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # it is made anew for every test
     fields = [{"labels": ["even", "odd"][row % 2], "text": f"text {row}"} for row in range(50)]
     with Index.of_codes(CODES[:45], BITS, fields=fields[:45], backend="tables") as index:
         index.add_codes(CODES[45:], list(range(45, 50)), fields[45:])

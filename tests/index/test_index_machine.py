@@ -224,4 +224,4 @@ def lets_through(where: dict[str, Any], identity: Id, seed: int) -> bool:
 
 
 TestIndexMachine = IndexMachine.TestCase
-TestIndexMachine.settings = settings(max_examples=35, stateful_step_count=25, deadline=None)
+TestIndexMachine.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
