@@ -70,12 +70,12 @@ def words_of(model: ParagraphVectors, parts: Sequence[InferredBatch]) -> csr_arr
         return csr_array(np.zeros((0, len(vocabulary)), dtype=np.float32))
     bags = [part.bags for part in parts]
     lengths = np.concatenate([bag.feature_lengths for bag in bags])
-    return tf_idf_rows(
-        np.concatenate([bag.features for bag in bags]),
-        np.concatenate([bag.counts for bag in bags]),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
-        inverse_frequencies(vocabulary.document_frequencies, vocabulary.documents),
-    )
+    features = np.concatenate([bag.features for bag in bags])
+    present = np.unique(features)  # a query has few of the vocabulary's words
+    idf = np.zeros(len(vocabulary), dtype=np.float32)
+    idf[present] = inverse_frequencies(vocabulary.document_frequencies[present], vocabulary.documents)
+    counts = np.concatenate([bag.counts for bag in bags])
+    return tf_idf_rows(features, counts, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), idf)
 
 
 def _fields(document: Document, text: bool) -> dict[str, Any]:

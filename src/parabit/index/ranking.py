@@ -99,8 +99,10 @@ def score(rank: str, queries: Queries, found: Found, reading: Reading, bits: int
         mine = Found(offsets, found.rows[here], found.distances[here])
         return _SCORES[rank](queries.part(first, last), mine, reading, bits)
 
-    nothing = np.zeros(0, dtype=np.float32)
-    return np.concatenate([nothing, *ordered_map(part, _blocks(found.offsets))])
+    blocks = _blocks(found.offsets)
+    if len(blocks) == 1:  # which is not worth threads
+        return part(blocks[0])
+    return np.concatenate([np.zeros(0, dtype=np.float32), *ordered_map(part, blocks)])
 
 
 def ranked(found: Found, scores: NDArray[np.float32], most: int | None) -> tuple[Found, NDArray[np.float32]]:
