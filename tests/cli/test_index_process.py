@@ -30,8 +30,7 @@ def large(topic_documents: list[Document], tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.3, 0.8])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("number", "delay"), [(signal.SIGINT, 0.0), (signal.SIGTERM, 0.3), (signal.SIGINT, 0.8)])
 def test_an_interrupt_leaves_nothing_under_the_name(
     number: signal.Signals, delay: float, large: Path, topic_model: Path, tmp_path: Path
 ) -> None:
@@ -56,8 +55,10 @@ def test_an_interrupt_leaves_nothing_under_the_name(
         assert told == (b"parabit: interrupted; nothing half-written was left\n" if number == signal.SIGINT else b"")
 
 
-@pytest.mark.parametrize("limit", [100, 3_000, 20_000])
-@pytest.mark.parametrize("verb", ["index", "overwrite", "add", "compact", "pairs"])
+@pytest.mark.parametrize(
+    ("verb", "limit"),
+    [("index", 100), ("index", 20_000), ("overwrite", 3_000), ("add", 3_000), ("compact", 20_000), ("pairs", 100)],
+)
 def test_a_full_disk_is_told_and_nothing_half_written_stays(
     verb: str, limit: int, news: Path, large: Path, topic_model: Path, tmp_path: Path
 ) -> None:
