@@ -280,7 +280,7 @@ def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes alone; nothing is kept")
-    parser.add_argument("--sizes", type=int, nargs="+", help="numbers of synthetic codes; nothing is kept")
+    parser.add_argument("--sizes", type=int, nargs="+", help="numbers of synthetic codes; kept under a name of its own")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
         "--codes", metavar="FILE", help="packed codes of a real model, .npy, in place of synthetic ones"
@@ -313,12 +313,16 @@ def main() -> None:
                 # Most 28-bit codes have equals by the dozen, of which graphs make little, and that slowly.
                 graphs = count <= (GRAPHS_UP_TO if bits > 64 else 100_000) and not options.sizes
                 told.append(one_size(codes, bits, queries, asks, options.rounds, graphs, "clustered"))
-    if options.quick or options.sizes:
+        if options.sizes:
+            name += "_" + "_".join(str(count) for count in sizes)
+    if options.quick:
         return
     keep(
         name,
         {
-            "command": "python benchmarks/index_speed.py" + (" --codes FILE" if options.codes else ""),
+            "command": "python benchmarks/index_speed.py"
+            + (" --codes FILE" if options.codes else "")
+            + (f" --sizes {' '.join(map(str, options.sizes))} --rounds {options.rounds}" if options.sizes else ""),
             "machine": machine("numpy", "faiss-cpu", "usearch"),
             "sizes": told,
         },
