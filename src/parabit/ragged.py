@@ -7,6 +7,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 
+def row_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Where each row begins, and where the last one ends: (rows + 1,).
+
+    Example:
+        >>> row_offsets(np.array([2, 0, 3]))
+        array([0, 2, 2, 5])
+    """
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
 def row_entries(
     offsets: NDArray[np.integer], chosen: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,6 +11,7 @@ from parabit.corpus import Corpus, Document
 from parabit.linear_encoder import LinearEncoder, steady_product
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report
+from parabit.ragged import row_offsets
 from parabit.text import BatchBags, Vocabulary, batch_bags
 
 AT_ONCE = 2048  # documents, so that progress is told every second or so
@@ -47,8 +48,7 @@ def fast_encoder(linear: LinearEncoder, projection: NDArray[np.float32] | None, 
     """The encoder that needs no torch: one sparse product."""
 
     def embed(bags: BatchBags) -> NDArray[np.float32]:
-        offsets = np.concatenate([[0], np.cumsum(bags.feature_lengths, dtype=np.int64)])
-        return linear.embed(bags.features, bags.counts, offsets)
+        return linear.embed(bags.features, bags.counts, row_offsets(bags.feature_lengths))
 
     return Encoder(embed, (lambda embedded: layer_of(embedded, projection) > 0) if binary else None, threads=None)
 

@@ -59,10 +59,11 @@ def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
 def asked_texts(corpus: Corpus, model: ParagraphVectors, mode: str, words: bool) -> Queries:
     """Texts as queries, with their words where the index keeps those of its documents."""
     parts = list(model.infer_each(corpus, mode=mode))
-    nothing = model.infer([], mode=mode)  # so that no texts are queries too
-    inferred = [nothing, *(part.inferred for part in parts)]
-    codes = np.concatenate([part.codes for part in inferred if part.codes is not None])
-    vectors = np.concatenate([part.vectors for part in inferred])
+    shape = model.shape_
+    nothing = np.zeros((0, -(-(shape.bits or 0) // 8)), dtype=np.uint8)  # so that no texts are queries too
+    inferred = [part.inferred for part in parts]
+    codes = np.concatenate([nothing, *(part.codes for part in inferred if part.codes is not None)])
+    vectors = np.concatenate([np.zeros((0, shape.dim), dtype=np.float32), *(part.vectors for part in inferred)])
     known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
     return Queries(codes, known, model.activations(vectors), vectors, words_of(model, parts) if words else None)
 

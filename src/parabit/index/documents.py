@@ -17,6 +17,7 @@ from parabit.index.ranking import unit
 from parabit.index.reading import VECTORS, WORD, WORDS
 from parabit.index.store import Batch, Id, Kind, Ragged
 from parabit.progress import Report
+from parabit.ragged import row_offsets
 from parabit.weighting import inverse_frequencies, tf_idf_rows
 
 _AT_ONCE = 1 << 16  # codes
@@ -75,7 +76,7 @@ def words_of(model: ParagraphVectors, parts: Sequence[InferredBatch]) -> csr_arr
     idf = np.zeros(len(vocabulary), dtype=np.float32)
     idf[present] = inverse_frequencies(vocabulary.document_frequencies[present], vocabulary.documents)
     counts = np.concatenate([bag.counts for bag in bags])
-    return tf_idf_rows(features, counts, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), idf)
+    return tf_idf_rows(features, counts, row_offsets(lengths), idf)
 
 
 def _fields(document: Document, text: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import CodesError
+from parabit.ragged import row_offsets
 
 
 class Nearest(NamedTuple):
@@ -27,7 +28,7 @@ class Nearest(NamedTuple):
     def found(self) -> "Found":
         """The same without what fills up."""
         there = self.rows >= 0
-        return Found(_offsets(there.sum(axis=1)), self.rows[there], self.distances[there])
+        return Found(row_offsets(there.sum(axis=1)), self.rows[there], self.distances[there])
 
 
 class Found(NamedTuple):
@@ -90,7 +91,7 @@ class Found(NamedTuple):
             Found(offsets=array([0, 1]), rows=array([7]), distances=array([1], dtype=int32))
         """
         kept = np.repeat(which, self.counts)
-        return Found(_offsets(self.counts[which]), self.rows[kept], self.distances[kept])
+        return Found(row_offsets(self.counts[which]), self.rows[kept], self.distances[kept])
 
     def first(self, most: int | None) -> "Found":
         """No more than `most` rows a query, the nearest; all where it is None."""
@@ -171,7 +172,7 @@ def join(parts: Sequence[Found]) -> Found:
         return Found.nothing(0)
     counts = np.concatenate([part.counts for part in parts])
     rows = np.concatenate([part.rows for part in parts])
-    return Found(_offsets(counts), rows, np.concatenate([part.distances for part in parts]))
+    return Found(row_offsets(counts), rows, np.concatenate([part.distances for part in parts]))
 
 
 def merge(parts: Sequence[Found], starts: Sequence[int], bits: int, most: int | None = None) -> Found:
@@ -197,7 +198,3 @@ def merge(parts: Sequence[Found], starts: Sequence[int], bits: int, most: int | 
         )
     packed = [keys.pack(part.queries, part.distances, rows) for part, rows in zip(parts, moved, strict=True)]
     return keys.found(np.sort(np.concatenate(packed)), queries).first(most)
-
-
-def _offsets(counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

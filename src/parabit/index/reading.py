@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.index.store import Segment
-from parabit.ragged import row_entries
+from parabit.ragged import row_entries, row_offsets
 
 VECTORS, WORDS = "vectors", "words"  # the names of the extra arrays
 WORD = np.dtype([("feature", "<i4"), ("weight", "<f2")])  # an entry of a document's words
@@ -46,7 +46,7 @@ class Reading:
             # Entries as plain numbers: numpy fetches those of several fields one by one, in fourteen times the time.
             plain = np.asarray(bags.values).view(np.uint16).reshape(-1, WORD.itemsize // 2)
             parts.append((mine, np.take(plain, entries, axis=0).view(WORD).ravel(), offsets))
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        offsets = row_offsets(lengths)
         if len(parts) == 1:
             return parts[0][1], offsets
         found = np.empty(int(offsets[-1]), dtype=WORD)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from parabit.errors import EvaluationError
 from parabit.paper.published import COLLECTIONS
 from parabit.progress import Report, silent
+from parabit.ragged import row_offsets
 from parabit.storage import whole_file
 from parabit.training import Documents, WordStatistics
 
@@ -263,14 +264,10 @@ def _as_arrays(
 def _part(arrays: dict[str, NDArray[Any]], name: str) -> Part:
     part = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
     features = np.cumsum(part["steps"], dtype=np.int64).astype(np.int32)
-    offsets, counts = _offsets(part["lengths"]), part["counts"].astype(np.int32)
+    offsets, counts = row_offsets(part["lengths"]), part["counts"].astype(np.int32)
     documents = Documents.of_counts(features, counts, offsets)
     if "tokens" in part:
-        documents = Documents(features, counts, offsets, part["tokens"], _offsets(part["token_lengths"]))
-    numbers, bounds = part["labels"].tolist(), _offsets(part["label_lengths"]).tolist()
+        documents = Documents(features, counts, offsets, part["tokens"], row_offsets(part["token_lengths"]))
+    numbers, bounds = part["labels"].tolist(), row_offsets(part["label_lengths"]).tolist()
     labels = [tuple(numbers[start:end]) for start, end in pairwise(bounds)]
     return Part(documents, labels)
-
-
-def _offsets(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
