@@ -14,11 +14,12 @@ help:
 	@echo "make reproduce  set up, and run the paper's experiments again; the report goes to results"
 	@echo "make clean      remove the virtual environment and caches"
 
-demo: $(VENV)/train
+demo: $(VENV)/demo
 	$(BIN)/parabit demo
 
+# One thread a process: the cores are shared out among the processes of the tests.
 test: lint
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -45,7 +46,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # An empty file for each set of packages, newer than what it was installed from.
-$(VENV)/train $(VENV)/dev $(VENV)/bench $(VENV)/paper: $(VENV)/%: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/demo $(VENV)/dev $(VENV)/bench $(VENV)/paper: $(VENV)/%: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing parabit[$*] in $(VENV) ..."
 	$(PIP) --editable '.[$*]'
 	@touch $@

@@ -1,5 +1,8 @@
 """The errors that parabit raises on purpose: each says what was wrong, what was found and what to do."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class ParabitError(Exception):
     """A failure that parabit foresaw; the command line shows its text in place of a traceback.
@@ -15,6 +18,17 @@ class ParabitError(Exception):
         self.problem = problem
         self.hint = hint
         super().__init__(f"{problem}; {hint}" if hint else problem)
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """The hint for a name that is mistyped; empty where none of those known is like it.
+
+    Example:
+        >>> did_you_mean("hybird", ["hamming", "hybrid"]), did_you_mean("best", ["hamming", "hybrid"])
+        ('did you mean hybrid?', '')
+    """
+    close = get_close_matches(given, known, n=1)
+    return f"did you mean {close[0]}?" if close else ""
 
 
 class CorpusError(ParabitError, ValueError):

@@ -144,12 +144,15 @@ def test_only_the_nearest_by_code_are_ranked(index: Index, rank: str) -> None:
 @pytest.mark.parametrize("rank", BY_MORE)
 def test_a_radius_limits_what_is_ranked(index: Index, rank: str) -> None:
     inside = index.search(QUERIES, radius=6)
-    hits = index.search(QUERIES, radius=6, rank=rank, candidates=1)
+    hits = index.search(QUERIES, radius=6, rank=rank)
     assert 0 < sum(map(len, inside.ids)) < ALL * len(QUERIES)
     assert [set(ids) for ids in hits.ids] == [set(ids) for ids in inside.ids]
     check_order(hits)
     best = index.search(QUERIES, k=3, radius=6, rank=rank)
     assert best.ids == [ids[:3] for ids in hits.ids]
+    nearest = index.search(QUERIES, k=4, radius=6)
+    few = index.search(QUERIES, radius=6, rank=rank, candidates=4)
+    assert [set(ids) for ids in few.ids] == [set(ids) for ids in nearest.ids]
 
 
 @pytest.mark.parametrize("rank", RANKS)

@@ -21,7 +21,7 @@ from parabit.paper.published import COLLECTIONS, NEWSGROUPS, TABLE_1, TABLE_2, T
 from parabit.paper.report import Cell, Table
 from parabit.paper.reproduce import EXPERIMENTS, Plan
 from parabit.paper.tables import Finished, table_1, table_2, table_3, table_4, table_4_strict
-from parabit.paper.tsne import embed_codes
+from parabit.index.layout import embed_codes
 from parabit.paper.work import runs_of
 
 HERE = paper_corpora(["enwiki", "arxiv"])  # two stand-ins for RCV1, and one for Wikipedia

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from parabit import __version__
 from parabit.codes import pack
@@ -22,6 +20,7 @@ from parabit.encoding.batches import (
     layer_of,
 )
 from parabit.encoding.card import write_card
+from parabit.encoding.estimator import Estimator, check_fitted
 from parabit.encoding.model_folder import (
     ENCODER,
     ENCODER_OFFSET,
@@ -53,7 +52,7 @@ _SHAPE = ("bits", "dim", "architecture", "window", "two_sided", "word_dim")
 _RECIPE = tuple(parameter.name for parameter in fields(Recipe))
 
 
-class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+class ParagraphVectors(Estimator):
     """Learns short binary codes for texts, or real-valued vectors: the Paragraph Vector models of the paper.
 
     `bits` alone is Binary PV-DBOW, or Binary PV-DM with `architecture="dm"`; `bits=None` with `dim` the real-valued
@@ -247,7 +246,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
 
         A text without a known word gets zeros; `coverage` tells which those are.
         """
-        check_is_fitted(self, "vocabulary_")
+        check_fitted(self, "vocabulary_")
         parts = [batch.inferred for batch in self.infer_each(as_corpus(texts), report, mode)]
         nothing = np.zeros((0, self.shape_.dim), dtype=np.float32)
         vectors = np.concatenate([nothing, *(part.vectors for part in parts)])
@@ -265,7 +264,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
             >>> [document.id for document in batch.documents], batch.known.tolist(), batch.inferred.codes.shape
             (['0', '1'], [True, False], (2, 1))
         """
-        check_is_fitted(self, "vocabulary_")
+        check_fitted(self, "vocabulary_")
         return infer_batches(corpus, self.vocabulary_, self._encoder(mode or self.mode_), report)
 
     @property
@@ -306,7 +305,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
             >>> model.coverage(["telescope mirror", "goalie"]).tolist()
             [0.5, 0.0]
         """
-        check_is_fitted(self, "vocabulary_")
+        check_fitted(self, "vocabulary_")
         shares = [np.zeros(0)]
         for batch in as_corpus(texts).batches(documents=AT_ONCE):
             tokens = self.vocabulary_.tokenizer.tokenize([document.text for document in batch])
@@ -338,7 +337,7 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
 
         Only an old model is replaced, and only with `overwrite`; until the new one is whole, it stays.
         """
-        check_is_fitted(self, "vocabulary_")
+        check_fitted(self, "vocabulary_")
         tensors = self._tensors
         if not slim:
             if self.embeddings_ is None:
@@ -375,11 +374,6 @@ class ParagraphVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc] #
         if self._fast is None:
             return dict(self._network)
         return {**self._network, ENCODER: self._fast.matrix, ENCODER_OFFSET: self._fast.offset}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
 
     def _planned(self) -> tuple[Shape, Recipe]:
         """The network and the recipe that the parameters ask for; what makes no sense is told."""

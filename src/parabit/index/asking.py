@@ -56,8 +56,8 @@ def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
     return Queries(codes, np.ones(len(codes), dtype=np.bool_))
 
 
-def asked_texts(corpus: Corpus, model: ParagraphVectors, mode: str, words: bool) -> Queries:
-    """Texts as queries, with their words where the index keeps those of its documents."""
+def asked_texts(corpus: Corpus, model: ParagraphVectors, mode: str) -> Queries:
+    """Texts as queries, with their words."""
     parts = list(model.infer_each(corpus, mode=mode))
     shape = model.shape_
     nothing = np.zeros((0, -(-(shape.bits or 0) // 8)), dtype=np.uint8)  # so that no texts are queries too
@@ -65,7 +65,7 @@ def asked_texts(corpus: Corpus, model: ParagraphVectors, mode: str, words: bool)
     codes = np.concatenate([nothing, *(part.codes for part in inferred if part.codes is not None)])
     vectors = np.concatenate([np.zeros((0, shape.dim), dtype=np.float32), *(part.vectors for part in inferred)])
     known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
-    return Queries(codes, known, model.activations(vectors), vectors, words_of(model, parts) if words else None)
+    return Queries(codes, known, model.activations(vectors), vectors, words_of(model, parts))
 
 
 def with_vectors(queries: Queries, vectors: NDArray[Any], width: int | None) -> Queries:

@@ -12,6 +12,7 @@ from parabit.index.found import Found
 from parabit.index.ranking import Queries
 from parabit.index.reading import Reading
 from parabit.index.store import Id, State
+from parabit.text import Vocabulary
 
 
 class Hit(NamedTuple):
@@ -32,8 +33,16 @@ class Hits:
     queries'.
     """
 
-    def __init__(self, found: Found, scores: NDArray[np.float32], asked: Queries, state: State) -> None:
+    def __init__(
+        self,
+        found: Found,
+        scores: NDArray[np.float32],
+        asked: Queries,
+        state: State,
+        vocabulary: Vocabulary | None = None,  # that the queries' words are of
+    ) -> None:
         self._found, self._scores, self._state = found, scores, state
+        self._words, self._vocabulary = asked.words, vocabulary
         self.known, self.codes = asked.known, asked.codes
 
     def __len__(self) -> int:
@@ -74,14 +83,35 @@ class Hits:
         """Their rows, as they are until the index is compacted."""
         return [self._found.rows[self._of(query)] for query in range(len(self))]
 
+    def words(self, query: int, most: int = 24) -> list[str]:
+        """The words of a text that tell most of it, by their TF-IDF weights; none of a code.
+
+        Example:
+            >>> from parabit import Index, ParagraphVectors
+            >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
+            >>> index = Index.build(ParagraphVectors(bits=16, epochs=3).fit(texts), texts)
+            >>> index.search(["a repaired telescope"]).words(0)
+            ['telescope', 'repaired']
+        """
+        if self._words is None or self._vocabulary is None:
+            return []
+        query = range(len(self))[query]
+        here = slice(self._words.indptr[query], self._words.indptr[query + 1])
+        features, weights = self._words.indices[here], self._words.data[here]
+        best = features[np.lexsort((features, -weights))][:most]
+        parts = [word for name in self._vocabulary.names.gather(best) for word in name.split(" ")]
+        return list(dict.fromkeys(parts))[:most]
+
+    def codes_of(self, query: int) -> NDArray[np.uint8]:
+        """The codes of a query's hits: (hits, bytes)."""
+        rows = self._found.rows[self._of(range(len(self))[query])]
+        if not len(rows):
+            return self.codes[:0]
+        return Reading(self._state.segments).codes(rows)
+
     def differing(self, query: int) -> NDArray[np.bool_]:
         """Which bits of each hit differ from the query's: (hits, bits)."""
-        query = range(len(self))[query]
-        rows = self._found.rows[self._of(query)]
-        if not len(rows):
-            return np.zeros((0, self._state.manifest.bits), dtype=np.bool_)
-        theirs = Reading(self._state.segments).codes(rows)
-        return unpack(theirs ^ self.codes[query], self._state.manifest.bits).astype(np.bool_)
+        return unpack(self.codes_of(query) ^ self.codes[query], self._state.manifest.bits).astype(np.bool_)
 
     def _of(self, query: int) -> slice:
         return slice(int(self._found.offsets[query]), int(self._found.offsets[query + 1]))

@@ -1,31 +1,28 @@
 """The index: documents by their codes, searched exactly, kept safely."""
 
-import shutil
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import mkdtemp
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.encoding import ParagraphVectors
+from parabit.encoding.estimator import check_fitted
 from parabit.errors import CodesError, IndexFolderError
-from parabit.index.about import about
 from parabit.index.asking import asked_codes, asked_texts, checked_k, checked_radius, with_vectors
 from parabit.index.documents import Kept, batch_of_codes, batches_of
-from parabit.index.filtering import Where, ids_of_written, masks_of
+from parabit.index.filtering import Where, masks_of
 from parabit.index.hits import Hits
+from parabit.index.kept import KeptIndex
 from parabit.index.pairing import Pairs, pairs_within
-from parabit.index.ranking import Queries, best_rank, need_for, ranked, score
+from parabit.index.ranking import Queries, need_for, ranked, score
 from parabit.index.reading import VECTORS, WORDS, Reading
-from parabit.index.searching import Searcher, check_backend, derive_with
-from parabit.index.store import Batch, Id, Kind, State, Store
+from parabit.index.searching import Searcher, check_backend
+from parabit.index.store import Id, Kind, Segment, State
+from parabit.index.stored import rows_with
 from parabit.index.writing import Ids, Written, write
 from parabit.progress import Report, silent
 
@@ -34,7 +31,7 @@ CANDIDATES = 1000  # that are ranked by more than their distance, where no radiu
 Texts = Corpus | Iterable[str | Document]
 
 
-class Index:
+class Index(KeptIndex):
     """Documents by their codes: exact search, ranking, deletion and files that are safe to keep, in one place.
 
     Example:
@@ -49,15 +46,8 @@ class Index:
         2
     """
 
-    def __init__(self, store: Store, model: ParagraphVectors | None = None, scratch: Path | None = None) -> None:
-        self._store, self._model = store, model
-        # Without a folder of its own the index is gone when nobody has it any more.
-        self._remove = None if scratch is None else weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
-        if model is not None and model.fingerprint_ != store.fingerprint:
-            store.close()
-            raise IndexFolderError(
-                f"{store.folder} was made with another model", hint="give the model it was made with, or build it anew"
-            )
+    _opened: tuple[State, Searcher] | None = None
+    left_out = 0  # documents that were to be added and have no word that the model knows
 
     @classmethod
     def build(
@@ -80,7 +70,7 @@ class Index:
         `"auto"` takes the exact one that pays at this size, `"lists"` is the approximate one. Documents without a word
         that the model knows are left out, and counted in `left_out`.
         """
-        check_is_fitted(model, "vocabulary_")
+        check_fitted(model, "vocabulary_")
         if model.bits is None:
             raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
         check_backend(backend)
@@ -123,86 +113,6 @@ class Index:
         meta = {"backend": backend, "text": False}
         return cls._create(folder, bits, batches, kinds, meta, backend, report, overwrite=overwrite)
 
-    @classmethod
-    def _create(
-        cls,
-        folder: Path | str | None,
-        bits: int,
-        batches: Iterable[Batch],
-        kinds: Mapping[str, Kind],
-        meta: Mapping[str, Any],
-        backend: str,
-        report: Report,
-        model: ParagraphVectors | None = None,
-        overwrite: bool = False,
-    ) -> "Index":
-        scratch = None
-        if folder is None:
-            scratch = Path(mkdtemp(prefix="parabit-"))
-            folder = scratch / "index"
-        try:
-            Store.create(
-                folder,
-                bits,
-                batches,
-                fingerprint="" if model is None else model.fingerprint_,
-                meta=meta,
-                extra=kinds,
-                derive=derive_with(backend, bits, report),
-                save_model=None if model is None else lambda place: model.save(place, slim=True),
-                overwrite=overwrite,
-            )
-            return cls(Store.open(folder, write=True), model, scratch)
-        except BaseException:
-            if scratch is not None:
-                shutil.rmtree(scratch, ignore_errors=True)
-            raise
-
-    @classmethod
-    def open(cls, folder: Path | str, write: bool = False, model: ParagraphVectors | None = None) -> "Index":
-        """Open an index, in milliseconds; its model is read when a text is first asked for, or taken from here.
-
-        One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
-        """
-        return cls(Store.open(folder, write), model)
-
-    _opened: tuple[State, Searcher] | None = None
-    left_out = 0  # documents that were to be added and have no word that the model knows
-
-    @property
-    def folder(self) -> Path:
-        """Where the index is kept."""
-        return self._store.folder
-
-    @property
-    def bits(self) -> int:
-        """How many bits a code has."""
-        return self._store.bits
-
-    def __len__(self) -> int:
-        return self._store.documents
-
-    @property
-    def model(self) -> ParagraphVectors:
-        """The model that encodes documents and queries."""
-        if self._model is None:
-            self._model = self._kept_model()
-        return self._model
-
-    def _kept_model(self) -> ParagraphVectors:
-        folder = self._store.model_folder
-        if not self._store.fingerprint:
-            raise IndexFolderError("this index was made of codes and knows no texts", hint="search it with codes")
-        model = ParagraphVectors.load(folder)
-        if model.fingerprint_ != self._store.fingerprint:
-            raise IndexFolderError(f"{folder} is not the model of the index", hint="restore it from a copy")
-        return model
-
-    @property
-    def best_rank(self) -> str:
-        """The rank that finds most for a text, of those that this index can do."""
-        return best_rank(WORDS in self._store.extra)
-
     def search(
         self,
         queries: Texts | NDArray[np.uint8],
@@ -211,39 +121,90 @@ class Index:
         rank: str = "hamming",
         *,
         where: Where | None = None,
-        candidates: int = CANDIDATES,
+        candidates: int | None = None,
         query_vectors: NDArray[np.floating] | None = None,
         backend: str = "auto",
     ) -> Hits:
         """The documents nearest to each query, of texts or of codes.
 
         The k nearest (10 where neither is said), all within a Hamming `radius`, or the k best of these. Any `rank` but
-        hamming orders by more than the distance what is inside the radius, or else the `candidates` nearest: see
-        `parabit.index.ranking.score`. `where` lets through the documents that have a value, or one of several, in each
-        field named, as in `where={"labels": "sci.space"}`; the field `id` is the document's. `backend` is for those who
-        want to choose what `auto` chooses by measurements.
+        hamming orders by more than the distance: the `candidates` nearest, by default 1,000, or all that are inside the
+        radius; see `parabit.index.ranking.score`. `where` lets through the documents that have a value, or one of
+        several, in each field named, as in `where={"labels": "sci.space"}`; the field `id` is the document's. `backend`
+        is for those who want to choose what `auto` chooses by measurements.
         """
+        state, segments = self._seen()  # before the queries are read, which may take as long as they like
+        asked = self._asked(queries, query_vectors)
+        return self._find(state, segments, asked, k, radius, rank, where, candidates, backend)
+
+    def like(
+        self,
+        ids: Sequence[Id],
+        k: int | None = None,
+        radius: int | None = None,
+        rank: str | None = None,
+        *,
+        where: Where | None = None,
+        candidates: int | None = None,
+        backend: str = "auto",
+    ) -> Hits:
+        """The documents most like each of some that are in the index, which are not among their own hits.
+
+        A document's text is the query where it was kept, and by default the best rank then; else it is its code.
+
+        Example:
+            >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
+            >>> index = Index.build(ParagraphVectors(bits=16, epochs=3).fit(texts), texts)
+            >>> sorted(index.like(["0"]).ids[0])
+            ['1', '2']
+        """
+        state, segments = self._seen()
+        rows = rows_with(state, ids)
+        if self.keeps_text and self._store.fingerprint:
+            asked = self._asked([fields["text"] for fields in state.fields_of(rows)], None)
+            rank = rank or self.best_rank
+        else:
+            asked = asked_codes(Reading(segments).codes(rows), self.bits)
+            rank = rank or "hamming"
+        return self._find(state, segments, asked, k, radius, rank, where, candidates, backend, rows)
+
+    def _seen(self) -> tuple[State, Sequence[Segment]]:
+        """The documents as they are now; what is written later is not seen."""
+        state = self._store.state
+        return state, state.segments
+
+    def _find(
+        self,
+        state: State,
+        segments: Sequence[Segment],
+        asked: Queries,
+        k: int | None,
+        radius: int | None,
+        rank: str,
+        where: Where | None,
+        candidates: int | None,
+        backend: str,
+        but: NDArray[np.int64] | None = None,
+    ) -> Hits:
+        """What a search finds; `but` is a row for each query that is not to be found."""
         if k is None and radius is None:
             k = 10
         k = None if k is None else checked_k(k)
         radius = None if radius is None else checked_radius(radius)
         check_backend(backend)
-        state = self._store.state
-        segments = state.segments
-        asked = self._asked(queries, query_vectors)
         need_for(rank, asked, VECTORS in self._store.extra, WORDS in self._store.extra)
         masks = masks_of(state, segments, where) if where else None
-        most = k if rank == "hamming" else None
-        if radius is None:
-            assert k is not None
-            most = k if rank == "hamming" else max(candidates, k)
-        found = self._searcher(state).search(segments, asked.codes, most, radius, masks, backend)
+        most = k if rank == "hamming" else _to_rank(k, radius, candidates)
+        asked_for = None if most is None else most + (but is not None)
+        found = self._searcher(state).search(segments, asked.codes, asked_for, radius, masks, backend)
+        if but is not None:
+            found = found.keep(found.rows != but[found.queries]).first(most)
         if not asked.known.all():
             found = found.keep(asked.known[found.queries])
         scores = score(rank, asked, found, Reading(segments), self.bits)
         if rank != "hamming":
             found, scores = ranked(found, scores, k)
-        return Hits(found, scores, asked, state)
+        return Hits(found, scores, asked, state, None if asked.words is None else self.model.vocabulary_)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
         """All pairs of documents within a Hamming radius of each other, block by block: duplicates and nearly so.
@@ -320,57 +281,10 @@ class Index:
             raise IndexFolderError("ids are a list, and a single string was given", hint="put it in a list")
         self._store.delete(list(ids))
 
-    def ids_of(self, written: Sequence[str]) -> list[Id]:
-        """Ids as people write them: 7 is the string, or else the number where a document has that."""
-        return ids_of_written(self._store.state, written)
-
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
         written = write(self._store, self.model, as_corpus(documents), ids, report)
         self.left_out = written.left_out
         return written
-
-    def compact(self, report: Report = silent) -> None:
-        """Merge what was added and deleted; opening is then as fast, and searching, as if it had been built so."""
-        self._store.compact(derive_with(self._store.meta["backend"], self.bits, report))
-
-    def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
-        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place."""
-        if overwrite and Path(folder).resolve() == self.folder.resolve():
-            self.compact(report)
-            return
-        self._store.save(folder, derive_with(self._store.meta["backend"], self.bits, report), overwrite=overwrite)
-
-    def refresh(self) -> bool:
-        """See what another process has written since; whether there was anything."""
-        made_with = self._store.fingerprint
-        changed = self._store.refresh()
-        if self._store.fingerprint != made_with:  # another index was written over this one
-            self._model = None
-        return changed
-
-    def verify(self) -> None:
-        """Read every byte, of the model too, and raise if one is not what was written."""
-        self._store.verify()
-        if self._store.fingerprint:
-            self._kept_model()
-
-    def close(self) -> None:
-        """Give back the right to write; an index without a folder is gone."""
-        self._store.close()
-        if self._remove is not None:
-            self._remove()
-
-    def __enter__(self) -> "Index":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def info(self) -> dict[str, Any]:
-        """What the index is and what it keeps."""
-        return about(self._store)
 
     def _searcher(self, state: State) -> Searcher:
         """What was opened of a generation, for as long as it is that of the index."""
@@ -384,7 +298,14 @@ class Index:
             asked = asked_codes(queries, self.bits)
         else:
             corpus = as_corpus([queries] if isinstance(queries, str) else queries)
-            asked = asked_texts(corpus, self.model, self._store.meta["mode"], WORDS in extra)
+            asked = asked_texts(corpus, self.model, self._store.meta["mode"])
         if vectors is None:
             return asked
         return with_vectors(asked, vectors, extra[VECTORS].width if VECTORS in extra else None)
+
+
+def _to_rank(k: int | None, radius: int | None, candidates: int | None) -> int | None:
+    """How many of the nearest are ranked by more than their distance; None for all inside the radius."""
+    if candidates is None and radius is None:
+        candidates = CANDIDATES
+    return None if candidates is None else max(candidates, k or 0)

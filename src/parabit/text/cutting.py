@@ -71,6 +71,11 @@ class Cutter:
         is_word[ends] = False
         return Pieces(words, is_word, np.diff(ends, prepend=-1))
 
+    def matches(self, texts: Iterable[str]) -> list[list[str]]:
+        """The words of each text as they are written there, capitals and all."""
+        pattern = f"(?i){self._pattern}" if self._lowercase else self._pattern
+        return _series(list(texts)).str.extract_all(pattern).to_list()
+
     def _split(self, texts: list[str], series: pl.Series, others: list[int]) -> tuple[pl.Series, NDArray[np.int64]]:
         """The texts cut at spaces, and where the mark after each stands."""
         spaced = [text.translate(self._spaced) if text.isascii() else "" for text in texts]

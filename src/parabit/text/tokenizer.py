@@ -1,6 +1,6 @@
 """From text to words: lower case, letters only, stop words left out, as the paper does it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
@@ -108,6 +108,25 @@ class Tokenizer:
         words = dictionary.to_series().rename("word")
         lengths = _kept_lengths(pieces.is_word, pieces.lengths)
         return self._filtered(Tokens(words, encoded.to_physical().to_numpy(), lengths))
+
+    def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Where the words of each text stand, from and to, stop words and words of any length too.
+
+        Example:
+            >>> Tokenizer().spans(["The Hubble"])
+            [[(0, 3), (4, 10)]]
+        """
+        found = []
+        for text, matches in zip(texts, self._cutter.matches(texts), strict=True):
+            place, spans = 0, []
+            for match in matches:
+                # Matches come in order and do not overlap, so each is the next of its kind, unless the pattern asks
+                # for what stands around it.
+                start = text.index(match, place)
+                place = start + len(match)
+                spans.append((start, place))
+            found.append(spans)
+        return found
 
     @property
     def config(self) -> dict[str, Any]:

@@ -20,10 +20,12 @@ from parabit.storage import whole_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+MAP = "map.safetensors"  # of those who look at the index; it counts for nothing in it, and goes with it
 _GENERATION = re.compile(r"generation-(\d+)")
 _LOG = re.compile(r"log-(\d+)")
 _MODEL = re.compile(r"\.?model-\w+(\..*)?")  # also what a kill leaves of one
 _PARTIAL = re.compile(rf"\.{re.escape(MANIFEST)}\..*\.partial")  # what a kill leaves of a manifest
+_MAP = re.compile(rf"\.?{re.escape(MAP)}(\..*)?")
 _REMEDY = "restore it from a copy, or build the index anew"
 
 
@@ -113,7 +115,7 @@ def is_index(folder: Path) -> bool:
         names = {path.name for path in folder.iterdir()}
     except OSError:
         return False
-    ours = {name for name in names if name in {MANIFEST, LOCK} or _is_data(name)}
+    ours = {name for name in names if name in {MANIFEST, LOCK} or _MAP.fullmatch(name) or _is_data(name)}
     return names == ours and MANIFEST in names and LOCK in names
 
 

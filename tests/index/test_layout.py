@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from parabit.codes import pack
-from parabit.errors import CodesError, EvaluationError
-from parabit.paper.tsne import embed_codes
+from parabit.errors import CodesError
+from parabit.index.layout import embed_codes
 
 
 def two_clusters(each: int, bits: int = 64, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -47,7 +47,7 @@ def test_documents_that_all_have_one_code_are_still_points() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_fewer_than_four_documents_are_too_few(count: int) -> None:
-    with pytest.raises(EvaluationError, match="4 documents or more"):
+    with pytest.raises(CodesError, match="4 documents or more"):
         embed_codes(np.zeros((count, 4), dtype=np.uint8))
 
 
@@ -58,5 +58,5 @@ def test_bits_that_are_not_packed_are_no_codes() -> None:
 
 def test_a_missing_library_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openTSNE", None)
-    with pytest.raises(EvaluationError, match=r"openTSNE is not installed.*parabit\[plot\]"):
+    with pytest.raises(CodesError, match=r"openTSNE is not installed.*parabit\[plot\]"):
         embed_codes(two_clusters(4)[0])

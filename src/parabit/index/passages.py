@@ -1,0 +1,109 @@
+"""What to show of a document: the passage with most of the query's words, and where these stand."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from parabit.text import Tokenizer
+
+_READ = 20_000  # characters of a text that a passage is looked for in
+
+
+class Piece(NamedTuple):
+    """A stretch of a text."""
+
+    text: str
+    mark: bool  # whether it is a word of the query
+
+
+def marked(tokenizer: Tokenizer, text: str, words: Collection[str]) -> list[Piece]:
+    """A whole text in pieces, with the words marked.
+
+    Example:
+        >>> marked(Tokenizer(), "The Hubble telescope", ["hubble"])
+        [Piece(text='The ', mark=False), Piece(text='Hubble', mark=True), Piece(text=' telescope', mark=False)]
+    """
+    return _pieces(text, _spans(tokenizer, [text], words)[0], 0, len(text))
+
+
+def passages(
+    tokenizer: Tokenizer, texts: Sequence[str], words: Collection[str], length: int = 300
+) -> list[list[Piece]]:
+    """The passage of each text that has most different words of the query, some `length` characters long.
+
+    Example:
+        >>> text = "Nothing here. " * 40 + "The Hubble telescope was repaired." + " Nothing there." * 40
+        >>> [passage] = passages(Tokenizer(), [text], ["hubble", "repaired"], length=40)
+        >>> "".join(piece.text for piece in passage)
+        '… The Hubble telescope was repaired.…'
+    """
+    texts = [text[:_READ] for text in texts]
+    return [
+        _passage(text, spans, length) for text, spans in zip(texts, _spans(tokenizer, texts, words), strict=True)
+    ]  # fmt: skip
+
+
+def _spans(tokenizer: Tokenizer, texts: Sequence[str], words: Collection[str]) -> list[list[tuple[int, int]]]:
+    """Where the words stand in each text."""
+    wanted = set(words)
+    if not wanted:
+        return [[] for _ in texts]
+    return [
+        [(start, end) for start, end in spans if _as_word(tokenizer, text[start:end]) in wanted]
+        for text, spans in zip(texts, tokenizer.spans(texts), strict=True)
+    ]
+
+
+def _as_word(tokenizer: Tokenizer, written: str) -> str:
+    return written.lower() if tokenizer.lowercase else written
+
+
+def _passage(text: str, spans: Sequence[tuple[int, int]], length: int) -> list[Piece]:
+    start = _best_start(text, spans, length) if len(text) > length else 0
+    end = min(len(text), start + length)
+    start, end = _to_spaces(text, start, end)
+    pieces = _pieces(text, [span for span in spans if start <= span[0] and span[1] <= end], start, end)
+    return [
+        *([Piece("… ", False)] if start else []),
+        *pieces,
+        *([Piece("…", False)] if end < len(text) else []),
+    ]
+
+
+def _best_start(text: str, spans: Sequence[tuple[int, int]], length: int) -> int:
+    """Where the stretch with most different words begins, and of these the one with most words, and the first."""
+    best, start, first = (0, 0), 0, 0
+    inside: Counter[str] = Counter()
+    for last, (_, end) in enumerate(spans):
+        inside[text[slice(*spans[last])].lower()] += 1
+        while spans[first][0] < end - length:
+            word = text[slice(*spans[first])].lower()
+            inside[word] -= 1
+            if not inside[word]:
+                del inside[word]
+            first += 1
+        if (found := (len(inside), inside.total())) > best:
+            # In the middle, with what comes before it and after.
+            best, start = found, max(0, (spans[first][0] + end - length) // 2)
+    return min(start, max(0, len(text) - length))
+
+
+def _to_spaces(text: str, start: int, end: int) -> tuple[int, int]:
+    """Edges moved inwards to the next space, if there is one near."""
+    if start:
+        space = text.find(" ", start, start + 30)
+        start = start if space < 0 else space + 1
+    if end < len(text):
+        space = text.rfind(" ", end - 30, end)
+        end = end if space < 0 else space
+    return start, max(start, end)
+
+
+def _pieces(text: str, spans: Sequence[tuple[int, int]], start: int, end: int) -> list[Piece]:
+    pieces, place = [], start
+    for first, last in spans:
+        if first > place:
+            pieces.append(Piece(text[place:first], False))
+        pieces.append(Piece(text[first:last], True))
+        place = last
+    return [*pieces, Piece(text[place:end], False)] if place < end else pieces

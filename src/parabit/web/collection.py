@@ -1,0 +1,337 @@
+"""The index as the page sees it: questions of several people answered together, in the words of the API."""
+
+import gzip
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from logging import getLogger
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit import __version__
+from parabit.errors import CodesError, ParabitError
+from parabit.index import Hit, Hits, Index, Map, Piece, labels_in, marked, passages
+from parabit.web.refusal import RefusalError
+from parabit.web.settings import Settings
+
+_LABELS = 500  # listed
+_CANDIDATES = 1000  # ranked by more than their distance, also inside a large radius
+_WHOLE = 200_000  # characters of a document that are shown
+_SAFE = 1 << 53  # whole numbers up to here are exact in every reader of JSON
+_log = getLogger(__name__)
+
+
+class Asked(NamedTuple):
+    """A question as it is put to the index."""
+
+    query: str | None
+    like: str | int | None
+    k: int
+    radius: int | None
+    rank: str | None
+    where: tuple[tuple[str, tuple[Any, ...]], ...]
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What questions that are answered together have in common."""
+        return ("search", self.query is None, *self[2:])
+
+
+class Wanted(NamedTuple):
+    """A document that somebody wants to see, with the words marked of a text or of another document."""
+
+    id: str
+    query: str | None
+    like: str | None
+
+
+class Collection:
+    """An index that is open for reading, and the map of it.
+
+    Not for several threads at a time: the worker's thread is the only one that comes here.
+    """
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._index = Index.open(folder)
+        self._settings = settings
+        self.name = folder.resolve().name
+        self.failure = ""  # why the index could not be read anew
+        self._labels: dict[str, Any] | None = None
+        self._places: dict[Any, tuple[int, int]] = {}
+        self._chart: bytes | None = None
+        self._map: Map | None = None
+        if settings.map:
+            self.use_map(self._index.map())
+
+    @property
+    def index(self) -> Index:
+        """The index itself."""
+        return self._index
+
+    @property
+    def has_map(self) -> bool:
+        """Whether there is a map to show."""
+        return self._map is not None
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._index.close()
+
+    def refresh(self) -> None:
+        """See what others have written since; an index that cannot be read any more is asked as it was."""
+        try:
+            if self._index.refresh():
+                self._labels = self._chart = None
+            self.failure = ""
+        except (ParabitError, OSError) as problem:
+            if not self.failure:
+                _log.warning("the index cannot be read anew: %s", problem)
+            self.failure = "the index cannot be read anew"
+
+    def use_map(self, drawn: Map | None) -> None:
+        """Show this map from now on."""
+        self._map, self._chart = drawn, None
+        points = [] if drawn is None else zip(drawn.ids, drawn.points.tolist(), strict=True)
+        self._places = {identity: (x, y) for identity, (x, y) in points}
+
+    def about(self) -> dict[str, Any]:
+        """What the index is and what it can do."""
+        index, settings = self._index, self._settings
+        return {
+            "name": self.name,
+            "version": __version__,
+            "documents": len(index),
+            "bits": index.bits,
+            "texts": index.knows_texts,
+            "text_kept": index.keeps_text,
+            "ranks": list(index.ranks),
+            "best_rank": index.best_rank if index.knows_texts else "hamming",
+            "fields": index.fields,
+            "examples": list(settings.examples),
+            "limits": {
+                "k": settings.most_hits,
+                "radius": index.bits,
+                "characters": settings.most_characters,
+                "seconds": settings.seconds,
+            },
+        }
+
+    def labels(self) -> dict[str, Any]:
+        """The most frequent labels."""
+        if self._labels is None:
+            counts, complete = self._index.labels(_LABELS)
+            listed = [{"label": label, "documents": count} for label, count in counts.items()]
+            self._labels = {"labels": listed, "complete": complete}
+        return self._labels
+
+    def search(self, questions: Sequence[Asked]) -> list[dict[str, Any] | RefusalError]:
+        """The answers to questions of one kind."""
+        first = questions[0]
+        self._check(first)
+        start = time.perf_counter()
+        where: Mapping[str, Any] | None = dict(first.where) or None
+        options: dict[str, Any] = {"where": where, "candidates": _CANDIDATES}
+        if first.query is not None:
+            rank = first.rank or self._index.best_rank
+            texts = [_clean(question.query or "") for question in questions]
+            hits = self._index.search(texts, first.k, first.radius, rank, **options)
+            return self._answers(hits, rank, start)
+        answers: list[dict[str, Any] | RefusalError] = []
+        ids = self._index.ids_of([str(question.like) for question in questions])
+        there = self._index.has(ids)
+        found: Iterator[dict[str, Any] | RefusalError] = iter(())
+        if there.any():
+            rank = first.rank or (self._index.best_rank if self._text_is_there else "hamming")
+            known = [identity for identity, is_there in zip(ids, there.tolist(), strict=True) if is_there]
+            hits = self._index.like(known, first.k, first.radius, rank, **options)
+            found = iter(self._answers(hits, rank, start))
+        for question, is_there in zip(questions, there.tolist(), strict=True):
+            answers.append(next(found) if is_there else _missing(question.like))
+        return answers
+
+    def document(self, wanted: Sequence[Wanted]) -> list[dict[str, Any] | RefusalError]:
+        """Whole documents."""
+        return [self._document(one) for one in wanted]
+
+    def chart(self) -> bytes | None:
+        """The map as JSON, compressed; None where there is none."""
+        if self._map is None:
+            return None
+        if self._chart is None:
+            there = np.flatnonzero(self._index.has(self._map.ids))
+            ids = [self._map.ids[place] for place in there.tolist()]
+            names = [label["label"] for label in self.labels()["labels"]]
+            places = {name: place for place, name in enumerate(names)}
+            label = [
+                next((places[name] for name in labels_in(stored.fields.get("labels")) if name in places), -1)
+                for stored in self._index.stored(ids)
+            ]
+            content = {
+                "state": "ready",
+                "documents": len(self._index),
+                "points": len(ids),
+                "x": self._map.points[there, 0].tolist(),
+                "y": self._map.points[there, 1].tolist(),
+                "label": label,
+                "labels": names,
+                "ids": [_plain(identity) for identity in ids],
+            }
+            self._chart = gzip.compress(json.dumps(content, separators=(",", ":")).encode(), compresslevel=5, mtime=0)
+        return self._chart
+
+    @property
+    def _text_is_there(self) -> bool:
+        return self._index.knows_texts and self._index.keeps_text
+
+    def _check(self, question: Asked) -> None:
+        """Refuse what this index cannot do."""
+        index = self._index
+        by_text = question.query is not None
+        if by_text and not index.knows_texts:
+            raise RefusalError(
+                400, "this index was made of codes and knows no texts", "search with `like`, the id of one"
+            )
+        ranks = index.ranks if by_text or self._text_is_there else ("hamming",)
+        if question.rank is not None and question.rank not in ranks:
+            raise RefusalError(
+                400, f"this index cannot rank by {question.rank[:100]!r}", f"it can by {', '.join(ranks)}"
+            )
+        for field, _ in question.where:
+            if field != "id" and field not in index.fields:
+                raise RefusalError(
+                    400,
+                    f"no document has a field {field[:100]!r} to look in",
+                    f"there are {', '.join(['id', *index.fields])}",
+                )
+
+    def _answers(self, hits: Hits, rank: str, start: float) -> list[dict[str, Any] | RefusalError]:
+        seconds = round(time.perf_counter() - start, 6)
+        found = list(hits)
+        codes = [hits.codes_of(query) for query in range(len(hits))]
+        positions = self._positions(hits, codes)
+        answers: list[dict[str, Any] | RefusalError] = []
+        for query, rows in enumerate(found):
+            words = hits.words(query)
+            shown = self._passages([hit.text for hit in rows], words)
+            listed = [
+                _as_json(hit, code, passage, position)
+                for hit, code, passage, position in zip(rows, codes[query], shown, positions[query][1:], strict=True)
+            ]
+            answers.append(
+                {
+                    "known": bool(hits.known[query]),
+                    "rank": rank,
+                    "documents": len(self._index),
+                    "seconds": seconds,
+                    "code": hits.codes[query].tobytes().hex(),
+                    "words": words,
+                    "position": positions[query][0] if hits.known[query] else None,
+                    "hits": listed,
+                }
+            )
+        return answers
+
+    def _passages(self, texts: Sequence[str], words: Sequence[str]) -> list[list[Piece]]:
+        if not self._index.keeps_text:
+            return [[] for _ in texts]
+        if not self._index.knows_texts:
+            return [[Piece(text[:300], mark=False)] if text else [] for text in texts]
+        return passages(self._index.model.vocabulary_.tokenizer, texts, words)
+
+    def _positions(self, hits: Hits, codes: Sequence[NDArray[np.uint8]]) -> list[list[tuple[int, int] | None]]:
+        """Where each query, and after it each of its hits, lies on the map."""
+        positions: list[list[tuple[int, int] | None]] = [
+            [None, *(self._places.get(identity) for identity in ids)] for ids in hits.ids
+        ]
+        if self._map is None:
+            return positions
+        # Those that are not among the map's points, all at once.
+        asked = [
+            (query, place, hits.codes[query] if place == 0 else codes[query][place - 1])
+            for query, row in enumerate(positions)
+            for place, position in enumerate(row)
+            if position is None
+        ]
+        placed = self._map.place(np.stack([code for _, _, code in asked])).tolist()
+        for (query, place, _), (x, y) in zip(asked, placed, strict=True):
+            positions[query][place] = (x, y)
+        return positions
+
+    def _document(self, wanted: Wanted) -> dict[str, Any] | RefusalError:
+        index = self._index
+        [identity] = index.ids_of([wanted.id])
+        if not index.has([identity])[0]:
+            return _missing(wanted.id)
+        [stored] = index.stored([identity])
+        text = stored.text[:_WHOLE]
+        pieces = [Piece(text, mark=False)] if text else []
+        if index.knows_texts and text:
+            pieces = marked(index.model.vocabulary_.tokenizer, text, self._words_for(wanted))
+        fields = dict(stored.fields)
+        position = self._places.get(stored.id)
+        if position is None and self._map is not None:
+            x, y = self._map.place(stored.code[None])[0].tolist()
+            position = (x, y)
+        return {
+            "id": _plain(stored.id),
+            "text": [_piece(piece) for piece in pieces],
+            "cut": len(stored.text) > _WHOLE,
+            "labels": labels_in(fields.pop("labels", None)),
+            "fields": fields,
+            "code": stored.code.tobytes().hex(),
+            "position": position,
+        }
+
+    def _words_for(self, wanted: Wanted) -> list[str]:
+        """The words to mark in a document."""
+        index = self._index
+        if wanted.query is not None:
+            return index.search([_clean(wanted.query)], k=1).words(0)
+        if wanted.like is None:
+            return []
+        ids = index.ids_of([wanted.like])
+        return index.like(ids, k=1).words(0) if index.has(ids)[0] else []
+
+
+def refusal_of(problem: ParabitError) -> RefusalError:
+    """What a failure of the library is told as; what may name files is for the log alone."""
+    if isinstance(problem, CodesError):
+        return RefusalError(400, problem.problem, problem.hint)
+    _log.error("the index cannot be read: %s", problem)
+    return RefusalError(503, "the index cannot be read", "the server's log says why", retry=5)
+
+
+def _as_json(
+    hit: Hit, code: NDArray[np.uint8], passage: Sequence[Piece], position: tuple[int, int] | None
+) -> dict[str, Any]:
+    fields = dict(hit.fields)
+    return {
+        "id": _plain(hit.id),
+        "distance": hit.distance,
+        "score": round(hit.score, 6),
+        "labels": labels_in(fields.pop("labels", None)),
+        "fields": fields,
+        "code": code.tobytes().hex(),
+        "passage": [_piece(piece) for piece in passage],
+        "position": position,
+    }
+
+
+def _piece(piece: Piece) -> dict[str, Any]:
+    return {"text": piece.text, "mark": True} if piece.mark else {"text": piece.text}
+
+
+def _plain(identity: str | int) -> str | int:
+    return identity if isinstance(identity, str) or abs(identity) <= _SAFE else str(identity)
+
+
+def _missing(identity: object) -> RefusalError:
+    return RefusalError(404, f"there is no document {str(identity)[:100]!r}", "it may have been deleted meanwhile")
+
+
+def _clean(text: str) -> str:
+    """A text without halves of surrogate pairs, which JSON may carry and which are no characters."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,90 @@
+"""Draws the map of an index in a process of its own, while the server answers."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from logging import getLogger
+from pathlib import Path
+from threading import Thread
+
+from parabit.errors import ParabitError
+from parabit.index import Index, Map
+from parabit.progress import Progress
+
+_log = getLogger(__name__)
+_NICE = 10  # people who wait for an answer come first
+
+
+class Drawing:
+    """A map on its way; `then` is called with it, in a thread of the drawing, when it is there."""
+
+    def __init__(self, folder: Path, then: Callable[[Map], None]) -> None:
+        self.share: float | None = 0.0
+        self.failure = ""
+        self._then = then
+        self._scratch = tempfile.TemporaryDirectory(prefix="parabit-map-")
+        self._drawn = Path(self._scratch.name) / "map.safetensors"
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "parabit.web.drawing", str(folder.resolve()), str(self._drawn)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for the server, which ends this one, too
+        )
+        self._thread = Thread(target=self._follow, name="parabit-map", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it, drawn or not."""
+        self._process.kill()
+        self._thread.join(timeout=10)
+        self._scratch.cleanup()
+
+    def _follow(self) -> None:
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        with self._process.stdout as told:
+            for line in told:
+                with suppress(ValueError):
+                    self.share = float(line)
+        with self._process.stderr as stream:
+            problem = stream.read().strip()
+        if self._process.wait() != 0:
+            if self._process.returncode > 0:
+                _log.warning("the map could not be drawn: %s", problem[-2000:])
+            self.failure = "it could not be drawn; the server's log says why"
+            return
+        drawn = Map.load(self._drawn)
+        if drawn is None:
+            self.failure = "it could not be read"
+            return
+        self._then(drawn)
+
+
+def draw_map(folder: Path, to: Path) -> None:
+    """Draw the map of an index to a file, telling the share that is done line by line, and keep it if that can be."""
+    with suppress(OSError):
+        os.nice(_NICE)
+
+    def tell(progress: Progress) -> None:
+        sys.stdout.write(f"{progress.share}\n")
+        sys.stdout.flush()
+
+    with Index.open(folder) as index:
+        drawn = index.draw_map(tell)
+        drawn.save(to)
+        try:
+            index.keep_map(drawn)
+        except (OSError, ParabitError) as problem:  # a folder for reading only; it is drawn again next time
+            sys.stderr.write(f"the map is not kept: {problem}\n")
+
+
+if __name__ == "__main__":
+    try:
+        draw_map(Path(sys.argv[1]), Path(sys.argv[2]))
+    except ParabitError as error:
+        sys.exit(str(error))

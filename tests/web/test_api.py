@@ -1,0 +1,414 @@
+import gzip
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from live_server import serving
+
+import parabit
+from parabit import Document, Index
+from parabit.codes import hamming
+from parabit.index import marked
+from parabit.web import Settings, create_app
+
+NO_MAP = Settings(map=False)
+
+
+@pytest.fixture(scope="module")
+def folder(_made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of 300 documents that is only read, with a map."""
+    copy = tmp_path_factory.mktemp("served") / "news.index"
+    shutil.copytree(_made, copy)
+    with Index.open(copy) as index:
+        index.keep_map(index.draw_map())
+    return copy
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[httpx.Client]:
+    with serving(folder) as address, httpx.Client(base_url=address) as client:
+        yield client
+
+
+def ask(client: httpx.Client, status: int = 200, **question: Any) -> dict[str, Any]:
+    response = client.post("/api/search", json=question)
+    assert response.status_code == status, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def test_about_tells_what_the_index_is(client: httpx.Client, folder: Path) -> None:
+    about = client.get("/api/about").json()
+    assert about["name"] == "news.index"
+    assert about["version"] == parabit.__version__
+    assert (about["documents"], about["bits"], about["texts"], about["text_kept"]) == (300, 20, True, True)
+    assert about["ranks"] == ["hamming", "asymmetric", "tfidf", "hybrid"]
+    assert (about["best_rank"], about["fields"]) == ("hybrid", ["year", "labels"])
+    assert about["limits"] == {"k": 100, "radius": 20, "characters": 100_000, "seconds": 10.0}
+
+
+def test_a_search_gives_what_the_index_gives(
+    client: httpx.Client, folder: Path, topic_documents: list[Document]
+) -> None:
+    text = topic_documents[7].text
+    with Index.open(folder) as index:
+        for rank in index.ranks:
+            answer = ask(client, query=text, k=15, rank=rank)
+            hits = index.search([text], k=15, rank=rank)
+            assert [hit["id"] for hit in answer["hits"]] == hits.ids[0]
+            assert [hit["distance"] for hit in answer["hits"]] == hits.distances[0].tolist()
+            assert np.allclose([hit["score"] for hit in answer["hits"]], hits.scores[0], atol=1e-6)
+            assert answer["code"] == hits.codes[0].tobytes().hex()
+        best = ask(client, query=text)
+        assert best["rank"] == "hybrid"
+        assert len(best["hits"]) == 10
+        stored = {one.id: one for one in index.stored([hit["id"] for hit in best["hits"]])}
+    for hit in best["hits"]:
+        one = stored[hit["id"]]
+        assert hit["labels"] == list(one.fields["labels"])
+        assert hit["fields"] == {"year": one.fields["year"]}
+        assert hit["code"] == one.code.tobytes().hex()
+        code = np.frombuffer(bytes.fromhex(best["code"]), dtype=np.uint8)
+        assert hamming(code[None], one.code[None])[0, 0] == hit["distance"]
+        passage = "".join(piece["text"] for piece in hit["passage"]).strip("… ")
+        assert passage
+        assert passage in one.text
+
+
+def test_the_words_in_common_are_marked(client: httpx.Client, topic_documents: list[Document]) -> None:
+    text = topic_documents[3].text
+    answer = ask(client, query=text, k=5)
+    assert answer["words"]
+    for hit in answer["hits"]:
+        for piece in hit["passage"]:
+            assert bool(piece.get("mark")) == (piece["text"].lower() in answer["words"])
+
+
+def test_more_like_this_leaves_the_document_out_and_is_a_search_for_its_text(
+    client: httpx.Client, topic_documents: list[Document]
+) -> None:
+    one = topic_documents[11]
+    answer = ask(client, like=one.id, k=5)
+    text = ask(client, query=one.text, k=6)
+    assert [hit["id"] for hit in answer["hits"]] == [hit["id"] for hit in text["hits"] if hit["id"] != one.id][:5]
+    assert answer["code"] == text["code"]
+    problem = ask(client, 404, like="nobody")
+    assert problem["error"] == "there is no document 'nobody'"
+
+
+def test_radius_labels_and_fields_limit_what_is_found(client: httpx.Client, topic_documents: list[Document]) -> None:
+    text = topic_documents[0].text
+    near = ask(client, query=text, k=100, radius=3)
+    assert near["hits"]
+    assert {hit["distance"] for hit in near["hits"]} <= {0, 1, 2, 3}
+    some = ask(client, query=text, k=100, labels=["topic1", "topic2"])
+    assert {label for hit in some["hits"] for label in hit["labels"]} == {"topic1", "topic2"}
+    one = ask(client, query=text, k=100, where={"year": 1993, "labels": ["topic3", "topic1"]})
+    assert {hit["fields"]["year"] for hit in one["hits"]} == {1993}
+    assert ask(client, query=text, labels=["no such label"])["hits"] == []
+
+
+def test_a_query_without_a_known_word_finds_nothing_and_says_so(client: httpx.Client) -> None:
+    answer = ask(client, query="xyzzy 12345")
+    assert (answer["known"], answer["hits"], answer["position"]) == (False, [], None)
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "words"),
+    [
+        ({}, 400, "either `query` or `like`"),
+        ({"query": "a", "like": "b"}, 400, "either `query` or `like`"),
+        ({"query": "  "}, 400, "the query is empty"),
+        ({"query": "a", "k": 101}, 400, "at most 100 hits"),
+        ({"query": "a", "k": 0}, 422, "body.k"),
+        ({"query": "a", "k": "7"}, 422, "body.k"),
+        ({"query": "a", "k": True}, 422, "body.k"),
+        ({"query": "a", "radius": -1}, 422, "body.radius"),
+        ({"query": "a", "radius": 21}, 400, "codes have 20 bits"),
+        ({"query": "a", "rank": "best"}, 400, "it can by hamming"),
+        ({"query": "a", "rank": "cosine"}, 400, "it can by hamming"),
+        ({"query": "a", "where": {"colour": "red"}}, 400, "no document has a field 'colour'"),
+        ({"query": "a", "where": {"year": {"$gt": 5}}}, 422, "body.where"),
+        ({"query": "a", "extra": 1}, 422, "body.extra"),
+        ({"query": ["a"]}, 422, "body.query"),
+        ({"query": "a" * 100_001}, 413, "more than 100,000 characters"),
+        ({"query": "a" * 1_100_000}, 413, "more than 1,048,576 bytes"),
+    ],
+)
+def test_what_makes_no_sense_is_told(client: httpx.Client, question: Any, status: int, words: str) -> None:
+    problem = ask(client, status, **question)
+    assert words in problem["error"] + " " + problem["hint"]
+    assert len(json.dumps(problem)) < 1000
+
+
+def test_bodies_that_are_no_json_are_told(client: httpx.Client) -> None:
+    for content in (b"", b"{", b"\xff\xfe", b"[1]", b"null", b'{"query": "\\ud800"}'):
+        response = client.post("/api/search", content=content, headers={"content-type": "application/json"})
+        assert response.status_code in (200, 422)
+        assert response.json()
+
+
+def test_a_body_that_does_not_say_its_length_is_limited_too(client: httpx.Client) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(40):
+            yield b" " * 65536
+
+    response = client.post("/api/search", content=endless(), headers={"content-type": "application/json"})
+    assert response.status_code == 413
+    assert response.json()["error"] == "the request is too large"
+
+
+def test_a_document_is_shown_whole_with_words_marked(client: httpx.Client, topic_documents: list[Document]) -> None:
+    one = topic_documents[4]
+    other = next(document for document in topic_documents[5:] if document.labels == one.labels)
+    plain = client.get("/api/document", params={"id": one.id}).json()
+    assert plain["text"] == [{"text": one.text}]
+    assert (plain["id"], plain["labels"], plain["cut"]) == (one.id, list(one.labels), False)
+    assert plain["fields"] == {"year": one.fields["year"]}
+    for told in ({"query": other.text}, {"like": other.id}):
+        shown = client.get("/api/document", params={"id": one.id, **told}).json()
+        assert "".join(piece["text"] for piece in shown["text"]) == one.text
+        assert any(piece.get("mark") for piece in shown["text"])
+    assert client.get("/api/document", params={"id": "nobody"}).status_code == 404
+    assert client.get("/api/document").status_code == 422
+
+
+def test_labels_come_with_their_counts(client: httpx.Client, topic_documents: list[Document]) -> None:
+    listed = client.get("/api/labels").json()
+    labels = [document.labels[0] for document in topic_documents]
+    assert {one["label"]: one["documents"] for one in listed["labels"]} == {
+        label: labels.count(label) for label in set(labels)
+    }
+    assert listed["complete"]
+    counts = [one["documents"] for one in listed["labels"]]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_the_map_has_a_point_for_each_document_and_hits_lie_on_it(
+    client: httpx.Client, topic_documents: list[Document]
+) -> None:
+    response = client.get("/api/map")
+    chart = response.json()
+    assert response.headers["content-encoding"] == "gzip"
+    assert chart["state"] == "ready"
+    assert chart["points"] == chart["documents"] == len(chart["x"]) == len(chart["y"]) == len(chart["label"]) == 300
+    assert sorted(chart["ids"]) == sorted(document.id for document in topic_documents)
+    assert min(chart["x"] + chart["y"]) >= 0
+    assert max(max(chart["x"]), max(chart["y"])) == 65_535
+    by_id = {document.id: document.labels[0] for document in topic_documents}
+    assert [chart["labels"][place] for place in chart["label"]] == [by_id[identity] for identity in chart["ids"]]
+    places = dict(zip(chart["ids"], zip(chart["x"], chart["y"], strict=True), strict=True))
+    answer = ask(client, query=topic_documents[0].text)
+    for hit in answer["hits"]:
+        assert tuple(hit["position"]) == places[hit["id"]]
+    assert len(answer["position"]) == 2
+
+
+def test_health_and_metrics(client: httpx.Client) -> None:
+    health = client.get("/healthz").json()
+    assert health == {"status": "ok", "documents": 300, "version": parabit.__version__, "error": ""}
+    client.get("/there/is/nothing")
+    text = client.get("/metrics").text
+    assert "parabit_documents 300.0" in text
+    assert 'parabit_requests_total{route="/healthz",status="200"}' in text
+    assert "there/is" not in text
+    assert re.search(r'parabit_request_seconds_bucket\{le="0.01",route="/api/search"\} \d', text)
+
+
+def test_only_the_pages_own_files_are_given(client: httpx.Client) -> None:
+    for path in (
+        "/static/../settings.py",
+        "/static/%2e%2e/settings.py",
+        "/static/..%2fsettings.py",
+        "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd",
+        "/static/",
+        "/static/__init__.py",
+    ):
+        response = client.send(client.build_request("GET", path))
+        assert response.status_code == 404, path
+        assert response.json()["error"] == "there is no such page"
+    assert client.post("/api/about").status_code == 405
+
+
+def test_every_answer_forbids_what_the_page_does_not_need(client: httpx.Client) -> None:
+    for path in ("/", "/docs", "/api/about", "/nothing", "/openapi.json"):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+        assert "server" not in headers or "uvicorn" in headers["server"]
+
+
+def test_a_foreign_name_for_this_machine_is_refused(client: httpx.Client) -> None:
+    response = client.get("/api/about", headers={"host": "evil.example"})
+    assert response.status_code == 400
+    assert client.get("/api/about", headers={"host": "localhost:1"}).status_code == 200
+
+
+def test_a_token_is_asked_for(folder: Path) -> None:
+    with serving(folder, Settings(token="secret-1", map=False)) as address, httpx.Client(base_url=address) as client:
+        for path in ("/api/about", "/api/map", "/metrics", "/openapi.json"):
+            assert client.get(path).status_code == 401
+            assert client.get(path, headers={"authorization": "Bearer secret-2"}).status_code == 401
+            assert client.get(path, headers={"authorization": "Bearer secret-1"}).status_code == 200
+        assert client.post("/api/search", json={"query": "a"}).status_code == 401
+        assert client.get("/").status_code == client.get("/healthz").status_code == 200
+
+
+def test_what_others_write_is_found_and_a_deleted_document_is_gone(news: Path, topic_documents: list[Document]) -> None:
+    with serving(news, NO_MAP) as address, httpx.Client(base_url=address) as client:
+        added = Document("new", topic_documents[0].text, ("fresh",), {"year": 2001})
+        assert ask(client, query=added.text, labels=["fresh"])["hits"] == []
+        with Index.open(news, write=True) as writer:
+            writer.add([added])
+            writer.delete([topic_documents[1].id])
+        time.sleep(1.1)
+        assert [hit["id"] for hit in ask(client, query=added.text, labels=["fresh"])["hits"]] == ["new"]
+        assert client.get("/api/about").json()["documents"] == 300
+        assert {"label": "fresh", "documents": 1} in client.get("/api/labels").json()["labels"]
+        assert client.get("/api/document", params={"id": topic_documents[1].id}).status_code == 404
+        with Index.open(news, write=True) as writer:
+            writer.compact()
+        time.sleep(1.1)
+        assert [hit["id"] for hit in ask(client, query=added.text, labels=["fresh"])["hits"]] == ["new"]
+
+
+def test_an_index_that_is_damaged_meanwhile_is_told_by_health_and_goes_on_answering(
+    news: Path, topic_documents: list[Document]
+) -> None:
+    with serving(news, NO_MAP) as address, httpx.Client(base_url=address) as client:
+        manifest = (news / "manifest.json").read_bytes()
+        (news / "manifest.json").write_bytes(manifest[:100])
+        time.sleep(1.1)
+        response = client.get("/healthz")
+        assert response.status_code == 503
+        assert str(news.resolve().parent) not in response.text
+        assert ask(client, query=topic_documents[0].text)["hits"]
+        (news / "manifest.json").write_bytes(manifest)
+        time.sleep(1.1)
+        assert client.get("/healthz").status_code == 200
+
+
+def test_an_index_without_documents_is_served(news: Path, topic_documents: list[Document]) -> None:
+    with Index.open(news, write=True) as writer:
+        writer.delete([document.id for document in topic_documents])
+    with serving(news) as address, httpx.Client(base_url=address) as client:
+        assert client.get("/api/about").json()["documents"] == 0
+        assert ask(client, query=topic_documents[0].text)["hits"] == []
+        assert client.get("/api/labels").json() == {"labels": [], "complete": True}
+        assert client.get("/api/map").json() == {"state": "none", "why": "a map needs 4 documents"}
+        assert client.get("/healthz").status_code == 200
+
+
+def test_codes_without_a_model_are_browsed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 256, (50, 4), dtype=np.uint8)
+    ids = [*range(49), 1 << 60]
+    with Index.of_codes(codes, 32, tmp_path / "codes.index", ids=ids) as index:
+        nearest = index.search(codes[7:8], k=4).ids[0]
+    with serving(tmp_path / "codes.index", NO_MAP) as address, httpx.Client(base_url=address) as client:
+        about = client.get("/api/about").json()
+        assert (about["texts"], about["text_kept"], about["ranks"]) == (False, False, ["hamming"])
+        assert "knows no texts" in ask(client, 400, query="a text")["error"]
+        for identity in (7, "7"):
+            answer = ask(client, like=identity, k=3)
+            assert [hit["id"] for hit in answer["hits"]] == [str(one) if one > 1 << 53 else one for one in nearest[1:]]
+            assert all(hit["passage"] == [] for hit in answer["hits"])
+        assert client.get("/api/document", params={"id": 7}).json()["text"] == []
+        # Beyond 2^53 a browser would round it.
+        assert ask(client, like=str(1 << 60), k=1)["hits"]
+        assert client.get("/api/document", params={"id": str(1 << 60)}).json()["id"] == str(1 << 60)
+
+
+def test_a_very_long_document_is_cut_and_says_so(news: Path) -> None:
+    with Index.open(news, write=True) as writer:
+        word = writer.model.vocabulary_.words[0]
+        writer.add([Document("long", f"{word} " * 100_000)])
+    with serving(news, NO_MAP) as address, httpx.Client(base_url=address) as client:
+        whole = client.get("/api/document", params={"id": "long"}).json()
+        assert whole["cut"]
+        assert sum(len(piece["text"]) for piece in whole["text"]) == 200_000
+        [hit] = ask(client, query=word, where={"id": "long"})["hits"]
+        assert len("".join(piece["text"] for piece in hit["passage"])) < 400
+
+
+def test_the_map_is_drawn_once_and_kept(news: Path) -> None:
+    with serving(news) as address, httpx.Client(base_url=address) as client:
+        first = client.get("/api/map").json()
+        assert first["state"] in ("drawing", "ready")
+        limit = time.monotonic() + 60
+        while (chart := client.get("/api/map").json())["state"] == "drawing":
+            assert time.monotonic() < limit
+            time.sleep(0.2)
+        assert (chart["state"], chart["points"]) == ("ready", 300)
+    kept = (news / "map.safetensors").read_bytes()
+    with serving(news) as address, httpx.Client(base_url=address) as client:
+        again = client.get("/api/map").json()
+        assert (again["x"], again["y"]) == (chart["x"], chart["y"])
+    assert (news / "map.safetensors").read_bytes() == kept
+    with Index.open(news, write=True) as writer:  # and is no stranger in the folder
+        writer.compact()
+        assert writer.map() is not None
+        writer.delete(writer.search(["a b"], k=1).ids[0] or ["post0"])
+
+
+def test_a_slow_answer_is_not_waited_for(folder: Path) -> None:
+    with (
+        serving(folder, Settings(map=False, seconds=1e-9)) as address,
+        httpx.Client(base_url=address) as client,
+    ):
+        response = client.post("/api/search", json={"query": "a text"})
+        assert response.status_code == 503
+        assert response.headers["retry-after"]
+        assert "no answer within" in response.json()["error"]
+
+
+def test_too_many_questions_at_once_are_told_to_come_back(folder: Path) -> None:
+    with (
+        serving(folder, Settings(map=False, most_waiting=0)) as address,
+        httpx.Client(base_url=address) as client,
+    ):
+        response = client.post("/api/search", json={"query": "a text"})
+        assert response.status_code == 503
+        assert "too many questions" in response.json()["error"]
+
+
+def test_an_error_that_nobody_foresaw_shows_nothing_of_the_inside(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a secret of the inside")
+
+    monkeypatch.setattr(Index, "search", broken)
+    with serving(folder, NO_MAP) as address, httpx.Client(base_url=address) as client:
+        response = client.post("/api/search", json={"query": "a text"})
+        assert response.status_code == 500
+        assert response.json() == {"error": "the server did not foresee this", "hint": "its log says more"}
+
+
+def test_an_index_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(parabit.errors.IndexFolderError, match="no index in"):
+        create_app(tmp_path / "nothing")
+
+
+def test_the_map_is_sent_compressed_once(client: httpx.Client) -> None:
+    with client.stream("GET", "/api/map") as response:
+        raw = b"".join(response.iter_raw())
+    assert json.loads(gzip.decompress(raw))["state"] == "ready"
+
+
+def test_marks_are_those_of_the_tokenizer(folder: Path) -> None:
+    with Index.open(folder) as index:
+        tokenizer = index.model.vocabulary_.tokenizer
+    pieces = marked(tokenizer, "Café CAFÉ, cafés 2café", {"café"})
+    assert [piece.text for piece in pieces if piece.mark] == ["Café", "CAFÉ", "café"]
