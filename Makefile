@@ -4,11 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test lint bench reproduce clean
+.PHONY: help demo test browser lint docs bench reproduce clean
 
 help:
 	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
 	@echo "make test       set up, and run ruff, mypy and the tests"
+	@echo "make browser    set up, and fetch a Chromium for the tests of the search page, which are skipped without one"
+	@echo "make docs       set up, and build the documentation in site"
 	@echo "make lint       set up, and run ruff and mypy alone"
 	@echo "make bench      set up, and run the benchmarks; results go to benchmarks/results"
 	@echo "make reproduce  set up, and run the paper's experiments again; the report goes to results"
@@ -20,6 +22,12 @@ demo: $(VENV)/demo
 # One thread a process: the cores are shared out among the processes of the tests.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4
+
+browser: $(VENV)/dev
+	$(BIN)/playwright install chromium
+
+docs: $(VENV)/dev
+	$(BIN)/mkdocs build --strict
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -33,12 +41,16 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/train_memory.py
 	$(BIN)/python benchmarks/encode_speed.py
 	$(BIN)/python benchmarks/evaluate_speed.py
+	$(BIN)/python benchmarks/index_ranking.py
+	$(BIN)/python benchmarks/index_keeping.py
+	$(BIN)/python benchmarks/index_speed.py
+	$(BIN)/python benchmarks/serve_load.py
 
 reproduce: $(VENV)/paper
 	$(BIN)/parabit reproduce all -o results
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,14 +94,20 @@ class Hits:
             >>> index.search(["a repaired telescope"]).words(0)
             ['telescope', 'repaired']
         """
+        return self._all_words[query][:most]
+
+    @cached_property
+    def _all_words(self) -> list[list[str]]:
+        """The words of all queries, as looking names up costs the same for one and for many."""
         if self._words is None or self._vocabulary is None:
-            return []
-        query = range(len(self))[query]
-        here = slice(self._words.indptr[query], self._words.indptr[query + 1])
-        features, weights = self._words.indices[here], self._words.data[here]
-        best = features[np.lexsort((features, -weights))][:most]
-        parts = [word for name in self._vocabulary.names.gather(best) for word in name.split(" ")]
-        return list(dict.fromkeys(parts))[:most]
+            return [[] for _ in range(len(self))]
+        offsets, features, weights = self._words.indptr, self._words.indices, self._words.data
+        names = self._vocabulary.names.gather(features).to_list()
+        words = []
+        for first, last in pairwise(offsets.tolist()):
+            order = first + np.lexsort((features[first:last], -weights[first:last]))
+            words.append(list(dict.fromkeys(word for place in order for word in names[place].split(" "))))
+        return words
 
     def codes_of(self, query: int) -> NDArray[np.uint8]:
         """The codes of a query's hits: (hits, bytes)."""

@@ -23,7 +23,7 @@ def marked(tokenizer: Tokenizer, text: str, words: Collection[str]) -> list[Piec
         >>> marked(Tokenizer(), "The Hubble telescope", ["hubble"])
         [Piece(text='The ', mark=False), Piece(text='Hubble', mark=True), Piece(text=' telescope', mark=False)]
     """
-    return _pieces(text, _spans(tokenizer, [text], words)[0], 0, len(text))
+    return _pieces(text, tokenizer.places([text], words)[0], 0, len(text))
 
 
 def passages(
@@ -39,23 +39,8 @@ def passages(
     """
     texts = [text[:_READ] for text in texts]
     return [
-        _passage(text, spans, length) for text, spans in zip(texts, _spans(tokenizer, texts, words), strict=True)
+        _passage(text, spans, length) for text, spans in zip(texts, tokenizer.places(texts, words), strict=True)
     ]  # fmt: skip
-
-
-def _spans(tokenizer: Tokenizer, texts: Sequence[str], words: Collection[str]) -> list[list[tuple[int, int]]]:
-    """Where the words stand in each text."""
-    wanted = set(words)
-    if not wanted:
-        return [[] for _ in texts]
-    return [
-        [(start, end) for start, end in spans if _as_word(tokenizer, text[start:end]) in wanted]
-        for text, spans in zip(texts, tokenizer.spans(texts), strict=True)
-    ]
-
-
-def _as_word(tokenizer: Tokenizer, written: str) -> str:
-    return written.lower() if tokenizer.lowercase else written
 
 
 def _passage(text: str, spans: Sequence[tuple[int, int]], length: int) -> list[Piece]:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from parabit.codes import unpack
 from parabit.errors import CodesError
 from parabit.index.found import Found
 from parabit.index.reading import Reading
@@ -125,9 +124,30 @@ def ranked(found: Found, scores: NDArray[np.float32], most: int | None) -> tuple
 
 def _asymmetric(queries: Queries, found: Found, reading: Reading, bits: int) -> NDArray[np.float32]:
     assert queries.activations is not None
-    signs = unpack(reading.codes(found.rows), bits).astype(np.float32) * 2 - 1  # (hits, bits)
     asked = unit(queries.activations) / np.float32(np.sqrt(bits))
-    return _row_products(signs, asked[found.queries])
+    tables = _byte_tables(asked)
+    scores = np.zeros(len(found.rows), dtype=np.float32)
+    # One look-up for 8 bits, byte by byte: a fifth of the time that unpacked signs and their products take.
+    of_query = found.queries * 256
+    for table, column in zip(tables, reading.codes(found.rows).T, strict=True):
+        scores += table.ravel()[of_query + column]
+    return scores
+
+
+def _byte_tables(activations: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What each value of each byte of a code adds to its score, (bytes, queries, 256).
+
+    Sums are made bit by bit, so that they are the same for a query alone and in a batch.
+    """
+    count, bits = activations.shape
+    width = -(-bits // 8)
+    padded = np.zeros((count, width * 8), dtype=np.float32)  # bits that fill the last byte count for nothing
+    padded[:, :bits] = activations
+    signs = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1  # (256, 8)
+    tables = np.zeros((width, count, 256), dtype=np.float32)
+    for bit in range(8):
+        tables += padded[:, bit::8].T[:, :, None] * signs[:, bit]
+    return tables
 
 
 def _cosine(queries: Queries, found: Found, reading: Reading, bits: int) -> NDArray[np.float32]:

@@ -1,6 +1,7 @@
 """From text to words: lower case, letters only, stop words left out, as the paper does it."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from parabit.errors import VocabularyError
 from parabit.text.cutting import LETTERS, Cutter
+
+_LETTERS = re.compile("[a-z]+")
 
 
 class Tokens(NamedTuple):
@@ -109,24 +112,35 @@ class Tokenizer:
         lengths = _kept_lengths(pieces.is_word, pieces.lengths)
         return self._filtered(Tokens(words, encoded.to_physical().to_numpy(), lengths))
 
-    def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Where the words of each text stand, from and to, stop words and words of any length too.
+    def places(self, texts: Sequence[str], words: Collection[str]) -> list[list[tuple[int, int]]]:
+        """Where some words stand in each text, from and to.
 
         Example:
-            >>> Tokenizer().spans(["The Hubble"])
-            [[(0, 3), (4, 10)]]
+            >>> Tokenizer().places(["The Hubble", "Hubbles"], ["hubble"])
+            [[(4, 10)], []]
         """
-        found = []
-        for text, matches in zip(texts, self._cutter.matches(texts), strict=True):
-            place, spans = 0, []
-            for match in matches:
-                # Matches come in order and do not overlap, so each is the next of its kind, unless the pattern asks
-                # for what stands around it.
-                start = text.index(match, place)
-                place = start + len(match)
-                spans.append((start, place))
-            found.append(spans)
-        return found
+        wanted = set(words)
+        if not wanted:
+            return [[] for _ in texts]
+        plain = self.pattern == LETTERS and self.lowercase
+        places = [_among_letters(text, wanted) if plain and text.isascii() else None for text in texts]
+        others = [place for place, found in enumerate(places) if found is None]
+        matches = self._cutter.matches([texts[place] for place in others]) if others else []
+        for place, found in zip(others, matches, strict=True):
+            places[place] = self._among(texts[place], found, wanted)
+        return [found or [] for found in places]
+
+    def _among(self, text: str, matches: list[str], wanted: set[str]) -> list[tuple[int, int]]:
+        """The places of those matches of the pattern that are wanted words."""
+        end, spans = 0, []
+        for match in matches:
+            # Matches come in order and do not overlap, so each is the next of its kind, unless the pattern asks for
+            # what stands around it.
+            start = text.index(match, end)
+            end = start + len(match)
+            if (match.lower() if self.lowercase else match) in wanted:
+                spans.append((start, end))
+        return spans
 
     @property
     def config(self) -> dict[str, Any]:
@@ -172,3 +186,8 @@ def _kept_lengths(kept: NDArray[np.bool_], lengths: NDArray[np.int64]) -> NDArra
     remaining = np.zeros(len(lengths), dtype=np.int64)
     remaining[filled] = np.add.reduceat(kept, starts[filled], dtype=np.int64)
     return remaining
+
+
+def _among_letters(text: str, wanted: set[str]) -> list[tuple[int, int]]:
+    """The places of words in a text that is ASCII, where words are runs of letters."""
+    return [match.span() for match in _LETTERS.finditer(text.lower()) if match[0] in wanted]

@@ -1,0 +1,203 @@
+"""Looking around in an index: documents, labels, what is like a document, passages and the map."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parabit import Document, Index, ParagraphVectors
+from parabit.errors import CodesError, IndexFolderError
+from parabit.index import Map, marked, passages
+from parabit.text import Tokenizer
+
+
+@pytest.fixture
+def index(news: Path) -> Index:
+    return Index.open(news, write=True)
+
+
+def test_a_document_is_given_as_it_was_stored(index: Index, topic_documents: list[Document]) -> None:
+    added = Document("late", topic_documents[0].text, ("a", "b"), {"year": 7})
+    index.add([added])
+    late, first = index.stored(["late", topic_documents[0].id])
+    assert (late.id, late.text, late.fields) == ("late", added.text, {"year": 7, "labels": ["a", "b"]})
+    assert first.text == late.text
+    assert np.array_equal(first.code, late.code)
+    assert np.array_equal(first.code, index.model.transform([added.text])[0])
+    assert index.stored([]) == []
+    with pytest.raises(IndexFolderError, match="there is no document 'nobody'"):
+        index.stored(["late", "nobody"])
+    assert index.has(["late", "nobody"]).tolist() == [True, False]
+
+
+def test_labels_are_counted_without_deleted_documents(index: Index, topic_documents: list[Document]) -> None:
+    labels = [document.labels[0] for document in topic_documents]
+    assert index.labels().counts == {
+        label: labels.count(label) for label in sorted(set(labels), key=lambda name: (-labels.count(name), name))
+    }
+    index.delete([document.id for document in topic_documents if document.labels == ("topic0",)])
+    assert "topic0" not in index.labels().counts
+    few = index.labels(most=1)
+    assert (len(few.counts), few.complete) == (1, False)
+
+
+def test_names_come_from_a_sample_of_a_large_index_and_counts_from_all(index: Index) -> None:
+    from parabit.index.labels import labels_of
+
+    everything, sample = index.labels(), labels_of(index._store.state, 500, looked_at=100)
+    assert not sample.complete
+    assert sample.counts == everything.counts  # each of four labels is among a hundred documents
+
+
+@pytest.mark.parametrize("rank", [None, "hamming", "asymmetric", "tfidf", "hybrid"])
+def test_what_is_like_a_document_is_what_its_text_finds_but_for_itself(
+    index: Index, topic_documents: list[Document], rank: str | None
+) -> None:
+    ids = [topic_documents[place].id for place in (0, 5, 9)]
+    texts = [topic_documents[place].text for place in (0, 5, 9)]
+    like = index.like(ids, k=8, rank=rank)
+    found = index.search(texts, k=9, rank=rank or index.best_rank)
+    for identity, mine, theirs in zip(ids, like.ids, found.ids, strict=True):
+        assert mine == [one for one in theirs if one != identity][:8]
+    inside = index.like(ids, radius=4, rank=rank)
+    assert all(identity not in mine for identity, mine in zip(ids, inside.ids, strict=True))
+    assert (
+        index.like(ids[:1], k=3, rank=rank, where={"labels": "topic1"}).ids[0]
+        == [
+            identity
+            for identity in index.like(ids[:1], k=300, rank=rank, candidates=300).ids[0]
+            if index.stored([identity])[0].fields["labels"] == ["topic1"]
+        ][:3]
+    )
+
+
+def test_a_document_whose_code_others_share_is_left_out_alone() -> None:
+    index = Index.of_codes(np.zeros((5, 2), dtype=np.uint8), 16)
+    assert index.like([3]).ids == [[0, 1, 2, 4]]
+    assert index.like([3], radius=0).ids == [[0, 1, 2, 4]]
+    assert index.like([0], k=2).ids == [[1, 2]]
+    with pytest.raises(CodesError, match="needs the text"):
+        index.like([3], rank="asymmetric")
+    with pytest.raises(IndexFolderError, match="there is no document 9"):
+        index.like([9])
+
+
+def test_without_texts_codes_are_compared(topic_model: Path, topic_documents: list[Document]) -> None:
+    index = Index.build(ParagraphVectors.load(topic_model), topic_documents, text=False)
+    codes = index.stored(["post3"])[0].code[None]
+    assert index.like(["post3"], k=5).ids[0] == [one for one in index.search(codes, k=6).ids[0] if one != "post3"][:5]
+    assert index.like(["post3"]).words(0) == []
+
+
+def test_ranks_are_those_that_the_index_can_do(topic_model: Path, topic_documents: list[Document]) -> None:
+    model = ParagraphVectors.load(topic_model)
+    for words in (True, False):
+        for vectors in (True, False):
+            index = Index.build(model, topic_documents[:9], words=words, vectors=vectors)
+            for rank in ("hamming", "asymmetric", "cosine", "tfidf", "hybrid"):
+                if rank in index.ranks:
+                    index.search(["a"], rank=rank)
+                else:
+                    with pytest.raises(CodesError, match="does not keep"):
+                        index.search(["a"], rank=rank)
+
+
+def test_words_of_a_query_are_those_that_the_model_knows(index: Index, topic_documents: list[Document]) -> None:
+    text = topic_documents[0].text
+    hits = index.search([text, "xyzzy", f"xyzzy {text.split()[0]}"], k=3)
+    assert set(hits.words(0, most=1000)) == set(text.split()) & set(index.model.vocabulary_.words.to_list())
+    assert len(hits.words(0, most=3)) == 3
+    assert hits.words(1) == []
+    assert hits.words(2) == [text.split()[0]]
+    assert hits.words(-1) == hits.words(2)
+
+
+WORDS = st.lists(st.sampled_from(["hubble", "Telescope", "été", "naïve", "x", "İstanbul", "straße", "2hubble3", "İ"]))
+
+
+@given(
+    words=WORDS,
+    between=st.sampled_from([" ", ", ", "\n\n", " 7 ", "-"]),
+    wanted=st.sets(st.sampled_from(["hubble", "été"])),
+)
+def test_marks_are_the_tokenizers_words(words: list[str], between: str, wanted: set[str]) -> None:
+    tokenizer = Tokenizer(stop_words=frozenset())
+    text = between.join(words)
+    pieces = marked(tokenizer, text, wanted)
+    assert "".join(piece.text for piece in pieces) == text
+    assert [piece.text.lower() for piece in pieces if piece.mark] == [
+        word for word in tokenizer.words(text) if word in wanted
+    ]
+
+
+@pytest.mark.parametrize("pattern", [r"\p{L}+", "[a-z]+", r"\w+", r"\p{Han}"])
+def test_marks_follow_the_pattern(pattern: str) -> None:
+    tokenizer = Tokenizer(pattern=pattern, min_length=1, stop_words=frozenset())
+    text = "Party art, art2 中文文 CAFÉ café"
+    for word in set(tokenizer.words(text)):
+        found = [piece.text.lower() for piece in marked(tokenizer, text, {word}) if piece.mark]
+        assert found == [one for one in tokenizer.words(text) if one == word]
+
+
+@given(before=st.integers(0, 3000), after=st.integers(0, 3000), length=st.integers(40, 400), found=st.booleans())
+def test_a_passage_has_the_words_and_is_no_longer_than_asked(before: int, after: int, length: int, found: bool) -> None:
+    text = "lorem " * before + ("hubble telescope " if found else "") + "ipsum " * after
+    [passage] = passages(Tokenizer(), [text], ["hubble", "telescope"], length)
+    shown = "".join(piece.text for piece in passage)
+    assert len(shown) <= length + 3
+    assert shown.strip("… ") in text
+    if found and 6 * before + 17 < 20_000:
+        assert [piece.text for piece in passage if piece.mark] == ["hubble", "telescope"]
+
+
+def test_the_map_lays_codes_where_they_belong(index: Index, topic_documents: list[Document], news: Path) -> None:
+    assert index.map() is None
+    drawn = index.draw_map()
+    labels = np.array([index.stored([identity])[0].fields["labels"][0] for identity in drawn.ids])
+    points = drawn.points.astype(float)
+    inside, outside = [], []
+    for place in range(0, 300, 10):
+        away = np.hypot(*(points - points[place]).T)
+        inside.append(np.median(away[labels == labels[place]]))
+        outside.append(np.median(away[labels != labels[place]]))
+    assert np.mean(inside) < 0.6 * np.mean(outside)  # documents on one topic lie together
+    assert np.array_equal(drawn.place(drawn.codes[:1]), drawn.points[:1])
+    index.keep_map(drawn)
+    kept = index.map()
+    assert kept is not None
+    assert kept.ids == drawn.ids
+    assert np.array_equal(kept.points, drawn.points)
+    assert np.array_equal(index.draw_map().points, drawn.points)
+
+
+def test_a_map_that_no_longer_shows_the_index_is_not_given(
+    index: Index, topic_documents: list[Document], news: Path
+) -> None:
+    index.keep_map(index.draw_map())
+    index.delete([document.id for document in topic_documents[:50]])
+    assert index.map() is not None
+    index.delete([document.id for document in topic_documents[50:80]])
+    assert index.map() is None
+    path = news / "map.safetensors"
+    for content in (b"", b"{}", path.read_bytes()[:-9]):
+        path.write_bytes(content)
+        assert index.map() is None
+        assert Map.load(path) is None
+
+
+def test_another_index_in_the_same_place_does_not_take_the_map(
+    index: Index, topic_documents: list[Document], news: Path
+) -> None:
+    index.keep_map(index.draw_map())
+    index.close()
+    codes = np.random.default_rng(0).integers(0, 256, (300, 3), dtype=np.uint8) & np.uint8(0xF0)
+    ids = [document.id for document in topic_documents]
+    with Index.of_codes(codes, 20, news, ids=ids, overwrite=True) as other:  # the map is no stranger there
+        assert other.map() is None
+
+
+def test_three_documents_are_too_few_for_a_map() -> None:
+    with pytest.raises(IndexFolderError, match="a map needs 4 documents"):
+        Index.of_codes(np.zeros((3, 2), dtype=np.uint8), 16).draw_map()
