@@ -19,7 +19,7 @@ GET_ONE = (
 
 
 def chromium_program(playwright: Playwright) -> str | None:
-    """The path of a Chromium: the one that is named, one of the system, or playwright's own; None where there is none."""
+    """The path of a Chromium: the one that is named, one of the system, or playwright's own."""
     if named := os.environ.get("PARABIT_CHROMIUM"):
         return named
     of_system = next(filter(None, map(shutil.which, NAMES)), None)

@@ -6,6 +6,7 @@ import os
 import socket
 import webbrowser
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -87,8 +88,10 @@ def start_server(
     examples: Sequence[str] = (),
 ) -> None:
     """Serve an index until Ctrl-C."""
-    for library in ("fastapi", "uvicorn", "prometheus_client", *(["openTSNE"] if map else [])):
+    for library in ("fastapi", "uvicorn", "prometheus_client"):
         need(library, "web")
+    if map and find_spec("openTSNE") is None:  # not imported: another process draws
+        need("openTSNE", "web")
     import uvicorn
 
     from parabit.web import Settings, create_app

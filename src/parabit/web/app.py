@@ -31,6 +31,10 @@ _EVERY = 1.0  # seconds between two looks at what others have written
 _LEAST = 4  # documents on a map
 _log = getLogger(__name__)
 
+_DESCRIPTION = """Search an index of documents by a text, or by a document that is in it.
+
+Requests and answers are JSON. What is refused is told as `{"error": ..., "hint": ...}`. Ids are strings or whole numbers,
+as they were stored; those beyond 2^53 are given as strings, and found by them."""
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -129,6 +133,7 @@ def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
     app = FastAPI(
         title="parabit",
         summary="Related documents by short binary codes",
+        description=_DESCRIPTION,
         version=__version__,
         docs_url=None,
         redoc_url=None,
@@ -144,23 +149,23 @@ def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
 def _add_api(app: FastAPI, server: Server) -> None:
     collection, settings = server.collection, server.settings
 
-    @app.get("/api/about", response_model=schemas.About, responses=_REFUSALS)
+    @app.get("/api/about", summary="The index", response_model=schemas.About, responses=_REFUSALS)
     async def about() -> Response:
         """What the index is and what it can do."""
         return _json(await server.ask("about", _once(collection.about)))
 
-    @app.get("/api/labels", response_model=schemas.LabelList, responses=_REFUSALS)
+    @app.get("/api/labels", summary="Its labels", response_model=schemas.LabelList, responses=_REFUSALS)
     async def labels() -> Response:
         """The most frequent labels, with the number of their documents."""
         return _json(await server.ask("labels", _once(collection.labels)))
 
-    @app.post("/api/search", response_model=schemas.Answer, responses={**_REFUSALS, **_NOT_FOUND})
+    @app.post("/api/search", summary="Search", response_model=schemas.Answer, responses={**_REFUSALS, **_NOT_FOUND})
     async def search(question: schemas.Question) -> Response:
         """Find the documents that fit a text best, or that are most like one that is in the index."""
         asked = _asked(question, settings, collection.index.bits)
         return _json(await server.ask(asked.kind, collection.search, asked))
 
-    @app.get("/api/document", response_model=schemas.Whole, responses={**_REFUSALS, **_NOT_FOUND})
+    @app.get("/api/document", summary="A document", response_model=schemas.Whole, responses={**_REFUSALS, **_NOT_FOUND})
     async def document(
         id: Annotated[str, Query(description="as it is shown; 7 is the string, or else the number")],
         query: Annotated[str | None, Query(description="mark the words of this text", max_length=10_000)] = None,
@@ -169,7 +174,7 @@ def _add_api(app: FastAPI, server: Server) -> None:
         """A document with all that is kept of it."""
         return _json(await server.ask("document", collection.document, Wanted(id, query, like)))
 
-    @app.get("/api/map", response_model=schemas.Chart, responses=_REFUSALS)
+    @app.get("/api/map", summary="The map", response_model=schemas.Chart, responses=_REFUSALS)
     async def chart() -> Response:
         """The map of the collection: a point for each document, or for a sample of 20,000."""
         content = await server.ask("chart", _once(collection.chart))
@@ -179,6 +184,7 @@ def _add_api(app: FastAPI, server: Server) -> None:
 
     @app.get(
         "/healthz",
+        summary="Health",
         response_model=schemas.Health,
         responses={503: {"model": schemas.Health, "description": "it cannot answer"}},
     )
@@ -193,7 +199,7 @@ def _add_api(app: FastAPI, server: Server) -> None:
         told = {"status": "failing" if problem else "ok", "documents": count, "version": __version__, "error": problem}
         return _json(told, 503 if problem else 200)
 
-    @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    @app.get("/metrics", summary="Metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
         """Counts and times, as Prometheus reads them."""
         waiting = server.worker.waiting if server.worker is not None else 0

@@ -70,7 +70,11 @@ def draw_map(folder: Path, to: Path) -> None:
     with suppress(OSError):
         os.nice(_NICE)
 
+    parent = os.getppid()
+
     def tell(progress: Progress) -> None:
+        if os.getppid() != parent:  # the server was killed, and nobody waits any more
+            sys.exit("nobody waits for the map")
         sys.stdout.write(f"{progress.share}\n")
         sys.stdout.flush()
 

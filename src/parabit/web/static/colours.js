@@ -47,3 +47,6 @@ export function shareColours(then) {
 
 /** [red, green, blue] of "#rrggbb". */
 export const channels = (colour) => [1, 3, 5].map((start) => Number.parseInt(colour.slice(start, start + 2), 16));
+
+/** A colour over another, both as channels; `part` is how much of the first is left. */
+export const mixed = (colour, below, part) => colour.map((value, place) => Math.round(value * part + below[place] * (1 - part)));

@@ -44,7 +44,7 @@ function hitOf(hit, place, answer, about, labels, acts) {
   const title = el("a", { class: "title", href: acts.linkTo(hit.id), tabindex: "-1" }, name);
   const passage = hit.passage.length ? el("p", { class: "passage" }, marked(hit.passage)) : null;
   const article = el("article", {
-    class: "hit", tabindex: place === 0 ? "0" : "-1", "aria-label": `${place + 1}. ${name}, differs in ${about_bits}`,
+    class: "hit", "aria-label": `${place + 1}. ${name}, differs in ${about_bits}`,
   },
     el("div", { class: "place", "aria-hidden": "true" }, place + 1),
     el("div", { class: "body" },
@@ -57,9 +57,9 @@ function hitOf(hit, place, answer, about, labels, acts) {
       ),
       passage,
       el("div", { class: "foot" },
-        el("button", { class: "plain like", type: "button", tabindex: "-1", onclick: () => acts.like(hit.id) },
+        el("button", { class: "plain like", type: "button", onclick: () => acts.like(hit.id) },
           icon("like"), "More like this"),
-        el("button", { class: "plain", type: "button", tabindex: "-1", onclick: () => acts.open(hit.id) }, icon("open"), "Open"),
+        el("button", { class: "plain", type: "button", onclick: () => acts.open(hit.id) }, icon("open"), "Open"),
         facts(hit, field),
       ),
     ),
@@ -84,7 +84,13 @@ function hitOf(hit, place, answer, about, labels, acts) {
   article.addEventListener("pointerleave", () => acts.point(null));
   article.addEventListener("focusin", () => acts.point(hit.id));
   article.hit = hit;
+  reachable(article, place === 0);
   return el("li", {}, article);
+}
+
+// Tab goes to one hit and its buttons, arrows to the others: a hundred hits are no obstacle on the way to the map.
+function reachable(article, yes) {
+  for (const stop of [article, ...article.querySelectorAll("button")]) stop.tabIndex = yes ? 0 : -1;
 }
 
 /** The size of a bit in a list: longer codes have smaller ones. */
@@ -126,7 +132,7 @@ export class Hits {
     const articles = this.articles;
     if (!articles.length) return;
     const at = Math.min(Math.max(place, 0), articles.length - 1);
-    articles.forEach((article, other) => { article.tabIndex = other === at ? 0 : -1; });
+    articles.forEach((article, other) => reachable(article, other === at));
     articles[at].focus({ preventScroll: true });
     articles[at].scrollIntoView({ block: "nearest" });
   }

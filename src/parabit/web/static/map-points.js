@@ -3,24 +3,26 @@
 // A canvas takes a call for every circle, which is slow; here the discs are put into the pixels of an image by hand, a
 // colour at a time, and the image is handed over whole.
 
-const DISCS = new Map();
-
-/** How much of each pixel a disc covers, 0 to 256, with an edge that is smooth: {side, cover}. */
-function disc(radius) {
-  const key = Math.round(radius * 8);
-  if (!DISCS.has(key)) {
-    const half = Math.ceil(radius), side = 2 * half + 1;
-    const cover = new Uint16Array(side * side);
-    for (let y = -half; y <= half; y += 1) {
-      for (let x = -half; x <= half; x += 1) {
-        const inside = Math.min(Math.max(radius + 0.5 - Math.hypot(x, y), 0), 1);
-        cover[(y + half) * side + x + half] = Math.round(inside * 256);
+/** A disc as steps from its middle, in an image that is `width` pixels wide: those wholly inside, and those at the edge
+ * with how much of them is covered, 0 to 256. */
+function disc(radius, width) {
+  const half = Math.ceil(radius), inside = [], edge = [], cover = [];
+  for (let y = -half; y <= half; y += 1) {
+    for (let x = -half; x <= half; x += 1) {
+      const covered = Math.round(256 * Math.min(Math.max(radius + 0.5 - Math.hypot(x, y), 0), 1));
+      if (covered === 256) inside.push(y * width + x);
+      else if (covered > 0) {
+        edge.push(y * width + x);
+        cover.push(covered);
       }
     }
-    DISCS.set(key, { half, side, cover });
   }
-  return DISCS.get(key);
+  return { half, inside: Int32Array.from(inside), edge: Int32Array.from(edge), cover: Int32Array.from(cover) };
 }
+
+// A pixel is 0xAABBGGRR, as all machines that browsers run on are little-endian.
+const ODD = 0xff00ff, EVEN = 0x00ff00, OPAQUE = 0xff000000;
+const pixelOf = ([red, green, blue]) => (OPAQUE | (blue << 16) | (green << 8) | red) >>> 0;
 
 export class Painter {
   constructor(canvas) {
@@ -29,7 +31,7 @@ export class Painter {
     this.image = null;
   }
 
-  /** Draw groups of points, [{points, colour: [r, g, b], strength: 0..1, radius}], first group lowest.
+  /** Draw groups of points, [{points, colour: [r, g, b], radius}], first group lowest.
    *
    * `x` and `y` are in the map's units, `view` says where these are: {scale, left, top} in pixels of the canvas. */
   paint(x, y, groups, view, background) {
@@ -37,37 +39,31 @@ export class Painter {
     if (!width || !height) return;
     if (this.image?.width !== width || this.image?.height !== height) {
       this.image = this.context.createImageData(width, height);
-      this.pixels = new Uint32Array(this.image.data.buffer); // 0xAABBGGRR: all machines that browsers run on are little-endian
+      this.pixels = new Uint32Array(this.image.data.buffer);
     }
-    const [red, green, blue] = background;
-    this.pixels.fill((0xff000000 | (blue << 16) | (green << 8) | red) >>> 0);
-    for (const group of groups) this.group(x, y, group, view, width, height);
+    this.pixels.fill(pixelOf(background));
+    for (const { points, colour, radius } of groups) {
+      stamp(this.pixels, width, height, x, y, points, pixelOf(colour), disc(radius, width), view);
+    }
     this.context.putImageData(this.image, 0, 0);
   }
+}
 
-  group(x, y, { points, colour, strength, radius }, { scale, left, top }, width, height) {
-    const { half, side, cover } = disc(radius);
-    const { pixels } = this;
-    const [red, green, blue] = colour;
-    for (let at = 0; at < points.length; at += 1) {
-      const point = points[at];
-      const column = Math.round(x[point] * scale + left) - half;
-      const row = Math.round(y[point] * scale + top) - half;
-      if (column < 0 || row < 0 || column + side > width || row + side > height) continue;
-      let from = 0;
-      for (let line = 0; line < side; line += 1) {
-        let pixel = (row + line) * width + column;
-        for (let step = 0; step < side; step += 1, from += 1, pixel += 1) {
-          if (cover[from] === 0) continue;
-          const over = (cover[from] * strength) | 0, under = 256 - over;
-          const old = pixels[pixel];
-          pixels[pixel] =
-            (0xff000000 |
-              ((((old >>> 16) & 255) * under + blue * over) >> 8) << 16 |
-              ((((old >>> 8) & 255) * under + green * over) >> 8) << 8 |
-              (((old & 255) * under + red * over) >> 8)) >>> 0;
-        }
-      }
+function stamp(pixels, width, height, x, y, points, colour, { half, inside, edge, cover }, { scale, left, top }) {
+  // Two channels at a time: what is below a channel's byte leaves room for its product.
+  const odd = cover.map((over) => Math.imul(colour & ODD, over)), even = cover.map((over) => Math.imul(colour & EVEN, over));
+  const right = width - half, bottom = height - half;
+  for (let at = 0; at < points.length; at += 1) {
+    const point = points[at];
+    const column = (x[point] * scale + left + 0.5) | 0, row = (y[point] * scale + top + 0.5) | 0;
+    if (column < half || row < half || column >= right || row >= bottom) continue;
+    const middle = row * width + column;
+    for (let step = 0; step < inside.length; step += 1) pixels[middle + inside[step]] = colour;
+    for (let step = 0; step < edge.length; step += 1) {
+      const pixel = middle + edge[step], old = pixels[pixel], under = 256 - cover[step];
+      pixels[pixel] = OPAQUE
+        | (((Math.imul(old & ODD, under) + odd[step]) >>> 8) & ODD)
+        | (((Math.imul(old & EVEN, under) + even[step]) >>> 8) & EVEN);
     }
   }
 }

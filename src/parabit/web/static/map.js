@@ -1,7 +1,7 @@
 // The map of the collection: its state, what is shown on it, and what a pointer finds there.
 
 import { Refused, server, Unreachable } from "./calls.js";
-import { channels, placeOf, theme } from "./colours.js";
+import { channels, mixed, placeOf, theme } from "./colours.js";
 import { $, counted, el, number, put } from "./dom.js";
 import { legend } from "./legend.js";
 import { drawMarks } from "./map-marks.js";
@@ -10,6 +10,7 @@ import { Painter } from "./map-points.js";
 import { View } from "./map-view.js";
 
 const POLL = 2000; // milliseconds between looks at a map that is being drawn
+const PIXELS = 2e6; // that the points may take
 const NAMES = 40; // labels that may be written on the map
 
 export class DocumentMap {
@@ -87,14 +88,16 @@ export class DocumentMap {
     $("map-state").hidden = true;
     $("map-tools").hidden = false;
     const x = Float32Array.from(found.x), y = Float32Array.from(found.y);
+    const fresh = this.data?.points !== found.points; // after a lost connection the same map stays where it is
     this.data = { ...found, x, y };
     this.places_ = new Map(found.ids.map((id, point) => [id, point]));
     this.grid = new Grid(x, y);
     this.homes = homes(x, y, found.label, found.labels, NAMES);
     const extreme = (values, which) => values.reduce((one, other) => which(one, other), values[0] ?? 0);
-    this.view.bound({
+    const bounds = {
       left: extreme(x, Math.min), right: extreme(x, Math.max), top: extreme(y, Math.min), bottom: extreme(y, Math.max),
-    });
+    };
+    if (fresh) this.view.bound(bounds);
     put($("map-note"), found.points < found.documents ? `A sample of ${number(found.points)} of ${counted(found.documents, "document")}.` : "",
       " What is alike lies together.");
     this.marks.setAttribute("aria-label",
@@ -163,10 +166,12 @@ export class DocumentMap {
   resize() {
     const { clientWidth: width, clientHeight: height } = this.area;
     if (!width || !height) return;
-    this.ratio = Math.min(devicePixelRatio || 1, 2); // beyond two, more pixels are only slower
-    for (const canvas of [this.painter.canvas, this.marks]) {
-      canvas.width = Math.round(width * this.ratio);
-      canvas.height = Math.round(height * this.ratio);
+    this.ratio = Math.max(devicePixelRatio || 1, 1);
+    // Points are drawn for every frame of a move: on a large and fine screen fewer pixels keep it smooth.
+    this.fineness = Math.min(this.ratio, Math.max(1, Math.sqrt(PIXELS / (width * height))));
+    for (const [canvas, ratio] of [[this.painter.canvas, this.fineness], [this.marks, this.ratio]]) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
     }
     this.view.resize(width, height);
     this.stale = true;
@@ -179,21 +184,20 @@ export class DocumentMap {
 
   draw() {
     if (!this.data || !this.view.width) return;
-    const colours = theme(), { view, ratio } = this;
+    const colours = theme(), { view, fineness } = this;
     const start = performance.now();
     if (this.stale) {
       this.stale = false;
       const [left, top] = view.toScreen(0, 0);
-      const size = Math.min(Math.max(150 / Math.sqrt(this.data.points), 1.5), 4) * Math.min(view.zoom ** 0.35, 2.2) * ratio;
-      const dim = this.hits.length ? 0.5 : 1;
-      const groups = this.groups.map(({ key, points }) => ({
-        points,
-        colour: channels(key === -1 ? colours.other : key === "chosen" ? colours.accent : colours.labels[key]),
-        strength: (key === -1 ? 0.75 : 0.9) * dim,
-        radius: key === -1 ? size * 0.9 : size,
-      }));
-      const place = { scale: view.scale * ratio, left: left * ratio, top: top * ratio };
-      this.painter.paint(this.data.x, this.data.y, groups, place, channels(colours.page));
+      const small = Math.min(Math.max(Math.min(view.width, view.height) / 560, 0.7), 1);
+      const size = Math.min(Math.max(130 / Math.sqrt(this.data.points), 1.4), 4) * small * Math.min(view.zoom ** 0.35, 2.2) * fineness;
+      const page = channels(colours.page), strength = this.hits.length ? 0.55 : 0.9; // hits are to stand out
+      const groups = this.groups.map(({ key, points }) => {
+        const colour = channels(key === -1 ? colours.other : key === "chosen" ? colours.accent : colours.labels[key]);
+        return { points, colour: mixed(colour, page, key === -1 ? strength * 0.85 : strength), radius: key === -1 ? size * 0.9 : size };
+      });
+      const place = { scale: view.scale * fineness, left: left * fineness, top: top * fineness };
+      this.painter.paint(this.data.x, this.data.y, groups, place, page);
     }
     const lit = this.hits.filter((hit) => hit.position).map((hit) => {
       const colour = placeOf(hit.labels[0]);
@@ -202,7 +206,7 @@ export class DocumentMap {
     const scene = {
       homes: this.homes, hits: lit, query: this.query, pointed: this.pointed, keyed: this.keyed,
     };
-    drawMarks(this.marks.getContext("2d"), view, colours, scene, ratio);
+    drawMarks(this.marks.getContext("2d"), view, colours, scene, this.ratio);
     // For those who look from outside: milliseconds of the frame, and where the map is.
     this.area.dataset.frame = (performance.now() - start).toFixed(1);
     this.area.dataset.view = `${view.x} ${view.y} ${view.scale}`;
