@@ -283,3 +283,42 @@ def test_the_figures_of_encoding_are_those_that_were_measured() -> None:
     for page in ("docs/benchmarks.md", "benchmarks/README.md"):
         assert f"{speed['parabit']['2']['documents_per_second']:,}" in _page(page)
         assert f"{speed['times_gensim']['2']} times" in _page(page)
+
+
+def test_the_tables_of_the_index_are_what_was_measured() -> None:
+    page = _page("benchmarks/README.md")
+    for row in _measured("index_ranking")["rows"]:
+        assert (
+            f"| {row['rank']} | {row['ndcg10']:.3f} ±{row['spread']:.3f} | {row['bytes_a_document']:g} | "
+            f"{row['milliseconds_alone']} | {row['milliseconds_in_a_batch']} |"
+        ) in page
+    for size in _measured("index_keeping")["sizes"]:
+        assert (
+            f"| {size['documents']:,} | {size['make_seconds']} s | {size['open_first_milliseconds']}, "
+            f"{size['open_milliseconds']} ms | {size['add_one_milliseconds']} ms | {size['add_10000_seconds']} s | "
+            f"{size['delete_1000_seconds']} s | {size['open_with_that_log_milliseconds']} ms | "
+            f"{size['filtered_query_milliseconds']} ms | {size['compact_seconds']} s | {size['verify_seconds']} s | "
+            f"{size['megabytes']} MB | {size['peak_megabytes']:,} MB |"
+        ) in page
+    lines = page.splitlines()
+    for row in (
+        row
+        for name in ("index_speed_real_128", "index_speed")
+        for size in _measured(name)["sizes"]
+        for row in size["rows"]
+    ):
+        start = f"| {row['codes']:,} | {row['bits']} | {row['ask']} | {row['queries']} |"
+        figures = [
+            f"{milliseconds:.3f} (x{row['times_as_fast_as_faiss_flat'][name]:g})"
+            for name, milliseconds in row["milliseconds"].items()
+        ]
+        assert any(line.startswith(start) and all(figure in line for figure in figures) for line in lines), start
+
+
+def test_the_table_of_parts_is_what_was_measured() -> None:
+    page = _page("benchmarks/README.md")
+    collections = ("20newsgroups/train", "reuters21578/train", "arxiv/train", "docstrings", "enwiki/train")
+    for row in _measured("ablation_128")["rows"]:
+        scores = [*(row["corpora"][name] for name in collections), row["mean"]]
+        figures = " | ".join(f"{one['map']:.3f} / {one['ndcg10']:.3f}" for one in scores)
+        assert f"| {row['change']} | {figures} |" in page

@@ -1,0 +1,311 @@
+"""Runs what a page of the documentation shows, block by block, in one folder and one Python session."""
+
+import doctest
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, NamedTuple
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from typer.testing import CliRunner
+
+from parabit.cli.app import app
+
+# Commands that are shown and not run here, each with the reason.
+NOT_RUN = {
+    "make demo": "sets up an environment; tests of the command line run `parabit demo`",
+    "make test": "sets up an environment, and runs this very test",
+    "make bench": "benchmarks take hours; their results are committed and compared with the pages",
+    "parabit reproduce": "the paper's experiments take hours; tests/paper runs small ones",
+    "python benchmarks/": "benchmarks take hours; their results are committed and compared with the pages",
+    "pip install": "installation",
+}
+# Commands that need what not every machine has, and are run where it is.
+NEEDS = {
+    "--device cuda": "a GPU",
+    "parabit serve": "the extra web",
+    "curl ": "curl",
+}
+LANGUAGES = {"python", "pycon", "bash", "text", "json", "sql"}
+
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_SHELL = re.compile(r"[|<>;&$`*]")
+_ADDRESS = "http://127.0.0.1:8000"
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    code: str
+    line: int
+    follows: bool  # directly on the block before, as output does
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    found: list[Block] = []
+    end = -1
+    for match in _FENCE.finditer(text):
+        follows = end >= 0 and not text[end : match.start()].strip()
+        found.append(Block(match[1], match[2], text.count("\n", 0, match.start()) + 1, follows))
+        end = match.end()
+    return found
+
+
+def commands_in(code: str) -> list[str]:
+    """The commands of a block: lines, joined where they end with a backslash, without what is a comment alone."""
+    lines = code.replace("\\\n", " ").splitlines()
+    return [line for line in map(str.strip, lines) if line and not line.startswith("#")]
+
+
+def reason_not_to_run(command: str) -> str | None:
+    """Why a command is not run here, if it is not."""
+    for prefix, reason in NOT_RUN.items():
+        if command.startswith(prefix):
+            return reason
+    for part, needed in NEEDS.items():
+        if part in command and not _has(needed):
+            return f"it needs {needed}, which is not here"
+    return None
+
+
+def fits(shown: str, found: str) -> bool:
+    """Whether output is as a page shows it; figures and bit patterns may differ, and `...` stands for anything.
+
+    Figures depend on the version of Python, whose documentation most pages search, and on the machine.
+    """
+    checker = doctest.OutputChecker()
+    return checker.check_output(_plain(shown), _plain(found), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r"-{3,}", "---", re.sub(r"[\u2800-\u28ff]+", "⠿", text))
+    return re.sub(r"\d[\d,]*(\.\d+)?(e-?\d+)?", "0", text) + "\n"
+
+
+def same_form(shown: Any, found: Any) -> bool:
+    """Whether JSON has the keys and the kinds of values that a page shows; of a list, its first element."""
+    if isinstance(shown, dict):
+        return isinstance(found, dict) and all(
+            key in found and same_form(value, found[key]) for key, value in shown.items()
+        )
+    if isinstance(shown, list):
+        return isinstance(found, list) and (not shown or (bool(found) and same_form(shown[0], found[0])))
+    if isinstance(shown, bool) or shown is None or isinstance(shown, str):
+        return found is None or isinstance(found, type(shown)) or shown is None
+    return isinstance(found, int | float) and not isinstance(found, bool)
+
+
+class Page:
+    """A page that is being run."""
+
+    def __init__(self, folder: Path, shims: Path) -> None:
+        self.folder = folder
+        self.skipped: list[str] = []
+        self._space: dict[str, Any] = {"__name__": "__main__"}
+        self._shims = shims
+        self._server: subprocess.Popen[bytes] | None = None
+        self._address = _ADDRESS
+        self._database: Database | None = None
+
+    def __enter__(self) -> "Page":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._server is not None:
+            self._server.terminate()
+            self._server.wait(20)
+        if self._database is not None:
+            self._database.stop()
+
+    def run(self, blocks: list[Block]) -> None:
+        """Run the blocks one after the other; an AssertionError tells the line where one is not true."""
+        told = ""
+        for block in blocks:
+            assert block.language in LANGUAGES, f"line {block.line}: {block.language or 'no language'} is never run"
+            if block.language in ("text", "json"):
+                if block.follows and told is not None:
+                    self._compare(block, told)
+                continue
+            told = getattr(self, f"_run_{block.language}")(block)
+
+    def _compare(self, block: Block, told: str) -> None:
+        if block.language == "json":
+            found = json.loads(told)
+            assert same_form(json.loads(block.code), found), f"line {block.line}: the JSON is another:\n{told[:2000]}"
+        else:
+            assert fits(block.code, told), f"line {block.line}: the output is another:\n{told}"
+
+    def _run_python(self, block: Block) -> str:
+        code = block.code.replace(_ADDRESS, self._address)
+        told = StringIO()
+        with redirect_stdout(told):
+            exec(compile("\n" * block.line + code, "page", "exec"), self._space)
+        lines = iter(told.getvalue().splitlines())
+        for promise in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE):
+            assert promise in lines, f"line {block.line}: {promise!r} is not printed:\n{told.getvalue()}"
+        return told.getvalue()
+
+    def _run_pycon(self, block: Block) -> str:
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        test = doctest.DocTestParser().get_doctest(block.code, self._space, "page", "page", block.line)
+        told = StringIO()
+        failed = doctest.DocTestRunner(optionflags=flags).run(test, out=told.write, clear_globs=False).failed
+        self._space.update(test.globs)
+        assert not failed, told.getvalue()
+        return told.getvalue()
+
+    def _run_bash(self, block: Block) -> str | None:
+        told = ""
+        ran = 0
+        for command in commands_in(block.code):
+            reason = reason_not_to_run(command)
+            if reason is not None:
+                self.skipped.append(f"{command}: {reason}")
+                continue
+            ran += 1
+            if re.match(r"(\w+=\S+ )*parabit serve\b", command):
+                self._serve(command)
+            elif command.startswith("parabit ") and not _SHELL.search(_unquoted(command)):
+                told += self._in_process(command, block)
+            else:
+                told += self._in_shell(command, block)
+        return told if ran else None
+
+    def _run_sql(self, block: Block) -> str | None:
+        if not _has("PostgreSQL"):
+            self.skipped.append(f"line {block.line}: there is no PostgreSQL here")
+            return None
+        self._database = self._database or Database()
+        return self._database.run(block.code, self.folder)
+
+    def _in_process(self, command: str, block: Block) -> str:
+        words = shlex.split(command, comments=True)[1:]
+        result = CliRunner().invoke(app, words, env={"COLUMNS": "80"})
+        assert result.exit_code == 0, f"line {block.line}: {command}\n{result.output}\n{result.exception!r}"
+        return result.stdout
+
+    def _in_shell(self, command: str, block: Block) -> str:
+        environment = {**os.environ, "PATH": f"{self._shims}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
+        if self._database is not None:
+            environment |= self._database.environment
+        command = command.replace(_ADDRESS, self._address)
+        result = subprocess.run(["bash", "-c", command], capture_output=True, env=environment, check=False, text=True)
+        failed = result.returncode or re.search(r"^parabit:", result.stderr, re.MULTILINE)
+        assert not failed, f"line {block.line}: {command}\n{result.stdout}\n{result.stderr}"
+        return result.stdout
+
+    def _serve(self, command: str) -> None:
+        """Start the server, on a port that is free, for the rest of the page."""
+        if self._server is not None:
+            self._server.terminate()
+            self._server.wait(20)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        words = [word for word in shlex.split(command, comments=True) if word != "&"]
+        environment = dict(word.split("=", 1) for word in words[: words.index("parabit")])
+        words = [*words[words.index("parabit") + 1 :], "--port", str(port)]
+        with (self.folder / "serve.log").open("wb") as log:
+            self._server = subprocess.Popen(
+                [sys.executable, "-m", "parabit", *words],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **environment},
+            )
+        self._address = f"http://127.0.0.1:{port}"
+        end = time.monotonic() + 60
+        while not _answers(f"{self._address}/healthz"):
+            told = (self.folder / "serve.log").read_text()
+            assert self._server.poll() is None, f"{command} ended:\n{told}"
+            assert time.monotonic() < end, f"{command} does not answer:\n{told}"
+            time.sleep(0.1)
+
+
+class Database:
+    """A PostgreSQL server of our own, with an empty database."""
+
+    def __init__(self) -> None:
+        # The path of its socket must be short, and the server refuses to run as root.
+        self._folder = folder = Path(mkdtemp(prefix="parabit-", dir="/tmp"))
+        self._as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        if self._as_user:
+            shutil.chown(folder, "postgres")
+        data = str(folder / "data")
+        self._run(_tool("initdb"), "-D", data, "-A", "trust", "-U", "postgres", "--no-sync")
+        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
+        self._run(_tool("pg_ctl"), "-D", data, "-o", options, "-l", str(folder / "log"), "-w", "start")
+        self.environment = {"PGHOST": str(folder), "PGUSER": "postgres", "PGDATABASE": "postgres"}
+
+    def run(self, code: str, folder: Path) -> str:
+        """What psql tells of some SQL."""
+        result = subprocess.run(
+            [_tool("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", "-"],
+            input=code, capture_output=True, text=True, check=False, cwd=folder,
+            env={**os.environ, **self.environment},
+        )  # fmt: skip
+        assert result.returncode == 0, f"{code}\n{result.stderr}"
+        return result.stdout
+
+    def stop(self) -> None:
+        """End the server, and leave nothing of it."""
+        self._run(_tool("pg_ctl"), "-D", str(self._folder / "data"), "-m", "immediate", "stop")
+        shutil.rmtree(self._folder)
+
+    def _run(self, *command: str) -> None:
+        subprocess.run(
+            [*self._as_user, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
+        )
+
+
+def _tool(name: str) -> str:
+    """A program of PostgreSQL, which Debian keeps out of the way."""
+    places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)
+    return str(places[0]) if places else shutil.which(name) or ""
+
+
+def _has(needed: str) -> bool:
+    if needed == "a GPU":
+        import torch
+
+        return bool(torch.cuda.is_available())
+    if needed == "the extra web":
+        return all(map(find_spec, ("fastapi", "uvicorn", "parabit.web")))
+    if needed == "PostgreSQL":
+        here = all(map(_tool, ("initdb", "pg_ctl", "postgres", "psql")))
+        as_user = shutil.which("runuser") and Path("/etc/passwd").read_text().count("\npostgres:")
+        return here and (os.geteuid() != 0 or bool(as_user))
+    return shutil.which(needed) is not None
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urlopen(address, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+def _unquoted(command: str) -> str:
+    """A command without what stands in quotes or in a comment."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\s#.*", "", command)
+
+
+def pages_below(root: Path) -> Iterator[Path]:
+    """README.md and the pages of docs/."""
+    yield root / "README.md"
+    yield from sorted((root / "docs").rglob("*.md"))

@@ -1,0 +1,238 @@
+"""What the documentation shows is true: every command and snippet of README.md and docs/ is run here."""
+
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+from doc_pages import NOT_RUN, Page, blocks_of, commands_in, fits, pages_below, same_form
+from json_lines import as_lines
+from parabit import Document
+from topics import Topics
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [path for path in pages_below(ROOT) if blocks_of(path.read_text())]
+# All other pages go on where the tutorial ended.
+WITH_A_START_OF_THEIR_OWN = [ROOT / "README.md", DOCS / "tutorial.md"]
+
+
+@pytest.fixture(scope="session")
+def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for PATH whose `parabit` is the one that is tested here."""
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "parabit").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m parabit "$@"\n')
+    (folder / "parabit").chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """So small models are learned faster by one thread than by several that wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch, threadpool_limits(1):
+        patch.setenv("OMP_NUM_THREADS", "1")  # for processes of their own
+        torch.set_num_threads(1)
+        yield
+        torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def tutorial(tmp_path_factory: pytest.TempPathFactory, shims: Path, one_thread: None) -> Path:
+    """The folder in which the tutorial was followed."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    with pytest.MonkeyPatch.context() as patch, Page(folder, shims) as page:
+        patch.chdir(folder)
+        page.run(blocks_of((DOCS / "tutorial.md").read_text()))
+    return folder
+
+
+def test_the_tutorial_leads_from_files_to_an_index(tutorial: Path) -> None:
+    assert len(list((tutorial / "notes").rglob("*.txt"))) > 500
+    assert (tutorial / "notes-128" / "config.json").is_file()
+    assert (tutorial / "notes.index" / "manifest.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [path for path in PAGES if path not in WITH_A_START_OF_THEIR_OWN],
+    ids=lambda path: str(path.relative_to(DOCS).with_suffix("")),
+)
+def test_what_a_page_shows_runs(
+    page: Path, tutorial: Path, shims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "here"
+    shutil.copytree(tutorial, folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PARABIT_DATA", str(tmp_path / "data"))
+    with Page(folder, shims) as running:
+        running.run(blocks_of(page.read_text()))
+
+
+@pytest.fixture
+def what_the_readme_names(tmp_path: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small collection under each of the names that README.md uses, in its true format."""
+    folder, data = tmp_path / "here", tmp_path / "data"
+    named = [f"topic{label}" for label in topics.labels]
+    for place in ("papers", "posts", "new-posts"):
+        for number, (text, label) in enumerate(zip(topics.texts[:60], named, strict=False)):
+            path = folder / place / label / f"{place}-{number}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{text} hubble telescope repair")
+    documents = [Document(str(number), text) for number, text in enumerate(topics.texts[:60])]
+    (folder / "articles.jsonl.gz").write_bytes(gzip.compress(as_lines(documents).replace('"text"', '"body"').encode()))
+    (folder / "notes.txt.gz").write_bytes(gzip.compress("\n".join(topics.texts).encode()))
+    archive = data / "20newsgroups" / "20news-bydate.tar.gz"
+    archive.parent.mkdir(parents=True)
+    with tarfile.open(archive, "w:gz") as tar:
+        for number, (text, label) in enumerate(zip(topics.texts, named, strict=True)):
+            member = tarfile.TarInfo(f"20news-bydate-{'test' if number % 3 else 'train'}/{label}/{number}")
+            content = f"Subject: {label}\n\n{text} hubble telescope repair".encode()
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PARABIT_DATA", str(data))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder
+
+
+def test_what_the_readme_shows_runs(what_the_readme_names: Path, shims: Path) -> None:
+    with Page(what_the_readme_names, shims) as running:
+        running.run(blocks_of((ROOT / "README.md").read_text()))
+
+
+def test_every_command_that_is_not_run_has_a_reason_that_is_needed() -> None:
+    commands = [
+        command
+        for page in PAGES
+        for block in blocks_of(page.read_text())
+        if block.language == "bash"
+        for command in commands_in(block.code)
+    ]
+    commands += [line.strip() for line in (ROOT / "README.md").read_text().splitlines()[:2]]
+    for prefix in NOT_RUN:
+        assert any(command.startswith(prefix) for command in commands), f"nothing begins with {prefix!r}"
+
+
+def test_output_is_compared_but_for_figures() -> None:
+    assert fits(
+        "a.index: 3 of 1,020 documents\n1  0.5 ⠀⠂ x\n...", "a.index: 4 of 980 documents\n1 0.25 ⠂⠂⠂ x\nmore\nand more"
+    )
+    assert not fits("a.index: 3 of 1,020 documents", "a.index: 3 of 1,020 posts")
+    assert same_form(
+        {"hits": [{"id": "a", "score": 0.5}], "why": None}, {"hits": [{"id": "b", "score": 1}], "why": "x"}
+    )
+    assert not same_form({"hits": [{"id": "a"}]}, {"hits": [{"name": "a"}]})
+    assert not same_form({"score": 0.5}, {"score": "0.5"})
+
+
+def test_a_page_that_is_not_true_is_told(tmp_path: Path, shims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for wrong in (
+        "```python\nprint(1 + 1)  # 3\n```",
+        "```pycon\n>>> 1 + 1\n3\n```",
+        "```bash\nparabit info nothing.index\n```",
+        "```bash\necho one | cat\n```\n\n```text\ntwo\n```",
+        "```\nwhat is this\n```",
+    ):
+        with Page(tmp_path, shims) as running, pytest.raises(AssertionError):
+            running.run(blocks_of(wrong))
+
+
+def test_the_pages_build_without_a_warning_and_take_nothing_from_elsewhere(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    result = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", site],
+        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "WARNING" not in result.stderr
+    for page in site.rglob("*.html"):
+        fetched = re.findall(r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=\"(\w+:)?//", page.read_text())
+        assert fetched == [], page
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(https?:)?//", style.read_text()), style
+
+
+def test_every_page_is_in_the_navigation_and_short_enough_to_read() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for page in DOCS.rglob("*.md"):
+        assert re.search(rf"[-:] {re.escape(page.relative_to(DOCS).as_posix())}$", navigation, re.MULTILINE)
+        assert len(page.read_text().split()) < 1500
+
+
+def test_every_option_of_the_search_page_is_told() -> None:
+    from typer.testing import CliRunner
+
+    from parabit.cli.app import app
+
+    told = set(re.findall(r"^\| `(--[\w-]+)` \|", (DOCS / "page.md").read_text(), re.MULTILINE))
+    help_text = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).stdout
+    there = set(re.findall(r"(?<![\w`-])--[a-z][\w-]*", help_text))
+    assert told == there - {"--help", "--quiet", "--map"}
+
+
+def test_every_public_name_is_in_the_api_pages() -> None:
+    import parabit
+
+    text = "\n".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    for name in set(parabit.__all__) - {"__version__"}:
+        assert f"::: parabit.{name}\n" in text, name
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"):
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+
+
+def test_there_are_two_notebooks() -> None:
+    assert len(NOTEBOOKS) >= 2
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_is_kept_with_its_outputs(path: Path, tmp_path: Path) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    kept = nbformat.read(path, 4)
+    assert not re.search(r"/(home|tmp|work|Users|root|usr)/", path.read_text()), "a path of a machine"
+    ran = NotebookClient(
+        nbformat.read(path, 4), timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
+    for before, after in zip(kept.cells, ran.cells, strict=True):
+        # What is printed comes in one piece or in several.
+        assert {output.output_type for output in before.get("outputs", [])} == {
+            output.output_type for output in after.get("outputs", [])
+        }
+
+
+def test_the_pictures_are_those_that_the_report_gives() -> None:
+    spec = spec_from_file_location("pictures", DOCS / "pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, content in module.pictures().items():
+        assert (DOCS / "images" / name).read_text() == content, f"draw it anew: python docs/pictures.py ({name})"
+    # Drawn from the report, and not from memory: the same figures as in README's table.
+    [average, gain] = module.panels(module.Report.from_json(json.loads((ROOT / "results" / "report.json").read_text())))
+    assert dict(average.series[0].points)[16] == pytest.approx(0.551, abs=0.0005)
+    assert dict(gain.series[0].points)[16] == pytest.approx(0.740, abs=0.0005)
