@@ -153,7 +153,7 @@ def test_only_the_report_is_made_of_what_is_finished(here: Path, performed: list
         (
             ("table5",),
             1,
-            "parabit: no experiment 'table5'; there are table1, headers, table2, table3, table4, figures, peers, every",
+            "parabit: no experiment 'table5'; did you mean table4? There are table1, headers, table2, table3, table4",
         ),
         (
             ("table2", "--corpus", "rcv1"),

@@ -206,7 +206,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["polars", "scipy", "sklearn", "torch.nn"])
+@pytest.mark.parametrize("module", ["polars", "scipy", "safetensors", "torch.nn"])
 def test_ctrl_c_while_it_starts_ends_it_at_once_and_is_no_traceback(module: str, here: Path) -> None:
     command = [sys.executable, "-c", PRESSED, module, "train", "news.jsonl", "-o", "model", "--epochs", "1"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -207,7 +207,7 @@ def test_a_typing_error_does_not_cost_an_unfinished_training(here: Path) -> None
         (("--dim", "0"), 1, "parabit: dim is 0; it must be a whole number"),
         (("--dim", "many"), 2, "--dim"),
         (("--window", "2"), 1, "parabit: window with architecture dbow; it is an option of dm"),
-        (("--architecture", "cbow"), 1, "parabit: no architecture 'cbow'; there are dbow and dm"),
+        (("--architecture", "cbow"), 1, "parabit: no architecture 'cbow'; did you mean dbow? There are dbow, dm"),
         (("--architecture", "dm", "--bigrams"), 1, "parabit: bigrams with architecture dm; it reads words in their"),
         (("--architecture", "dm", "--neighbours", "5"), 1, "parabit: neighbours with architecture dm; it is an option"),
         (("--architecture", "dm", "--dim", "20"), 1, "parabit: dim and bits with architecture dm"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from parabit import Bags, Vocabulary, __version__
+from parabit import Bags, Vocabulary
 from parabit.cli.app import app
 from parabit.corpus import DATASETS
 
@@ -152,24 +152,6 @@ def test_datasets_are_listed_with_what_they_need(data: Path, write: Write) -> No
     assert all(name in table for name in DATASETS)
 
 
-def test_the_demo_finds_what_is_installed(monkeypatch: pytest.MonkeyPatch, write: Write) -> None:
-    """On a few modules of our own, in place of all that is installed."""
-    lines = []
-    for name, about in (("lamp", "light a lamp in a dark room"), ("boat", "row a boat over a wide river")):
-        for number in range(7):
-            lines += [f"def {name}{number}():", f'    """Ways to {about}, number {number}: {about} again and again."""']
-    site = write("site/ways.py", "\n".join(lines))
-    places = dict.fromkeys(("stdlib", "purelib", "platlib"), str(site.parent))
-    import parabit.encoding.fitting  # noqa: F401 -- torch asks for the paths while it is imported
-
-    monkeypatch.setattr("sysconfig.get_paths", lambda: places)
-    result = json.loads(run("demo", "a boat on the river", "--bits", "16", "--json").stdout)
-    assert result["documents"] == 14
-    [query] = result["queries"]
-    assert query["hits"][0]["id"].startswith("ways.boat")
-    assert "bits away" in run("demo", "--bits", "16").stdout
-
-
 @pytest.mark.parametrize(
     "verb", [[], ["vocabulary"], ["datasets"], ["demo"], ["train"], ["encode"], ["index"], ["search"]]
 )
@@ -178,10 +160,6 @@ def test_every_verb_has_help(verb: list[str], flag: str) -> None:
     result = run(*verb, flag)
     assert result.exit_code == 0
     assert "Usage" in result.stdout
-
-
-def test_the_version_is_told() -> None:
-    assert run("--version").stdout == f"parabit {__version__}\n"
 
 
 def test_what_nobody_foresaw_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, corpus: Path) -> None:

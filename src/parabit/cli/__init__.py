@@ -8,7 +8,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line."""
-    # The imports take most of a second. Ctrl-C then simply ends the process: there is nothing to clear away yet, and
+    # The imports take a while. Ctrl-C then simply ends the process: there is nothing to clear away yet, and
     # an exception in the middle of an import would come out as a traceback. Not by SIG_DFL, which polars replaces with
     # a handler that forgets the signal.
     listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -13,7 +13,11 @@ def compact(index: IndexFolder, json: Json = False, quiet: Quiet = False) -> Non
     """Merge what was added to an index and deleted since it was built, so that it opens and searches as fast as new.
 
     Everything is checked on the way. Readers go on with what they have open. Interrupted, it leaves the index as it
-    was.
+    was. Examples:
+
+        parabit compact news.index
+
+        parabit compact news.index --quiet --json
     """
     from parabit.index import Index
 

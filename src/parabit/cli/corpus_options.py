@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from parabit.cli.choices import complete_corpus, completing
 from parabit.corpus import FORMATS, ReadOptions
 
 CorpusName = Annotated[
@@ -12,6 +13,7 @@ CorpusName = Annotated[
         metavar="CORPUS",
         help="A data set and split (20newsgroups/train), a file or folder, or - for standard input.",
         show_default=False,
+        autocompletion=complete_corpus,
     ),
 ]
 TextField = Annotated[
@@ -34,6 +36,7 @@ Format = Annotated[
         "--format",
         metavar="FORMAT",
         help=f"{', '.join(FORMATS)}. Default: by the file's name. In a folder, only files of that ending are read.",
+        autocompletion=completing(FORMATS),
     ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of text files.")]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rich.table import Table
+from rich.markup import escape
 
-from parabit.cli.frame import Json, Quiet, out, print_json, verb
+from parabit.cli.frame import Json, Quiet, print_json, say, verb
 from parabit.corpus import DATASETS, Dataset, data_folder
 
 
@@ -13,21 +13,25 @@ def datasets(json: Json = False, quiet: Quiet = False) -> None:
     """List the data sets that parabit reads by name, whether they are here, and what each needs.
 
     They are kept in the folder that PARABIT_DATA names, by default the user's cache folder. Read one as a corpus with
-    its split, such as 20newsgroups/train, or whole by its bare name.
+    its split, such as 20newsgroups/train, or whole by its bare name. Examples:
+
+        parabit datasets
+
+        parabit vocabulary docstrings
+
+        PARABIT_DATA=~/corpora parabit datasets --json
     """
     rows = [_row(dataset) for dataset in DATASETS.values()]
     if json:
         print_json({"folder": str(data_folder()), "datasets": rows})
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("name", "splits", "here", "what"):
-        table.add_column(column, no_wrap=column in ("name", "here"))
+    say(f"Data sets in {escape(str(data_folder()))}")
     for row in rows:
-        here = "[green]yes[/green]" if row["here"] else "no"
-        need = "" if row["here"] else f"\n[dim]{row['needs']}[/dim]"
-        table.add_row(str(row["name"]), ", ".join(row["splits"]), here, f"{row['about']} ({row['licence']}){need}")
-    out.print(f"Data sets in {data_folder()}", markup=False)
-    out.print(table)
+        here = "[green]here[/green]" if row["here"] else "not here"
+        say(f"[bold]{row['name']}[/bold] ({', '.join(row['splits'])}): {here}")
+        say(f"  {escape(row['about'])} ({escape(row['licence'])})")
+        if not row["here"]:
+            say(f"  [dim]{escape(row['needs'])}[/dim]")
 
 
 def _row(dataset: Dataset) -> dict[str, Any]:

@@ -1,71 +1,164 @@
-"""`parabit demo`: the main job on documents that every machine has."""
+"""`parabit demo`: the whole way from documents to answers, on documents that every machine has or on your own."""
 
-import time
-from typing import Annotated, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
-from parabit.codes import hamming
-from parabit.corpus import open_corpus
+from parabit.cli.corpus_options import (
+    Encoding,
+    Format,
+    IdField,
+    LabelField,
+    NoQuotes,
+    SkipBad,
+    TextField,
+    read_options,
+)
+from parabit.cli.demo_kept import INDEX, MODEL, Place, place_of
+from parabit.cli.frame import Json, Quiet, print_json, progress, verb
+from parabit.corpus import Corpus, ReadOptions, names_dataset, open_corpus
+from parabit.errors import CorpusError, ParabitError
+from parabit.extras import need
+from parabit.progress import Report
 
-QUERIES = [
-    "read a file line by line",
+if TYPE_CHECKING:
+    from parabit.cli.demo_answers import Answer
+
+QUESTIONS = (
+    "shortest path between two nodes of a graph",
     "eigenvalues and eigenvectors of a symmetric matrix",
-    "open a network socket",
-]
-_HITS = 4
+    "send an e-mail message over smtp",
+)
 
 
 @verb
 def demo(
-    queries: Annotated[
-        list[str] | None, typer.Argument(metavar="[QUERY]...", help="What to look for.", show_default=False)
+    path: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PATH]",
+            help="Your own documents: a file or folder of text, Markdown, HTML, PDF, JSON lines, CSV or Parquet, or a "
+            "data set. Default: the documentation of the Python packages installed here.",
+            show_default=False,
+        ),
+    ] = None,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option("--ask", metavar="TEXT", help="What to look for; may be given again.", show_default=False),
     ] = None,
     bits: Annotated[int, typer.Option(min=1, help="Bits of a code.")] = 128,
-    epochs: Annotated[int, typer.Option(min=1, help="How long to train.")] = 10,
+    serve: Annotated[bool, typer.Option("--serve", help="Start the search page when all is done.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the search page is, on this machine.")] = 8000,
+    again: Annotated[bool, typer.Option("--again", help="Learn anew, and not take what an earlier demo kept.")] = False,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    label_field: LabelField = None,
+    format: Format = None,
+    encoding: Encoding = "utf-8",
+    no_quotes: NoQuotes = False,
+    skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn codes for the documentation of the Python packages installed here, and find what is nearest to a query.
+    """Learn codes for a collection, index it, measure the codes, and answer questions: all in less than two minutes.
 
-    Nothing is downloaded, no package is imported or run, and nothing is kept.
+    Without PATH it reads the documentation of the Python packages installed here. Nothing is downloaded, no package is
+    imported or run. Model and index are kept in your cache folder: the next start takes a second or two, until the
+    documents change. A folder's files are documents, and its sub-folders labels; files that hold no text are left
+    out and counted. Examples:
+
+        parabit demo
+
+        parabit demo --ask "parse a date from a string" --ask "compress a file with gzip"
+
+        parabit demo ~/papers --ask "learning without labels" --serve
+
+        parabit demo articles.jsonl --text-field body --bits 64 --json
     """
-    from parabit.encoding import ParagraphVectors
-
-    start = time.perf_counter()
-    asked = queries or QUERIES
+    given = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
+    if ask is not None and not all(text.strip() for text in ask):
+        raise ParabitError("a question is empty", hint="give --ask a text")
+    if serve:
+        for library in ("fastapi", "uvicorn"):  # what is missing is told before the work
+            need(library, "web")
     with progress(quiet or json) as report:
-        documents = list(open_corpus("docstrings", report=report))
-        model = ParagraphVectors(bits, epochs=epochs, min_count=2)
-        codes = model.fit_transform(documents, report=report)
-    trained = time.perf_counter() - start
-    distances = hamming(model.transform(asked), codes)  # (queries, documents)
-    hits = [
-        [(documents[place].id, int(row[place])) for place in row.argsort(kind="stable")[:_HITS]] for row in distances
-    ]
+        corpus = _opened(path, given, format, report)
+        place = place_of(path, corpus, given, format, bits)
+        found = None if again else _from_kept(place, path, ask)
+        kept = found is not None
+        figures, answers = found or _made(corpus, path, ask, bits, place, report)
     if json:
-        print_json(_result(asked, hits, len(documents), codes.nbytes, trained))
-        return
-    size = sum(len(document.text) for document in documents)
-    say(
-        f"{len(documents):,} pieces of documentation, {size / 1e6:.0f} MB of text, learned as {bits}-bit codes in "
-        f"{trained:.0f} s: {codes.nbytes / 1e3:,.0f} KB\n"
-    )
-    for query, found in zip(asked, hits, strict=True):
-        say(f"[bold]{escape(query)}[/bold]")
-        for name, distance in found:
-            say(f"  {distance:3} bits away  {escape(name)}")
-    say("\nYour own question: [bold]parabit demo 'join two tables'[/bold]")
-    say("Your own documents: [bold]parabit train FILE-OR-FOLDER -o MODEL[/bold]")
+        print_json(_result(figures, answers, path, place, kept))
+    else:
+        from parabit.cli.demo_show import show
+
+        show(figures, answers, path, place, kept)
+    if serve:
+        from parabit.cli.serve import start_server
+
+        start_server(
+            place.index, port=port, quiet=quiet or json, examples=[answer.query for answer in answers if answer.known]
+        )
+
+
+def _opened(path: str | None, options: ReadOptions, format: str | None, report: Report) -> Corpus:
+    from parabit.corpus.files import FolderCorpus
+
+    if path is None:
+        return open_corpus("docstrings", options, format, report)
+    if not names_dataset(path) and (path == "-" or (Path(path).exists() and not _is_file_or_folder(path))):
+        raise CorpusError(
+            "a demo keeps what it has learned for the next start, and a pipe comes but once",
+            hint="write the documents to a file, and name that",
+        )
+    corpus = open_corpus(path, options, format, report)
+    if isinstance(corpus, FolderCorpus):  # anybody's folder has pictures in it
+        return open_corpus(path, replace(options, skip_bad=True), format, report)
+    return corpus
+
+
+def _is_file_or_folder(path: str) -> bool:
+    return Path(path).is_file() or Path(path).is_dir()
+
+
+def _from_kept(place: Place, path: str | None, ask: list[str] | None) -> "tuple[dict[str, Any], list[Answer]] | None":
+    """The figures and the answers of what an earlier demo kept; None where it kept nothing, or nothing good."""
+    figures = place.figures()
+    if figures is None:
+        return None
+    try:
+        return figures, _answers(place, figures, path, ask)
+    except Exception:  # whatever is wrong with it, it is made anew
+        return None
+
+
+def _made(
+    corpus: Corpus, path: str | None, ask: list[str] | None, bits: int, place: Place, report: Report
+) -> "tuple[dict[str, Any], list[Answer]]":
+    from parabit.cli.demo_work import make
+
+    figures = make(corpus, path or "docstrings", bits, place, report)
+    return figures, _answers(place, figures, path, ask)
+
+
+def _answers(place: Place, figures: dict[str, Any], path: str | None, ask: list[str] | None) -> "list[Answer]":
+    from parabit.cli.demo_answers import answers
+
+    own = figures["questions"] if path else [{"query": query} for query in QUESTIONS]
+    return answers(place.index, [{"query": query} for query in ask] if ask else own)
 
 
 def _result(
-    queries: list[str], hits: list[list[tuple[str, int]]], documents: int, size: int, seconds: float
+    figures: dict[str, Any], answers: "list[Answer]", path: str | None, place: Place, kept: bool
 ) -> dict[str, Any]:
-    found = [
-        {"query": query, "hits": [{"id": name, "distance": distance} for name, distance in row]}
-        for query, row in zip(queries, hits, strict=True)
-    ]
-    return {"documents": documents, "bytes": size, "seconds": round(seconds, 3), "queries": found}
+    return {
+        "corpus": path or "docstrings",
+        **figures,
+        "questions": [answer.as_json() for answer in answers],
+        "folder": str(place.folder),
+        "index": str(place.folder / INDEX),
+        "model": str(place.folder / MODEL),
+        "kept": kept,
+    }

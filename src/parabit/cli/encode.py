@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from parabit.cli.choices import check_spelling
 from parabit.cli.corpus_options import (
     CorpusName,
     Encoding,
@@ -22,6 +23,7 @@ from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of,
 from parabit.cli.mode_option import Mode
 from parabit.corpus import open_corpus
 from parabit.errors import Interrupted
+from parabit.shape import MODES
 
 if TYPE_CHECKING:
     from parabit.encoding import Encoded, ParagraphVectors
@@ -36,8 +38,8 @@ def encode(
         typer.Option(
             "--output",
             "-o",
-            metavar="CODES.npy|CODES.parquet",
-            help="The file to write: an array of packed codes, or a table of ids and codes.",
+            metavar="CODES",
+            help="The file to write: .npy for an array of packed codes, .parquet for a table of ids and codes.",
         ),
     ],
     mode: Mode = None,
@@ -66,10 +68,11 @@ def encode(
 
         parabit encode news-128 20newsgroups/test -o test.npy
 
-        parabit encode articles articles.jsonl.gz --text-field body -o articles.parquet --vectors
+        parabit encode articles articles.csv -o articles.parquet --vectors
 
-        zcat notes.txt.gz | parabit encode news-128 - -o notes.npy --mode exact --json
+        zcat notes.txt.gz | parabit encode news-128 - -o notes.npy --mode exact
     """
+    check_spelling("mode", mode, MODES)
     from parabit.encoding import ParagraphVectors, encode_to_file, need_room_for_codes, work_folder_of
 
     need_room_for_codes(output, resume, overwrite)

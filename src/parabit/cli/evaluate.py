@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from parabit.cli.choices import check_spelling, complete_corpus, completing
 from parabit.cli.corpus_options import (
     CorpusName,
     Encoding,
@@ -23,11 +24,15 @@ from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.mode_option import Mode
 from parabit.corpus import open_corpus
 from parabit.errors import EvaluationError, ParabitError
-from parabit.evaluation import KINDS
 from parabit.extras import need
-from parabit.storage import need_room_for_file
+from parabit.shape import MODES
 
 _RANKS = ("hamming", "asymmetric", "cosine")
+# Written out here, as to import the metrics for --help takes half a second; a test compares them with theirs.
+KINDS = {
+    "shared": "relevant if they share a label",
+    "overlap": "relevant by the share of labels in common: those of both, divided by those of either",
+}
 _DEPTH = 100
 
 
@@ -42,6 +47,7 @@ def evaluate(
             help="Search these documents instead of CORPUS itself: the hashing literature's protocol, where test "
             "documents query the training set.",
             show_default=False,
+            autocompletion=complete_corpus,
         ),
     ] = None,
     relevance: Annotated[
@@ -51,15 +57,17 @@ def evaluate(
             help=f"Two documents are: {'; '.join(f'{name}, {about}' for name, about in KINDS.items())}. Default: "
             "overlap for the newswire and abstract data sets, shared for all others.",
             show_default=False,
+            autocompletion=completing([*KINDS]),
         ),
     ] = None,
     rank: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(_RANKS),
+            metavar="RANK",
             help="Order documents by their codes (hamming), by their codes beside the query's real activations "
             "(asymmetric), or by real vectors (cosine). Default: hamming where the model has codes.",
             show_default=False,
+            autocompletion=completing(_RANKS),
         ),
     ] = None,
     mode: Mode = None,
@@ -99,8 +107,13 @@ def evaluate(
 
         parabit evaluate news-128 20newsgroups/test
 
-        parabit evaluate news-128 20newsgroups/test --searched 20newsgroups/train --json
+        parabit evaluate news-128 20newsgroups/test --rank asymmetric --json
+
+        parabit evaluate news-128 posts.csv --searched old-posts.csv --no-plot
     """
+    check_spelling("order", rank, _RANKS)
+    check_spelling("relevance", relevance, KINDS)
+    check_spelling("mode", mode, MODES)
     from parabit.encoding import ParagraphVectors
     from parabit.evaluation.protocols import labelled, relevance_of
 
@@ -198,6 +211,8 @@ def _plot_place(plot: Path | None, no_plot: bool, model: Path, corpus: str) -> P
     if plot is not None and plot.suffix not in (".svg", ".png"):
         raise EvaluationError(f"{plot} is neither .svg nor .png", hint="give one of these endings")
     if plot is not None:
+        from parabit.storage import need_room_for_file
+
         need("matplotlib", "plot", EvaluationError)
         need_room_for_file(plot)
     return plot or Path(re.sub(r"[^\w.-]+", "-", f"{model.absolute().name}-{corpus}").strip("-") + ".svg")

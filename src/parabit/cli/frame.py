@@ -11,20 +11,29 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn, ParamSpec
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
+from rich.text import Text
 
+from parabit.cli.choices import folder_beside
 from parabit.errors import Interrupted, ParabitError
 from parabit.progress import Progress, Report, silent
 
 P = ParamSpec("P")
 
 FAILED = 1
+# What makes a verb that ran out of memory need less.
+_SMALLER = {
+    "train": "a higher --min-count makes a smaller vocabulary, and fewer --bits a smaller network",
+    "vocabulary": "a higher --min-count makes a smaller vocabulary",
+    "search": "ask for less with -k, --radius or --candidates",
+    "pairs": "a smaller --radius has fewer pairs",
+    "evaluate": "evaluate fewer documents",
+}
 _ENDINGS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 out = Console(highlight=False, emoji=False)
@@ -55,9 +64,9 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(FAILED) from None
         except ParabitError as problem:
-            _fail(str(problem))
+            _fail(_with_neighbour(problem, kwargs))
         except MemoryError:
-            _fail("out of memory; a higher --min-count makes a smaller vocabulary")
+            _fail(f"out of memory; {_SMALLER.get(function.__name__, 'close other programs, or take a larger machine')}")
         except OSError as problem:
             _fail(_in_words(problem))
         except Exception as problem:
@@ -75,8 +84,35 @@ def signal_of(stop: KeyboardInterrupt) -> int:
 
 
 def say(line: str) -> None:
-    """A line for people, with markup; a terminal may fold it, nothing else does."""
-    out.print(line, soft_wrap=True)
+    """A line for people, with markup; on a terminal it is folded between words, and the rest of it stands in."""
+    _print(Text.from_markup(line, emoji=False), out)
+
+
+def _print(line: Text, console: Console) -> None:
+    console.print(_folded(line, console.width) if console.is_terminal else line, soft_wrap=True)
+
+
+def _folded(line: Text, width: int) -> Text:
+    """A word that is wider than the terminal, such as a path, is left in one piece, for the terminal to fold."""
+    if "\n" in line:
+        return line
+    words = line.split(" ")
+    indent = next((place for place, word in enumerate(words) if word), 0) + 2
+    folded, room = words[0], width - words[0].cell_len
+    for word in words[1:]:
+        room -= 1 + word.cell_len
+        if room < 0 and word:
+            folded.append("\n" + " " * indent)
+            room = width - indent - word.cell_len
+        else:
+            folded.append(" ")
+        folded.append_text(word)
+    return folded
+
+
+def width_of_output() -> int | None:
+    """How wide lines may be; None where it is no terminal, and nothing need be cut."""
+    return out.width if out.is_terminal or os.environ.get("COLUMNS") else None
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -92,6 +128,9 @@ def progress(quiet: bool) -> Iterator[Report]:
     if quiet or not err.is_terminal:
         yield silent
         return
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -131,8 +170,17 @@ def _fail(message: str, code: int = FAILED) -> NoReturn:
     if os.environ.get("PARABIT_DEBUG"):
         traceback.print_exc()
     message = "; ".join([message, *getattr(sys.exception(), "__notes__", [])])
-    err.print(f"parabit: {message}", markup=False, soft_wrap=True)
+    _print(Text(f"parabit: {message}"), err)
     raise typer.Exit(code) from None
+
+
+def _with_neighbour(problem: ParabitError, arguments: Mapping[str, Any]) -> str:
+    """An error in words; of a folder that is not there, with the one that may have been meant."""
+    for name in ("index", "model"):
+        given = arguments.get(name)
+        if isinstance(given, Path) and str(given) in problem.problem and not given.exists():
+            return "; ".join([problem.problem, folder_beside(given) or problem.hint])
+    return str(problem)
 
 
 def _in_words(problem: OSError) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from parabit.cli.choices import check_spelling, completing
 from parabit.cli.corpus_options import (
     CorpusName,
     Encoding,
@@ -40,9 +41,10 @@ def index(
     backend: Annotated[
         str,
         typer.Option(
-            metavar="|".join(BACKENDS),
-            help="What to build beside the codes to search them faster: auto takes the exact one that pays at this "
-            "size; lists is approximate.",
+            metavar="BACKEND",
+            help=f"What to build beside the codes to search them faster: {', '.join(BACKENDS)}. auto takes the exact "
+            "one that pays at this size; lists is approximate.",
+            autocompletion=completing(BACKENDS),
         ),
     ] = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old index.")] = False,
@@ -63,8 +65,11 @@ def index(
 
         parabit index news-128 20newsgroups/test -o news.index
 
-        parabit index articles articles.jsonl.gz --text-field body -o articles.index --no-text
+        parabit index articles articles.csv --text-field body -o articles.index
+
+        parabit index news-128 posts/ -o posts.index --no-text --no-words
     """
+    check_spelling("back end", backend, BACKENDS)
     from parabit.encoding import ParagraphVectors
     from parabit.index import Index
 

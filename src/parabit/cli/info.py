@@ -18,7 +18,14 @@ def info(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Tell what an index holds: documents, bits, room on the disk, back ends, what it keeps, what is to be merged."""
+    """Tell what an index holds: documents, bits, room on the disk, back ends, what it keeps, what is to be merged.
+
+    Opening an index checks what is small; --verify reads all of it, the model too. Examples:
+
+        parabit info news.index
+
+        parabit info news.index --verify --json
+    """
     from parabit.index import Index
 
     with Index.open(index) as opened:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from parabit.cli.choices import completing
 from parabit.shape import MODES
 
 Mode = Annotated[
@@ -13,5 +14,6 @@ Mode = Annotated[
         help="One sparse product a document, or gradient inference as in the paper, which needs torch. Default: the "
         "model's own, fast unless its preset is paper or its architecture dm.",
         show_default=False,
+        autocompletion=completing(MODES),
     ),
 ]

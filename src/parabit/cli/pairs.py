@@ -4,6 +4,8 @@ import json as json_module
 import sys
 import time
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from parabit.index import Pairs
+
+_IN_MEMORY = 16 << 20  # bytes of JSON; more goes to a temporary file
 
 
 @verb
@@ -42,7 +46,7 @@ def pairs(
     """Find all pairs of documents whose codes differ in a few bits: duplicates, and nearly so.
 
     Each pair comes once, as a line ID, ID, distance with tabs between, as soon as it is found. With --json they are the
-    list `pairs` of the object, or, with -o, in the file. Examples:
+    list `pairs` of the object, which comes when all are found, or, with -o, in the file. Examples:
 
         parabit pairs news.index --radius 2 | head
 
@@ -63,13 +67,12 @@ def pairs(
         if output is not None:
             result["count"] = write_pairs(found, output, overwrite)
         elif json:
-            result["count"] = _write_list(found)
+            _print_all(found, result, start)
+            return
         else:
             result["count"] = write_rows(found, sys.stdout)
     result["seconds"] = round(time.perf_counter() - start, 3)
-    if json and output is None:
-        sys.stdout.write(f", {json_module.dumps(result)[1:]}\n")
-    elif json:
+    if json:
         print_json({"output": str(output), **result})
     elif output is not None:
         say(f"[bold]{escape(str(output))}[/bold]: {_told(result)}")
@@ -77,16 +80,22 @@ def pairs(
         err.print(_told(result), soft_wrap=True)
 
 
-def _write_list(found: "Iterator[Pairs]") -> int:
-    """The beginning of the one JSON object, all its pairs, piece by piece: together they may be larger than memory."""
+def _print_all(found: "Iterator[Pairs]", result: dict[str, Any], start: float) -> None:
+    """One JSON object with all pairs, once they are found: half of one would be of no use to anybody.
+
+    Meanwhile they are on the disk, as together they may be larger than memory.
+    """
     from parabit.index.pair_files import COLUMNS, each
 
     count = 0
-    sys.stdout.write('{"pairs": [')
-    for count, pair in enumerate(each(found), 1):
-        sys.stdout.write(("" if count == 1 else ", ") + json_module.dumps(dict(zip(COLUMNS, pair, strict=True))))
-    sys.stdout.write("]")
-    return count
+    with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", prefix="parabit-") as kept:
+        for count, pair in enumerate(each(found), 1):
+            kept.write(("" if count == 1 else ", ") + json_module.dumps(dict(zip(COLUMNS, pair, strict=True))))
+        kept.seek(0)
+        sys.stdout.write('{"pairs": [')
+        copyfileobj(kept, sys.stdout)
+    figures = {**result, "count": count, "seconds": round(time.perf_counter() - start, 3)}
+    sys.stdout.write(f"], {json_module.dumps(figures)[1:]}\n")
 
 
 def _told(result: dict[str, Any]) -> str:

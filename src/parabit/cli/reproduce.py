@@ -8,16 +8,33 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from parabit.cli.choices import check_spelling, completing
+from parabit.cli.device_option import Device
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.errors import Interrupted
 from parabit.extras import need
 
-_WHAT = "table1, headers (table 1 with headers kept), table2, table3, table4, figures, peers or all"
+# Written out here, as to import the experiments for --help takes long; a test compares them with what there is.
+WHAT = {
+    "table1": "",
+    "headers": "table 1 with headers kept",
+    "table2": "",
+    "table3": "",
+    "table4": "",
+    "figures": "",
+    "peers": "what one would try instead",
+    "everywhere": "collections that the paper does not have",
+    "all": "",
+}
+_LISTED = ", ".join(f"{name} ({about})" if about else name for name, about in WHAT.items())
 
 
 @verb
 def reproduce(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"{_WHAT}.", show_default=False)],
+    what: Annotated[
+        str,
+        typer.Argument(metavar="WHAT", help=f"{_LISTED}.", show_default=False, autocompletion=completing([*WHAT])),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="The folder of the report.")] = Path(
         "report"
     ),
@@ -29,7 +46,7 @@ def reproduce(
         list[str] | None, typer.Option(metavar="NAME", help="Only this collection; may be given again.")
     ] = None,
     job: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this job; may be given again.")] = None,
-    device: Annotated[str, typer.Option(metavar="cpu|cuda|auto", help="Where to train.")] = "auto",
+    device: Device = "auto",
     only_report: Annotated[
         bool, typer.Option("--only-report", help="Run nothing; report on the runs that are finished.")
     ] = False,
@@ -46,6 +63,7 @@ def reproduce(
 
         parabit reproduce all -o results
     """
+    check_spelling("experiment", what, WHAT)
     need("torch", "train")
     from parabit.paper.reproduce import Plan
     from parabit.paper.reproduce import reproduce as run

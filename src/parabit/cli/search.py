@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.frame import Json, Quiet, out, print_json, say, verb
-from parabit.cli.hits_table import hits_table
+from parabit.cli.choices import check_spelling, completing
+from parabit.cli.frame import Json, Quiet, out, print_json, say, verb, width_of_output
 from parabit.cli.index_options import BACKENDS, RANKS, IndexFolder, read_text
 from parabit.errors import ParabitError
 
@@ -32,11 +32,12 @@ def search(
     rank: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(RANKS),
+            metavar="RANK",
             help="Order by the distance of codes (hamming), by codes beside the query's real activations (asymmetric), "
             "by real vectors (cosine), by words (tfidf), or by words and activations (hybrid). Default: hybrid where "
             "the index keeps words, else asymmetric.",
             show_default=False,
+            autocompletion=completing(RANKS),
         ),
     ] = None,
     where: Annotated[
@@ -49,12 +50,21 @@ def search(
         ),
     ] = None,
     candidates: Annotated[
-        int,
-        typer.Option(min=1, help="How many of the nearest are ranked by more than their distance, without --radius."),
-    ] = 1000,
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many of the nearest are ranked by more than their distance. Default: 1,000, or all within "
+            "--radius.",
+            show_default=False,
+        ),
+    ] = None,
     backend: Annotated[
         str,
-        typer.Option(metavar="|".join(BACKENDS), help="How to search the codes, of what the index was built with."),
+        typer.Option(
+            metavar="BACKEND",
+            help=f"How to search the codes, of what the index was built with: {', '.join(BACKENDS)}.",
+            autocompletion=completing(BACKENDS),
+        ),
     ] = "auto",
     json: Json = False,
     quiet: Quiet = False,
@@ -66,10 +76,13 @@ def search(
 
         parabit search news.index "hubble telescope repair"
 
-        parabit search news.index "who won the game" -k 5 --where labels=rec.sport.hockey
+        parabit search news.index "who won" -k 5 --where labels=rec.sport.hockey
 
         parabit search news.index - --radius 20 --json < post.txt
     """
+    check_spelling("rank", rank, RANKS)
+    check_spelling("back end", backend, BACKENDS)
+    from parabit.cli.hits_table import hits_table
     from parabit.index import Index, where_of
 
     # Bytes that are no UTF-8 come from the shell as halves of surrogate pairs.
@@ -79,6 +92,8 @@ def search(
     conditions = where_of(where) if where else None
     start = time.perf_counter()
     with Index.open(index) as opened:
+        for field in conditions or ():
+            check_spelling("field", field, ["id", *opened.info()["fields"]])
         by = rank or opened.best_rank
         found = opened.search(
             [text], k, radius, by, where=conditions, candidates=candidates, backend=backend
@@ -96,7 +111,7 @@ def search(
         print_json({**result, "hits": [_as_json(hit) for hit in hits]})
         return
     _show(result, len(hits))
-    for line in hits_table(hits, differing, out.width, plain=not _writes_braille()):
+    for line in hits_table(hits, differing, width_of_output(), plain=not _writes_braille()):
         out.print(line, markup=False, no_wrap=True, overflow="ignore", crop=False)
 
 

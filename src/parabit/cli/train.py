@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from parabit.cli.choices import check_spelling, completing
 from parabit.cli.corpus_options import (
     CorpusName,
     Encoding,
@@ -22,8 +23,10 @@ from parabit.cli.corpus_options import (
     TextField,
     read_options,
 )
+from parabit.cli.device_option import Device
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
 from parabit.cli.vocabulary_options import (
+    LETTERS,
     Bigrams,
     MaxLength,
     MaxSize,
@@ -35,9 +38,8 @@ from parabit.cli.vocabulary_options import (
 )
 from parabit.corpus import open_corpus
 from parabit.errors import Interrupted, ParabitError, TrainingError
-from parabit.recipe import Recipe
-from parabit.storage import need_room_for_folder
-from parabit.text import LETTERS
+from parabit.recipe import PRESETS, Recipe
+from parabit.shape import ARCHITECTURES
 
 if TYPE_CHECKING:
     from parabit.encoding import ParagraphVectors
@@ -100,7 +102,8 @@ def train(
     architecture: Annotated[
         str,
         typer.Option(
-            metavar="dbow|dm",
+            metavar="|".join(ARCHITECTURES),
+            autocompletion=completing(ARCHITECTURES),
             help="Predict words from the document alone, or together with the words before them.",
             rich_help_panel=_NETWORK,
         ),
@@ -121,9 +124,11 @@ def train(
             show_default="as the document's",
         ),
     ] = None,
-    preset: Annotated[str, typer.Option(metavar="default|paper", help="The named recipe.")] = "default",
+    preset: Annotated[
+        str, typer.Option(metavar="|".join(PRESETS), help="The named recipe.", autocompletion=completing([*PRESETS]))
+    ] = "default",
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    device: Annotated[str, typer.Option(metavar="cpu|cuda|auto", help="Where to train.")] = "auto",
+    device: Device = "auto",
     slim: Annotated[
         bool, typer.Option("--slim", help="Leave the training documents' embeddings out of the model.")
     ] = False,
@@ -158,12 +163,16 @@ def train(
 
         parabit train 20newsgroups/train -o news-128
 
-        parabit train articles.jsonl.gz --text-field body -o articles --bits 32 --bigrams --min-count 5
+        parabit train articles.csv --text-field body -o articles --bits 32
+
+        parabit train notes.jsonl.gz -o notes --bigrams --min-count 5
 
         parabit train papers/ -o papers --bits 28 --dim 300
 
         parabit train 20newsgroups/train -o paper-dm --architecture dm --preset paper
     """
+    check_spelling("preset", preset, PRESETS)
+    check_spelling("architecture", architecture, ARCHITECTURES)
     from parabit.encoding import ParagraphVectors  # here: it costs more than a second, and --help should not
 
     model = ParagraphVectors(
@@ -196,6 +205,7 @@ def train(
 def _work_folder(output: Path, overwrite: bool, resume: bool) -> Path:
     """Find out before the work, not after, that its result could not be kept."""
     from parabit.encoding import is_model, is_work_folder
+    from parabit.storage import need_room_for_folder
 
     if (output.exists() or output.is_symlink()) and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -20,6 +20,7 @@ from parabit.cli.corpus_options import (
 )
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.vocabulary_options import (
+    LETTERS,
     Bigrams,
     MaxLength,
     MaxSize,
@@ -32,17 +33,9 @@ from parabit.cli.vocabulary_options import (
 from parabit.corpus import Corpus, open_corpus
 from parabit.errors import ParabitError
 from parabit.progress import Report
-from parabit.storage import need_room_for_file
-from parabit.text import (
-    LETTERS,
-    Tokenizer,
-    Vocabulary,
-    VocabularyRule,
-    build_bags,
-    build_vocabulary,
-    is_vocabulary,
-    read_stop_words,
-)
+
+if TYPE_CHECKING:
+    from parabit.text import Vocabulary, VocabularyRule
 
 
 @verb
@@ -82,10 +75,12 @@ def vocabulary(
 
         parabit vocabulary 20newsgroups/train --bigrams --min-count 5
 
-        parabit vocabulary articles.jsonl.gz --text-field body -o words.parquet
+        parabit vocabulary articles.csv --text-field body -o words.parquet
 
         zcat notes.txt.gz | parabit vocabulary - --stop-words none --json
     """
+    from parabit.text import Tokenizer, VocabularyRule, read_stop_words
+
     rule = VocabularyRule(
         tokenizer=Tokenizer(pattern, True, min_length, max_length, read_stop_words(stop_words)),
         bigrams=bigrams,
@@ -109,7 +104,7 @@ def vocabulary(
         show(corpus, built, result)
 
 
-def summary(built: Vocabulary, documents: Corpus, seconds: float) -> dict[str, Any]:
+def summary(built: "Vocabulary", documents: Corpus, seconds: float) -> dict[str, Any]:
     """The figures of a vocabulary."""
     return {
         "documents": built.documents,
@@ -123,7 +118,7 @@ def summary(built: Vocabulary, documents: Corpus, seconds: float) -> dict[str, A
     }
 
 
-def show(name: str, built: Vocabulary, result: dict[str, Any]) -> None:
+def show(name: str, built: "Vocabulary", result: dict[str, Any]) -> None:
     """The same for people, with the most frequent words."""
     seconds, rate = result["seconds"], built.documents / result["seconds"]
     say(f"[bold]{escape(name)}[/bold]: {built.documents:,} documents in {seconds:.1f} s ({rate:,.0f} a second)")
@@ -139,6 +134,9 @@ def show(name: str, built: Vocabulary, result: dict[str, Any]) -> None:
 
 def _check_output(output: Path, bags: Path | None, overwrite: bool) -> None:
     """Find out before the work, not after, that its result could not be kept."""
+    from parabit.storage import need_room_for_file
+    from parabit.text import is_vocabulary
+
     need_room_for_file(output)
     if bags is not None and output.absolute() == bags.absolute():
         raise ParabitError(f"{output} cannot be both a file and a folder", hint="give -o and --bags two names")
@@ -148,7 +146,11 @@ def _check_output(output: Path, bags: Path | None, overwrite: bool) -> None:
         raise ParabitError(f"{output} is there and is no vocabulary", hint="nothing was touched; choose another name")
 
 
-def _built(documents: Corpus, rule: VocabularyRule, bags: Path | None, overwrite: bool, report: Report) -> Vocabulary:
+def _built(
+    documents: Corpus, rule: "VocabularyRule", bags: Path | None, overwrite: bool, report: Report
+) -> "Vocabulary":
+    from parabit.text import build_bags, build_vocabulary
+
     if bags is None:
         return build_vocabulary(documents, rule, report)
     return build_bags(documents, bags, rule, overwrite, report)[0]

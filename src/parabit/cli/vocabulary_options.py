@@ -4,7 +4,12 @@ from typing import Annotated
 
 import typer
 
+from parabit.cli.choices import completing
+
 _PANEL = "The vocabulary"
+
+# Written out here, as to import the tokenizer for --help takes half a second; a test compares it with the tokenizer's.
+LETTERS = r"\p{L}[\p{L}\p{M}]*"
 
 Bigrams = Annotated[
     bool, typer.Option("--bigrams", help="Take pairs of neighbouring words too.", rich_help_panel=_PANEL)
@@ -30,6 +35,9 @@ MaxLength = Annotated[int, typer.Option(min=1, help="Longer words are left out."
 StopWords = Annotated[
     str,
     typer.Option(
-        metavar="english|none|FILE", help="Words to leave out; a file has one a line.", rich_help_panel=_PANEL
+        metavar="english|none|FILE",
+        help="Words to leave out; a file has one a line.",
+        rich_help_panel=_PANEL,
+        autocompletion=completing(["english", "none"]),
     ),
 ]

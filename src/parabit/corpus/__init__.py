@@ -3,7 +3,15 @@
 from difflib import get_close_matches
 from pathlib import Path
 
-from parabit.corpus.datasets import DATASETS, CommonLabels, Dataset, data_folder, names_dataset, open_dataset
+from parabit.corpus.datasets import (
+    DATASETS,
+    CommonLabels,
+    Dataset,
+    cache_folder,
+    data_folder,
+    names_dataset,
+    open_dataset,
+)
 from parabit.corpus.document import Corpus, Document, as_corpus
 from parabit.corpus.files import FORMATS, open_files
 from parabit.corpus.readers import ReadOptions
@@ -19,7 +27,9 @@ __all__ = [
     "Document",
     "ReadOptions",
     "as_corpus",
+    "cache_folder",
     "data_folder",
+    "names_dataset",
     "open_corpus",
 ]
 

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from parabit.corpus.document import Document
-from parabit.corpus.readers import READERS, Reader, ReadOptions, Record, read_file
+from parabit.corpus.pdf import need_pdf
+from parabit.corpus.readers import (
+    READABLE,
+    READERS,
+    WHOLE_FILES,
+    Reader,
+    ReadOptions,
+    Record,
+    is_binary,
+    read_file,
+)
 from parabit.corpus.sources import PipeSource, Source, SourceCorpus, StandardInput, first_bytes
 from parabit.errors import CorpusError
 
@@ -22,6 +32,12 @@ _ENDINGS = {
     ".pq": "parquet",
     ".txt": "lines",
     ".text": "lines",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".pdf": "pdf",
 }
 _RECORD_FORMATS = {"jsonl", "csv", "tsv", "parquet"}
 _COMPRESSED = {".gz", ".zst", ".zstd", ".bz2"}
@@ -66,22 +82,60 @@ class FileCorpus(SourceCorpus):
         return "the file is empty" if sum(source.size for source in self.sources) == 0 else "it holds no records"
 
 
-class FolderCorpus(FileCorpus):
-    """A folder of text files, each a document: its id is its path below the folder, its label the sub-folder."""
+class WholeFileCorpus(FileCorpus):
+    """Files that are a document each; the id of a single one is its name."""
+
+    def __init__(self, sources: Sequence[Source], reader: Reader, options: ReadOptions) -> None:
+        super().__init__(sources, reader, options)
+        if options.names_fields:
+            raise CorpusError(
+                f"files that are a document each, as in {self._name()}, have no fields",
+                hint="leave --text-field, --id-field and --label-field out: the id is the path, the label its folder",
+            )
+
+    def _documents(self) -> Iterator[Document]:
+        # Not when it is first needed: where bad files are skipped it would seem that all of these are bad.
+        if self._reader is READERS["pdf"] or any(_format_of(source.path) == "pdf" for source in self.sources):
+            need_pdf()
+        return super()._documents()
+
+    def _document(self, source: Source, record: Record, position: int) -> Document | CorpusError:
+        name = str(position) if isinstance(source, PipeSource) else self._id_of(Path(source.path.name))
+        return Document(id=name, text=record.values[self._options.text_fields[0]])
+
+    @staticmethod
+    def _id_of(path: Path) -> str:
+        """A path as an id; of a name that is not UTF-8 the bytes are written out."""
+        return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+
+
+class FolderCorpus(WholeFileCorpus):
+    """A folder of files, each a document: its id is its path below the folder, its label the sub-folder."""
 
     def __init__(self, folder: Path, paths: Sequence[Path], options: ReadOptions) -> None:
-        super().__init__(_sources(paths), read_file, options)
         self._folder = folder
+        super().__init__(_sources(paths), _read_by_ending, options)
+
+    def _documents(self) -> Iterator[Document]:
+        try:
+            yield from super()._documents()
+        except CorpusError:
+            # One file among many is told by its name, a folder of nothing else as such.
+            if all(_holds_no_text(source, self._options.encoding) for source in self.sources):
+                count = f"{len(self.sources):,} file{'s' if len(self.sources) > 1 else ''}, all binary"
+                raise CorpusError(f"no text in {self._folder}: {count}", hint=f"parabit reads {READABLE}") from None
+            raise
 
     def _document(self, source: Source, record: Record, position: int) -> Document | CorpusError:
         below = source.path.relative_to(self._folder)
         labels = () if below.parent == Path() else (below.parent.as_posix(),)
-        # A name that is not UTF-8 is told with its bytes written out.
-        identity = os.fsencode(below.as_posix()).decode("utf-8", "backslashreplace")
-        return Document(id=identity, text=record.values[self._options.text_fields[0]], labels=labels)
+        return Document(id=self._id_of(below), text=record.values[self._options.text_fields[0]], labels=labels)
 
     def _name(self) -> str:
         return str(self._folder)
+
+    def _why_empty(self) -> str:
+        return f"none of its {self.skipped:,} files can be read: they are binary, damaged, locked or otherwise encoded"
 
 
 def open_files(path: str | Path, options: ReadOptions, format: str | None = None) -> FileCorpus:
@@ -105,13 +159,16 @@ def open_files(path: str | Path, options: ReadOptions, format: str | None = None
             f"the ending of {path} tells no format",
             hint=f"name one with --format: {', '.join(READERS)}; or give the folder to read each file as a document",
         )
-    return FileCorpus([Source(path)], READERS[known], options)
+    return _corpus([Source(path)], known, options)
 
 
 def _open_pipe(source: PipeSource, options: ReadOptions, format: str | None) -> FileCorpus:
-    return FileCorpus(
-        [source], READERS[format or _format_of(source.path) or _sniffed(source, options.encoding)], options
-    )
+    return _corpus([source], format or _format_of(source.path) or _sniffed(source, options.encoding), options)
+
+
+def _corpus(sources: Sequence[Source], format: str, options: ReadOptions) -> FileCorpus:
+    kind = WholeFileCorpus if format in WHOLE_FILES else FileCorpus
+    return kind(sources, READERS[format], options)
 
 
 def document_from(values: dict[str, Any], options: ReadOptions, position: int) -> Document:
@@ -174,6 +231,11 @@ def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> File
     if not paths:
         raise CorpusError(f"no files in the folder {folder}", hint="hidden files do not count")
     records = [path for path in paths if _format_of(path) in _RECORD_FORMATS]
+    if format in WHOLE_FILES:
+        chosen = [path for path in paths if _format_of(path) == format]
+        if not chosen:
+            raise CorpusError(f"no {format} file in {folder}", hint="leave --format out to read all files")
+        return FolderCorpus(folder, chosen, options)
     if format in READERS:
         return FileCorpus(
             _sources([path for path in paths if _format_of(path) == format] or paths), READERS[format], options
@@ -190,11 +252,6 @@ def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> File
         )
     if format is None and records:
         return FileCorpus(_sources(records), READERS[formats.pop() or ""], options)
-    if options.names_fields:
-        raise CorpusError(
-            f"the text files in {folder} have no fields",
-            hint="leave --text-field, --id-field and --label-field out; the id is the path, the label the sub-folder",
-        )
     return FolderCorpus(folder, paths, options)
 
 
@@ -211,6 +268,16 @@ def _files_below(folder: Path, above: frozenset[tuple[int, int]] = frozenset()) 
             yield from _files_below(path, above | {identity})
         elif path.is_file():
             yield path
+
+
+def _read_by_ending(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
+    """A file that is one document, in the format that its name says."""
+    format = _format_of(source.path)
+    return (READERS[format] if format in WHOLE_FILES else read_file)(source, options)
+
+
+def _holds_no_text(source: Source, encoding: str) -> bool:
+    return _format_of(source.path) not in WHOLE_FILES and is_binary(first_bytes(source), encoding)
 
 
 def _sources(paths: Sequence[Path]) -> list[Source]:

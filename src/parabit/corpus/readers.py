@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import polars as pl
-
+from parabit.corpus.markdown import markdown_to_text
+from parabit.corpus.markup import decoded_html, has_wide_mark, html_to_text
+from parabit.corpus.pdf import pdf_to_text
 from parabit.corpus.sources import Source, first_bytes
 from parabit.errors import CorpusError
 
+READABLE = "text, Markdown, HTML, PDF, JSON lines, CSV, TSV and Parquet"
 _PARQUET_ROWS = 1024
 
 
@@ -131,6 +133,8 @@ def read_tsv(source: Source, options: ReadOptions) -> Iterator[Record | CorpusEr
 
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
     """The rows of a Parquet file, of which polars holds a row group or two at a time."""
+    import polars as pl  # here: it takes longer to import than most files take to read
+
     with source.on_disk() as path:
         row, rows = 0, 0
         problem: BaseException | None = None
@@ -163,18 +167,56 @@ def read_file(source: Source, options: ReadOptions) -> Iterator[Record | CorpusE
         yield problem
 
 
+def read_markdown(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
+    """A Markdown file that is one document, without its marks."""
+    field = options.text_fields[0]
+    for record in read_file(source, options):
+        yield (
+            record
+            if isinstance(record, CorpusError)
+            else Record({field: markdown_to_text(record.values[field])}, record.where)
+        )
+
+
+def read_html(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
+    """A page that is one document: what it shows, its title first."""
+    try:
+        with source.open() as stream:
+            content = stream.read()
+        if not has_wide_mark(content):
+            refuse_binary(content[:8192], source.name, options.encoding)
+        text = html_to_text(decoded_html(content, options.encoding))
+        yield Record({options.text_fields[0]: text}, source.name)
+    except CorpusError as problem:
+        yield problem
+
+
+def read_pdf(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
+    """A PDF file that is one document: the text of all its pages."""
+    try:
+        with source.open() as stream:
+            content = io.BytesIO(stream.read())
+        yield Record({options.text_fields[0]: pdf_to_text(content, source.name)}, source.name)
+    except CorpusError as problem:
+        yield problem
+
+
 READERS: dict[str, Reader] = {
     "jsonl": read_json_lines,
     "csv": read_csv,
     "tsv": read_tsv,
     "parquet": read_parquet,
     "lines": read_lines,
+    "markdown": read_markdown,
+    "html": read_html,
+    "pdf": read_pdf,
 }
+WHOLE_FILES = ("markdown", "html", "pdf")  # formats in which a file is one document, whatever it holds
 
 
 def refuse_binary(start: bytes, name: str, encoding: str) -> None:
     """Raise if these first bytes of a file cannot be text: text has no zero bytes, unless in UTF-16 or UTF-32."""
-    if b"\0" not in start or _is_wide(encoding):
+    if not is_binary(start, encoding):
         return
     if start.startswith(
         (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
@@ -182,7 +224,13 @@ def refuse_binary(start: bytes, name: str, encoding: str) -> None:
         raise CorpusError(f"{name} is UTF-32, not {encoding}", hint="read it with --encoding utf-32")
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise CorpusError(f"{name} is UTF-16, not {encoding}", hint="read it with --encoding utf-16")
-    raise CorpusError(f"{name} is a binary file, not text", hint="parabit reads text, JSON lines, CSV, TSV and Parquet")
+    hint = "give it the ending .pdf" if start.startswith(b"%PDF-") else f"parabit reads {READABLE}"
+    raise CorpusError(f"{name} is a binary file, not text", hint=hint)
+
+
+def is_binary(start: bytes, encoding: str) -> bool:
+    """Whether these first bytes of a file cannot be text in this encoding."""
+    return b"\0" in start and not _is_wide(encoding)
 
 
 class _Line(NamedTuple):

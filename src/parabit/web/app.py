@@ -33,8 +33,8 @@ _log = getLogger(__name__)
 
 _DESCRIPTION = """Search an index of documents by a text, or by a document that is in it.
 
-Requests and answers are JSON. What is refused is told as `{"error": ..., "hint": ...}`. Ids are strings or whole numbers,
-as they were stored; those beyond 2^53 are given as strings, and found by them."""
+Requests and answers are JSON. What is refused is told as `{"error": ..., "hint": ...}`. Ids are strings or whole
+numbers, as they were stored; those beyond 2^53 are given as strings, and found by them."""
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",

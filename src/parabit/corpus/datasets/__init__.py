@@ -17,7 +17,7 @@ from parabit.corpus.download import fetch
 from parabit.errors import CorpusError
 from parabit.progress import Report, silent
 
-__all__ = ["DATASETS", "CommonLabels", "Dataset", "data_folder", "names_dataset", "open_dataset"]
+__all__ = ["DATASETS", "CommonLabels", "Dataset", "cache_folder", "data_folder", "names_dataset", "open_dataset"]
 
 DATASETS = {
     dataset.name: dataset
@@ -29,6 +29,11 @@ def data_folder() -> Path:
     """Where data sets are kept: `PARABIT_DATA`, or `parabit` in the user's cache folder."""
     if chosen := os.environ.get("PARABIT_DATA"):
         return Path(os.path.expanduser(chosen))  # noqa: PTH111 - Path.expanduser raises for an unknown user
+    return cache_folder()
+
+
+def cache_folder() -> Path:
+    """Where things are kept that can be made or fetched again: `parabit` in the user's cache folder."""
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - the same where there is no home
     if sys.platform == "win32":
         cache = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from parabit.corpus.datasets.apart import read_packages
 from parabit.corpus.datasets.dataset import Dataset
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source, SourceCorpus
@@ -48,9 +49,11 @@ class DocstringCorpus(SourceCorpus):
         self._split = split
 
     def _documents(self) -> Iterator[Document]:
-        for _, sources in groupby(self._each_source(), key=lambda source: source.name.split(".")[0]):
+        packages = [list(group) for _, group in groupby(self.sources, key=lambda source: source.name.split(".")[0])]
+        self._current = 0
+        for package, definitions in zip(packages, read_packages(packages, public_definitions), strict=True):
             seen: set[str] = set()
-            for definition in _public_definitions(sources):
+            for definition in map(_Definition._make, definitions):
                 module = _public_part(definition.module)
                 name = f"{module}.{definition.name}"
                 # One definition may stand twice (for two platforms, as overloads): the first with a text counts.
@@ -61,9 +64,10 @@ class DocstringCorpus(SourceCorpus):
                     yield Document(
                         id=name, text=definition.text, labels=_labels(module), fields={"module": definition.module}
                     )
+            self._current = min(self._current + len(package), len(self.sources) - 1)
 
 
-def _public_definitions(sources: Iterator[Source]) -> list[_Definition]:
+def public_definitions(sources: Sequence[Source]) -> list[_Definition]:
     """The definitions of one package that its users see."""
     definitions: list[_Definition] = []
     handed_on: set[str] = set()

@@ -1,0 +1,153 @@
+"""The work of a demo: read, train, index and measure, and keep all of it in a folder that is whole or not there."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from parabit.cli.demo_kept import INDEX, MODEL, Place, is_demo, write_figures
+from parabit.corpus import Corpus, Document
+from parabit.errors import CorpusError, ModelError
+from parabit.extras import need
+from parabit.progress import Progress, Report
+
+FEWEST = 10  # documents that anything can be learned from
+# What makes two minutes on two cores: documents that are indexed, in memory meanwhile; documents that are learned from;
+# and how often, which is less the more there are. On 34,000 pieces of documentation a half of them, 15 times, gave
+# codes as good as all of them 10 times (MAP .375 and .365), in two thirds of the time.
+MOST, MOST_CHARACTERS = 100_000, 300_000_000
+_MOST_TRAINED = 20_000
+_TRAINED_IN_ALL, _CHARACTERS_IN_ALL = 300_000, 300_000_000
+_FEWEST_EPOCHS, _MOST_EPOCHS = 10, 30
+_OFTEN = 1_000  # with so many documents, a word that occurs but once tells nothing
+
+_QUESTIONS = 3
+_SENTENCE = re.compile(r"[^.!?\n]+")
+_FEWEST_WORDS, _FEWEST_LETTERS = 3, 16  # of words that are long enough to tell something
+_LONGEST_QUESTION = 80
+
+
+class Seconds(dict[str, float]):
+    """How long each stage of the work took."""
+
+    @contextmanager
+    def of(self, stage: str) -> Iterator[None]:
+        """Measure a stage."""
+        start = time.perf_counter()
+        yield
+        self[stage] = round(time.perf_counter() - start, 3)
+
+
+def make(corpus: Corpus, name: str, bits: int, place: Place, report: Report) -> dict[str, Any]:
+    """Do all the work of a demo and keep it; what is told of it."""
+    need("torch", "train", ModelError)  # before the documents are read
+    from parabit.cli.demo_figures import measure
+    from parabit.encoding import ParagraphVectors
+    from parabit.index import Index
+    from parabit.storage import whole_folder
+
+    place.prepare()
+    seconds = Seconds()
+    with whole_folder(place.folder, replaces=is_demo) as folder:
+        with seconds.of("reading"):
+            documents, count = spread_over(corpus, report)
+        if len(documents) < FEWEST:
+            raise CorpusError(
+                f"{name} has {len(documents)} documents, and codes are learned from {FEWEST} or more",
+                hint="give a file or folder with more of them; a text file has a document a line",
+            )
+        trained = documents[:: -(-len(documents) // _MOST_TRAINED)]
+        epochs = epochs_for(trained)
+        with seconds.of("training"):
+            model = ParagraphVectors(bits, epochs=epochs, min_count=2 if len(trained) >= _OFTEN else 1)
+            model.fit(trained, report=report)
+            model.save(folder / MODEL, slim=True)
+        with seconds.of("indexing"), Index.build(model, documents, folder / INDEX, report=report) as index:
+            indexed, size = len(index), index.info()["bytes"]
+        with seconds.of("measuring"):
+            measured = measure(model, documents, trained, name, report)
+        figures = {
+            "documents": indexed,
+            "left_out": len(documents) - indexed,
+            "found": count,
+            "skipped": corpus.skipped,
+            "characters": sum(len(document.text) for document in documents),
+            "labels": len({label for document in documents for label in document.labels[:1]}),
+            "trained": len(trained),
+            "epochs": len(model.history_),
+            "bits": bits,
+            "bytes_a_document": -(-bits // 8),
+            "bytes": size,
+            "seconds": seconds,
+            "figures": measured,
+            "questions": questions_of(documents),
+        }
+        write_figures(folder, figures)
+    place.forget_others()
+    return figures
+
+
+def spread_over(corpus: Corpus, report: Report, most: int = MOST) -> tuple[list[Document], int]:
+    """The documents of a corpus, or as many as fit, evenly spread over it; and how many there are.
+
+    Example:
+        >>> from parabit.corpus import as_corpus
+        >>> documents, count = spread_over(as_corpus([f"text {number}" for number in range(10)]), print, most=4)
+        >>> [document.id for document in documents], count
+        (['0', '4', '8'], 10)
+    """
+    kept: list[Document] = []
+    step, count, size = 1, 0, 0
+    for document in corpus:
+        if count % step == 0:
+            kept.append(document)
+            size += len(document.text)
+            if len(kept) > most or size > MOST_CHARACTERS:  # every other one is enough, of those to come as well
+                kept = kept[::2]
+                step, size = step * 2, sum(len(one.text) for one in kept)
+        count += 1
+        if count % 500 == 0:
+            report(Progress("reading documents", count, "documents", corpus.share_read))
+    return kept, count
+
+
+def epochs_for(documents: list[Document]) -> int:
+    """How often to train on each document: as often as a good model needs, less where there are many."""
+    size = sum(len(document.text) for document in documents)
+    epochs = min(_TRAINED_IN_ALL // len(documents), _CHARACTERS_IN_ALL // max(size, 1))
+    return min(max(epochs, _FEWEST_EPOCHS), _MOST_EPOCHS)
+
+
+def questions_of(documents: list[Document]) -> list[dict[str, str]]:
+    r"""Questions from a collection itself: how a few documents begin, spread over it.
+
+    Example:
+        >>> texts = ["# Moon\n\nThe moon goes around the earth. It is far.", "no", "Boats float on a wide river"]
+        >>> [question["query"] for question in questions_of([Document(str(at), text) for at, text in enumerate(texts)])]
+        ['The moon goes around the earth', 'Boats float on a wide river']
+    """
+    questions: list[dict[str, str]] = []
+    asked: set[str] = set()
+    for part in range(_QUESTIONS):
+        start, end = (len(documents) * at // _QUESTIONS for at in (part, part + 1))
+        middle = (start + end) // 2
+        for document in (*documents[middle:end], *documents[start:middle]):
+            query = next(_sentences(document.text), "")
+            if query and query not in asked:
+                asked.add(query)
+                questions.append({"query": query, "from": document.id})
+                break
+    return questions
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Sentences of the beginning of a text that could be a question, cut after whole words where they are long."""
+    for found in _SENTENCE.findall(text[:2000]):
+        sentence = " ".join(found.split()).strip("#*>-=~_|:;, ")
+        words = [word for word in sentence.split() if len(word) > 3 and word.isalpha()]
+        if len(words) < _FEWEST_WORDS or sum(map(len, words)) < _FEWEST_LETTERS or "@" in sentence:
+            continue
+        if len(sentence) > _LONGEST_QUESTION:
+            sentence = sentence[:_LONGEST_QUESTION].rpartition(" ")[0]
+        yield sentence

@@ -1,0 +1,13 @@
+"""Where to train, as an option of the verbs that do."""
+
+from typing import Annotated
+
+import typer
+
+from parabit.cli.choices import completing
+
+_DEVICES = ("cpu", "cuda", "auto")
+
+Device = Annotated[
+    str, typer.Option(metavar="|".join(_DEVICES), help="Where to train.", autocompletion=completing(_DEVICES))
+]
