@@ -35,13 +35,15 @@ class Worker:
     """Answers questions from an event loop in a thread of its own.
 
     Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
         >>> async def ask() -> int:
         ...     worker = Worker(most_waiting=10)
         ...     try:
         ...         return await worker.ask("double", lambda numbers: [2 * number for number in numbers], 21)
         ...     finally:
         ...         worker.close()
-        >>> asyncio.run(ask())
+        >>> with ThreadPoolExecutor() as pool:  # in a thread, which surely has no event loop yet
+        ...     pool.submit(asyncio.run, ask()).result()
         42
     """
 
