@@ -142,7 +142,7 @@ def test_people_are_told_in_words(first: First, cache: Path, no_work: None) -> N
     assert (result.exit_code, result.stderr) == (0, "")
     for words in (
         "32 documents",
-        "1 files without text that can be read were left out",
+        "left out for want of text that can be read: 1",
         "16-bit codes, 2 bytes a document",
         "LSA + ITQ",
         "32 documents as queries",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 QUESTIONS = (
     "shortest path between two nodes of a graph",
     "eigenvalues and eigenvectors of a symmetric matrix",
-    "send an e-mail message over smtp",
+    "send an e-mail over smtp",
 )
 
 
@@ -38,7 +38,7 @@ def demo(
     path: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PATH]",
+            metavar="PATH",
             help="Your own documents: a file or folder of text, Markdown, HTML, PDF, JSON lines, CSV or Parquet, or a "
             "data set. Default: the documentation of the Python packages installed here.",
             show_default=False,
@@ -84,11 +84,15 @@ def demo(
         for library in ("fastapi", "uvicorn"):  # what is missing is told before the work
             need(library, "web")
     with progress(quiet or json) as report:
-        corpus = _opened(path, given, format, report)
+        # The installed packages are known by their versions; to list their modules takes seconds.
+        corpus = None if path is None else _opened(path, given, format, report)
         place = place_of(path, corpus, given, format, bits)
         found = None if again else _from_kept(place, path, ask)
         kept = found is not None
-        figures, answers = found or _made(corpus, path, ask, bits, place, report)
+        if found is None:
+            corpus = corpus or open_corpus("docstrings", given, format, report)
+            found = _made(corpus, path, ask, bits, place, report)
+        figures, answers = found
     if json:
         print_json(_result(figures, answers, path, place, kept))
     else:
@@ -103,11 +107,9 @@ def demo(
         )
 
 
-def _opened(path: str | None, options: ReadOptions, format: str | None, report: Report) -> Corpus:
+def _opened(path: str, options: ReadOptions, format: str | None, report: Report) -> Corpus:
     from parabit.corpus.files import FolderCorpus
 
-    if path is None:
-        return open_corpus("docstrings", options, format, report)
     if not names_dataset(path) and (path == "-" or (Path(path).exists() and not _is_file_or_folder(path))):
         raise CorpusError(
             "a demo keeps what it has learned for the next start, and a pipe comes but once",

@@ -70,7 +70,7 @@ def is_demo(folder: Path) -> bool:
     return {name for name in parts if not name.startswith(".")} <= {MODEL, INDEX, FIGURES}
 
 
-def place_of(name: str | None, corpus: Corpus, options: ReadOptions, format: str | None, bits: int) -> Place:
+def place_of(name: str | None, corpus: Corpus | None, options: ReadOptions, format: str | None, bits: int) -> Place:
     """Where a demo of a corpus is kept; of the installed packages without a name.
 
     Documents that have changed have another place, so that they are learned anew.

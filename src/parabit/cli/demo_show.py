@@ -35,9 +35,9 @@ def _learned(figures: dict[str, Any], path: str | None) -> Iterator[str]:
     if figures["found"] > count + figures["left_out"]:
         yield f"  taken evenly from {figures['found']:,}, as a demo is to be quick; `parabit train` takes all"
     if figures["skipped"]:
-        yield f"  {figures['skipped']:,} files without text that can be read were left out"
+        yield f"  left out for want of text that can be read: {figures['skipped']:,}"
     if figures["left_out"]:
-        yield f"  {figures['left_out']:,} without a word that the model knows were left out"
+        yield f"  left out for want of a word that the model knows: {figures['left_out']:,}"
     part = "all of them" if figures["trained"] >= count else f"{figures['trained']:,} of them"
     yield (
         f"  {figures['bits']}-bit codes, {figures['bytes_a_document']} bytes a document, learned without labels from "
@@ -50,18 +50,18 @@ def _measured(figures: dict[str, Any], path: str | None) -> Iterator[str]:
     if measured is None:
         yield "Not measured: no labels tell which documents belong together (sub-folders, or a field `label`)."
         return
-    shared = "package" if path is None else "label"
-    alike = f"sharing a {shared}" if measured["relevance"] == "shared" else "by the share of labels in common"
-    yield f"[bold]Do documents find those of the same {shared}?[/bold]    MAP  NDCG@10"
+    same = "package" if path is None else "label"
+    alike = f"those of the same {same}" if measured["relevance"] == "shared" else "by the share of labels in common"
+    yield f"[bold]Do documents find those of the same {same}?[/bold]    MAP  NDCG@10"
     rows = {"parabit": measured["ours"], "LSA + ITQ": measured["lsa_itq"]}
     for name, row in rows.items():
-        told = "   –        –" if row is None else f"{row['map']:.3f}    {row['ndcg@10']:.3f}"
-        yield f"  {name:<{36 + len(shared)}} {told}"
+        told = "    -        -" if row is None else f"{row['map']:.3f}    {row['ndcg@10']:.3f}"
+        yield f"  {name:<{36 + len(same)}} {told}"
     yield (
-        f"  {measured['queries']:,} documents as queries, {measured['searched']:,} others searched by Hamming distance "
-        f"alone, relevant {alike};"
+        f"  {measured['queries']:,} documents as queries, {measured['searched']:,} others searched, by the distance of "
+        f"codes alone; relevant are {alike}"
     )
-    yield f"  both have {figures['bits']} bits and learned from the same documents; no label was seen in training"
+    yield f"  both have {figures['bits']} bits and learned from the same documents, without a label"
     if measured["lsa_itq"] is None:
         yield f"  LSA cannot make {figures['bits']} bits of so few documents or words"
 

@@ -23,9 +23,10 @@ _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 30
 _OFTEN = 1_000  # with so many documents, a word that occurs but once tells nothing
 
 _QUESTIONS = 3
-_SENTENCE = re.compile(r"[^.!?\n]+")
+_ENDS = re.compile(r"(?<=[.!?])\s+|\n")  # of sentences
 _FEWEST_WORDS, _FEWEST_LETTERS = 3, 16  # of words that are long enough to tell something
 _LONGEST_QUESTION = 80
+_PLAIN = 0.9  # of its characters are letters and spaces: no code, no address
 
 
 class Seconds(dict[str, float]):
@@ -143,11 +144,12 @@ def questions_of(documents: list[Document]) -> list[dict[str, str]]:
 
 def _sentences(text: str) -> Iterator[str]:
     """Sentences of the beginning of a text that could be a question, cut after whole words where they are long."""
-    for found in _SENTENCE.findall(text[:2000]):
-        sentence = " ".join(found.split()).strip("#*>-=~_|:;, ")
-        words = [word for word in sentence.split() if len(word) > 3 and word.isalpha()]
-        if len(words) < _FEWEST_WORDS or sum(map(len, words)) < _FEWEST_LETTERS or "@" in sentence:
-            continue
+    for found in _ENDS.split(text[:2000]):
+        sentence = " ".join(found.split()).strip("#*>-=~_|:;,.!? ")
         if len(sentence) > _LONGEST_QUESTION:
             sentence = sentence[:_LONGEST_QUESTION].rpartition(" ")[0]
-        yield sentence
+        words = [word for word in sentence.split() if len(word) > 3 and word.isalpha()]
+        plain = sum(char.isalpha() or char == " " for char in sentence)
+        tells = len(words) >= _FEWEST_WORDS and sum(map(len, words)) >= _FEWEST_LETTERS
+        if tells and sentence[0].isalpha() and plain >= _PLAIN * len(sentence):
+            yield sentence
