@@ -187,6 +187,7 @@ def test_the_table_of_benchmarks_is_what_was_measured() -> None:
     train, memory, gpu = _measured("train_speed"), _measured("train_memory")["sizes"], _measured("train_gpu")["corpora"]
     encode, keep = _measured("encode_speed"), _measured("index_keeping")["sizes"]
     text, bags = _measured("text_speed"), _measured("text_memory")["sizes"]
+    load = _measured("serve_load")
     plain, default = train["default_without_neighbours"], train["default"]
     near = [_searched("index_speed_real_128", 5_000_000, 128, "top 10", queries) for queries in (1, 256)]
     within, again = (
@@ -216,6 +217,9 @@ def test_the_table_of_benchmarks_is_what_was_measured() -> None:
         (milliseconds(near, "multi"), f"{times(near, 'multi')} times as fast as faiss's flat scan"),
         (milliseconds(within, "tables"), f"{times(within, 'tables')} times; {times(again, 'tables')} in another run"),
         (f"{keep[2]['open_first_milliseconds']} ms", f"{keep[0]['open_first_milliseconds']} ms for 100,000"),
+        (f"{load['many_clients']['requests_per_second']} requests/s, "
+         f"{load['many_clients']['search']['p50_ms']} ms (median of a search)",
+         f"{load['bare']['in_batches_of_64_ms']} ms a text in the bare index, in batches of 64"),
         (f"{large['peak_mb']:,} MB peak memory, {large['seconds']} s",
          f"{small['peak_mb']} MB and {small['seconds']} s for 100,000"),
         (f"{gpu[0]['seconds']} s {least_to_most}",
@@ -313,6 +317,22 @@ def test_the_tables_of_the_index_are_what_was_measured() -> None:
             for name, milliseconds in row["milliseconds"].items()
         ]
         assert any(line.startswith(start) and all(figure in line for figure in figures) for line in lines), start
+
+
+def test_the_table_of_the_server_is_what_was_measured() -> None:
+    load, page = _measured("serve_load"), _page("benchmarks/README.md")
+    for row in (load["one_client"], load["many_clients"]):
+        search, like, document, memory = row["search"], row["like"], row["document"], row["memory_mb"]
+        assert not row["errors"]
+        assert (
+            f"| {row['clients']} | {row['requests_per_second']} | {', '.join(map(str, search.values()))} | "
+            f"{like['p50_ms']}, {like['p99_ms']} | {document['p50_ms']}, {document['p99_ms']} | "
+            f"{memory['after_a_quarter']}, {memory['at_the_end']} MB |"
+        ) in page
+    bare = load["bare"]
+    assert f"{bare['single_ms']} ms for one text, {bare['in_batches_of_64_ms']} ms a text" in page
+    assert f"{1000 / bare['in_batches_of_64_ms']:.0f} texts a second at most" in page
+    assert f"{load['index']['documents']:,} documents" in page
 
 
 def test_the_table_of_parts_is_what_was_measured() -> None:
