@@ -13,6 +13,7 @@ from made_up_results import made_up, picture
 from typer.testing import CliRunner
 
 from parabit.cli.app import app
+from parabit.index.layout import embed_codes
 from parabit.paper.beyond import table_everywhere, table_peers
 from parabit.paper.corpora import PaperCorpus, further_corpora, paper_corpora
 from parabit.paper.figures import picture_figures, precision_recall_figures, real_binary_figures, transfer_figures
@@ -21,7 +22,6 @@ from parabit.paper.published import COLLECTIONS, NEWSGROUPS, TABLE_1, TABLE_2, T
 from parabit.paper.report import Cell, Table
 from parabit.paper.reproduce import EXPERIMENTS, Plan
 from parabit.paper.tables import Finished, table_1, table_2, table_3, table_4, table_4_strict
-from parabit.index.layout import embed_codes
 from parabit.paper.work import runs_of
 
 HERE = paper_corpora(["enwiki", "arxiv"])  # two stand-ins for RCV1, and one for Wikipedia

@@ -201,7 +201,7 @@ def test_the_map_has_a_point_for_each_document_and_hits_lie_on_it(
     assert chart["points"] == chart["documents"] == len(chart["x"]) == len(chart["y"]) == len(chart["label"]) == 300
     assert sorted(chart["ids"]) == sorted(document.id for document in topic_documents)
     assert min(chart["x"] + chart["y"]) >= 0
-    assert max(max(chart["x"]), max(chart["y"])) == 65_535
+    assert max(chart["x"] + chart["y"]) == 65_535
     by_id = {document.id: document.labels[0] for document in topic_documents}
     assert [chart["labels"][place] for place in chart["label"]] == [by_id[identity] for identity in chart["ids"]]
     places = dict(zip(chart["ids"], zip(chart["x"], chart["y"], strict=True), strict=True))
