@@ -23,6 +23,7 @@ from parabit.cli.app import app
 from parabit.cli.demo import QUESTIONS
 from parabit.cli.demo_kept import place_of
 from parabit.cli.demo_work import FEWEST, epochs_for, make, spread_over
+from parabit.cli.frame import out
 from parabit.corpus import Document, ReadOptions, as_corpus, open_corpus
 from parabit.encoding import ParagraphVectors
 from parabit.index import Index
@@ -156,8 +157,11 @@ def test_people_are_told_in_words(first: First, cache: Path, no_work: None) -> N
     assert "boats" not in result.stdout.split("the dark room")[1].split("\n")[1]
 
 
-def test_a_narrow_terminal_is_not_overrun(first: First, cache: Path, no_work: None) -> None:
-    result = CliRunner().invoke(app, ["demo", str(first[0]), *BITS, "--ask", "boat"], env={"COLUMNS": "40"})
+def test_a_narrow_terminal_is_not_overrun(
+    first: First, cache: Path, no_work: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(out, "_width", 40)
+    result = CliRunner().invoke(app, ["demo", str(first[0]), *BITS, "--ask", "boat"])
     hits = result.stdout.split("boat\n", 1)[1].split("\n\n")[0].split("\n")
     assert len(hits) == 10
     assert max(map(len, hits)) == 40
