@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 QUESTIONS = (
     "shortest path between two nodes of a graph",
-    "eigenvalues and eigenvectors of a symmetric matrix",
+    "solve a sparse linear system",
     "send an e-mail over smtp",
 )
 
