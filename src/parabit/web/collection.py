@@ -56,6 +56,8 @@ class Collection:
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._index = Index.open(folder)
+        if self._index.knows_texts:
+            self._index.search(["first"], k=1, rank=self._index.best_rank)  # so that nobody waits for the model
         self._settings = settings
         self.name = folder.resolve().name
         self.failure = ""  # why the index could not be read anew
