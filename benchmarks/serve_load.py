@@ -3,11 +3,11 @@
     python benchmarks/serve_load.py [--documents 1000000] [--clients 200] [--seconds 60] [--folder FOLDER]
 
 The documents are the abstracts of the arxiv sample, ten times over, each time with another two thirds of their
-sentences, so that only short ones come twice; text, words and labels are kept. Each client sends a question as soon as the last
-was answered: mostly a text that is not in the index (the first sentence of another abstract), every fifth time more
-like a document, and every tenth time a whole document. Clients, server and index share the machine's cores. `--folder`
-keeps the index for another time. The bare call is `Index.search` in a process of its own, for a single text and for 64
-at once.
+sentences, so that only short ones come twice; text, words and labels are kept. Each client sends a question as soon as
+the last was answered: mostly a text that is not in the index (the first sentence of another abstract), every fifth time
+more like a document, and every tenth time a whole document. Clients, server and index share the machine's cores.
+`--folder` keeps the index for another time. The bare call is `Index.search` in a process of its own, for a single text
+and for 64 at once.
 """
 
 import argparse

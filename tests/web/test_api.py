@@ -389,8 +389,8 @@ def test_an_error_that_nobody_foresaw_shows_nothing_of_the_inside(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a secret of the inside")
 
-    monkeypatch.setattr(Index, "search", broken)
     with serving(folder, NO_MAP) as address, httpx.Client(base_url=address) as client:
+        monkeypatch.setattr(Index, "search", broken)
         response = client.post("/api/search", json={"query": "a text"})
         assert response.status_code == 500
         assert response.json() == {"error": "the server did not foresee this", "hint": "its log says more"}
