@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test browser lint docs bench reproduce clean
+.PHONY: help demo test test-scale browser lint docs bench reproduce clean
 
 help:
 	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
 	@echo "make test       set up, and run ruff, mypy and the tests"
+	@echo "make test-scale set up, and run the tests with several workers as processes"
 	@echo "make browser    set up, and fetch a Chromium for the tests of the search page, which are skipped without one"
 	@echo "make docs       set up, and build the documentation in site"
 	@echo "make lint       set up, and run ruff and mypy alone"
@@ -22,6 +23,9 @@ demo: $(VENV)/demo
 # One thread a process: the cores are shared out among the processes of the tests.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4
+
+test-scale: $(VENV)/dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m scale
 
 browser: $(VENV)/dev
 	$(BIN)/playwright install chromium

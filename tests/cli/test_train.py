@@ -272,7 +272,7 @@ def test_an_interrupt_outside_of_training_says_in_whole_sentences_that_one_can_g
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("parabit.training.checkpoint.Checkpoints.load", lambda self: None)
+    monkeypatch.setattr("parabit.training.checkpoint.Checkpoints.load", lambda self, group: None)
     (folder / "checkpoint-000000000001").mkdir(parents=True)
     monkeypatch.setattr(moment, stop)
     result = run("news.jsonl", "-o", "model", *QUICK, "--resume")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 from counted import count_ids
@@ -13,6 +14,7 @@ from parabit.recipe import preset
 from parabit.shape import choose_shape
 from parabit.training.bags import BagTable
 from parabit.training.positions import PositionTable
+from parabit.training.semantics import OfDocuments
 
 VOCABULARY = 8
 DOCUMENTS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_size=12), min_size=1, max_size=12)
@@ -76,7 +78,7 @@ def test_a_document_counts_its_length_to_the_rest_of_the_power(exponent: float) 
 
 def test_a_document_is_trained_on_together_with_one_of_its_neighbours() -> None:
     table = bags([[0, 0], [1], [2], [3, 3, 3]], neighbours=2, neighbour_weight=0.25)
-    table.neighbours = torch.tensor([[1, 2], [0, 0], [2, 2], [0, 1]])
+    table.neighbours = OfDocuments(np.arange(4), torch.tensor([[1, 2], [0, 0], [2, 2], [0, 1]]))
     seen = set()
     for seed in range(30):
         chosen = table.select(torch.tensor([0, 3]), torch.Generator().manual_seed(seed))

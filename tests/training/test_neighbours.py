@@ -5,8 +5,24 @@ from counted import count_ids
 from numpy.typing import NDArray
 from torch import Tensor
 
-from parabit.progress import Progress
-from parabit.training.neighbours import nearest_documents
+from parabit.progress import Progress, Report, silent
+from parabit.training import Documents, WordStatistics, neighbours
+from parabit.training.semantics import OfDocuments
+
+
+def nearest_documents(
+    documents: Documents,
+    statistics: WordStatistics,
+    vectors: Tensor,
+    allowed: NDArray[np.int64],
+    count: int,
+    seed: int = 0,
+    report: Report = silent,
+) -> NDArray[np.int32]:
+    """The neighbours of all documents."""
+    every = np.arange(len(documents))
+    rows = OfDocuments(every, vectors)
+    return neighbours.nearest_documents(documents, statistics, rows, allowed, every, count, seed, report)
 
 
 def cosines(documents: list[list[int]], vocabulary: int) -> NDArray[np.float64]:
@@ -130,3 +146,14 @@ def test_progress_ends_when_all_are_done() -> None:
     nearest_documents(*counted, some_vectors(600, 4, seed=3), np.arange(600), 3, report=told.append)
     assert [(state.done, state.unit) for state in told] == [(256, "documents"), (512, "documents"), (600, "documents")]
     assert told[-1].share == 1
+
+
+def test_some_documents_have_the_neighbours_that_they_have_among_all() -> None:
+    counted, vectors = count_ids(some_documents(90, 40, 9, seed=4), 40), some_vectors(90, 8, seed=4)
+    allowed = np.arange(5, 85)
+    everything = nearest_documents(*counted, vectors, allowed, 6)
+    for wanted in (np.arange(20, 50), np.array([3, 7, 8, 60, 89])):
+        known = np.union1d(wanted, allowed)
+        rows = OfDocuments(known, vectors[known])
+        found = neighbours.nearest_documents(*counted, rows, allowed, wanted, 6)
+        assert (found == everything[wanted]).all()

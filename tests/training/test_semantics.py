@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from parabit.training import Documents, WordStatistics
-from parabit.training.semantics import Quantization, SparseRows, sample, semantic_vectors, smoothed, weigh
+from parabit.training.semantics import OfDocuments, Quantization, SparseRows, sample, semantic_vectors, smoothed, weigh
 from topics import Topics
 
 CPU = torch.device("cpu")
@@ -22,7 +22,7 @@ def corpus(topics: Topics) -> Corpus:
 
 def vectors_of(corpus: Corpus, dim: int, fitted: NDArray[np.int64] | None = None, seed: int = 0) -> Tensor:
     fitted = np.arange(len(corpus[0])) if fitted is None else fitted
-    return semantic_vectors(*corpus, fitted, dim, seed, CPU).float()
+    return semantic_vectors(*corpus, fitted, np.arange(len(corpus[0])), dim, seed, CPU).values.float()
 
 
 def tf_idf(documents: Documents, statistics: WordStatistics) -> NDArray[np.float64]:
@@ -170,15 +170,17 @@ def test_smoothed_vectors_lie_between_their_own_place_and_the_mean_of_their_neig
     neighbours = rng.integers(30, size=(30, 4))
     expected = unit(0.7 * unit(rows) + 0.3 * unit(rows)[neighbours].mean(1))
     monkeypatch.setattr("parabit.training.semantics._PROJECTED_AT_ONCE", 7)
-    found = smoothed(
-        torch.from_numpy(rows), torch.arange(len(rows)), torch.from_numpy(neighbours.astype(np.int32)), 0.3
-    )
+    every = np.arange(len(rows))
+    others = OfDocuments(every, torch.from_numpy(neighbours.astype(np.int32)))
+    found = smoothed(OfDocuments(every, torch.from_numpy(rows)), torch.from_numpy(every), others, 0.3)
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-6)
 
 
 def test_what_has_no_neighbour_but_itself_is_left_where_it_is() -> None:
     rows = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
-    found = smoothed(rows.half(), torch.arange(2), torch.tensor([[0, 0], [1, 1]]), 0.5)
+    both = np.arange(2)
+    itself = OfDocuments(both, torch.tensor([[0, 0], [1, 1]]))
+    found = smoothed(OfDocuments(both, rows.half()), torch.arange(2), itself, 0.5)
     np.testing.assert_allclose(found.numpy(), [[0.6, 0.8], [0, 0]], atol=1e-6)
 
 

@@ -14,7 +14,7 @@ from parabit.recipe import preset
 from parabit.shape import Shape, choose_shape
 from parabit.training import Checkpoints, Documents, Trained, WordStatistics
 from parabit.training.bags import BagTable
-from parabit.training.semantics import Quantization, semantic_vectors, smoothed
+from parabit.training.semantics import OfDocuments, Quantization, semantic_vectors, smoothed
 from parabit.training.trainer import Training
 from topics import Topics
 
@@ -93,8 +93,9 @@ def test_documents_start_at_their_smoothed_and_quantized_semantic_vectors(corpus
     assert isinstance(ready.table, BagTable)
     assert ready.table.neighbours is not None
     fitted = np.arange(119)
-    vectors = semantic_vectors(*corpus, fitted, 128, 3, torch.device("cpu"))[:, :16]
-    moved = smoothed(vectors, torch.arange(len(vectors)), ready.table.neighbours, 0.5)
+    every = np.arange(120)
+    vectors = semantic_vectors(*corpus, fitted, every, 128, 3, torch.device("cpu")).values[:, :16]
+    moved = smoothed(OfDocuments(every, vectors), torch.arange(120), ready.table.neighbours, 0.5)
     expected = Quantization.of(moved[fitted], 3)(moved) * 0.5
     start = start_of(ready)
     np.testing.assert_allclose(start[:119], expected[:119], atol=1e-6)
@@ -106,8 +107,9 @@ def test_without_neighbours_they_start_at_their_own_vectors(corpus: Corpus, tmp_
     ready = training(corpus, tmp_path, neighbours=0)
     assert isinstance(ready.table, BagTable)
     assert ready.table.neighbours is None
-    vectors = semantic_vectors(*corpus, np.arange(119), 128, 0, torch.device("cpu"))[:, :16]
-    own = smoothed(vectors, torch.arange(119), None, 0.5)
+    every = np.arange(120)
+    vectors = semantic_vectors(*corpus, np.arange(119), every, 128, 0, torch.device("cpu")).values[:, :16]
+    own = smoothed(OfDocuments(every, vectors), torch.arange(119), None, 0.5)
     np.testing.assert_allclose(start_of(ready)[:119], Quantization.of(own, 0)(own) * 0.5, atol=1e-6)
 
 
@@ -218,4 +220,4 @@ def test_a_small_collection_has_fewer_neighbours(documents: int, wanted: int, fo
     ready = training(counted, tmp_path, start="random", neighbours=wanted)
     assert isinstance(ready.table, BagTable)
     assert ready.table.neighbours is not None
-    assert ready.table.neighbours.shape == (documents, found)
+    assert ready.table.neighbours.values.shape == (documents, found)

@@ -1,6 +1,7 @@
 """`parabit train`: a model of a corpus."""
 
 import inspect
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -170,6 +171,8 @@ def train(
         parabit train papers/ -o papers --bits 28 --dim 300
 
         parabit train 20newsgroups/train -o paper-dm --architecture dm --preset paper
+
+        torchrun --nproc-per-node 4 -m parabit train papers/ -o papers
     """
     check_spelling("preset", preset, PRESETS)
     check_spelling("architecture", architecture, ARCHITECTURES)
@@ -182,13 +185,20 @@ def train(
         **recipe,
     )  # fmt: skip
     options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
-    work = _work_folder(output, overwrite, resume)
+    # As torchrun says it: the first of its workers speaks and writes, and a worker that it has started again goes on.
+    first, again = os.environ.get("RANK", "0") == "0", os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    work = output.parent / f"{output.name}.training"
+    if first and not again:
+        _need_work_folder(work, output, overwrite, resume)
     start = time.perf_counter()
     try:
-        with progress(quiet or json) as report:
+        with progress(quiet or json or not first) as report:
             documents = open_corpus(corpus, options, format, report)
-            model.fit(documents, work=work, resume=resume, checkpoint_every=checkpoint_every, report=report)
-            model.save(output, slim=slim, overwrite=overwrite)
+            model.fit(documents, work=work, resume=resume or again, checkpoint_every=checkpoint_every, report=report)
+            if not first:
+                return
+            # A worker may have been lost just after the model was saved.
+            model.save(output, slim=slim, overwrite=overwrite or again)
     except KeyboardInterrupt as stop:
         if not work.exists():
             raise
@@ -202,7 +212,7 @@ def train(
         _show(output, model, result)
 
 
-def _work_folder(output: Path, overwrite: bool, resume: bool) -> Path:
+def _need_work_folder(work: Path, output: Path, overwrite: bool, resume: bool) -> None:
     """Find out before the work, not after, that its result could not be kept."""
     from parabit.encoding import is_model, is_work_folder
     from parabit.storage import need_room_for_folder
@@ -210,18 +220,16 @@ def _work_folder(output: Path, overwrite: bool, resume: bool) -> Path:
     if (output.exists() or output.is_symlink()) and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
     need_room_for_folder(output, is_model)
-    work = output.with_name(f"{output.name}.training")
     if not work.exists():
         if resume:
             raise TrainingError(f"there is no unfinished training in {work}", hint="leave out --resume to start one")
-        return work
+        return
     if not is_work_folder(work):
         raise ParabitError(f"{work} is there and is something else", hint="nothing was touched; choose another name")
     if not resume and not overwrite and any(work.iterdir()):
         raise TrainingError(
             f"an unfinished training is in {work}", hint="go on with --resume, or start anew with --overwrite"
         )
-    return work
 
 
 def _summary(model: "ParagraphVectors", skipped: int, seconds: float) -> dict[str, Any]:

@@ -1,17 +1,25 @@
 """From texts to a trained network: bags, training, and a folder for what long training keeps."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+import torch
 
 from parabit.encoding.exact import statistics_of
 from parabit.encoding.work import BAGS, SCRATCH, Work, work_folder
 from parabit.linear_encoder import LinearEncoder
-from parabit.progress import Report
+from parabit.progress import Report, silent
 from parabit.recipe import Recipe
 from parabit.shape import Shape
-from parabit.text import Vocabulary, VocabularyRule, build_bags
+from parabit.text import Bags, Vocabulary, VocabularyRule, build_bags
 from parabit.text.build import Documents as Texts
-from parabit.training import Checkpoints, Documents, Trained, choose_device, distill, train
+from parabit.training import Checkpoints, Documents, Group, Trained, choose_device, distill, join_group, train
+
+_VOCABULARY = "vocabulary.parquet"
 
 
 def fit_texts(
@@ -24,14 +32,20 @@ def fit_texts(
     work: Work | None,
     identity: Mapping[str, Any],
     report: Report,
-) -> tuple[Vocabulary, Trained, LinearEncoder]:
+) -> tuple[Vocabulary, Trained, LinearEncoder | None]:
     """Count the vocabulary of texts, make their bags, train on them, and learn the fast encoder.
 
     Files that the embeddings are mapped from may be removed afterwards: the mapping keeps them as long as it lasts.
+
+    Where torchrun or Ray has started several workers, the first makes the bags and ends with the whole model. The
+    others have the network, and neither embeddings nor a fast encoder.
     """
     choose_device(device)  # what is not there is told before the corpus is read
-    with work_folder(work) as folder:
-        vocabulary, bags = build_bags(texts, folder / BAGS, rule, report=report)
+    group = join_group(device)
+    report = report if group.rank == 0 else silent
+    with work_folder(work) if group.rank == 0 else nullcontext(Path()) as mine:
+        [folder, *_] = group.gathered(mine if group.alone else mine.resolve())
+        vocabulary, bags = _read(texts, rule, folder, group, report)
         documents = Documents(bags.features, bags.counts, bags.feature_offsets, bags.tokens, bags.token_offsets)
         checkpoints = None
         if work is not None:
@@ -39,9 +53,39 @@ def fit_texts(
             checkpoints = Checkpoints(folder, same, work.every)
             if not work.resume:
                 checkpoints.forget()
-        scratch = folder / SCRATCH
-        scratch.mkdir()
+                group.wait()
+        scratch = folder / SCRATCH / str(group.rank)
+        scratch.mkdir(parents=True)
         statistics = statistics_of(vocabulary)
-        trained = train(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report)
-        fast = distill(documents, statistics, trained.network.words, trained.embeddings, seed, report)
+        trained = train(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report, group)
+        if not group.alone:
+            trained = _gathered(trained, folder / SCRATCH, group)
+        fast = None
+        if group.rank == 0:
+            fast = distill(documents, statistics, trained.network.words, trained.embeddings, seed, report)
+        group.wait()  # the folder goes when the first is done
     return vocabulary, trained, fast
+
+
+def _read(texts: Texts, rule: VocabularyRule, folder: Path, group: Group, report: Report) -> tuple[Vocabulary, Bags]:
+    """The vocabulary and the bags of texts, which the first worker makes for all."""
+    if group.rank == 0:
+        vocabulary, bags = build_bags(texts, folder / BAGS, rule, report=report)
+        if not group.alone:
+            (folder / SCRATCH).mkdir()
+            vocabulary.save(folder / SCRATCH / _VOCABULARY)
+        group.wait()
+        return vocabulary, bags
+    group.wait()
+    vocabulary = Vocabulary.load(folder / SCRATCH / _VOCABULARY)
+    return vocabulary, Bags.open(folder / BAGS, vocabulary)
+
+
+def _gathered(trained: Trained, folder: Path, group: Group) -> Trained:
+    """The embeddings of all workers for the first of them, by way of files: they may be more than memory holds."""
+    np.save(folder / f"embeddings-{group.rank}.npy", trained.embeddings.numpy(force=True))
+    group.wait()
+    if group.rank:
+        return replace(trained, embeddings=trained.embeddings[:0])
+    parts = [np.load(folder / f"embeddings-{rank}.npy", mmap_mode="r") for rank in range(group.size)]
+    return replace(trained, embeddings=torch.from_numpy(np.concatenate(parts)))

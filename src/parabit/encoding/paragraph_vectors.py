@@ -217,7 +217,9 @@ class ParagraphVectors(Estimator):
         self.shape_, self.recipe_ = shape, recipe
         self.history_ = [asdict(epoch) for epoch in trained.history]
         self.kept_ = trained.kept
-        self.embeddings_: NDArray[np.float32] | None = trained.embeddings.numpy(force=True)
+        self.embeddings_: NDArray[np.float32] | None = None
+        if fast is not None:  # the first worker, or the only one
+            self.embeddings_ = trained.embeddings.numpy(force=True)
         self._exact = ExactEncoder(trained.network, vocabulary, recipe, seed)
         self._network = self._exact.tensors
         self._fast = fast

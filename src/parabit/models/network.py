@@ -28,7 +28,7 @@ class Gradients(NamedTuple):
     weight: Tensor  # () the sum of those weights
     embedding: Tensor  # (documents, dim)
     rows: Tensor  # (touched,) word ids, each once
-    current: Tensor  # (touched, hidden) the words' weights as they are
+    current: Tensor | None  # (touched, hidden) the words' weights as they are, where they are at hand
     words: Tensor  # (touched, hidden)
     projection: Tensor | None = None  # (dim, bits)
     context_rows: Tensor | None = None  # (contexts,) word ids, each once

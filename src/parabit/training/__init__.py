@@ -3,6 +3,7 @@
 from parabit.training.checkpoint import Checkpoints
 from parabit.training.distillation import distill
 from parabit.training.documents import Documents, WordStatistics
+from parabit.training.group import Group, join_group
 from parabit.training.inference import Inference, Table
 from parabit.training.room import choose_device
 from parabit.training.tables import make_sampler, make_table
@@ -12,12 +13,14 @@ __all__ = [
     "Checkpoints",
     "Documents",
     "Epoch",
+    "Group",
     "Inference",
     "Table",
     "Trained",
     "WordStatistics",
     "choose_device",
     "distill",
+    "join_group",
     "make_sampler",
     "make_table",
     "train",

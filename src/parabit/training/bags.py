@@ -22,7 +22,9 @@ from parabit.models import (
 )
 from parabit.recipe import Recipe
 from parabit.training.documents import Documents, on_device
+from parabit.training.group import ALONE, Group
 from parabit.training.seeds import generator
+from parabit.training.semantics import OfDocuments
 
 _SMALLEST_BATCH = 32
 
@@ -48,7 +50,7 @@ class BagTable:
         self._starts, self._lengths = offsets[:-1], offsets.diff()
         self._word_weights = word_weights
         self._recipe = recipe
-        self.neighbours: Tensor | None = None  # (documents, neighbours) ids
+        self.neighbours: OfDocuments | None = None  # (neighbours,) ids of each
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -61,16 +63,18 @@ class BagTable:
         """(documents,) the weight of what they say."""
         return self.select(documents).totals
 
-    def plan(self, documents: Tensor, seed: int, epoch: int) -> list[Tensor]:
-        """The steps of an epoch: all documents that have words, in a random order, in batches."""
+    def plan(self, documents: Tensor, seed: int, epoch: int, group: Group = ALONE) -> list[Tensor]:
+        """The steps of an epoch: all documents that have words, in a random order, in this worker's part of batches."""
         documents = documents[self._lengths[documents] > 0]
-        order = torch.randperm(len(documents), generator=generator(seed, "order", epoch)).to(self.device)
+        order = torch.randperm(len(documents), generator=generator(seed, "order", epoch, *group.name)).to(self.device)
         size = self._recipe.batch_size
         if self._recipe.fewest_steps:
-            size = min(size, max(_SMALLEST_BATCH, len(documents) // self._recipe.fewest_steps))
-        return list(torch.split(documents[order], size))
+            size = min(size, max(_SMALLEST_BATCH, group.size * len(documents) // self._recipe.fewest_steps))
+        return list(torch.split(documents[order], max(1, size // group.size)))
 
-    def prepare(self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator) -> list[tuple[Tensor, BagBatch]]:
+    def prepare(
+        self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator, candidates_rng: Generator | None = None
+    ) -> list[tuple[Tensor, BagBatch]]:
         """For each of some steps its documents, and all that it needs of them."""
         sizes = [len(documents) for documents in steps]
         bags = self.select(torch.cat(list(steps)), rng)
@@ -78,7 +82,7 @@ class BagTable:
         first = torch.tensor([0, *sizes], device=self.device).cumsum(0)  # the first document of each step
         entries = bounds[first].diff()  # (steps,)
         lengths = [entry + sampler.size for entry in entries.tolist()]
-        drawn = sampler.draw_each(len(steps), rng)
+        drawn = sampler.draw_each(len(steps), candidates_rng or rng)
         # The candidates of a step stand behind its documents' words.
         step = torch.repeat_interleave(entries, output_size=len(bags.words))
         places = torch.arange(len(bags.words), device=self.device) + step * sampler.size
@@ -119,7 +123,7 @@ class BagTable:
         """
         rows, each = documents, 1
         if rng is not None and self.neighbours is not None:
-            width = self.neighbours.shape[1]
+            width = self.neighbours.values.shape[1]
             choice = torch.randint(width, (len(documents), 1), generator=rng, device=self.device)
             other = self.neighbours[documents].gather(1, choice).squeeze(1)
             rows, each = torch.stack([documents, other], dim=1).flatten(), 2

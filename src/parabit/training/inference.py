@@ -9,6 +9,7 @@ from torch import Generator, Tensor
 from parabit.models import Candidates, Gradients, Network, WordSampler
 from parabit.recipe import Recipe
 from parabit.training.adagrad import AdaGrad
+from parabit.training.group import ALONE, Group
 from parabit.training.seeds import generator
 
 # Always so many documents at once, filled up where there are fewer: libraries choose how to add by the number of rows,
@@ -29,11 +30,16 @@ class Table(Protocol):
     def totals(self, documents: Tensor) -> Tensor:
         """(documents,) the weight of what they say."""
 
-    def plan(self, documents: Tensor, seed: int, epoch: int) -> list[Tensor]:
-        """The steps of an epoch."""
+    def plan(self, documents: Tensor, seed: int, epoch: int, group: Group = ALONE) -> list[Tensor]:
+        """A worker's part of the steps of an epoch."""
 
-    def prepare(self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator) -> list[tuple[Tensor, Any]]:
-        """For each of some steps its documents, and all that it needs of them."""
+    def prepare(
+        self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator, candidates_rng: Generator | None = None
+    ) -> list[tuple[Tensor, Any]]:
+        """For each of some steps its documents, and all that it needs of them.
+
+        Candidates are drawn with a generator of their own where there is one.
+        """
 
     def gradients(self, network: Network, embedded: Tensor, batch: Any, epoch: int, rng: Generator | None) -> Gradients:
         """The gradients of a prepared step."""

@@ -4,12 +4,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from torch import Tensor
 
 from parabit.progress import Progress, Report, silent
 from parabit.ragged import paired_products, row_entries
 from parabit.training.documents import Documents, WordStatistics
-from parabit.training.semantics import sample, weigh
+from parabit.training.semantics import OfDocuments, sample, weigh
 
 _BLOCK = 256  # documents
 _LOOKED_THROUGH = 32_768  # documents
@@ -19,13 +18,16 @@ _CONSIDERED = 3  # times as many as are wanted
 def nearest_documents(
     documents: Documents,
     statistics: WordStatistics,
-    vectors: Tensor,
+    vectors: OfDocuments,
     allowed: NDArray[np.int64],
+    wanted: NDArray[np.int64],
     count: int,
     seed: int = 0,
     report: Report = silent,
 ) -> NDArray[np.int32]:
-    """The ids of the nearest of the allowed documents for each allowed one: (documents, count).
+    """The ids of the nearest of the allowed documents for each wanted one: (wanted, count).
+
+    Vectors are needed of the wanted documents and of those that `looked_through` names.
 
     Near is what has a high sum of two cosines: of semantic vectors, which know that different words can mean the same,
     and of TF-IDF rows, which know names and terms. The second is asked only of those that are nearest by the first.
@@ -39,16 +41,18 @@ def nearest_documents(
         >>> words, counts, offsets = np.array([0, 1, 0, 1, 2]), np.ones(5, dtype=np.int32), np.array([0, 2, 4, 5])
         >>> documents = Documents.of_counts(words, counts, offsets)
         >>> statistics = WordStatistics(np.array([2, 2, 1]), np.array([2, 2, 1]), documents=3)
-        >>> vectors = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
-        >>> nearest_documents(documents, statistics, vectors, np.arange(3), 1).tolist()
+        >>> every, vectors = np.arange(3), torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+        >>> nearest_documents(documents, statistics, OfDocuments(every, vectors), every, every, 1).tolist()
         [[1], [0], [2]]
     """
-    candidates = sample(allowed, _LOOKED_THROUGH, seed)
+    candidates = looked_through(allowed, seed)
     looked = vectors[torch.from_numpy(candidates).to(vectors.device)].float().T.contiguous()
     rows = weigh(documents, statistics, candidates)
-    found = np.repeat(np.arange(len(documents), dtype=np.int32)[:, None], count, axis=1)
-    for start in range(0, len(allowed), _BLOCK):
-        mine = allowed[start : start + _BLOCK]
+    found = np.repeat(wanted.astype(np.int32)[:, None], count, axis=1)
+    asking = np.flatnonzero(np.isin(wanted, allowed, assume_unique=True))
+    for start in range(0, len(asking), _BLOCK):
+        places_of = asking[start : start + _BLOCK]
+        mine = wanted[places_of]
         cosines = vectors[torch.from_numpy(mine).to(vectors.device)].float() @ looked
         itself = np.searchsorted(candidates, mine)  # where a document stands among the candidates, if it does
         there = np.flatnonzero(candidates[itself % len(candidates)] == mine)
@@ -58,9 +62,19 @@ def nearest_documents(
         values = values + _shared_words(weigh(documents, statistics, mine), rows, places)
         best = np.argsort(-values, axis=1, kind="stable")[:, :count]
         chosen = np.where(np.take_along_axis(values, best, axis=1) > 0, np.take_along_axis(places, best, axis=1), -1)
-        found[mine, : chosen.shape[1]] = np.where(chosen < 0, mine[:, None], candidates[chosen])
-        report(Progress("finding neighbours", start + len(mine), "documents", (start + len(mine)) / len(allowed)))
+        found[places_of, : chosen.shape[1]] = np.where(chosen < 0, mine[:, None], candidates[chosen])
+        report(Progress("finding neighbours", start + len(mine), "documents", (start + len(mine)) / len(asking)))
     return found
+
+
+def looked_through(allowed: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """The documents that neighbours are looked for among.
+
+    Example:
+        >>> looked_through(np.arange(3), seed=0)
+        array([0, 1, 2])
+    """
+    return sample(allowed, _LOOKED_THROUGH, seed)
 
 
 def _shared_words(mine: csr_array, rows: csr_array, places: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -21,6 +21,7 @@ from parabit.models import (
 from parabit.recipe import Recipe
 from parabit.shape import Shape
 from parabit.training.documents import Documents, on_device
+from parabit.training.group import ALONE, Group
 from parabit.training.seeds import generator
 
 
@@ -54,14 +55,14 @@ class PositionTable:
         starts = self._starts[documents]
         return before[starts + self._lengths[documents]] - before[starts]
 
-    def plan(self, documents: Tensor, seed: int, epoch: int) -> list[Tensor]:
+    def plan(self, documents: Tensor, seed: int, epoch: int, group: Group = ALONE) -> list[Tensor]:
         """The steps of an epoch: documents in a random order, all their positions in a row, cut into batches.
 
         A step is given as its documents, with the first and last position of each beside them: (documents, 3).
         """
-        order = torch.randperm(len(documents), generator=generator(seed, "order", epoch)).to(self.device)
+        order = torch.randperm(len(documents), generator=generator(seed, "order", epoch, *group.name)).to(self.device)
         documents = documents[order]
-        size = self._recipe.batch_size
+        size = max(1, self._recipe.batch_size // group.size)
         ends = torch.cumsum(self._lengths[documents], 0)
         total = int(ends[-1])
         cuts = torch.arange(0, total, size, device=self.device)
@@ -77,7 +78,7 @@ class PositionTable:
         return steps
 
     def prepare(
-        self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator
+        self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator, candidates_rng: Generator | None = None
     ) -> list[tuple[Tensor, PositionBatch]]:
         """For each of some steps its documents, and all that it needs of them."""
         documents, start, stop = torch.cat(list(steps)).unbind(1)
@@ -85,7 +86,7 @@ class PositionTable:
         owners = torch.repeat_interleave(documents, stop - start, output_size=len(places))
         sizes = torch.stack([(step[:, 2] - step[:, 1]).sum() for step in steps]).tolist()
         targets = self._tokens[places]
-        drawn = sampler.draw_each(len(steps), rng)
+        drawn = sampler.draw_each(len(steps), candidates_rng or rng)
         predicted = []
         for part, candidates in zip(torch.split(targets, sizes), drawn, strict=True):
             predicted += [part, candidates.ids.to(targets.dtype)]

@@ -61,15 +61,39 @@ def sample(documents: NDArray[np.int64], most: int, seed: int) -> NDArray[np.int
     return np.sort(np.random.default_rng([seed, 3]).choice(documents, most, replace=False))
 
 
+class OfDocuments:
+    """Rows of some documents, found by the documents' numbers.
+
+    Example:
+        >>> rows = OfDocuments(np.array([3, 5, 9]), torch.tensor([30.0, 50.0, 90.0]))
+        >>> rows[torch.tensor([9, 3])].tolist()
+        [90.0, 30.0]
+    """
+
+    def __init__(self, documents: NDArray[np.int64], values: Tensor) -> None:
+        self.values = values  # (documents, ...)
+        self._first = int(documents[0]) if len(documents) else 0
+        in_a_row = len(documents) and int(documents[-1]) - self._first == len(documents) - 1
+        self.device = values.device
+        self._numbers = None if in_a_row else torch.from_numpy(documents).to(values.device)
+
+    def __getitem__(self, documents: Tensor) -> Tensor:
+        if self._numbers is None:
+            return self.values[documents - self._first if self._first else documents]
+        return self.values[torch.searchsorted(self._numbers, documents)]
+
+
 def semantic_vectors(
     documents: Documents,
     statistics: WordStatistics,
     fitted: NDArray[np.int64],
+    chosen: NDArray[np.int64],
     dim: int,
     seed: int,
     device: torch.device,
-) -> Tensor:
-    """All documents in the space of the first singular vectors of those that are fitted: (documents, dim) half floats.
+) -> OfDocuments:
+    """Documents in the space of the first singular vectors of those that are fitted, those that are chosen,
+    as (dim,) half floats.
 
     Rows have length 1, or 0 for a document that has nothing there. Where there are fewer singular vectors than asked
     for, the last columns are zero.
@@ -78,20 +102,21 @@ def semantic_vectors(
         >>> words, counts, offsets = np.array([0, 1, 0, 1, 2]), np.ones(5, dtype=np.int32), np.array([0, 2, 4, 5])
         >>> documents = Documents.of_counts(words, counts, offsets)
         >>> statistics = WordStatistics(np.array([2, 2, 2]), np.array([2, 2, 2]), documents=3)
-        >>> vectors = semantic_vectors(documents, statistics, np.arange(3), 2, 0, torch.device("cpu")).float()
+        >>> vectors = semantic_vectors(documents, statistics, np.arange(3), np.arange(3), 2, 0, torch.device("cpu"))
+        >>> vectors = vectors.values.float()
         >>> (vectors @ vectors.T).abs().round().tolist()
         [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     directions = _directions(weigh(documents, statistics, sample(fitted, _FITTED, seed)), dim, seed, device)
-    found = torch.zeros(len(documents), dim, dtype=torch.float16, device=device)
+    found = torch.zeros(len(chosen), dim, dtype=torch.float16, device=device)
     if not directions.shape[1]:  # no two documents have a word in common
-        return found
-    for first in range(0, len(documents), _PROJECTED_AT_ONCE):
-        mine = np.arange(first, min(first + _PROJECTED_AT_ONCE, len(documents)))
+        return OfDocuments(chosen, found)
+    for first in range(0, len(chosen), _PROJECTED_AT_ONCE):
+        mine = chosen[first : first + _PROJECTED_AT_ONCE]
         projected = SparseRows.of(weigh(documents, statistics, mine), device) @ directions
         projected[projected.norm(dim=1) < _NOTHING] = 0
         found[first : first + len(mine), : directions.shape[1]] = torch.nn.functional.normalize(projected).half()
-    return found
+    return OfDocuments(chosen, found)
 
 
 def _directions(rows: csr_array, dim: int, seed: int, device: torch.device) -> Tensor:
@@ -120,7 +145,7 @@ def _orthogonal(basis: Tensor) -> Tensor:
     return found
 
 
-def smoothed(vectors: Tensor, documents: Tensor, neighbours: Tensor | None, share: float) -> Tensor:
+def smoothed(vectors: OfDocuments, documents: Tensor, neighbours: OfDocuments | None, share: float) -> Tensor:
     """The vectors of some documents moved towards the mean of their neighbours', at length 1: (documents, dim)."""
     own = torch.nn.functional.normalize(vectors[documents].float())
     if neighbours is None:

@@ -20,23 +20,17 @@ from parabit.training.bags import BagTable
 from parabit.training.checkpoint import Checkpoints
 from parabit.training.completion import MOST_HELD_OUT, SCORED_WORDS, halves, hold_out
 from parabit.training.documents import Documents, WordStatistics
+from parabit.training.group import ALONE, Group
 from parabit.training.inference import BATCH, Inference, Table
 from parabit.training.interrupt import listening
-from parabit.training.neighbours import nearest_documents
 from parabit.training.room import choose_device, need_room, room_for_documents
 from parabit.training.seeds import generator
-from parabit.training.semantics import Quantization, sample, semantic_vectors, smoothed
+from parabit.training.starting import Surroundings, start_at_random, start_at_subjects, start_at_words, warm_up_of
 from parabit.training.tables import make_sampler, make_table
 
 _GATHERED_AT_ONCE = 32  # batches
-_PROJECTED_AT_ONCE = 4096  # documents
-_TURNED = 4096  # documents by which their turn is found
 _CLEARLY = 1.05
-_SEMANTIC_DIM = 128  # at least, so that neighbours are told apart
-_NOWHERE = 0.01  # from the mean of all documents, whose deviation is 1
-_DOCUMENTS_A_NEIGHBOUR, _FEWEST_NEIGHBOURS = 200, 5
-_LONG_WARM_UP = 0.85  # of the epochs, where documents are long
-_LESS_OF_NEIGHBOURS = 0.9  # where they are long, too
+_AGREED_EVERY = 8  # steps
 
 
 @dataclass(frozen=True)
@@ -99,14 +93,16 @@ def train(
     device: str = "auto",
     checkpoints: Checkpoints | None = None,
     report: Report = silent,
+    group: Group = ALONE,
 ) -> Trained:
     """Train a network on a corpus.
 
     Embeddings that are large beside the memory are kept in files in `scratch`, which must stay as long as they are
-    used. With `checkpoints`, training goes on from the last one there.
+    used. With `checkpoints`, training goes on from the last one there. Each worker of a `group` calls this with the
+    same corpus, and gets the embeddings of its own documents.
     """
     try:
-        return Training(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report).run()
+        return Training(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report, group).run()
     except torch.OutOfMemoryError as problem:
         raise TrainingError(
             "the GPU has too little memory",
@@ -128,13 +124,15 @@ class Training:
         device: str,
         checkpoints: Checkpoints | None,
         report: Report,
+        group: Group = ALONE,
     ) -> None:
         if len(documents) < 2:
             raise TrainingError(
                 f"a corpus of {len(documents)} document{'s' if not len(documents) else ''}",
                 hint="codes are learned from what tells documents apart: give two or more",
             )
-        self.found = checkpoints.load() if checkpoints else None
+        self.group = group
+        self.found = checkpoints.load(group) if checkpoints else None
         self.device = choose_device(device)
         need_room(shape, len(statistics.counts), self.device, keeps_best=bool(recipe.patience))
         self.shape, self.recipe, self.seed, self.report = shape, recipe, seed, report
@@ -144,38 +142,27 @@ class Training:
         self.table = self._table(documents)
         sizes = self.table.sizes()
         trained, held = hold_out(sizes, recipe.validation, seed, MOST_HELD_OUT[shape.architecture])
-        self.trained = trained[(sizes > 0).cpu()[trained]].to(self.device)
-        self.inferred = held
-        if not len(self.trained):
-            raise TrainingError("no document has a known word", hint="lower the minimum count")
+        trained = trained[(sizes > 0).cpu()[trained]]
+        self.first, last = group.own(len(documents))
+        self.rows = last - self.first  # this worker's documents
+        self.trained = trained[(trained >= self.first) & (trained < last)].to(self.device)
+        self.inferred = held[(held >= self.first) & (held < last)]
+        if not group.least(len(self.trained)):
+            hint = "lower the minimum count" if group.alone else "take fewer workers, or lower the minimum count"
+            raise TrainingError("no document has a known word", hint=hint)
         self.halves = [self._table(half) for half in halves(documents, held.numpy(), seed)] if len(held) else []
-        self.vectors: Tensor | None = None
-        self.warm_up = min(recipe.warm_up, recipe.epochs // 2)
+        self.warm_up = warm_up_of(documents, recipe)
+        self.around: Surroundings | None = None
         if recipe.neighbours or recipe.start == "lsa":
-            self._look_around(documents)
+            assert isinstance(self.table, BagTable)
+            self.around = Surroundings.of(
+                documents, statistics, shape, recipe, trained.numpy(), (self.first, last), seed, self.device, report
+            )
+            self.table.neighbours = self.around.neighbours
         self.sampler = make_sampler(statistics, recipe, self.device)
         scored = min(SCORED_WORDS, len(statistics.counts))
         sampler = make_sampler(statistics, recipe, torch.device("cpu"), scored if scored == SCORED_WORDS else 0)
         self.scored = sampler.draw(generator(seed, "completion")).to(self.device)
-
-    def _look_around(self, documents: Documents) -> None:
-        """Find what documents are about, and the neighbours of each."""
-        assert isinstance(self.table, BagTable)
-        fitted = self.trained.cpu().numpy()
-        dim = max(self.shape.dim, _SEMANTIC_DIM)
-        vectors = semantic_vectors(documents, self.statistics, fitted, dim, self.seed, self.device)
-        # A subject of a small collection has few documents, and long documents need few neighbours.
-        count = min(self.recipe.neighbours, max(_FEWEST_NEIGHBOURS, len(fitted) // _DOCUMENTS_A_NEIGHBOUR))
-        count -= round(documents.eloquence * max(count - _FEWEST_NEIGHBOURS, 0))
-        if count:
-            nearest = nearest_documents(documents, self.statistics, vectors, fitted, count, self.seed, self.report)
-            self.table.neighbours = torch.from_numpy(nearest).to(self.device)
-        if self.recipe.start == "lsa":
-            self.vectors = vectors[:, : self.shape.dim]
-            # Long documents start at what they are about, and need little correction.
-            longer = max(int(_LONG_WARM_UP * self.recipe.epochs) - self.warm_up, 0) if self.recipe.warm_up else 0
-            self.warm_up += round(documents.eloquence * longer)
-            self.share = self.recipe.neighbour_weight * (1 - _LESS_OF_NEIGHBOURS * documents.eloquence)
 
     def run(self) -> Trained:
         """Train to the end."""
@@ -187,34 +174,51 @@ class Training:
                     self._descend(state, *step)
                     state.step += 1
                     self._tell(state)
-                    if stop.asked or (self.checkpoints and time.monotonic() - saved >= self.checkpoints.every):
+                    due = self.checkpoints and time.monotonic() - saved >= self.checkpoints.every
+                    asked, due = self._agreed(stop.asked, bool(due), state.step)
+                    if asked or due:
                         self._save(state)
                         saved = time.monotonic()
-                    if stop.asked:
-                        self._stopped(state, stop.asked)
+                    if asked:
+                        self._stopped(state, asked)
                 self._end_epoch(state)
         return self._end(state)
 
+    def _agreed(self, asked: int | None, due: bool, step: int) -> tuple[int, bool]:
+        """Whether all stop or save now; workers ask each other every few steps."""
+        if self.group.alone:
+            return asked or 0, due
+        if step % _AGREED_EVERY and step != self.steps:
+            return 0, False
+        signals, dues = self.group.highest([asked or 0, int(due)])
+        return signals, bool(dues)
+
     def _steps(self, state: _State) -> Iterator[tuple[Gradients, Tensor, Tensor]]:
         """What is left of the epoch, step by step: gradients, the documents they are of, and these' embeddings."""
-        steps = self.table.plan(self.trained, self.seed, state.epoch)
-        self.steps = len(steps)
+        steps = self.table.plan(self.trained, self.seed, state.epoch, self.group)
+        # As many for all: what a worker has beyond that, part of a batch, comes at another place in the next epoch.
+        self.steps = self.group.least(len(steps))
+        del steps[self.steps :]
         # On a GPU a kernel's start takes longer than its work, so many batches are gathered at once.
         size = 1 if self.device.type == "cpu" else _GATHERED_AT_ONCE
         blocks = range(state.step // size, -(-len(steps) // size))
 
         def prepare(block: int) -> list[tuple[Tensor, Any]]:
-            rng = self._rng("batch", state.epoch, block)
-            return self.table.prepare(steps[block * size : (block + 1) * size], self.sampler, rng)
+            rng = self._rng("batch", state.epoch, block, *self.group.name)
+            # The same candidates for all workers: their gradients are then those of one batch.
+            drawn = rng if self.group.alone else self._rng("candidates", state.epoch, block)
+            return self.table.prepare(steps[block * size : (block + 1) * size], self.sampler, rng, drawn)
 
         embeddings = state.tables["documents"].values
         for block in blocks:
             for number, (touched, batch) in enumerate(prepare(block), start=block * size):
                 if number < state.step:  # done before the checkpoint
                     continue
-                embedded = embeddings.index_select(0, touched.to(embeddings.device)).to(self.device)
-                rng = self._rng("step", state.epoch, number) if self.chance else None
-                yield self.table.gradients(state.network, embedded, batch, state.epoch, rng), touched, embedded
+                rows = touched - self.first if self.first else touched
+                embedded = embeddings.index_select(0, rows.to(embeddings.device)).to(self.device)
+                rng = self._rng("step", state.epoch, number, *self.group.name) if self.chance else None
+                gradients = self.table.gradients(state.network, embedded, batch, state.epoch, rng)
+                yield self.group.together(gradients), rows, embedded
 
     def _descend(self, state: _State, gradients: Gradients, touched: Tensor, embedded: Tensor) -> None:
         tables, rate = state.tables, self.recipe.word_rate
@@ -228,7 +232,7 @@ class Training:
         state.loss += torch.stack([gradients.loss, gradients.weight])
 
     def _end_epoch(self, state: _State) -> None:
-        loss, weight = state.loss.tolist()
+        loss, weight = self.group.total(state.loss).tolist()
         epoch = Epoch(loss / weight, self._completion())
         if not math.isfinite(epoch.loss + (epoch.completion or 0.0)):
             raise TrainingError(
@@ -269,7 +273,7 @@ class Training:
         embeddings = state.tables["documents"].values
         if len(self.inferred):
             embedded = torch.cat(list(self.inference.embed_all(self.table, self.inferred.to(self.device))))
-            embeddings[self.inferred.to(embeddings.device)] = embedded.to(embeddings.device)
+            embeddings[(self.inferred - self.first).to(embeddings.device)] = embedded.to(embeddings.device)
         return Trained(state.network, embeddings, state.history, kept)
 
     def _start(self) -> _State:
@@ -282,9 +286,7 @@ class Training:
             network, make_sampler(self.statistics, recipe, torch.device("cpu")), recipe, self.seed
         )
         names = ["embeddings", "squares", *(["best"] if recipe.patience else [])]
-        embeddings, squares, *best = room_for_documents(
-            names, (len(self.table), self.shape.dim), self.device, self.scratch
-        )
+        embeddings, squares, *best = room_for_documents(names, (self.rows, self.shape.dim), self.device, self.scratch)
         squares.fill_(recipe.accumulator_start)
         self._start_documents(embeddings)
         tables = {
@@ -310,46 +312,18 @@ class Training:
         return state
 
     def _start_documents(self, embeddings: Tensor) -> None:
-        if self.recipe.start == "random":
-            embeddings.normal_(
-                0, self.recipe.embedding_start, generator=self._rng("documents", device=embeddings.device)
-            )
+        recipe, name = self.recipe, self.group.name
+        if recipe.start == "random":
+            start_at_random(embeddings, recipe, self.seed, name)
             return
         # Alike documents begin with alike codes, so that words need not first find out what the bits are to mean.
         assert isinstance(self.table, BagTable)
-        if self.vectors is not None:
-            self._start_at(embeddings, self.vectors)
-            self.vectors = None  # it is not needed any more, and large
-            return
-        directions = torch.empty(len(self.statistics.counts), self.shape.dim, device=self.device)
-        directions.normal_(generator=self._rng("directions"))
-        length = self.recipe.embedding_start * math.sqrt(self.shape.dim)
-        for documents in torch.split(torch.arange(len(embeddings), device=self.device), _PROJECTED_AT_ONCE):
-            projected = torch.nn.functional.normalize(self.table.project(directions, documents)) * length
-            embeddings[documents.to(embeddings.device)] = projected.to(embeddings.device)
-
-    def _start_at(self, embeddings: Tensor, vectors: Tensor) -> None:
-        """Start at semantic vectors, moved towards the neighbours', and turned so that signs lose little.
-
-        Some documents at a time: all of them may be more than memory holds.
-        """
-        assert isinstance(self.table, BagTable)
-        neighbours, sizes, rng = self.table.neighbours, self.table.sizes(), self._rng("documents")
-
-        def moved(documents: Tensor) -> Tensor:
-            return smoothed(vectors, documents, neighbours, self.share)
-
-        fitted = torch.from_numpy(sample(self.trained.cpu().numpy(), _TURNED, self.seed)).to(self.device)
-        turn = Quantization.of(moved(fitted), self.seed)
-        for documents in torch.split(torch.arange(len(embeddings), device=self.device), _PROJECTED_AT_ONCE):
-            mine = moved(documents)
-            start = turn(mine)
-            # What has no words in common with others, or the same with all, begins at random: at zero no bit would
-            # ever change, and at one place all of it would have one code.
-            lost = (mine == 0).all(1) | (start.norm(dim=1) < _NOWHERE)
-            start = torch.where(lost[:, None], torch.empty_like(start).normal_(generator=rng), start)
-            start[sizes[documents] == 0] = 0
-            embeddings[documents.to(embeddings.device)] = (start * self.recipe.embedding_start).to(embeddings.device)
+        if recipe.start == "lsa":
+            assert self.around is not None
+            start_at_subjects(embeddings, self.table, self.around, recipe, self.seed, self.first, name)
+        else:
+            start_at_words(embeddings, self.table, recipe, len(self.statistics.counts), self.seed, self.first)
+        self.around = None  # it is not needed any more, and large
 
     def _save(self, state: _State) -> None:
         assert self.checkpoints is not None
@@ -358,7 +332,7 @@ class Training:
             tensors |= {name: table.values, f"{name}.squares": table.squares}
         tensors |= {f"{name}.best": best for name, best in state.best.items()}
         about = {"epoch": state.epoch, "step": state.step, "history": [asdict(epoch) for epoch in state.history]}
-        self.checkpoints.save(state.epoch * self.steps + state.step, tensors, about)
+        self.checkpoints.save(state.epoch * self.steps + state.step, tensors, about, self.group)
 
     def _stopped(self, state: _State, number: int) -> None:
         assert self.checkpoints is not None
