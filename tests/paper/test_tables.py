@@ -27,7 +27,7 @@ from parabit.paper.work import runs_of
 HERE = paper_corpora(["enwiki", "arxiv"])  # two stand-ins for RCV1, and one for Wikipedia
 WHOLE = paper_corpora(["rcv1", "wikipedia"])
 MIXED = paper_corpora(["wikipedia"])  # Wikipedia is there, and RCV1 is not
-PAPER = Path("/work/shared/paper/binary-paragraph-vectors.tex")
+PAPER = Path(__file__).parents[3] / "shared" / "paper" / "binary-paragraph-vectors.tex"  # beside the checkout
 
 MODELS = {
     "PV-DBOW": ("pv-dbow", "vectors"),
