@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,8 +27,11 @@ def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
     After an error or an interrupt the old file is still there and the new one is gone. What is `durable` is on the disk
     before it takes the name, so that a power cut leaves it whole too.
     """
-    partial = _new_partial_file(path)
+    _need_place_for_file(path)
+    partial = _beside(path)
     try:
+        with _told_of(path):
+            partial.touch(mode=0o600, exist_ok=False)
         yield partial
         partial.chmod(0o666 & ~_umask())
         if durable:
@@ -47,8 +51,11 @@ def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None, dur
     anybody their documents. After an error or an interrupt it is still there and the new one is gone. What is `durable`
     is on the disk before it takes the name, so that a power cut leaves it whole too.
     """
-    partial = _new_partial_folder(path, replaces)
+    _need_place_for_folder(path, replaces)
+    partial = _beside(path)
     try:
+        with _told_of(path):
+            partial.mkdir(mode=0o700)
         yield partial
         partial.chmod(0o777 & ~_umask())
         if durable:
@@ -63,10 +70,24 @@ def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None, dur
 
 def need_room_for_folder(path: Path, replaces: Callable[[Path], bool] | None = None) -> None:
     """Raise if `whole_folder` could not write a folder of this name; to ask before long work."""
-    _new_partial_folder(path, replaces).rmdir()
+    _need_place_for_folder(path, replaces)
+    partial = _beside(path)
+    try:
+        with _told_of(path):
+            partial.mkdir(mode=0o700)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
-def _new_partial_folder(path: Path, replaces: Callable[[Path], bool] | None) -> Path:
+def _beside(path: Path) -> Path:
+    """A name beside another one, of which nothing is there yet.
+
+    It is known before anything is made, so that a signal in between finds what is to be cleared away.
+    """
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+
+
+def _need_place_for_folder(path: Path, replaces: Callable[[Path], bool] | None) -> None:
     _need_parent(path)
     if path.exists() or path.is_symlink():
         if replaces is None:
@@ -75,8 +96,6 @@ def _new_partial_folder(path: Path, replaces: Callable[[Path], bool] | None) -> 
             raise ParabitError(
                 f"{path} is there and is something else", hint="nothing was touched; choose another name"
             )
-    with _told_of(path):
-        return Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
 
 
 def settle(path: Path) -> None:
@@ -179,17 +198,19 @@ def _take_name(partial: Path, path: Path) -> None:
 
 def need_room_for_file(path: Path) -> None:
     """Raise if a file of this name could not be written, or would replace what is no file; to ask before long work."""
-    _new_partial_file(path).unlink()
+    _need_place_for_file(path)
+    partial = _beside(path)
+    try:
+        with _told_of(path):
+            partial.touch(mode=0o600, exist_ok=False)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
-def _new_partial_file(path: Path) -> Path:
+def _need_place_for_file(path: Path) -> None:
     _need_parent(path)
     if path.exists() and not path.is_file():
         raise ParabitError(f"{path} is there and is no file", hint="choose another name")
-    with _told_of(path):
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-    os.close(handle)
-    return Path(name)
 
 
 @contextmanager
