@@ -93,7 +93,7 @@ def search(
     start = time.perf_counter()
     with Index.open(index) as opened:
         for field in conditions or ():
-            check_spelling("field", field, ["id", *opened.info()["fields"]])
+            check_spelling("field", field, ["id", *opened.fields])
         by = rank or opened.best_rank
         found = opened.search(
             [text], k, radius, by, where=conditions, candidates=candidates, backend=backend
@@ -107,6 +107,8 @@ def search(
         result: dict[str, Any] = {"index": str(index), "query": text, "rank": by, "documents": len(opened)}
     result |= {"bits": differing.shape[1], "k": k, "radius": radius, "where": where or []}
     result["seconds"] = round(time.perf_counter() - start, 3)
+    if found.notes:
+        result["notes"] = list(found.notes)
     if json:
         print_json({**result, "hits": [_as_json(hit) for hit in hits]})
         return
@@ -135,3 +137,5 @@ def _show(result: dict[str, Any], count: int) -> None:
         f"[bold]{escape(result['index'])}[/bold]: {count:,} of {result['documents']:,} documents{within}{such}, "
         f"ranked by {result['rank']}"
     )
+    for note in result.get("notes", ()):
+        say(f"  {note}")

@@ -1,7 +1,6 @@
 """Which documents a search may find: those that have a value in a field."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ def masks_of(state: State, segments: Sequence[Segment], where: Where) -> list[ND
     """
     masks = [alive_in(segment) for segment in segments]
     for field, wanted in where.items():
-        for mask, having in zip(masks, _having(state, segments, field, _values(field, wanted)), strict=True):
+        for mask, having in zip(masks, _having(state, segments, field, values_of(field, wanted)), strict=True):
             mask &= having
     return masks
 
@@ -60,14 +59,14 @@ def _plain_value(written: str) -> list[Value]:
     return [value] if value is None or isinstance(value, int | float) else []
 
 
-def ids_of_written(state: State, written: Sequence[str]) -> list[Id]:
-    """Ids as people write them: 7 is the number 7 where no document has the string as its id and one has the number."""
-    ids: list[Id] = list(written)
-    for place in np.flatnonzero(state.rows_of(ids) < 0).tolist():
-        number = int(written[place]) if re.fullmatch(r"-?[0-9]{1,4000}", written[place]) else None
-        if number is not None and state.rows_of([number])[0] >= 0:
-            ids[place] = number
-    return ids
+def ids_among(values: Iterable[Value]) -> list[Id]:
+    """Those of some values that can be ids.
+
+    Example:
+        >>> ids_among(["a", 7, 0.5, True, None])
+        ['a', 7]
+    """
+    return [value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool)]
 
 
 def alive_in(segment: Segment) -> NDArray[np.bool_]:
@@ -79,22 +78,37 @@ def _having(state: State, segments: Sequence[Segment], field: str, values: Seque
     """Which documents of each segment have one of the values in a field."""
     masks = [np.zeros(len(segment), dtype=np.bool_) for segment in segments]
     if field == "id":
-        ids = [value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool)]
-        rows = state.rows_of(ids)
+        rows = state.rows_of(ids_among(values))
         for segment, mask in zip(segments, masks, strict=True):
             mask[rows[(rows >= segment.first) & (rows < segment.first + len(segment))] - segment.first] = True
         return masks
-    if field not in state.field_names or field == "text":
-        there = ", ".join(["id", *(name for name in state.field_names if name != "text")])
-        raise IndexFolderError(f"no document has a field {field!r} to look in", hint=f"there are {there}")
+    need_field(field, state.field_names)
     for value in values:
         for segment, mask in zip(segments, masks, strict=True):
             mask |= segment.matching(field, value)
     return masks
 
 
-def _values(field: str, wanted: object) -> list[Value]:
-    """The values that are asked for, one or several."""
+def need_field(field: str, names: Sequence[str]) -> None:
+    """Raise unless documents have such a field, to be found by.
+
+    Example:
+        >>> need_field("lables", ["labels", "text"])
+        Traceback (most recent call last):
+        parabit.errors.IndexFolderError: no document has a field 'lables' to look in; there are id, labels
+    """
+    if field not in names or field == "text":
+        there = ", ".join(["id", *(name for name in names if name != "text")])
+        raise IndexFolderError(f"no document has a field {field!r} to look in", hint=f"there are {there}")
+
+
+def values_of(field: str, wanted: object) -> list[Value]:
+    """The values that are asked for, one or several.
+
+    Example:
+        >>> values_of("year", 1993), values_of("year", range(1993, 1995)), values_of("labels", "space")
+        ([1993], [1993, 1994], ['space'])
+    """
     several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
     values: list[Any] = list(wanted) if several else [wanted]  # type: ignore[call-overload]
     for value in values:

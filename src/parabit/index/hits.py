@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from parabit.codes import unpack
 from parabit.index.found import Found
 from parabit.index.ranking import Queries
-from parabit.index.reading import Reading
-from parabit.index.store import Id, State
+from parabit.index.store import Id
+from parabit.index.view import View
 from parabit.text import Vocabulary
 
 
@@ -31,7 +31,7 @@ class Hits:
 
     `hits[i]` are those of query i with their text and fields, which are read when they are asked for. `known[i]` is
     False where the model knows no word of query i: it then has no hits, as any would be arbitrary. `codes` are the
-    queries'.
+    queries', and `notes` say in words what this search does not promise; there are none where it is exact.
     """
 
     def __init__(
@@ -39,10 +39,11 @@ class Hits:
         found: Found,
         scores: NDArray[np.float32],
         asked: Queries,
-        state: State,
+        view: View,
         vocabulary: Vocabulary | None = None,  # that the queries' words are of
+        notes: tuple[str, ...] = (),
     ) -> None:
-        self._found, self._scores, self._state = found, scores, state
+        self._found, self._scores, self._view, self.notes = found, scores, view, notes
         self._words, self._vocabulary = asked.words, vocabulary
         self.known, self.codes = asked.known, asked.codes
 
@@ -56,7 +57,7 @@ class Hits:
     def __getitem__(self, query: int) -> list[Hit]:
         here = self._of(range(len(self))[query])
         distances, scores = self._found.distances[here].tolist(), self._scores[here].tolist()
-        stored = self._state.fields_of(self._found.rows[here])
+        stored = self._view.fields_of(self._found.rows[here])
         ids = self.ids[query]
         return [
             Hit(id, distance, score, fields.pop("text", ""), fields)
@@ -66,7 +67,7 @@ class Hits:
     @cached_property
     def ids(self) -> list[list[Id]]:
         """The ids of each query's hits."""
-        ids = self._state.ids_of(self._found.rows)
+        ids = self._view.ids_of(self._found.rows)
         return [ids[self._of(query)] for query in range(len(self))]
 
     @property
@@ -81,7 +82,7 @@ class Hits:
 
     @property
     def rows(self) -> list[NDArray[np.int64]]:
-        """Their rows, as they are until the index is compacted."""
+        """Their rows, as they are until the index is compacted; on a server, numbers that mean something here alone."""
         return [self._found.rows[self._of(query)] for query in range(len(self))]
 
     def words(self, query: int, most: int = 24) -> list[str]:
@@ -114,11 +115,11 @@ class Hits:
         rows = self._found.rows[self._of(range(len(self))[query])]
         if not len(rows):
             return self.codes[:0]
-        return Reading(self._state.segments).codes(rows)
+        return self._view.codes(rows)
 
     def differing(self, query: int) -> NDArray[np.bool_]:
         """Which bits of each hit differ from the query's: (hits, bits)."""
-        return unpack(self.codes_of(query) ^ self.codes[query], self._state.manifest.bits).astype(np.bool_)
+        return unpack(self.codes_of(query) ^ self.codes[query], self._view.bits).astype(np.bool_)
 
     def _of(self, query: int) -> slice:
         return slice(int(self._found.offsets[query]), int(self._found.offsets[query + 1]))

@@ -14,15 +14,17 @@ from parabit.encoding.estimator import check_fitted
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.asking import asked_codes, asked_texts, checked_k, checked_radius, with_vectors
 from parabit.index.documents import Kept, batch_of_codes, batches_of
-from parabit.index.filtering import Where, masks_of
+from parabit.index.filtering import Where
 from parabit.index.hits import Hits
 from parabit.index.kept import KeptIndex
+from parabit.index.milvus import Milvus
 from parabit.index.pairing import Pairs, pairs_within
-from parabit.index.ranking import Queries, need_for, ranked, score
-from parabit.index.reading import VECTORS, WORDS, Reading
-from parabit.index.searching import Searcher, check_backend
-from parabit.index.store import Id, Kind, Segment, State
+from parabit.index.ranking import READS, Queries, need_for, ranked, score
+from parabit.index.reading import VECTORS, WORDS
+from parabit.index.searching import check_backend
+from parabit.index.store import Id, Kind
 from parabit.index.stored import rows_with
+from parabit.index.view import View
 from parabit.index.writing import Ids, Written, write
 from parabit.progress import Report, silent
 
@@ -46,7 +48,6 @@ class Index(KeptIndex):
         2
     """
 
-    _opened: tuple[State, Searcher] | None = None
     left_out = 0  # documents that were to be added and have no word that the model knows
 
     @classmethod
@@ -60,6 +61,7 @@ class Index(KeptIndex):
         words: bool = True,
         vectors: bool = False,
         backend: str = "auto",
+        milvus: Milvus | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
@@ -69,6 +71,9 @@ class Index(KeptIndex):
         (6 bytes a word), `vectors` what cosine needs (2 bytes a dimension). `backend` is built beside the codes:
         `"auto"` takes the exact one that pays at this size, `"lists"` is the approximate one. Documents without a word
         that the model knows are left out, and counted in `left_out`.
+
+        With `milvus` the documents go to a collection on that server, which then does the searching; the folder keeps
+        the model and where they are.
         """
         check_fitted(model, "vocabulary_")
         if model.bits is None:
@@ -78,7 +83,7 @@ class Index(KeptIndex):
         batches = batches_of(model, as_corpus(documents), kept, report)
         meta = {"backend": backend, "text": text, "mode": model.mode_}
         index = cls._create(
-            folder, model.bits, batches, kept.kinds(model), meta, backend, report, model, overwrite=overwrite
+            folder, model.bits, batches, kept.kinds(model), meta, backend, report, model, overwrite, milvus
         )
         index.left_out = kept.left_out
         return index
@@ -94,6 +99,7 @@ class Index(KeptIndex):
         fields: Sequence[Mapping[str, Any]] | None = None,
         vectors: NDArray[np.floating] | None = None,
         backend: str = "auto",
+        milvus: Milvus | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
@@ -111,7 +117,7 @@ class Index(KeptIndex):
         batches = batch_of_codes(codes, ids, fields, vectors)
         kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
         meta = {"backend": backend, "text": False}
-        return cls._create(folder, bits, batches, kinds, meta, backend, report, overwrite=overwrite)
+        return cls._create(folder, bits, batches, kinds, meta, backend, report, None, overwrite, milvus)
 
     def search(
         self,
@@ -133,9 +139,9 @@ class Index(KeptIndex):
         several, in each field named, as in `where={"labels": "sci.space"}`; the field `id` is the document's. `backend`
         is for those who want to choose what `auto` chooses by measurements.
         """
-        state, segments = self._seen()  # before the queries are read, which may take as long as they like
+        view = self._home.view()  # before the queries are read, which may take as long as they like
         asked = self._asked(queries, query_vectors)
-        return self._find(state, segments, asked, k, radius, rank, where, candidates, backend)
+        return self._find(view, asked, k, radius, rank, where, candidates, backend)
 
     def like(
         self,
@@ -158,25 +164,19 @@ class Index(KeptIndex):
             >>> sorted(index.like(["0"]).ids[0])
             ['1', '2']
         """
-        state, segments = self._seen()
-        rows = rows_with(state, ids)
-        if self.keeps_text and self._store.fingerprint:
-            asked = self._asked([fields["text"] for fields in state.fields_of(rows)], None)
+        view = self._home.view()
+        rows = rows_with(view, ids)
+        if self.keeps_text and self.knows_texts:
+            asked = self._asked([fields["text"] for fields in view.fields_of(rows)], None)
             rank = rank or self.best_rank
         else:
-            asked = asked_codes(Reading(segments).codes(rows), self.bits)
+            asked = asked_codes(view.codes(rows), self.bits)
             rank = rank or "hamming"
-        return self._find(state, segments, asked, k, radius, rank, where, candidates, backend, rows)
-
-    def _seen(self) -> tuple[State, Sequence[Segment]]:
-        """The documents as they are now; what is written later is not seen."""
-        state = self._store.state
-        return state, state.segments
+        return self._find(view, asked, k, radius, rank, where, candidates, backend, rows)
 
     def _find(
         self,
-        state: State,
-        segments: Sequence[Segment],
+        view: View,
         asked: Queries,
         k: int | None,
         radius: int | None,
@@ -192,19 +192,19 @@ class Index(KeptIndex):
         k = None if k is None else checked_k(k)
         radius = None if radius is None else checked_radius(radius)
         check_backend(backend)
-        need_for(rank, asked, VECTORS in self._store.extra, WORDS in self._store.extra)
-        masks = masks_of(state, segments, where) if where else None
+        need_for(rank, asked, VECTORS in self._home.extra, WORDS in self._home.extra)
         most = k if rank == "hamming" else _to_rank(k, radius, candidates)
         asked_for = None if most is None else most + (but is not None)
-        found = self._searcher(state).search(segments, asked.codes, asked_for, radius, masks, backend)
+        found = view.find(asked.codes, asked_for, radius, where, backend, READS[rank])
         if but is not None:
             found = found.keep(found.rows != but[found.queries]).first(most)
         if not asked.known.all():
             found = found.keep(asked.known[found.queries])
-        scores = score(rank, asked, found, Reading(segments), self.bits)
+        scores = score(rank, asked, found, view, self.bits)
         if rank != "hamming":
             found, scores = ranked(found, scores, k)
-        return Hits(found, scores, asked, state, None if asked.words is None else self.model.vocabulary_)
+        vocabulary = None if asked.words is None else self.model.vocabulary_
+        return Hits(found, scores, asked, view, vocabulary, view.notes(backend))
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
         """All pairs of documents within a Hamming radius of each other, block by block: duplicates and nearly so.
@@ -217,8 +217,7 @@ class Index(KeptIndex):
             [([0], [1])]
         """
         check_backend(backend)
-        state = self._store.state
-        return pairs_within(state, self._searcher(state), checked_radius(radius), report, backend)
+        return pairs_within(self._home.view(), checked_radius(radius), report, backend)
 
     def add(self, documents: Texts, report: Report = silent) -> int:
         """Encode and add documents with new ids; how many were added. Those of a batch are all on the disk, or none."""
@@ -255,7 +254,7 @@ class Index(KeptIndex):
             3
         """
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._store.append(batch)
+            self._home.append(batch)
 
     def update_codes(
         self,
@@ -273,32 +272,26 @@ class Index(KeptIndex):
             [[0]]
         """
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._store.update(batch)
+            self._home.update(batch)
 
     def delete(self, ids: Sequence[Id]) -> None:
         """Delete documents; all of them are gone when this returns, or none is."""
         if isinstance(ids, str):
             raise IndexFolderError("ids are a list, and a single string was given", hint="put it in a list")
-        self._store.delete(list(ids))
+        self._home.delete(list(ids))
 
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
-        written = write(self._store, self.model, as_corpus(documents), ids, report)
+        written = write(self._home, self.model, as_corpus(documents), ids, report)
         self.left_out = written.left_out
         return written
 
-    def _searcher(self, state: State) -> Searcher:
-        """What was opened of a generation, for as long as it is that of the index."""
-        if self._opened is None or self._opened[0] is not state:
-            self._opened = (state, Searcher(self.bits))
-        return self._opened[1]
-
     def _asked(self, queries: Texts | NDArray[np.uint8], vectors: NDArray[np.floating] | None) -> Queries:
-        extra = self._store.extra
+        extra = self._home.extra
         if isinstance(queries, np.ndarray):
             asked = asked_codes(queries, self.bits)
         else:
             corpus = as_corpus([queries] if isinstance(queries, str) else queries)
-            asked = asked_texts(corpus, self.model, self._store.meta["mode"])
+            asked = asked_texts(corpus, self.model, self._home.meta["mode"])
         if vectors is None:
             return asked
         return with_vectors(asked, vectors, extra[VECTORS].width if VECTORS in extra else None)

@@ -1,4 +1,4 @@
-"""What every index is: a store of documents, the model that made their codes, and a folder that both are kept in."""
+"""What every index is: a home of documents, the model that made their codes, and a folder that both are kept in."""
 
 import shutil
 import weakref
@@ -13,29 +13,30 @@ from numpy.typing import NDArray
 
 from parabit.encoding import ParagraphVectors
 from parabit.errors import IndexFolderError
-from parabit.index.about import about
-from parabit.index.filtering import ids_of_written
+from parabit.index.embedded import Embedded
 from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
+from parabit.index.milvus import Milvus, create_on_milvus, dropping_old, is_on_milvus, open_on_milvus
 from parabit.index.ranking import RANKS, best_rank
 from parabit.index.reading import VECTORS, WORDS
 from parabit.index.searching import derive_with
-from parabit.index.store import MAP, Batch, Id, Kind, Store
-from parabit.index.stored import Stored, stored_with
+from parabit.index.store import MAP, Batch, Id, Kind
+from parabit.index.stored import Stored, ids_of_written, stored_with
+from parabit.index.view import Home
 from parabit.progress import Report, silent
 
 
 class KeptIndex:
     """An index as files and what is read from them; `Index` searches and writes."""
 
-    def __init__(self, store: Store, model: ParagraphVectors | None = None, scratch: Path | None = None) -> None:
-        self._store, self._model = store, model
+    def __init__(self, home: Home, model: ParagraphVectors | None = None, scratch: Path | None = None) -> None:
+        self._home, self._model = home, model
         # Without a folder of its own the index is gone when nobody has it any more.
         self._remove = None if scratch is None else weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
-        if model is not None and model.fingerprint_ != store.fingerprint:
-            store.close()
+        if model is not None and model.fingerprint_ != home.fingerprint:
+            home.close()
             raise IndexFolderError(
-                f"{store.folder} was made with another model", hint="give the model it was made with, or build it anew"
+                f"{home.folder} was made with another model", hint="give the model it was made with, or build it anew"
             )
 
     @classmethod
@@ -50,24 +51,33 @@ class KeptIndex:
         report: Report,
         model: ParagraphVectors | None = None,
         overwrite: bool = False,
+        milvus: Milvus | None = None,
     ) -> Self:
+        save_model = None if model is None else lambda place: model.save(place, slim=True)
+        fingerprint = "" if model is None else model.fingerprint_
+        if milvus is not None:
+            home = create_on_milvus(
+                folder, milvus, bits, batches, fingerprint, meta, kinds, save_model, overwrite, report
+            )
+            return cls(home, model)
         scratch = None
         if folder is None:
             scratch = Path(mkdtemp(prefix="parabit-"))
             folder = scratch / "index"
         try:
-            Store.create(
-                folder,
-                bits,
-                batches,
-                fingerprint="" if model is None else model.fingerprint_,
-                meta=meta,
-                extra=kinds,
-                derive=derive_with(backend, bits, report),
-                save_model=None if model is None else lambda place: model.save(place, slim=True),
-                overwrite=overwrite,
-            )
-            return cls(Store.open(folder, write=True), model, scratch)
+            with dropping_old(folder, overwrite):
+                Embedded.create(
+                    folder,
+                    bits,
+                    batches,
+                    fingerprint=fingerprint,
+                    meta=meta,
+                    extra=kinds,
+                    derive=derive_with(backend, bits, report),
+                    save_model=save_model,
+                    overwrite=overwrite,
+                )
+            return cls(Embedded.open(folder, write=True), model, scratch)
         except BaseException:
             if scratch is not None:
                 shutil.rmtree(scratch, ignore_errors=True)
@@ -78,21 +88,23 @@ class KeptIndex:
         """Open an index, in milliseconds; its model is read when a text is first asked for, or taken from here.
 
         One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
+        An index whose documents are on a Milvus server is opened in the same way, by its folder.
         """
-        return cls(Store.open(folder, write), model)
+        home: Home = open_on_milvus(folder, write) if is_on_milvus(folder) else Embedded.open(folder, write)
+        return cls(home, model)
 
     @property
     def folder(self) -> Path:
         """Where the index is kept."""
-        return self._store.folder
+        return self._home.folder
 
     @property
     def bits(self) -> int:
         """How many bits a code has."""
-        return self._store.bits
+        return self._home.bits
 
     def __len__(self) -> int:
-        return self._store.documents
+        return self._home.documents
 
     @property
     def model(self) -> ParagraphVectors:
@@ -102,63 +114,63 @@ class KeptIndex:
         return self._model
 
     def _kept_model(self) -> ParagraphVectors:
-        folder = self._store.model_folder
-        if not self._store.fingerprint:
+        folder = self._home.model_folder
+        if not self._home.fingerprint:
             raise IndexFolderError("this index was made of codes and knows no texts", hint="search it with codes")
         model = ParagraphVectors.load(folder)
-        if model.fingerprint_ != self._store.fingerprint:
+        if model.fingerprint_ != self._home.fingerprint:
             raise IndexFolderError(f"{folder} is not the model of the index", hint="restore it from a copy")
         return model
 
     @property
     def best_rank(self) -> str:
         """The rank that finds most for a text, of those that this index can do."""
-        return best_rank(WORDS in self._store.extra)
+        return best_rank(WORDS in self._home.extra)
 
     @property
     def ranks(self) -> tuple[str, ...]:
         """The ranks that this index can do for a text, or for a code where it knows no texts."""
         if not self.knows_texts:
             return ("hamming",)
-        extra = self._store.extra
+        extra = self._home.extra
         lacking = {"cosine"} if VECTORS not in extra else set()
         return tuple(rank for rank in RANKS if rank not in lacking | (set() if WORDS in extra else {"tfidf", "hybrid"}))
 
     @property
     def fields(self) -> list[str]:
         """The names of the fields that documents have, but for their text."""
-        return [name for name in self._store.field_names if name != "text"]
+        return [name for name in self._home.field_names if name != "text"]
 
     @property
     def knows_texts(self) -> bool:
         """Whether it has a model, so that texts can be asked with."""
-        return bool(self._store.fingerprint)
+        return bool(self._home.fingerprint)
 
     @property
     def keeps_text(self) -> bool:
         """Whether the texts of the documents were kept."""
-        return bool(self._store.meta["text"])
+        return bool(self._home.meta["text"])
 
     def stored(self, ids: Sequence[Id]) -> list[Stored]:
         """The documents with these ids, as they are kept: id, code, text and fields."""
-        return stored_with(self._store.state, ids)
+        return stored_with(self._home.view(), ids)
 
     def labels(self, most: int = 500) -> Labels:
         """The most frequent labels and how many documents have each."""
-        return labels_of(self._store.state, most)
+        return labels_of(self._home.view(), most)
 
     def has(self, ids: Sequence[Id]) -> NDArray[np.bool_]:
         """Whether there is a document with each of these ids."""
-        return self._store.state.rows_of(ids) >= 0
+        return self._home.rows_of(ids) >= 0
 
     def map(self) -> Map | None:
         """The map that was drawn of the index, unless too much has changed since."""
         kept = Map.load(self.folder / MAP)
-        return None if kept is None or kept.is_worn(self._store.state) else kept
+        return None if kept is None or kept.is_worn(self._home.view()) else kept
 
     def draw_map(self, report: Report = silent) -> Map:
         """Draw the map of the documents, which takes a minute or two for 20,000 points."""
-        return draw(self._store.state, report)
+        return draw(self._home.view(), report)
 
     def keep_map(self, drawn: Map) -> None:
         """Keep a map in the folder, for those who look at the index; it is no part of it and may be removed."""
@@ -166,36 +178,39 @@ class KeptIndex:
 
     def ids_of(self, written: Sequence[str]) -> list[Id]:
         """Ids as people write them: 7 is the string, or else the number where a document has that."""
-        return ids_of_written(self._store.state, written)
+        return ids_of_written(self._home.view(), written)
 
     def compact(self, report: Report = silent) -> None:
         """Merge what was added and deleted; opening is then as fast, and searching, as if it had been built so."""
-        self._store.compact(derive_with(self._store.meta["backend"], self.bits, report))
+        self._home.merge(report)
 
     def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
-        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place."""
+        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place.
+
+        Of an index on a server, this makes an embedded one.
+        """
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
             return
-        self._store.save(folder, derive_with(self._store.meta["backend"], self.bits, report), overwrite=overwrite)
+        self._home.copy_to(folder, overwrite, report)
 
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""
-        made_with = self._store.fingerprint
-        changed = self._store.refresh()
-        if self._store.fingerprint != made_with:  # another index was written over this one
+        made_with = self._home.fingerprint
+        changed = self._home.refresh()
+        if self._home.fingerprint != made_with:  # another index was written over this one
             self._model = None
         return changed
 
     def verify(self) -> None:
         """Read every byte, of the model too, and raise if one is not what was written."""
-        self._store.verify()
-        if self._store.fingerprint:
+        self._home.verify()
+        if self._home.fingerprint:
             self._kept_model()
 
     def close(self) -> None:
         """Give back the right to write; an index without a folder is gone."""
-        self._store.close()
+        self._home.close()
         if self._remove is not None:
             self._remove()
 
@@ -209,4 +224,4 @@ class KeptIndex:
 
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""
-        return about(self._store)
+        return self._home.about()

@@ -3,11 +3,7 @@
 from collections import Counter
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from parabit.index.filtering import alive_in
-from parabit.index.store import State
+from parabit.index.view import View
 
 _LOOKED_AT = 20_000  # documents, in some 200 ms
 
@@ -19,28 +15,30 @@ class Labels(NamedTuple):
     complete: bool  # whether every document was looked at; in a large index a rare label may be missing
 
 
-def labels_of(state: State, most: int, looked_at: int = _LOOKED_AT) -> Labels:
-    """The most frequent labels. Their names come from a sample of a large index, their counts are exact.
+def labels_of(view: View, most: int, looked_at: int = _LOOKED_AT) -> Labels:
+    """The most frequent labels. Their names come from a sample of a large index; on a server, their counts do, too.
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> from parabit.index.store import Batch, Store
+        >>> import numpy as np
+        >>> from parabit.index.embedded import Embedded
+        >>> from parabit.index.store import Batch
         >>> fields = [{"labels": ["space", "orbit"]}, {"labels": ["space"]}, {}]
         >>> batch = Batch(["a", "b", "c"], np.zeros((3, 1), np.uint8), fields)
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
-        >>> labels_of(Store.open(folder).state, most=10)
+        >>> Embedded.create(folder := mkdtemp() + "/a.index", 8, [batch])
+        >>> labels_of(Embedded.open(folder).view(), most=10)
         Labels(counts={'space': 2, 'orbit': 1}, complete=True)
     """
-    rows = alive_rows(state, looked_at)
-    if "labels" not in state.field_names:
+    rows = view.sample(looked_at)
+    if "labels" not in view.field_names:
         return Labels({}, complete=True)
-    found = Counter(label for fields in state.fields_of(rows) for label in labels_in(fields.get("labels")))
-    complete = len(rows) == state.documents
+    found = Counter(label for fields in view.fields_of(rows) for label in labels_in(fields.get("labels")))
+    complete = len(rows) == view.documents
     first = sorted(found, key=lambda label: (-found[label], label))[:most]
     if not complete:
-        segments = state.segments
-        exact = {label: sum(int(part.matching("labels", label).sum()) for part in segments) for label in first}
-        return Labels({label: exact[label] for label in sorted(exact, key=lambda label: -exact[label])}, complete=False)
+        counts = view.counts("labels", {label: found[label] for label in first}, len(rows) / view.documents)
+        most_first = sorted(counts, key=lambda label: -counts[label])
+        return Labels({label: counts[label] for label in most_first}, complete=False)
     return Labels({label: found[label] for label in first}, complete=len(first) == len(found))
 
 
@@ -54,20 +52,3 @@ def labels_in(stored: object) -> list[str]:
     if isinstance(stored, str):
         return [stored]
     return [label for label in stored if isinstance(label, str)] if isinstance(stored, list) else []
-
-
-def alive_rows(state: State, most: int, seed: int = 0) -> NDArray[np.int64]:
-    """The rows of documents that were not deleted, ascending; of more than `most` a random sample.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> from parabit.index.store import Batch, Store
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [Batch(["a", "b"], np.zeros((2, 1), np.uint8))])
-        >>> alive_rows(Store.open(folder).state, most=5)
-        array([0, 1])
-    """
-    parts = [np.flatnonzero(alive_in(segment)) + segment.first for segment in state.segments]
-    rows = np.concatenate([part.astype(np.int64) for part in parts])
-    if len(rows) <= most:
-        return rows
-    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))

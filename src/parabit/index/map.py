@@ -11,10 +11,9 @@ from safetensors.numpy import save_file
 
 from parabit.errors import IndexFolderError
 from parabit.index.backends import Flat
-from parabit.index.labels import alive_rows
 from parabit.index.layout import embed_codes
-from parabit.index.reading import Reading
-from parabit.index.store import Id, State
+from parabit.index.store import Id
+from parabit.index.view import View
 from parabit.progress import Report, silent
 from parabit.storage import whole_file
 
@@ -48,14 +47,14 @@ class Map(NamedTuple):
         there = nearest.distances[:, :1] == 0
         return np.where(there, self.points[nearest.rows[:, 0]], around).astype(np.uint16)
 
-    def is_worn(self, state: State) -> bool:
+    def is_worn(self, view: View) -> bool:
         """Whether too many of its documents have changed or gone, or too many come, for it to show the index."""
-        rows = state.rows_of(self.ids)
+        rows = view.rows_of(self.ids)
         there = np.flatnonzero(rows >= 0)
         same = 0
-        if len(there) and self.bits == state.manifest.bits:
-            same = int((Reading(state.segments).codes(rows[there]) == self.codes[there]).all(axis=1).sum())
-        return same < (1 - _WORTH) * len(self.ids) or state.documents > (1 + _WORTH) * self.documents
+        if len(there) and self.bits == view.bits:
+            same = int((view.codes(rows[there]) == self.codes[there]).all(axis=1).sum())
+        return same < (1 - _WORTH) * len(self.ids) or view.documents > (1 + _WORTH) * self.documents
 
     def save(self, path: Path) -> None:
         """Write it to a file, in one step."""
@@ -79,23 +78,24 @@ class Map(NamedTuple):
         return read if fits else None
 
 
-def draw(state: State, report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
+def draw(view: View, report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
     """Draw the map of the documents that are in an index now, or of a sample of them.
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> from parabit.index.store import Batch, Store
+        >>> from parabit.index.embedded import Embedded
+        >>> from parabit.index.store import Batch
         >>> codes = np.array([[0], [1], [2], [3], [252], [253]], dtype=np.uint8)
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [Batch(list("abcdef"), codes)])
-        >>> draw(Store.open(folder).state).points.shape
+        >>> Embedded.create(folder := mkdtemp() + "/a.index", 8, [Batch(list("abcdef"), codes)])
+        >>> draw(Embedded.open(folder).view()).points.shape
         (6, 2)
     """
-    rows = alive_rows(state, most, seed)
+    rows = view.sample(most, seed)
     if len(rows) < 4:
         raise IndexFolderError(f"a map needs 4 documents, and there are {len(rows)}", hint="add some")
-    codes = np.ascontiguousarray(Reading(state.segments).codes(rows))
+    codes = np.ascontiguousarray(view.codes(rows))
     points = _in_square(embed_codes(codes, seed, report))
-    return Map(state.ids_of(rows), codes, points, state.manifest.bits, state.documents)
+    return Map(view.ids_of(rows), codes, points, view.bits, view.documents)
 
 
 def _in_square(points: NDArray[np.float64]) -> NDArray[np.uint16]:

@@ -6,10 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.filtering import alive_in
-from parabit.index.reading import Reading
-from parabit.index.searching import Searcher
-from parabit.index.store import Id, State
+from parabit.index.store import Id
+from parabit.index.view import View
 from parabit.progress import Progress, Report
 
 _AT_ONCE = 1024  # documents
@@ -23,17 +21,24 @@ class Pairs(NamedTuple):
     distances: NDArray[np.int32]
 
 
-def pairs_within(state: State, searcher: Searcher, radius: int, report: Report, backend: str) -> Iterator[Pairs]:
-    """The pairs within a Hamming radius, block by block; what is deleted or added meanwhile does not change them."""
-    segments = state.segments
-    reading = Reading(segments)
-    rows = np.flatnonzero(np.concatenate([alive_in(segment) for segment in segments]))
-    for start in range(0, len(rows), _AT_ONCE):
-        mine = rows[start : start + _AT_ONCE]
-        found = searcher.search(segments, reading.codes(mine), radius=radius, backend=backend)
-        later = found.keep(found.rows > mine[found.queries])
-        done = start + len(mine)
+def pairs_within(view: View, radius: int, report: Report, backend: str) -> Iterator[Pairs]:
+    """The pairs within a Hamming radius, block by block; of an embedded index, of the documents that were there first.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from parabit.index.embedded import Embedded
+        >>> from parabit.index.store import Batch
+        >>> batch = Batch(["a", "b", "c"], np.array([[0], [1], [7]], np.uint8))
+        >>> Embedded.create(folder := mkdtemp() + "/a.index", 8, [batch])
+        >>> view = Embedded.open(folder).view()
+        >>> [(some.first, some.second) for some in pairs_within(view, 1, lambda progress: None, "auto")]
+        [(['a'], ['b'])]
+    """
+    total, done = view.documents, 0
+    for mine in view.blocks(_AT_ONCE):
+        found = view.find(view.codes(mine), None, radius, backend=backend)
+        later = found.keep(view.order(found.rows) > view.order(mine)[found.queries])
         if len(later.rows):
-            first, second = mine[later.queries], later.rows
-            yield Pairs(state.ids_of(first), state.ids_of(second), later.distances)
-        report(Progress("comparing", done, "documents", done / len(rows)))
+            yield Pairs(view.ids_of(mine[later.queries]), view.ids_of(later.rows), later.distances)
+        done += len(mine)
+        report(Progress("comparing", done, "documents", min(1.0, done / max(total, done))))

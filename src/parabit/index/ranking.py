@@ -8,11 +8,19 @@ from scipy.sparse import csr_array
 
 from parabit.errors import CodesError
 from parabit.index.found import Found
-from parabit.index.reading import Reading
+from parabit.index.view import Rows
 from parabit.parallel import ordered_map
 from parabit.ragged import paired_products
 
-RANKS = ("hamming", "asymmetric", "cosine", "tfidf", "hybrid")
+# What each reads of the documents that were found.
+READS: dict[str, tuple[str, ...]] = {
+    "hamming": (),
+    "asymmetric": ("codes",),
+    "cosine": ("vectors",),
+    "tfidf": ("words",),
+    "hybrid": ("codes", "words"),
+}
+RANKS = tuple(READS)
 # How much the codes count beside the words in a hybrid score. Chosen on held-out training documents of seven
 # collections, with 128 and 32 bits; anything from 0.5 to 1.5 is within .003 of it in NDCG@10.
 _OF_CODES = 0.75
@@ -76,7 +84,7 @@ def best_rank(has_words: bool) -> str:
     return "hybrid" if has_words else "asymmetric"
 
 
-def score(rank: str, queries: Queries, found: Found, reading: Reading, bits: int) -> NDArray[np.float32]:
+def score(rank: str, queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
     """The score of each hit, higher is better: (hits,).
 
     - hamming: the share of equal bits;
@@ -96,7 +104,7 @@ def score(rank: str, queries: Queries, found: Found, reading: Reading, bits: int
         here = slice(found.offsets[first], found.offsets[last])
         offsets = found.offsets[first : last + 1] - found.offsets[first]
         mine = Found(offsets, found.rows[here], found.distances[here])
-        return _SCORES[rank](queries.part(first, last), mine, reading, bits)
+        return _SCORES[rank](queries.part(first, last), mine, rows, bits)
 
     blocks = _blocks(found.offsets)
     if len(blocks) == 1:  # which is not worth threads
@@ -122,14 +130,14 @@ def ranked(found: Found, scores: NDArray[np.float32], most: int | None) -> tuple
     return found.keep(kept), scores[kept]
 
 
-def _asymmetric(queries: Queries, found: Found, reading: Reading, bits: int) -> NDArray[np.float32]:
+def _asymmetric(queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
     assert queries.activations is not None
     asked = unit(queries.activations) / np.float32(np.sqrt(bits))
     tables = _byte_tables(asked)
     scores = np.zeros(len(found.rows), dtype=np.float32)
     # One look-up for 8 bits, byte by byte: a fifth of the time that unpacked signs and their products take.
     of_query = found.queries * 256
-    for table, column in zip(tables, reading.codes(found.rows).T, strict=True):
+    for table, column in zip(tables, rows.codes(found.rows).T, strict=True):
         scores += table.ravel()[of_query + column]
     return scores
 
@@ -150,21 +158,21 @@ def _byte_tables(activations: NDArray[np.float32]) -> NDArray[np.float32]:
     return tables
 
 
-def _cosine(queries: Queries, found: Found, reading: Reading, bits: int) -> NDArray[np.float32]:
+def _cosine(queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
     assert queries.vectors is not None
-    stored = unit(reading.vectors(found.rows).astype(np.float32))
+    stored = unit(rows.vectors(found.rows).astype(np.float32))
     return _row_products(stored, unit(queries.vectors)[found.queries])
 
 
-def _tfidf(queries: Queries, found: Found, reading: Reading, bits: int) -> NDArray[np.float32]:
-    words, offsets = reading.words(found.rows)
+def _tfidf(queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
+    words, offsets = rows.words(found.rows)
     assert queries.words is not None
     weights = words["weight"].astype(np.float32)
     return paired_products(queries.words, found.offsets, words["feature"].astype(np.int64), weights, offsets)
 
 
-def _hybrid(queries: Queries, found: Found, reading: Reading, bits: int) -> NDArray[np.float32]:
-    return _tfidf(queries, found, reading, bits) + np.float32(_OF_CODES) * _asymmetric(queries, found, reading, bits)
+def _hybrid(queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
+    return _tfidf(queries, found, rows, bits) + np.float32(_OF_CODES) * _asymmetric(queries, found, rows, bits)
 
 
 _SCORES = {"asymmetric": _asymmetric, "cosine": _cosine, "tfidf": _tfidf, "hybrid": _hybrid}

@@ -1,5 +1,6 @@
 """Documents as an index keeps them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -7,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.reading import Reading
-from parabit.index.store import Id, State
+from parabit.index.store import Id
+from parabit.index.view import View
 
 
 class Stored(NamedTuple):
@@ -20,31 +21,42 @@ class Stored(NamedTuple):
     fields: Mapping[str, Any]  # the others that were stored, labels among them
 
 
-def stored_with(state: State, ids: Sequence[Id]) -> list[Stored]:
+def stored_with(view: View, ids: Sequence[Id]) -> list[Stored]:
     """The documents with these ids; an IndexFolderError names one that is not there.
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> from parabit.index.store import Batch, Store
+        >>> from parabit.index.embedded import Embedded
+        >>> from parabit.index.store import Batch
         >>> batch = Batch(["a", "b"], np.array([[1], [2]], np.uint8), [{"text": "Hubble"}, {"year": 1993}])
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
-        >>> stored_with(Store.open(folder).state, ["b"])
+        >>> Embedded.create(folder := mkdtemp() + "/a.index", 8, [batch])
+        >>> stored_with(Embedded.open(folder).view(), ["b"])
         [Stored(id='b', code=array([2], dtype=uint8), text='', fields={'year': 1993})]
     """
-    rows = rows_with(state, ids)
+    rows = rows_with(view, ids)
     if not len(rows):
         return []
-    codes, fields = Reading(state.segments).codes(rows), state.fields_of(rows)
+    codes, fields = view.codes(rows), view.fields_of(rows)
     return [
         Stored(identity, code, its.pop("text", ""), its)
-        for identity, code, its in zip(state.ids_of(rows), codes, fields, strict=True)
+        for identity, code, its in zip(view.ids_of(rows), codes, fields, strict=True)
     ]
 
 
-def rows_with(state: State, ids: Sequence[Id]) -> NDArray[np.int64]:
+def rows_with(view: View, ids: Sequence[Id]) -> NDArray[np.int64]:
     """The rows of documents; an IndexFolderError names one that is not there."""
-    rows = state.rows_of(ids)
+    rows = view.rows_of(ids)
     if (rows < 0).any():
         missing = ids[int(np.argmax(rows < 0))]
         raise IndexFolderError(f"there is no document {missing!r}", hint="give the id of one that is in the index")
     return rows
+
+
+def ids_of_written(view: View, written: Sequence[str]) -> list[Id]:
+    """Ids as people write them: 7 is the number 7 where no document has the string as its id and one has the number."""
+    ids: list[Id] = list(written)
+    for place in np.flatnonzero(view.rows_of(ids) < 0).tolist():
+        number = int(written[place]) if re.fullmatch(r"-?[0-9]{1,4000}", written[place]) else None
+        if number is not None and view.rows_of([number])[0] >= 0:
+            ids[place] = number
+    return ids

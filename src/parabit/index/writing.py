@@ -13,7 +13,7 @@ from parabit.encoding import ParagraphVectors
 from parabit.errors import IndexFolderError
 from parabit.index.documents import Kept, batches_of
 from parabit.index.reading import VECTORS, WORDS
-from parabit.index.store import Store
+from parabit.index.view import Home
 from parabit.progress import Progress, Report
 
 Ids = Literal["new", "there", "any"]  # which ids documents may have: new ones, those of others, or both
@@ -29,21 +29,21 @@ class Written:
     left_out: int = 0  # that have no such word; those removed among them
 
 
-def write(store: Store, model: ParagraphVectors, corpus: Corpus, ids: Ids, report: Report) -> Written:
-    """Encode documents and put them in the index. Those of a batch are all on the disk, or none.
+def write(home: Home, model: ParagraphVectors, corpus: Corpus, ids: Ids, report: Report) -> Written:
+    """Encode documents and put them in the index. Those of a batch are all on the disk, or, in an embedded index, none.
 
     An id that must not be there, or must be and is not, and any record that cannot be read, is told before the first
     document goes in: half a corpus is a nuisance to go on from.
     """
-    _check(store, corpus, ids, report)
-    kept = Kept(bool(store.meta["text"]), WORDS in store.extra, VECTORS in store.extra)
+    _check(home, corpus, ids, report)
+    kept = Kept(bool(home.meta["text"]), WORDS in home.extra, VECTORS in home.extra)
     written = Written()
     with _told_of_what_stays(written):
-        for batch in batches_of(model, corpus, kept, report, mode=store.meta["mode"]):
-            there = store.rows_of(kept.unknown) >= 0
+        for batch in batches_of(model, corpus, kept, report, mode=home.meta["mode"]):
+            there = home.rows_of(kept.unknown) >= 0
             gone = [identity for identity, old in zip(kept.unknown, there.tolist(), strict=True) if old]
-            replaced = int((store.rows_of(batch.ids) >= 0).sum())
-            store.put(batch, gone)
+            replaced = int((home.rows_of(batch.ids) >= 0).sum())
+            home.put(batch, gone)
             written.replaced += replaced
             written.added += len(batch.ids) - replaced
             written.removed += len(gone)
@@ -51,12 +51,12 @@ def write(store: Store, model: ParagraphVectors, corpus: Corpus, ids: Ids, repor
     return written
 
 
-def _check(store: Store, corpus: Corpus, allowed: Ids, report: Report) -> None:
+def _check(home: Home, corpus: Corpus, allowed: Ids, report: Report) -> None:
     unique, done = UniqueIds(corpus), 0
     for batch in corpus.batches():
         ids = [document.id for document in batch]
         unique.add(ids)
-        there = store.rows_of(ids) >= 0
+        there = home.rows_of(ids) >= 0
         if allowed == "new" and there.any():
             raise IndexFolderError(
                 f"the id {ids[int(np.argmax(there))]!r} is in the index already",

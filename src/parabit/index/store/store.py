@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,7 @@ class Store:
         _write(Path(folder), schema, fill, derive, fingerprint, meta or {}, save_model, overwrite)
 
     @classmethod
-    def open(cls, folder: Path | str, write: bool = False) -> "Store":
+    def open(cls, folder: Path | str, write: bool = False) -> Self:
         """Open an index, in a time that does not depend on its size but on that of its log.
 
         Small files are checked whole, and all others for their size and their first block; `verify` checks all. A
@@ -106,7 +106,7 @@ class Store:
         if self._lock is not None:
             self._lock.close()
 
-    def __enter__(self) -> "Store":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -1,0 +1,327 @@
+"""A collection on a Milvus server: what is asked of it, in pieces of the sizes that Milvus takes."""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.errors import IndexFolderError
+from parabit.index.milvus.entities import CODE, KEY, KEYS, LONGEST, MOST_KEYS, NUMBER, PARTS, RECORD, TEXT, Entity
+from parabit.index.milvus.place import Milvus
+from parabit.index.milvus.server import Server
+from parabit.index.milvus.where import in_keys
+
+WINDOW = 16_384  # hits of a query that Milvus gives at most
+HITS_AT_ONCE = 1 << 18  # of all queries in a request
+_QUERIES_AT_ONCE = 4096
+_READ_AT_ONCE = 500  # entities with long strings: at most 100 MB come in an answer
+_SENT_AT_ONCE = 8 << 20  # bytes
+_SHORT_AT_ONCE = 5000  # others, and those that are deleted
+_MORE = "_more"  # after the name of a collection: that of the parts which are too long for it
+_FIELDS = "parabit.fields"  # the property with the names of fields
+_LEVELS = {"strong": "Strong", "session": "Session", "bounded": "Bounded", "eventually": "Eventually"}
+
+
+class Near(NamedTuple):
+    """What is near a code: keys, numbers and distances, in no order that counts."""
+
+    keys: list[str]
+    numbers: NDArray[np.int64]
+    distances: NDArray[np.int32]
+    cut: bool = False  # whether the server may have others
+
+    def take(self, places: NDArray[Any]) -> "Near":
+        """Some of them, in another order."""
+        keys = [self.keys[place] for place in places.tolist()]
+        return self._replace(keys=keys, numbers=self.numbers[places], distances=self.distances[places])
+
+    def sorted(self) -> "Near":
+        """Nearest first, of equally near ones the one that came first."""
+        return self.take(np.lexsort((self.numbers, self.distances)))
+
+    def first(self, most: int | None) -> "Near":
+        """At most so many."""
+        return self._replace(keys=self.keys[:most], numbers=self.numbers[:most], distances=self.distances[:most])
+
+
+def together(parts: Sequence[Near]) -> Near:
+    """Several as one."""
+    return Near(
+        [key for part in parts for key in part.keys],
+        np.concatenate([np.zeros(0, dtype=np.int64), *(part.numbers for part in parts)]),
+        np.concatenate([np.zeros(0, dtype=np.int32), *(part.distances for part in parts)]),
+    )
+
+
+class Collection:
+    """The entities of an index on a server, and the parts that are too long for them."""
+
+    def __init__(self, server: Server, name: str, place: Milvus, bits: int) -> None:
+        self.server, self.name = server, name
+        self._place, self._bits = place, bits
+        self._has_more: bool | None = None
+        self._has_deleted = False  # since something was read with the consistency strong
+
+    @classmethod
+    def create(
+        cls, server: Server, name: str, place: Milvus, bits: int, extra: Iterable[str], about: Mapping[str, Any]
+    ) -> "Collection":
+        """Make an empty one; `about` is kept with it."""
+        if server.ask("has_collection", name):
+            raise IndexFolderError(
+                f"the Milvus server at {server.uri} has a collection {name!r} already",
+                hint="give another name, or none for one that is free",
+            )
+        types = server.types
+        schema = server.schema(json.dumps(about))
+        schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=LONGEST)
+        schema.add_field(NUMBER, types.INT64)  # the order they came in
+        schema.add_field(CODE, types.BINARY_VECTOR, dim=8 * -(-bits // 8))
+        schema.add_field(KEYS, types.ARRAY, element_type=types.INT64, max_capacity=MOST_KEYS)
+        schema.add_field(PARTS, types.INT64)  # how many entities beside it
+        for text in (RECORD, *extra):
+            schema.add_field(text, types.VARCHAR, max_length=LONGEST)
+        params = {"nlist": place.lists} if place.index == "BIN_IVF_FLAT" else {}
+        made = cls(server, name, place, bits)
+        made._make(name, schema, place.index, params)
+        made._has_more = False
+        return made
+
+    def describe(self) -> Mapping[str, Any]:
+        """What the server says of it; an error where it is not there."""
+        if not self.server.ask("has_collection", self.name):
+            raise IndexFolderError(
+                f"the Milvus server at {self.server.uri} has no collection {self.name!r}",
+                hint="it was dropped, or is on another server; build the index anew",
+            )
+        said: Mapping[str, Any] = self.server.ask("describe_collection", self.name)
+        return said
+
+    def field_names(self) -> list[str]:
+        """The names of fields that documents have, or had."""
+        names: list[str] = json.loads(self.describe().get("properties", {}).get(_FIELDS, "[]"))
+        return names
+
+    def set_field_names(self, names: Sequence[str]) -> None:
+        """Keep the names of fields."""
+        self.server.ask("alter_collection_properties", self.name, {_FIELDS: json.dumps(list(names))})
+
+    def load(self) -> None:
+        """Have it ready to be searched, also after the server was started anew."""
+        for name in self._names():
+            self.server.ask("load_collection", name)
+
+    def drop(self) -> None:
+        """Remove it from the server."""
+        for name in self._names():
+            self.server.ask("drop_collection", name)
+
+    def settle(self) -> None:
+        """Have all that was written in the server's files, and indexed."""
+        for name in self._names():
+            self.server.ask("flush", name)
+        while self.server.ask("describe_index", self.name, index_name=CODE).get("pending_index_rows"):
+            time.sleep(0.2)
+
+    def compact(self) -> None:
+        """Have the server merge its files, without what was deleted."""
+        self.settle()
+        for name in self._names():
+            job = self.server.ask("compact", name)
+            while self.server.ask("get_compaction_state", job) == "Executing":
+                time.sleep(0.2)
+        self.settle()
+
+    def upsert(self, entities: Iterable[Entity]) -> None:
+        """Put entities in the place of those that have their keys. When this returns the server has them."""
+        waiting: list[Entity] = []
+        size = 0
+        for entity in entities:
+            waiting.append(entity)
+            size += entity.size
+            if size >= _SENT_AT_ONCE:
+                self._send(waiting)
+                waiting, size = [], 0
+        if waiting:
+            self._send(waiting)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete entities, and their parts."""
+        for start in range(0, len(keys), _SHORT_AT_ONCE):
+            some = list(keys[start : start + _SHORT_AT_ONCE])
+            parts = self._parts_of(some)
+            # Not by `ids`, which pymilvus writes as Python does, and Milvus reads another way.
+            self.server.ask("delete", self.name, filter=in_keys(some))
+            self._has_deleted = True
+            self._delete_parts(parts)
+
+    def count(self, condition: str = "", level: str | None = None) -> int:
+        """How many entities meet a condition."""
+        [answer] = self._query(self.name, condition, ["count(*)"], level)
+        return int(answer["count(*)"])
+
+    def read(self, keys: Sequence[str], names: Sequence[str], level: str | None = None) -> dict[str, dict[str, Any]]:
+        """The entities that have some keys."""
+        found = {}
+        at_once = _READ_AT_ONCE if {*names} - {NUMBER, CODE} else _SHORT_AT_ONCE
+        for start in range(0, len(keys), at_once):
+            for row in self._query(self.name, in_keys(keys[start : start + at_once]), [KEY, *names], level):
+                found[row[KEY]] = row
+        return found
+
+    def read_parts(self, keys: Sequence[str]) -> dict[str, str]:
+        """The parts that have some keys."""
+        found: dict[str, str] = {}
+        for level in ("eventually", "strong"):  # at once, and if something is missing, for sure
+            lacking = [key for key in keys if key not in found]
+            for start in range(0, len(lacking), _READ_AT_ONCE):
+                some = in_keys(lacking[start : start + _READ_AT_ONCE])
+                found |= {row[KEY]: row[TEXT] for row in self._query(self.name + _MORE, some, [KEY, TEXT], level)}
+        return found
+
+    def walk(self, condition: str = "", level: str | None = None) -> Iterator[list[tuple[int, str]]]:
+        """The number and the key of all entities that meet a condition, in the order of their numbers, in blocks."""
+        ranges: list[tuple[int, int | None]] = [(0, None)]
+        while ranges:
+            first, end = ranges.pop()
+            asked = " and ".join(filter(None, [between(first, end), condition]))
+            rows = self._query(self.name, asked, [KEY, NUMBER], level, limit=WINDOW)
+            found = sorted((row[NUMBER], row[KEY]) for row in rows)
+            if len(found) < WINDOW:
+                if found:
+                    yield found
+                continue
+            middle = halved(first, [number for number, _ in found])
+            ranges += [(middle, end), (first, middle)]
+
+    def near(
+        self,
+        codes: NDArray[np.uint8],
+        limit: int,
+        lowest: int,
+        highest: int,
+        condition: str = "",
+        exact: bool = True,
+        level: str | None = None,
+    ) -> list[Near]:
+        """The nearest entities of each code, at most `limit`, between two distances, both included.
+
+        Some may be nearer than the lowest, which is there to save work.
+        """
+        params: dict[str, int] = {}
+        if self._place.index == "BIN_IVF_FLAT":
+            params["nprobe"] = self._place.lists if exact else self._place.probes
+        # Within a radius Milvus does not look at all lists, whatever it is told.
+        ranged = not (exact and params) and (lowest > 0 or highest < self._bits)
+        if ranged:
+            params["radius"] = highest + 1  # the distances that Milvus gives are below it
+            params["range_filter"] = lowest
+        at_once = max(1, min(_QUERIES_AT_ONCE, HITS_AT_ONCE // limit))
+        found = []
+        for start in range(0, len(codes), at_once):
+            answers = self.server.ask(
+                "search",
+                self.name,
+                data=[code.tobytes() for code in codes[start : start + at_once]],
+                anns_field=CODE,
+                filter=condition,
+                limit=limit,
+                output_fields=[NUMBER],
+                search_params={"metric_type": "HAMMING", "params": params},
+                consistency_level=self._level(level),
+            )
+            found += [_near(answer, limit, highest) for answer in answers]
+        return found
+
+    def _make(self, name: str, schema: Any, index: str, params: Mapping[str, Any]) -> None:
+        indexes = self.server.index_params()
+        indexes.add_index(CODE, index_name=CODE, index_type=index, metric_type="HAMMING", params=dict(params))
+        self.server.ask("create_collection", name, schema=schema, index_params=indexes, num_shards=1)
+
+    def _names(self) -> list[str]:
+        return [self.name, self.name + _MORE] if self._more else [self.name]
+
+    @property
+    def _more(self) -> bool:
+        """Whether there is a collection for parts, which is made with the first one."""
+        if not self._has_more:
+            self._has_more = bool(self.server.ask("has_collection", self.name + _MORE))
+        return self._has_more
+
+    def _send(self, entities: Sequence[Entity]) -> None:
+        # The parts first: what can be found is then whole. They have the document's new number in their keys, so that
+        # those of the version before serve until it is replaced.
+        parts = [part for entity in entities for part in entity.parts]
+        if parts and not self._more:
+            types = self.server.types
+            schema = self.server.schema(f"what is too long for {self.name}")
+            schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=1000)
+            schema.add_field(TEXT, types.VARCHAR, max_length=LONGEST)
+            schema.add_field(CODE, types.BINARY_VECTOR, dim=8)
+            self._make(self.name + _MORE, schema, "BIN_FLAT", {})
+        for start in range(0, len(parts), _SENT_AT_ONCE // LONGEST):
+            self.server.ask("upsert", self.name + _MORE, parts[start : start + _SENT_AT_ONCE // LONGEST])
+        old = self._parts_of([entity.values[KEY] for entity in entities])
+        self.server.ask("upsert", self.name, [entity.values for entity in entities])
+        self._delete_parts(old)
+
+    def _parts_of(self, keys: Sequence[str]) -> list[str]:
+        """Conditions that the parts of some entities meet, each those of one; most have none."""
+        if not self._more:
+            return []
+        rows = self._query(self.name, f"{PARTS} > 0 and {in_keys(keys)}", [NUMBER], "session")
+        return [f'{KEY} like "{row[NUMBER]}.%"' for row in rows]
+
+    def _delete_parts(self, conditions: Iterable[str]) -> None:
+        for condition in conditions:
+            keys = [row[KEY] for row in self._query(self.name + _MORE, condition, [KEY], "session")]
+            for start in range(0, len(keys), _SHORT_AT_ONCE):
+                self.server.ask("delete", self.name + _MORE, filter=in_keys(keys[start : start + _SHORT_AT_ONCE]))
+
+    def _query(
+        self, name: str, condition: str, fields: Sequence[str], level: str | None, **options: Any
+    ) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.server.ask(
+            "query",
+            name,
+            filter=condition,
+            output_fields=list(fields),
+            consistency_level=self._level(level),
+            **options,
+        )
+        return rows
+
+    def _level(self, level: str | None) -> str:
+        chosen = level or self._place.consistency
+        if chosen == "session" and self._has_deleted:  # of deletions Milvus does not tell when they were
+            chosen = "strong"
+        if chosen == "strong":
+            self._has_deleted = False
+        return _LEVELS[chosen]
+
+
+def between(first: int, end: int | None) -> str:
+    """The condition that a number is in a range.
+
+    Example:
+        >>> between(3, None), between(0, 7)
+        ('number >= 3', 'number >= 0 and number < 7')
+    """
+    return f"{NUMBER} >= {first}" + ("" if end is None else f" and {NUMBER} < {end}")
+
+
+def halved(first: int, numbers: Sequence[int]) -> int:
+    """Where to cut a range that has more than were given; what was given has about a half on each side."""
+    return max(first + 1, sorted(numbers)[len(numbers) // 2])
+
+
+def _near(answer: Any, limit: int, highest: int) -> Near:
+    numbers = np.fromiter((hit["entity"][NUMBER] for hit in answer), dtype=np.int64, count=len(answer))
+    given = np.fromiter((hit["distance"] for hit in answer), dtype=np.float64, count=len(answer))
+    distances = given.round().astype(np.int32)
+    near = Near([hit[KEY] for hit in answer], numbers, distances)
+    inside = near if (distances <= highest).all() else near.take(np.flatnonzero(distances <= highest))
+    return inside._replace(cut=len(answer) == limit == len(inside.keys))
