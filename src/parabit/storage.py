@@ -6,7 +6,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -40,7 +40,8 @@ def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
         if durable:
             settle(path.parent)
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong before is what is told
+            partial.unlink()
 
 
 @contextmanager
@@ -204,7 +205,8 @@ def need_room_for_file(path: Path) -> None:
         with _told_of(path):
             partial.touch(mode=0o600, exist_ok=False)
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong before is what is told
+            partial.unlink()
 
 
 def _need_place_for_file(path: Path) -> None:
