@@ -68,11 +68,11 @@ def test_an_interrupt_leaves_nothing_half_written(
 
 
 def test_an_interrupt_while_it_starts_is_no_traceback(tmp_path: Path) -> None:
-    for delay in (0.1, 0.3, 0.5):
+    for delay in (0.4, 0.6, 0.8):  # before that, on a busy machine, Python itself has not started yet
         process = subprocess.Popen([*COMMAND, "datasets"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
-        assert process.communicate()[1] == b""
+        assert process.communicate()[1] in (b"", b"parabit: interrupted; nothing half-written was left\n")
 
 
 @pytest.mark.parametrize("limit", [100, 5_000, 40_000, 300_000])
