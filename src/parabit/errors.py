@@ -63,6 +63,10 @@ class BaselineError(ParabitError, ValueError):
     """A baseline that cannot be fitted or used with what it was given, or whose library is not here."""
 
 
+class LostWorkerError(TrainingError):
+    """Another of the workers that train together is lost; with new ones training can go on from its checkpoint."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Work that was stopped from outside, by a signal, with its state saved."""
 
@@ -77,3 +81,7 @@ class ModelError(ParabitError, ValueError):
 
 class IndexFolderError(ParabitError, ValueError):
     """An index folder that cannot be read or written, or documents that cannot go in or out of it as asked."""
+
+
+class ClusterError(ParabitError, RuntimeError):
+    """A Ray cluster that cannot be reached or does not fit, or work on it that could not be finished."""

@@ -6,17 +6,23 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch.distributed import HashStore
 
 from parabit import ParagraphVectors
 from parabit.codes import hamming
 from parabit.errors import TrainingError
 from parabit.storage import CHECKPOINT
 from parabit.training import Checkpoints, Group
+from parabit.training.group import unused_part
 from topics import Topics
 
 TRAIN = ["--bits", "16", "--epochs", "60", "--seed", "1", "--checkpoint-every", "0.01", "--quiet", "--device", "cpu"]
@@ -40,6 +46,16 @@ def apart(folder: Path, labels: np.ndarray) -> float:
     assert codes is not None
     away, together = hamming(codes, codes), np.equal.outer(labels, labels)
     return float(away[~together].mean() - away[together].mean())
+
+
+@contextmanager
+def ending(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process that does not outlive the test, whatever becomes of it."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -68,26 +84,30 @@ def test_two_workers_learn_what_one_does_and_the_same_twice(here: Path, topics: 
 @pytest.mark.scale
 def test_a_worker_that_is_killed_is_replaced_and_training_goes_on_from_the_last_checkpoint(here: Path) -> None:
     run(here, *torchrun(2), "-o", "unbroken")
-    process = subprocess.Popen(
-        [*torchrun(2, "--max-restarts", "1"), "-o", "model"],
-        cwd=here,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    work = here / "model.training"
-    limit = time.monotonic() + 60
-    while len(list(work.glob(f"{CHECKPOINT}*-of-2-*"))) < 2:
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-    [victim] = [
-        int(entry.name)
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and _is_worker(entry, process.pid, rank=1)
-    ]
-    os.kill(victim, signal.SIGKILL)
-    _, told = process.communicate(timeout=120)
+    with ending(
+        subprocess.Popen(
+            [*torchrun(2, "--max-restarts", "1"), "-o", "model"],
+            cwd=here,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    ) as process:
+        work = here / "model.training"
+        limit = time.monotonic() + 60
+        while len(list(work.glob(f"{CHECKPOINT}*-of-2-*"))) < 2:
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        [victim] = [
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdigit() and _is_worker(entry, process.pid, rank=1)
+        ]
+        os.kill(victim, signal.SIGKILL)
+        _, told = process.communicate(timeout=120)
     assert process.returncode == 0, told
+    assert "did not foresee" not in told
+    assert "parabit: another worker of the group is lost" in told
     assert contents(here / "model") == contents(here / "unbroken")
     assert not work.exists()
 
@@ -99,6 +119,37 @@ def _is_worker(entry: Path, parent: int, rank: int) -> bool:
     except OSError:
         return False
     return f"PPid:\t{parent}\n" in status and f"RANK={rank}".encode() in environment
+
+
+def test_workers_that_are_started_again_do_not_take_the_dead_for_one_another() -> None:
+    store = HashStore()  # outlives the workers, as that of torchrun does
+    names = []
+    with ThreadPoolExecutor() as threads:
+        for _ in range(3):
+            first = threads.submit(unused_part, store, 0, 3)
+            time.sleep(0.1)  # the first has seen what the others of before have left
+            others = [threads.submit(unused_part, store, rank, 3) for rank in (1, 2)]
+            parts = [worker.result(timeout=30) for worker in (first, *others)]
+            parts[0].set("name", str(len(names)))
+            names.append({part.get("name") for part in parts})
+    assert names == [{b"0"}, {b"1"}, {b"2"}]
+
+
+def test_a_worker_that_does_not_come_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parabit.training.group._START", timedelta(seconds=0.1))
+    with pytest.raises(TrainingError, match="of 3 workers, 2 did not come: the first of them is 1"):
+        unused_part(HashStore(), 0, 3)
+
+
+def test_a_restart_does_not_replace_a_model_that_was_there(here: Path) -> None:
+    model = here / "model"
+    model.mkdir()
+    (model / "config.json").write_text('{"recipe": {}}')
+    command = [sys.executable, "-m", "parabit", "train", "news.jsonl", *TRAIN, "-o", "model"]
+    environment = {**os.environ, "TORCHELASTIC_RESTART_COUNT": "1"}  # torchrun has refused it once, and tries again
+    result = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr.startswith("parabit: model is there already")) == (1, True)
+    assert contents(model) == {"config.json": b'{"recipe": {}}'}
 
 
 def test_own_documents_are_all_documents_once() -> None:

@@ -8,18 +8,27 @@ Averaging the parameters every few steps was tried, and so was adding up their c
 """
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
+from parabit.errors import LostWorkerError
 from parabit.models import Gradients
 
-_PATIENCE = timedelta(minutes=5)  # with a worker that says nothing: then it is lost
+# A worker that ends is noticed at once, by its connections. One that is silent may have more to do than the others, as
+# the first has that counts the corpus: so this is long.
+PATIENCE = timedelta(hours=24)
+_START = timedelta(minutes=5)  # within which all workers must be there
 
 
 @dataclass
@@ -69,13 +78,15 @@ class Group:
         if self.alone:
             return [value]
         found: list[Any] = [None] * self.size
-        dist.all_gather_object(found, value)
+        with _others():
+            dist.all_gather_object(found, value)
         return found
 
     def wait(self) -> None:
         """Go on when all are here."""
         if not self.alone:
-            dist.barrier()
+            with _others():
+                dist.barrier()
 
     def together(self, gradients: Gradients) -> Gradients:
         """A step's gradients added up over the workers; those of the documents stay as they are."""
@@ -107,7 +118,8 @@ class Group:
     def _all(self, mine: Tensor) -> list[Tensor]:
         """A tensor of each worker, all of one shape."""
         found = [torch.empty_like(mine) for _ in range(self.size)]
-        dist.all_gather(found, mine)
+        with _others():
+            dist.all_gather(found, mine)
         self.sent += mine.nbytes * (self.size - 1)
         return found
 
@@ -115,7 +127,8 @@ class Group:
         if self.alone:
             return values
         reduced = values.clone()
-        dist.all_reduce(reduced, operation)
+        with _others():
+            dist.all_reduce(reduced, operation)
         self.sent += 2 * reduced.nbytes * (self.size - 1) // self.size  # what a ring sends
         return reduced
 
@@ -127,7 +140,51 @@ def join_group(device: str) -> Group:
     """The group that torchrun or Ray has started this process in; alone where there is none."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return ALONE
+    on_gpu = device == "cuda" or (device == "auto" and torch.cuda.is_available())
+    if on_gpu:  # each worker of a machine has its own
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
     if not dist.is_initialized():
-        on_gpu = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-        dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=_PATIENCE)
+        with _others():
+            store, rank, size = next(rendezvous("env://", timeout=_START))
+            backends = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+            dist.init_process_group(
+                backends, timeout=PATIENCE, store=unused_part(store, rank, size), rank=rank, world_size=size
+            )
     return Group(dist.get_rank(), dist.get_world_size())
+
+
+@contextmanager
+def _others() -> Iterator[None]:
+    """What is asked of the other workers; torch has a plain RuntimeError for each way in which they can fail."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise LostWorkerError(
+            f"another worker of the group is lost, and with it this one ends: {reason}",
+            hint="start them again to go on from the last checkpoint",
+        ) from error
+
+
+def unused_part(store: Store, rank: int, size: int) -> Store:
+    """A part of the launcher's store in which nobody has written.
+
+    torchrun gives the workers that it starts again the store of those that ended. In it lie the addresses of the dead,
+    and who reads one before its new owner has written waits for nobody. So the first worker names a part by chance, and
+    gives the name to each other worker that is there now: in answer to a word that only that process knows.
+    """
+    word = uuid4().hex
+    if rank > 0:
+        store.set(f"parabit/word/{rank}", word)
+        name = store.get(f"parabit/name/{word}").decode()
+        store.set(f"parabit/{name}/{rank}", "")
+        return PrefixStore(name, store)
+    limit = time.monotonic() + _START.total_seconds()
+    while missing := [other for other in range(1, size) if not store.check([f"parabit/{word}/{other}"])]:
+        if time.monotonic() > limit:
+            raise LostWorkerError(f"of {size} workers, {len(missing)} did not come: the first of them is {missing[0]}")
+        for other in missing:
+            if store.check([f"parabit/word/{other}"]):  # of this process, or of the one before it
+                store.set(f"parabit/name/{store.get(f'parabit/word/{other}').decode()}", word)
+        time.sleep(0.02)
+    return PrefixStore(word, store)
