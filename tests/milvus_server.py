@@ -1,6 +1,8 @@
 """A real Milvus server for the tests, from the package `milvus`, in a process that ends with the one that asked."""
 
 import atexit
+import json
+import os
 import shutil
 import socket
 import subprocess
@@ -14,16 +16,33 @@ from urllib.request import urlopen
 
 import pytest
 
+# How often the server looks for work, in milliseconds, and in seconds the last three. It is made for a cluster, and as
+# it comes, all would take twice as long for nothing but waiting: a strong search 200 ms, and to be ready after a kill
+# 30 s, until it believes that the one before is gone.
+_HASTE = {
+    "PROXY_TIMETICKINTERVAL": 20,
+    "DATANODE_TIMETICK_INTERVAL": 50,
+    "DATACOORD_SEGMENT_ASSIGNMENTEXPIRATION": 200,
+    "INDEXCOORD_SCHEDULER_INTERVAL": 100,
+    "QUERYCOORD_CHECKINTERVAL": 100,
+    "QUERYCOORD_CHECKSEGMENTINTERVAL": 100,
+    "QUERYCOORD_CHECKCHANNELINTERVAL": 100,
+    "QUERYCOORD_CHECKINDEXINTERVAL": 200,
+    "QUERYCOORD_DISTPULLINTERVAL": 50,
+    "QUERYCOORD_UPDATENEXTTARGETINTERVAL": 1,
+    "DATACOORD_COMPACTION_CHECK_INTERVAL": 1,
+    "COMMON_SESSION_TTL": 10,
+}
+_SECONDS = 180  # that it may take to start, on a machine that has much else to do
+_TRIES = 3
+
 
 class Running:
     """A server on this machine. It can be killed and started again with what it had written."""
 
     def __init__(self) -> None:
-        self._folder = Path(mkdtemp(prefix="parabit-milvus-"))
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
         self._process = subprocess.Popen(
-            [sys.executable, __file__, str(self._folder), str(port)],
+            [sys.executable, __file__, mkdtemp(prefix="parabit-milvus-")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -45,7 +64,6 @@ class Running:
     def close(self) -> None:
         """Stop it and leave nothing."""
         self._process.communicate()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _tell(self, what: str) -> str:
         assert self._process.stdin is not None
@@ -53,8 +71,7 @@ class Running:
         self._process.stdin.write(f"{what}\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline().split()
-        # Two cannot be on one machine: the etcd inside has a port that is always the same.
-        assert answer[:1] == ["done"], f"the Milvus server did not {what}; is there another one?"
+        assert answer[:1] == ["done"], f"the Milvus server did not {what}; what it said is above"
         return answer[1]
 
 
@@ -73,20 +90,44 @@ def running() -> Running:
     return _one()
 
 
-def wait(process: "subprocess.Popen[bytes]", health: str) -> None:
+def is_well(process: "subprocess.Popen[bytes]", health: str) -> bool:
     """Wait until a server is well; one that has ended will never be."""
-    while process.poll() is None:
+    end = time.monotonic() + _SECONDS
+    while process.poll() is None and time.monotonic() < end:
         try:
             with urlopen(health, timeout=10) as answer:
                 if b"OK" in answer.read():
-                    return
+                    return True
         except OSError:
             pass
         time.sleep(0.1)
-    sys.exit("it ended")
+    return False
 
 
-def serve(folder: str, port: int) -> None:
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+def etcd_on(folder: Path, port: int) -> Path:
+    """What the etcd inside is told: without, it takes the same ports on every machine, and there can be one alone."""
+    client, peer = (f"http://127.0.0.1:{number}" for number in (port, free_port()))
+    told = {
+        "name": "default",
+        "data-dir": str(folder / "etcd"),
+        "listen-client-urls": client,
+        "advertise-client-urls": client,
+        "listen-peer-urls": peer,
+        "initial-advertise-peer-urls": peer,
+        "initial-cluster": f"default={peer}",
+    }
+    path = folder / "etcd.json"
+    path.write_text(json.dumps(told))
+    return path
+
+
+def serve(folder: Path) -> None:
     """Do what comes in line by line, until nobody is there any more."""
     from milvus import MilvusServer, MilvusServerConfig
 
@@ -98,14 +139,27 @@ def serve(folder: str, port: int) -> None:
             except OSError:
                 return None
 
-    server = MilvusServer(Config(), wait_for_started=False)
-    server.set_base_dir(folder)
-    server.listen_port = port
+    def start() -> bool:
+        """Start it; where somebody has taken a port meanwhile, with others."""
+        for _ in range(_TRIES):
+            server.start()
+            if is_well(server.server_proc, f"http://127.0.0.1:{server.webservice_port}/healthz"):
+                return True
+            sys.stderr.write((folder / "logs" / "milvus-stderr.log").read_text()[-3000:])
+            server.stop()
+        return False
+
+    etcd = free_port()
+    os.environ |= {name: str(value) for name, value in _HASTE.items()}
+    os.environ["ETCD_CONFIG_PATH"] = str(etcd_on(folder, etcd))
+    server = MilvusServer(Config(etcd_port=etcd), wait_for_started=False)
+    server.set_base_dir(str(folder))
+    server.listen_port = free_port()
     try:
         for line in sys.stdin:
             if line == "start\n":
-                server.start()
-                wait(server.server_proc, f"http://127.0.0.1:{server.webservice_port}/healthz")
+                if not start():
+                    break
             else:
                 server.server_proc.kill()
                 server.server_proc.wait()
@@ -113,7 +167,8 @@ def serve(folder: str, port: int) -> None:
             print("done", server.listen_port, flush=True)  # noqa: T201
     finally:
         server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+    serve(Path(sys.argv[1]))

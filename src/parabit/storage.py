@@ -108,6 +108,13 @@ def settle(path: Path) -> None:
         os.close(handle)
 
 
+def copy_folder(source: Path, place: Path) -> None:
+    """Copy a folder of files to a new name, and wait until they are on the disk."""
+    shutil.copytree(source, place)
+    for written in (*place.iterdir(), place):
+        settle(written)
+
+
 @contextmanager
 def plain_disk_errors(*others: type[Exception]) -> Iterator[None]:
     """Turn what polars raises for a full disk, each time something else, into the OSError that all others raise.

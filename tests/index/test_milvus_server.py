@@ -2,10 +2,9 @@
 
 import json
 import shutil
-import socket
+import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,22 @@ from parabit.errors import CodesError, IndexFolderError
 from parabit.index import Milvus, milvus
 from parabit.index.milvus import server as server_module
 from parabit.index.milvus.server import Server
+from parabit.web import Settings
+from parabit.web.collection import Asked, Collection, refusal_of
 
 CODES = np.arange(6, dtype=np.uint8)[:, None]
-pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("milvus")]
+_ADDING = """
+import sys
+from parabit import Index
+from parabit.corpus import open_corpus
+
+documents = list(open_corpus(sys.argv[2]))
+with Index.open(sys.argv[1], write=True) as index:
+    for start in range(0, len(documents), 10):
+        index.add(documents[start : start + 10])
+        print(start + 10, flush=True)
+"""
+pytestmark = [pytest.mark.scale]
 
 
 @pytest.fixture(scope="module")
@@ -43,53 +55,12 @@ def asked(server: Running) -> Iterator[Server]:
     connection.close()
 
 
-@pytest.mark.parametrize(
-    ("place", "words"),
-    [
-        (Milvus("localhost:19530"), "'localhost:19530' is no address of a Milvus server; give one such as http://"),
-        (Milvus("milvus.db"), "is no address"),
-        (Milvus("http://host:port"), "is no address"),
-        (Milvus("http://me:secret@localhost:19530"), "has a password in it; .*PARABIT_MILVUS_TOKEN"),
-        (Milvus("http://localhost:1", collection="a b"), "cannot be named 'a b'"),
-        (Milvus("http://localhost:1", index="BIN_FLATT"), "no index of Milvus 'BIN_FLATT'; did you mean BIN_FLAT"),
-        (Milvus("http://localhost:1", consistency="weak"), "no consistency 'weak'; there are strong"),
-        (Milvus("http://localhost:1", lists=4, probes=5), "5 of 4 lists"),
-    ],
-)
-def test_what_makes_no_sense_is_told_before_anything_is_done(place: Milvus, words: str, tmp_path: Path) -> None:
-    with pytest.raises(IndexFolderError, match=words):
-        Index.of_codes(CODES, 8, tmp_path / "m", milvus=place)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("uri", ["http://127.0.0.1:1", "http://192.0.2.1:19530", "http://no-such-host.invalid:19530"])
-def test_nobody_at_the_address_is_told_within_seconds(server: Running, uri: str, tmp_path: Path) -> None:
-    start = time.monotonic()
-    with pytest.raises(IndexFolderError, match=f"no Milvus server answers at {uri}; start it, or correct the address"):
-        Index.of_codes(CODES, 8, tmp_path / "m", milvus=Milvus(uri))
-    assert time.monotonic() < start + 7
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_server_that_says_nothing_is_not_waited_for(server: Running, tmp_path: Path) -> None:
-    start = time.monotonic()
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(IndexFolderError, match="no Milvus server"):
-        Index.of_codes(CODES, 8, tmp_path / "m", milvus=Milvus(f"http://127.0.0.1:{silent.getsockname()[1]}"))
-    assert 4 < time.monotonic() - start < 8
-
-
-def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "pymilvus", None)
-    with pytest.raises(IndexFolderError, match=r"pymilvus is not installed; pip install 'parabit\[milvus\]'"):
-        Index.of_codes(CODES, 8, tmp_path / "m", milvus=Milvus("http://localhost:1"))
-
-
 def test_what_milvus_cannot_keep_is_told(server: Running, asked: Server, tmp_path: Path) -> None:
     place = Milvus(server.uri, collection="limits")
     for refused, options in (
         ("an index on Milvus needs a folder", {"folder": None}),
         ("Milvus takes codes of 32,768 bits at most, found 32,776", {"bits": 32_776, "codes": np.zeros((1, 4097))}),
-        ("the id 'xxx.*has 65,537 bytes; Milvus takes 65,535", {"ids": ["x" * 65_536]}),
+        ("the id 'xxx.*has 1,001 bytes; 1,000 are the most that Milvus keeps", {"ids": ["x" * 1001]}),
         ("document 0 has 4,097 values in its fields; .* 4,096 at most", {"fields": [{"n": [*range(4097)]}]}),
         ("of 65,537 ids, 1 are given twice", {"codes": np.zeros((65_537, 1)), "ids": [*range(65_536), 7]}),
     ):
@@ -188,10 +159,16 @@ def test_the_verbs_work_on_it(server: Running, tmp_path: Path, monkeypatch: pyte
     assert run("add", "m", "more.jsonl", "--update")["documents"] == 40
     found = run("search", "m", TEXTS[35], "-k", "3")
     assert (found["hits"][0]["id"], found["documents"], len(found["hits"])) == ("d35", 40, 3)
-    assert found["notes"] == ["with the consistency session the latest changes may be missing"]
+    notes = ["with the consistency session the latest changes may be missing"]
+    assert found["notes"] == notes
     assert run("delete", "m", "d35", "d2")["documents"] == 38
     assert run("info", "m", "--verify")["documents"] == 38
-    assert run("pairs", "m", "--radius", "20")["count"] == 38 * 37 // 2
+    pairs = run("pairs", "m", "--radius", "20")
+    assert (pairs["count"], pairs["notes"]) == (38 * 37 // 2, notes)
+    merged = CliRunner().invoke(app, ["compact", "m"])
+    assert "the server has merged its files" in merged.stdout
+    for command in (["search", "m", TEXTS[5]], ["pairs", "m", "--radius", "0"], ["info", "m"]):
+        assert notes[0] in " ".join(CliRunner().invoke(app, command).output.split())
     shown = CliRunner().invoke(app, ["info", "m"])
     assert f"on Milvus 2.3.5-lite at {server.uri}, verbs" in " ".join(shown.stdout.split())
     for wrong, words in (
@@ -204,13 +181,37 @@ def test_the_verbs_work_on_it(server: Running, tmp_path: Path, monkeypatch: pyte
         assert words in " ".join(result.stderr.split())
 
 
+def test_a_writer_that_is_killed_leaves_what_was_acknowledged_and_can_go_on(server: Running, tmp_path: Path) -> None:
+    folder, corpus, everything = tmp_path / "m", tmp_path / "corpus.jsonl", documents(0, 300)
+    corpus.write_text(as_lines(everything))
+    Index.build(binary(), [], folder, milvus=Milvus(server.uri)).close()
+    command = [sys.executable, "-c", _ADDING, folder, corpus]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        for line in writer.stdout:
+            if int(line) == 50:
+                writer.kill()
+                break
+        done = max([50, *map(int, writer.stdout)])  # what it managed to say before it was dead
+    assert done < 300
+    with Index.open(folder, write=True) as index:
+        there = index.has([document.id for document in everything])
+        assert there[:done].all()
+        assert not there[done + 10 :].any()
+        written = index.put(everything)  # as `parabit add --update` does
+        assert (written.added, written.replaced) == (300 - there.sum(), there.sum())
+        assert index.search([everything[299].text], k=1, rank="tfidf").ids == [["d299"]]
+        assert len(index) == 300
+        index.verify()
+
+
 def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(server: Running, tmp_path: Path) -> None:
     """The last of all tests, as those before would find the server gone."""
     codes = oracle.made_up(3000, 64)
     there: dict[Any, int] = {}  # what was acknowledged: the id, and which code it has
     unsure: set[Any] = set()  # what was being changed when the server was killed
     index = Index.of_codes(codes[:100], 64, tmp_path / "m", milvus=Milvus(server.uri))
-    reader = Index.open(tmp_path / "m")
+    reader, page = Index.open(tmp_path / "m"), Collection(tmp_path / "m", Settings(map=False))
     there.update((row, row) for row in range(100))
     rng = np.random.default_rng(0)
 
@@ -241,6 +242,12 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(server: Runn
     assert len(there) > 110  # some batches were acknowledged
     with pytest.raises(IndexFolderError, match="no Milvus server answers"):
         Index.open(tmp_path / "m")
+    page.refresh()
+    assert page.failure == "the index cannot be read anew"
+    question = Asked(query=None, like=5, k=9, radius=None, rank=None, where=())
+    with pytest.raises(IndexFolderError, match="no Milvus server answers") as problem:
+        page.search([question])
+    assert (refusal_of(problem.value).status, refusal_of(problem.value).error) == (503, "the index cannot be read")
     server.start()
     with Index.open(tmp_path / "m", write=True) as again:
         sure = [row for row in there if row not in unsure]
@@ -257,5 +264,9 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(server: Runn
         again.add_codes(codes[:1], ["after"])
         assert len(again) == len(sure) + 1
         # Whoever had it open goes on.
+        page.refresh()
+        assert page.failure == ""
+        assert page.search([question._replace(like="after")])[0]["documents"] == len(again)
+        page.close()
         assert reader.search(codes[:9], k=20).ids == again.search(codes[:9], k=20).ids
         reader.close()

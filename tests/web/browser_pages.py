@@ -77,9 +77,9 @@ def search(page: Page, query: str, more: str = "") -> None:
 
 
 def hits(page: Page) -> list[dict[str, Any]]:
-    """The hits that are shown."""
+    """The hits that are shown, but for their places on the map, which may be drawn meanwhile."""
     found: list[dict[str, Any]] = page.eval_on_selector_all(".hit", "found => found.map((article) => article.hit)")
-    return found
+    return [{name: value for name, value in hit.items() if name != "position"} for hit in found]
 
 
 def frame(page: Page) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from browser_pages import Opened, hits, search, wait_for_map
+from browser_pages import Opened, search, wait_for_map
 from playwright.sync_api import Page, expect
 
 pytest_plugins = ("browser_pages",)
@@ -18,9 +18,13 @@ def test_everything_goes_by_keyboard(page: Page, words: list[str]) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     expect(page.locator("#query")).to_be_focused()
-    page.keyboard.type(" ".join(words[:3]))
-    expect(page.locator(".hit")).to_have_count(10)
-    found = [hit["id"] for hit in hits(page)]
+    query = " ".join(words[:3])
+    with page.expect_response(lambda response: query in (response.request.post_data or "")) as answer:
+        page.keyboard.type(query)
+    found = [hit["id"] for hit in answer.value.json()["hits"]]
+    # They are shown, and no more those of what was half typed.
+    shown = "(found) => [...document.querySelectorAll('.hit')].map((one) => one.hit.id).join() === found.join()"
+    page.wait_for_function(shown, arg=found)
     page.keyboard.press("ArrowDown")
     expect(page.locator(".hit").nth(0)).to_be_focused()
     page.keyboard.press("ArrowDown")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser_pages import colour_at, frame, hits, on_screen, wait_for_map
+from browser_pages import colour_at, frame, on_screen, wait_for_map
 from playwright.sync_api import Page, expect
 
 pytest_plugins = ("browser_pages",)
@@ -75,19 +75,19 @@ def test_hits_light_up_on_the_map(page: Page, words: list[str]) -> None:
     wait_for_map(page)
     page.locator("#query").fill(" ".join(words[:3]))
     expect(page.locator(".hit").first).to_be_visible()
-    first = hits(page)[0]
+    place = page.locator(".hit").first.evaluate("(article) => article.hit.position")
     page.get_by_role("button", name="Zoom to the hits").click()
     page.wait_for_timeout(400)
     dot = page.locator(".hit .chip .dot").first.evaluate("(dot) => getComputedStyle(dot).backgroundColor")
-    assert colour_at(page, first["position"]) == dot
-    page.mouse.move(*on_screen(page, first["position"]))
+    assert colour_at(page, place) == dot
+    page.mouse.move(*on_screen(page, place))
     expect(page.locator("#map-tip")).to_be_visible()
     expect(page.locator(".hit.pointed")).to_have_count(1)
     page.locator("#clear").click()
     expect(page.locator(".hit")).to_have_count(0)
     page.mouse.move(5, 5)
     frame(page)
-    assert colour_at(page, first["position"]) != dot
+    assert colour_at(page, place) != dot
 
 
 def test_twenty_thousand_points_are_drawn_within_a_frame(page: Page) -> None:

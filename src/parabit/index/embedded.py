@@ -53,6 +53,9 @@ class Seen(Reading):
         """Rows are in order."""
         return rows
 
+    def forget(self) -> None:
+        """Nothing was kept: what was read are pages of files."""
+
     def find(
         self,
         codes: NDArray[np.uint8],

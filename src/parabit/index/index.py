@@ -167,7 +167,8 @@ class Index(KeptIndex):
         view = self._home.view()
         rows = rows_with(view, ids)
         if self.keeps_text and self.knows_texts:
-            asked = self._asked([fields["text"] for fields in view.fields_of(rows)], None)
+            # On a server, one may have been deleted since; nothing is like it then.
+            asked = self._asked([fields.get("text", "") for fields in view.fields_of(rows)], None)
             rank = rank or self.best_rank
         else:
             asked = asked_codes(view.codes(rows), self.bits)
@@ -220,7 +221,10 @@ class Index(KeptIndex):
         return pairs_within(self._home.view(), checked_radius(radius), report, backend)
 
     def add(self, documents: Texts, report: Report = silent) -> int:
-        """Encode and add documents with new ids; how many were added. Those of a batch are all on the disk, or none."""
+        """Encode and add documents with new ids; how many were added.
+
+        Those of a batch are all on the disk, or, in an embedded index, none; a server may have some of them.
+        """
         return self._write(documents, "new", report).added
 
     def update(self, documents: Texts, report: Report = silent) -> int:
@@ -275,7 +279,10 @@ class Index(KeptIndex):
             self._home.update(batch)
 
     def delete(self, ids: Sequence[Id]) -> None:
-        """Delete documents; all of them are gone when this returns, or none is."""
+        """Delete documents; all of them are gone when this returns.
+
+        If it fails, in an embedded index none is; on a server some of many may be.
+        """
         if isinstance(ids, str):
             raise IndexFolderError("ids are a list, and a single string was given", hint="put it in a list")
         self._home.delete(list(ids))

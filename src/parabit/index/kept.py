@@ -192,7 +192,8 @@ class KeptIndex:
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
             return
-        self._home.copy_to(folder, overwrite, report)
+        with dropping_old(folder, overwrite, saved=self.folder):
+            self._home.copy_to(folder, overwrite, report)
 
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""

@@ -29,14 +29,16 @@ def labels_of(view: View, most: int, looked_at: int = _LOOKED_AT) -> Labels:
         >>> labels_of(Embedded.open(folder).view(), most=10)
         Labels(counts={'space': 2, 'orbit': 1}, complete=True)
     """
+    documents = view.documents
     rows = view.sample(looked_at)
     if "labels" not in view.field_names:
         return Labels({}, complete=True)
     found = Counter(label for fields in view.fields_of(rows) for label in labels_in(fields.get("labels")))
-    complete = len(rows) == view.documents
+    # On a server documents come and go after they were counted; the count alone says whether this is a sample.
+    complete = documents <= looked_at
     first = sorted(found, key=lambda label: (-found[label], label))[:most]
     if not complete:
-        counts = view.counts("labels", {label: found[label] for label in first}, len(rows) / view.documents)
+        counts = view.counts("labels", {label: found[label] for label in first}, len(rows) / max(documents, len(rows)))
         most_first = sorted(counts, key=lambda label: -counts[label])
         return Labels({label: counts[label] for label in most_first}, complete=False)
     return Labels({label: found[label] for label in first}, complete=len(first) == len(found))

@@ -40,5 +40,6 @@ def pairs_within(view: View, radius: int, report: Report, backend: str) -> Itera
         later = found.keep(view.order(found.rows) > view.order(mine)[found.queries])
         if len(later.rows):
             yield Pairs(view.ids_of(mine[later.queries]), view.ids_of(later.rows), later.distances)
+        view.forget()
         done += len(mine)
         report(Progress("comparing", done, "documents", min(1.0, done / max(total, done))))

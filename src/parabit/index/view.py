@@ -27,7 +27,7 @@ class Rows(Protocol):
 
 
 class View(Rows, Protocol):
-    """Documents as one search sees them. A row stands for the same document for as long as the view lasts."""
+    """Documents as one search sees them. A row stands for the same document until the view ends, or is to forget."""
 
     @property
     def bits(self) -> int:
@@ -55,6 +55,9 @@ class View(Rows, Protocol):
 
     def order(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers that say which of some rows came first."""
+
+    def forget(self) -> None:
+        """Let go of what was read, after a block of many: nobody will ask for its rows again."""
 
     def find(
         self,

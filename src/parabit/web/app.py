@@ -67,7 +67,7 @@ class Server:
     def start(self) -> None:
         """Begin to answer, and to draw the map if there is none."""
         self.worker = Worker(self.settings.most_waiting, before=self._refresh)
-        if self.settings.map and not self.collection.has_map and len(self.collection.index) >= _LEAST:
+        if self.settings.map and not self.collection.has_map and self.collection.documents >= _LEAST:
             self.drawing = Drawing(self._folder, self._drawn)
 
     def stop(self) -> None:
@@ -190,20 +190,19 @@ def _add_api(app: FastAPI, server: Server) -> None:
     )
     async def healthz() -> Response:
         """Whether the server can answer."""
-        count = len(collection.index)
         try:
-            await server.ask("health", _once(lambda: None))
+            await server.ask("health", _once(collection.count))
             problem = collection.failure
         except RefusalError as refusal:
             problem = refusal.error
-        told = {"status": "failing" if problem else "ok", "documents": count, "version": __version__, "error": problem}
-        return _json(told, 503 if problem else 200)
+        told = {"status": "failing" if problem else "ok", "documents": collection.documents, "version": __version__}
+        return _json({**told, "error": problem}, 503 if problem else 200)
 
     @app.get("/metrics", summary="Metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
         """Counts and times, as Prometheus reads them."""
         waiting = server.worker.waiting if server.worker is not None else 0
-        return Response(server.metrics.text(len(collection.index), waiting), media_type=CONTENT)
+        return Response(server.metrics.text(collection.documents, waiting), media_type=CONTENT)
 
 
 def _asked(question: schemas.Question, settings: Settings, bits: int) -> Asked:

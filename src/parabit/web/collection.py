@@ -51,7 +51,8 @@ class Wanted(NamedTuple):
 class Collection:
     """An index that is open for reading, and the map of it.
 
-    Not for several threads at a time: the worker's thread is the only one that comes here.
+    Not for several threads at a time: the worker's thread is the only one that comes here. `documents` and `failure`,
+    which ask nobody, are for all.
     """
 
     def __init__(self, folder: Path, settings: Settings) -> None:
@@ -60,6 +61,7 @@ class Collection:
             self._index.search(["first"], k=1, rank=self._index.best_rank)  # so that nobody waits for the model
         self._settings = settings
         self.name = folder.resolve().name
+        self.documents = len(self._index)  # when they were last counted
         self.failure = ""  # why the index could not be read anew
         self._labels: dict[str, Any] | None = None
         self._places: dict[Any, tuple[int, int]] = {}
@@ -87,11 +89,17 @@ class Collection:
         try:
             if self._index.refresh():
                 self._labels = self._chart = None
+            self.count()
             self.failure = ""
         except (ParabitError, OSError) as problem:
             if not self.failure:
                 _log.warning("the index cannot be read anew: %s", problem)
             self.failure = "the index cannot be read anew"
+
+    def count(self) -> int:
+        """How many documents there are; on a server this may take a request."""
+        self.documents = len(self._index)
+        return self.documents
 
     def use_map(self, drawn: Map | None) -> None:
         """Show this map from now on."""
@@ -231,6 +239,7 @@ class Collection:
                     "code": hits.codes[query].tobytes().hex(),
                     "words": words,
                     "position": positions[query][0] if hits.known[query] else None,
+                    "notes": list(hits.notes),
                     "hits": listed,
                 }
             )

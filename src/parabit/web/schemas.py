@@ -55,7 +55,9 @@ class LabelList(BaseModel):
     """The most frequent labels."""
 
     labels: list[Label]
-    complete: bool = Field(description="false where a rare label may be missing; counts are exact all the same")
+    complete: bool = Field(
+        description="false where a rare label may be missing; counts are exact all the same, but estimates on Milvus"
+    )
 
 
 class Piece(BaseModel):
@@ -106,6 +108,7 @@ class Answer(BaseModel):
     code: Code
     words: list[str] = Field(description="the words of the query that are marked in the texts")
     position: Position | None
+    notes: list[str] = Field(description="what this search does not promise, in words; none of an embedded index")
     hits: list[Hit]
 
 

@@ -3,14 +3,29 @@
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from contextlib import suppress
+from secrets import token_hex
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.milvus.entities import CODE, KEY, KEYS, LONGEST, MOST_KEYS, NUMBER, PARTS, RECORD, TEXT, Entity
-from parabit.index.milvus.place import Milvus
+from parabit.index.milvus.entities import (
+    CODE,
+    KEY,
+    KEYS,
+    LONGEST,
+    MOST_KEYS,
+    NUMBER,
+    PARTS,
+    RECORD,
+    TEXT,
+    Entity,
+    about_of,
+)
+from parabit.index.milvus.near import Near, near_of
+from parabit.index.milvus.place import MORE, Milvus
 from parabit.index.milvus.server import Server
 from parabit.index.milvus.where import in_keys
 
@@ -20,40 +35,8 @@ _QUERIES_AT_ONCE = 4096
 _READ_AT_ONCE = 500  # entities with long strings: at most 100 MB come in an answer
 _SENT_AT_ONCE = 8 << 20  # bytes
 _SHORT_AT_ONCE = 5000  # others, and those that are deleted
-_MORE = "_more"  # after the name of a collection: that of the parts which are too long for it
 _FIELDS = "parabit.fields"  # the property with the names of fields
 _LEVELS = {"strong": "Strong", "session": "Session", "bounded": "Bounded", "eventually": "Eventually"}
-
-
-class Near(NamedTuple):
-    """What is near a code: keys, numbers and distances, in no order that counts."""
-
-    keys: list[str]
-    numbers: NDArray[np.int64]
-    distances: NDArray[np.int32]
-    cut: bool = False  # whether the server may have others
-
-    def take(self, places: NDArray[Any]) -> "Near":
-        """Some of them, in another order."""
-        keys = [self.keys[place] for place in places.tolist()]
-        return self._replace(keys=keys, numbers=self.numbers[places], distances=self.distances[places])
-
-    def sorted(self) -> "Near":
-        """Nearest first, of equally near ones the one that came first."""
-        return self.take(np.lexsort((self.numbers, self.distances)))
-
-    def first(self, most: int | None) -> "Near":
-        """At most so many."""
-        return self._replace(keys=self.keys[:most], numbers=self.numbers[:most], distances=self.distances[:most])
-
-
-def together(parts: Sequence[Near]) -> Near:
-    """Several as one."""
-    return Near(
-        [key for part in parts for key in part.keys],
-        np.concatenate([np.zeros(0, dtype=np.int64), *(part.numbers for part in parts)]),
-        np.concatenate([np.zeros(0, dtype=np.int32), *(part.distances for part in parts)]),
-    )
 
 
 class Collection:
@@ -61,6 +44,7 @@ class Collection:
 
     def __init__(self, server: Server, name: str, place: Milvus, bits: int) -> None:
         self.server, self.name = server, name
+        self._parts = name + MORE
         self._place, self._bits = place, bits
         self._has_more: bool | None = None
         self._has_deleted = False  # since something was read with the consistency strong
@@ -70,13 +54,15 @@ class Collection:
         cls, server: Server, name: str, place: Milvus, bits: int, extra: Iterable[str], about: Mapping[str, Any]
     ) -> "Collection":
         """Make an empty one; `about` is kept with it."""
-        if server.ask("has_collection", name):
-            raise IndexFolderError(
-                f"the Milvus server at {server.uri} has a collection {name!r} already",
-                hint="give another name, or none for one that is free",
-            )
+        for taken in (name, name + MORE):
+            if server.ask("has_collection", taken):
+                raise IndexFolderError(
+                    f"the Milvus server at {server.uri} has a collection {taken!r} already",
+                    hint="give another name, or none for one that is free",
+                )
         types = server.types
-        schema = server.schema(json.dumps(about))
+        # No two are described alike, so that what fails here is told from one that somebody else makes meanwhile.
+        schema = server.schema(json.dumps({**about, "made": token_hex(8)}))
         schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=LONGEST)
         schema.add_field(NUMBER, types.INT64)  # the order they came in
         schema.add_field(CODE, types.BINARY_VECTOR, dim=8 * -(-bits // 8))
@@ -99,6 +85,15 @@ class Collection:
             )
         said: Mapping[str, Any] = self.server.ask("describe_collection", self.name)
         return said
+
+    def about(self) -> Mapping[str, Any]:
+        """What it was told of the index when it was made; nothing where it is none of ours."""
+        return about_of(str(self.describe().get("description", "")))
+
+    def is_of(self, about: Mapping[str, Any]) -> bool:
+        """Whether it is there, and was made for an index of that model."""
+        said = about_of(self._description(self.name) or "")
+        return all(said.get(name) == about[name] for name in ("bits", "fingerprint"))
 
     def field_names(self) -> list[str]:
         """The names of fields that documents have, or had."""
@@ -150,8 +145,7 @@ class Collection:
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete entities, and their parts."""
-        for start in range(0, len(keys), _SHORT_AT_ONCE):
-            some = list(keys[start : start + _SHORT_AT_ONCE])
+        for some in in_pieces(keys, _SHORT_AT_ONCE):
             parts = self._parts_of(some)
             # Not by `ids`, which pymilvus writes as Python does, and Milvus reads another way.
             self.server.ask("delete", self.name, filter=in_keys(some))
@@ -167,19 +161,21 @@ class Collection:
         """The entities that have some keys."""
         found = {}
         at_once = _READ_AT_ONCE if {*names} - {NUMBER, CODE} else _SHORT_AT_ONCE
-        for start in range(0, len(keys), at_once):
-            for row in self._query(self.name, in_keys(keys[start : start + at_once]), [KEY, *names], level):
+        for some in in_pieces(keys, at_once):
+            for row in self._query(self.name, in_keys(some), [KEY, *names], level):
                 found[row[KEY]] = row
         return found
 
     def read_parts(self, keys: Sequence[str]) -> dict[str, str]:
         """The parts that have some keys."""
         found: dict[str, str] = {}
+        if not keys or not self._more:
+            return found
         for level in ("eventually", "strong"):  # at once, and if something is missing, for sure
             lacking = [key for key in keys if key not in found]
-            for start in range(0, len(lacking), _READ_AT_ONCE):
-                some = in_keys(lacking[start : start + _READ_AT_ONCE])
-                found |= {row[KEY]: row[TEXT] for row in self._query(self.name + _MORE, some, [KEY, TEXT], level)}
+            for some in in_pieces(lacking, _READ_AT_ONCE):
+                rows = self._query(self._parts, in_keys(some), [KEY, TEXT], level)
+                found |= {row[KEY]: row[TEXT] for row in rows}
         return found
 
     def walk(self, condition: str = "", level: str | None = None) -> Iterator[list[tuple[int, str]]]:
@@ -222,48 +218,73 @@ class Collection:
         at_once = max(1, min(_QUERIES_AT_ONCE, HITS_AT_ONCE // limit))
         found = []
         for start in range(0, len(codes), at_once):
-            answers = self.server.ask(
+            answers = self._read(
                 "search",
                 self.name,
+                level,
                 data=[code.tobytes() for code in codes[start : start + at_once]],
                 anns_field=CODE,
                 filter=condition,
                 limit=limit,
                 output_fields=[NUMBER],
                 search_params={"metric_type": "HAMMING", "params": params},
-                consistency_level=self._level(level),
             )
-            found += [_near(answer, limit, highest) for answer in answers]
+            found += [near_of(answer, limit, highest) for answer in answers]
         return found
 
     def _make(self, name: str, schema: Any, index: str, params: Mapping[str, Any]) -> None:
         indexes = self.server.index_params()
         indexes.add_index(CODE, index_name=CODE, index_type=index, metric_type="HAMMING", params=dict(params))
-        self.server.ask("create_collection", name, schema=schema, index_params=indexes, num_shards=1)
+        try:
+            self.server.ask("create_collection", name, schema=schema, index_params=indexes, num_shards=1)
+        except BaseException:
+            # It may be there, half made. The name was free, but somebody else may have taken it since.
+            with suppress(IndexFolderError):  # what went wrong before is what is told
+                if self._description(name) == schema.description:
+                    self.server.ask("drop_collection", name)
+            raise
+
+    def _description(self, name: str) -> str | None:
+        """What a collection says of itself; None where there is none of that name."""
+        if not self.server.ask("has_collection", name):
+            return None
+        return str(self.server.ask("describe_collection", name).get("description", ""))
 
     def _names(self) -> list[str]:
-        return [self.name, self.name + _MORE] if self._more else [self.name]
+        return [self.name, self._parts] if self._more else [self.name]
+
+    @property
+    def _parts_description(self) -> str:
+        return f"what is too long for {self.name}"
 
     @property
     def _more(self) -> bool:
-        """Whether there is a collection for parts, which is made with the first one."""
+        """Whether there is a collection for parts, which is made with the first one; one that says so of itself."""
         if not self._has_more:
-            self._has_more = bool(self.server.ask("has_collection", self.name + _MORE))
+            self._has_more = self._description(self._parts) == self._parts_description
         return self._has_more
+
+    def _make_more(self) -> None:
+        if self.server.ask("has_collection", self._parts):
+            raise IndexFolderError(
+                f"the Milvus server at {self.server.uri} has a collection {self._parts!r} that is not of this index",
+                hint="what is too long for an entity would go there; rename that one, or build the index anew",
+            )
+        types = self.server.types
+        schema = self.server.schema(self._parts_description)
+        schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=1000)
+        schema.add_field(TEXT, types.VARCHAR, max_length=LONGEST)
+        schema.add_field(CODE, types.BINARY_VECTOR, dim=8)
+        self._make(self._parts, schema, "BIN_FLAT", {})
 
     def _send(self, entities: Sequence[Entity]) -> None:
         # The parts first: what can be found is then whole. They have the document's new number in their keys, so that
         # those of the version before serve until it is replaced.
         parts = [part for entity in entities for part in entity.parts]
         if parts and not self._more:
-            types = self.server.types
-            schema = self.server.schema(f"what is too long for {self.name}")
-            schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=1000)
-            schema.add_field(TEXT, types.VARCHAR, max_length=LONGEST)
-            schema.add_field(CODE, types.BINARY_VECTOR, dim=8)
-            self._make(self.name + _MORE, schema, "BIN_FLAT", {})
+            self._make_more()
         for start in range(0, len(parts), _SENT_AT_ONCE // LONGEST):
-            self.server.ask("upsert", self.name + _MORE, parts[start : start + _SENT_AT_ONCE // LONGEST])
+            self.server.ask("upsert", self._parts, parts[start : start + _SENT_AT_ONCE // LONGEST])
         old = self._parts_of([entity.values[KEY] for entity in entities])
         self.server.ask("upsert", self.name, [entity.values for entity in entities])
         self._delete_parts(old)
@@ -272,35 +293,45 @@ class Collection:
         """Conditions that the parts of some entities meet, each those of one; most have none."""
         if not self._more:
             return []
-        rows = self._query(self.name, f"{PARTS} > 0 and {in_keys(keys)}", [NUMBER], "session")
-        return [f'{KEY} like "{row[NUMBER]}.%"' for row in rows]
+        conditions = []
+        for some in in_pieces(keys, _SHORT_AT_ONCE):
+            rows = self._query(self.name, f"{PARTS} > 0 and {in_keys(some)}", [NUMBER], "session")
+            conditions += [f'{KEY} like "{row[NUMBER]}.%"' for row in rows]
+        return conditions
 
     def _delete_parts(self, conditions: Iterable[str]) -> None:
         for condition in conditions:
-            keys = [row[KEY] for row in self._query(self.name + _MORE, condition, [KEY], "session")]
-            for start in range(0, len(keys), _SHORT_AT_ONCE):
-                self.server.ask("delete", self.name + _MORE, filter=in_keys(keys[start : start + _SHORT_AT_ONCE]))
+            keys = [row[KEY] for row in self._query(self._parts, condition, [KEY], "session")]
+            for some in in_pieces(keys, _SHORT_AT_ONCE):
+                self.server.ask("delete", self._parts, filter=in_keys(some))
 
     def _query(
         self, name: str, condition: str, fields: Sequence[str], level: str | None, **options: Any
     ) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self.server.ask(
-            "query",
-            name,
-            filter=condition,
-            output_fields=list(fields),
-            consistency_level=self._level(level),
-            **options,
+        rows: list[dict[str, Any]] = self._read(
+            "query", name, level, filter=condition, output_fields=list(fields), **options
         )
         return rows
 
-    def _level(self, level: str | None) -> str:
+    def _read(self, what: str, name: str, level: str | None, **options: Any) -> Any:
         chosen = level or self._place.consistency
-        if chosen == "session" and self._has_deleted:  # of deletions Milvus does not tell when they were
+        # Of deletions Milvus does not tell when they were. A part that was deleted may well be found: nobody asks.
+        if chosen == "session" and self._has_deleted and name == self.name:
             chosen = "strong"
-        if chosen == "strong":
+        answer = self.server.ask(what, name, consistency_level=_LEVELS[chosen], **options)
+        if chosen == "strong" and name == self.name:
             self._has_deleted = False
-        return _LEVELS[chosen]
+        return answer
+
+
+def in_pieces(keys: Sequence[str], most: int) -> Iterator[list[str]]:
+    """Keys, at most so many at a time.
+
+    Example:
+        >>> list(in_pieces(["sa", "sb", "sc"], 2))
+        [['sa', 'sb'], ['sc']]
+    """
+    return (list(keys[start : start + most]) for start in range(0, len(keys), most))
 
 
 def between(first: int, end: int | None) -> str:
@@ -316,12 +347,3 @@ def between(first: int, end: int | None) -> str:
 def halved(first: int, numbers: Sequence[int]) -> int:
     """Where to cut a range that has more than were given; what was given has about a half on each side."""
     return max(first + 1, sorted(numbers)[len(numbers) // 2])
-
-
-def _near(answer: Any, limit: int, highest: int) -> Near:
-    numbers = np.fromiter((hit["entity"][NUMBER] for hit in answer), dtype=np.int64, count=len(answer))
-    given = np.fromiter((hit["distance"] for hit in answer), dtype=np.float64, count=len(answer))
-    distances = given.round().astype(np.int32)
-    near = Near([hit[KEY] for hit in answer], numbers, distances)
-    inside = near if (distances <= highest).all() else near.take(np.flatnonzero(distances <= highest))
-    return inside._replace(cut=len(answer) == limit == len(inside.keys))

@@ -12,7 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.milvus.collection import WINDOW, Near, between, halved, together
+from parabit.index.milvus.collection import WINDOW, between, halved
+from parabit.index.milvus.near import Near, together
 
 _FIRST = 1024  # hits that are asked for at first, where all are wanted
 _SPARE = 64  # hits beside twice as many as are wanted, for those that are as near as the last

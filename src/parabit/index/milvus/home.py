@@ -1,9 +1,9 @@
 """The home of an index on a Milvus server: the server keeps and searches the documents, a folder the model."""
 
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from parabit.errors import IndexFolderError
 from parabit.index.about import bytes_in
 from parabit.index.embedded import Embedded
 from parabit.index.milvus.collection import Collection
-from parabit.index.milvus.entities import NUMBER, Entity, about_of, entities_of, key_of
+from parabit.index.milvus.entities import NUMBER, Entity, entities_of, key_of
 from parabit.index.milvus.manifest import Manifest, read_manifest
 from parabit.index.milvus.server import Server
 from parabit.index.milvus.view import Fetched
@@ -26,7 +26,7 @@ from parabit.index.store.ids import id_bytes, need_distinct
 from parabit.index.store.lock import WriterLock
 from parabit.index.store.schema import Schema
 from parabit.progress import Progress, Report
-from parabit.storage import settle
+from parabit.storage import copy_folder
 
 _AT_ONCE = 500  # documents on their way to another index
 
@@ -59,7 +59,7 @@ class MilvusHome:
         try:
             server = Server(manifest.place.uri)
             collection = Collection(server, manifest.collection, manifest.place, manifest.bits)
-            _check(folder, manifest, about_of(str(collection.describe().get("description", ""))))
+            _check(folder, manifest, collection.about())
             collection.load()
             home = cls(folder, manifest, collection, write, lock)
             if write:
@@ -101,7 +101,7 @@ class MilvusHome:
     def documents(self) -> int:
         """How many documents there are."""
         if self._documents is None:
-            self._documents = self._open.count()
+            self._documents = self._open.count(level=self._own_level)
         return self._documents
 
     @property
@@ -117,9 +117,7 @@ class MilvusHome:
     def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
         """The number of each document; -1 where there is no such."""
         keys = [key_of(identity) for identity in ids]
-        # Whoever writes has seen all that others wrote before, so that its own writes are what it has to wait for.
-        level = "session" if self._writes else None
-        found = self._open.read(list(dict.fromkeys(keys)), [NUMBER], level)
+        found = self._open.read(list(dict.fromkeys(keys)), [NUMBER], self._own_level)
         return np.array([found[key][NUMBER] if key in found else -1 for key in keys], dtype=np.int64)
 
     def append(self, batch: Batch) -> None:
@@ -174,7 +172,7 @@ class MilvusHome:
             meta={**self.meta, "backend": "auto"},
             extra=self.extra,
             derive=derive_with("auto", self.bits, report),
-            save_model=self._copy_model if self.model_folder.is_dir() else None,
+            save_model=partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None,
             overwrite=overwrite,
         )
 
@@ -209,6 +207,7 @@ class MilvusHome:
                     f"document {identity!r} cannot be read whole",
                     hint="if nobody has just changed it, add it again with --update",
                 )
+            view.forget()
 
     def about(self) -> dict[str, Any]:
         """What it is and what it keeps; for JSON."""
@@ -245,6 +244,11 @@ class MilvusHome:
         if not self._is_open:
             raise IndexFolderError(f"{self.folder} was closed", hint="open it again")
         return self._collection
+
+    @property
+    def _own_level(self) -> str | None:
+        # Whoever writes has seen all that others wrote before, so that its own writes are what it has to wait for.
+        return "session" if self._writes else None
 
     def _become(self, other: "MilvusHome") -> None:
         self._collection.server.close()
@@ -290,13 +294,9 @@ class MilvusHome:
             if not here.all():
                 raise IndexFolderError("documents were changed meanwhile", hint="try again when nobody writes")
             yield Batch(view.ids_of(rows), codes, fields, extra)
+            view.forget()
             done += len(rows)
             report(Progress("reading", done, "documents", min(1.0, done / max(total, done))))
-
-    def _copy_model(self, place: Path) -> None:
-        shutil.copytree(self.model_folder, place)
-        for written in (*place.iterdir(), place):
-            settle(written)
 
 
 def _now() -> int:

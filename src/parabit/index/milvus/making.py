@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
@@ -66,7 +66,6 @@ def create_on_milvus(
                 if save_model and not model_folder(folder, fingerprint).exists():
                     save_model(model_folder(folder, fingerprint))
                 write_manifest(folder, manifest)
-                remove_leftovers(folder, -1, fingerprint)  # of an embedded index, all
             else:
                 with whole_folder(folder, durable=True) as partial:
                     (partial / LOCK).touch()
@@ -74,24 +73,58 @@ def create_on_milvus(
                         save_model(model_folder(partial, fingerprint))
                     write_manifest(partial, manifest)
         except BaseException:
-            collection.drop()
+            if not _counts(folder, manifest):  # an interrupt may come when the folder has just been written
+                with suppress(IndexFolderError):  # what went wrong before is what is told
+                    collection.drop()
             raise
+        if lock is not None:
+            remove_leftovers(folder, -1, fingerprint)  # of an embedded index, all
     return MilvusHome.open(folder, write=True)
 
 
 @contextmanager
-def dropping_old(folder: Path | str, overwrite: bool) -> Iterator[None]:
-    """Drop the collection of the index that was in a folder, once another is there; its server must be there first."""
+def dropping_old(folder: Path | str, overwrite: bool, saved: Path | None = None) -> Iterator[None]:
+    """Drop the collection of the index that was in a folder, once another is there; its server must be there first.
+
+    `saved` is the folder of the index that takes its place, if that is copied: its own collection stays.
+    """
     if not (overwrite and is_on_milvus(folder)):
         yield
         return
-    old = read_manifest(Path(folder))
-    server = Server(old.place.uri)
+    old = _replaceable(Path(folder))
+    is_copy = saved is not None and is_on_milvus(saved) and read_manifest(saved).collection == old.collection
+    try:
+        server = Server(old.place.uri)
+    except IndexFolderError as problem:
+        raise IndexFolderError(
+            f"the index in {folder} cannot be replaced: {problem.problem}",
+            hint=f"see to the server, or remove the folder first, which leaves the collection {old.collection!r} there",
+        ) from problem
     try:
         yield
-        Collection(server, old.collection, old.place, old.bits).drop()
+        collection = Collection(server, old.collection, old.place, old.bits)
+        if not is_copy and collection.is_of(old.about()):  # and not somebody else's by now
+            collection.drop()
     finally:
         server.close()
+
+
+def _replaceable(folder: Path) -> Manifest:
+    try:
+        return read_manifest(folder)
+    except IndexFolderError as problem:
+        raise IndexFolderError(
+            f"the index in {folder} cannot be replaced: {problem.problem}",
+            hint="restore it from a copy, or remove the folder first, which leaves its collection on the server",
+        ) from problem
+
+
+def _counts(folder: Path, manifest: Manifest) -> bool:
+    """Whether a folder says that an index is where the manifest has it."""
+    try:
+        return read_manifest(folder).place == manifest.place
+    except IndexFolderError:
+        return False
 
 
 def _free_name(folder: Path) -> str:

@@ -1,21 +1,14 @@
 """The folder of an index whose documents are on a Milvus server: the model, and where the documents are."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from parabit import __version__
 from parabit.errors import IndexFolderError
 from parabit.index.milvus.place import Milvus
-from parabit.index.store.arrays import Form
-from parabit.index.store.folder import MANIFEST
+from parabit.index.store.folder import MANIFEST, check_sealed, kinds_of_json, kinds_to_json, write_sealed
 from parabit.index.store.schema import Kind
-from parabit.storage import whole_file
 
 FORMAT = 1
 _BACKEND = "milvus"
@@ -51,21 +44,8 @@ def is_on_milvus(folder: Path | str) -> bool:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Have the folder be that of an index on Milvus, in one step."""
-    kinds = {
-        name: {"dtype": Form(np.dtype(kind.dtype), ()).to_json()[0], "width": kind.width, "ragged": kind.ragged}
-        for name, kind in manifest.extra.items()
-    }
-    content = {
-        "format": FORMAT,
-        "parabit": __version__,
-        "backend": _BACKEND,
-        **manifest._asdict(),
-        "place": asdict(manifest.place),
-        "extra": kinds,
-    }
-    content = json.loads(json.dumps(content))  # as it will be read
-    with whole_file(folder / MANIFEST, durable=True) as partial:
-        partial.write_text(json.dumps({**content, "digest": _digest(content)}, indent=2) + "\n")
+    parts = {"place": asdict(manifest.place), "extra": kinds_to_json(manifest.extra)}
+    write_sealed(folder, FORMAT, {"backend": _BACKEND, **manifest._asdict(), **parts})
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -74,26 +54,11 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text())
         newer = content["format"] > FORMAT
-        whole = content.pop("digest", None) == _digest(content)
         foreign = content.get("backend") != _BACKEND
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise IndexFolderError(f"{path} cannot be read", hint="restore it from a copy") from problem
-    if newer:
-        raise IndexFolderError(
-            f"{folder} has format {content['format']}, this version of parabit reads up to {FORMAT}",
-            hint="upgrade parabit",
-        )
-    if foreign:  # which a reader may find that was there before
+    if foreign and not newer:  # which a reader may find that was there before
         raise IndexFolderError(f"{folder} is no index on Milvus any more", hint="open it again")
-    if not whole:
-        raise IndexFolderError(f"{path} is damaged", hint="restore it from a copy, or build the index anew")
-    extra = {
-        name: Kind(Form.of_json([kind["dtype"], []]).dtype, kind["width"], kind["ragged"])
-        for name, kind in content["extra"].items()
-    }
+    check_sealed(folder, FORMAT, content)
     place = Milvus(**content["place"]).check()
-    return Manifest(place, content["bits"], content["fingerprint"], content["meta"], extra)
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return Manifest(place, content["bits"], content["fingerprint"], content["meta"], kinds_of_json(content["extra"]))

@@ -9,6 +9,7 @@ from parabit.errors import IndexFolderError, did_you_mean
 INDEXES = ("BIN_FLAT", "BIN_IVF_FLAT")
 CONSISTENCIES = ("strong", "session", "bounded", "eventually")
 MOST_BITS = 32_768  # that Milvus takes
+MORE = "_more"  # after the name of a collection: that of the parts which are too long for it
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ http://localhost:19530
             raise IndexFolderError(
                 f"a collection cannot be named {self.collection!r}", hint="use up to 200 letters, digits and _"
             )
+        if self.collection is not None and self.collection.endswith(MORE):
+            raise IndexFolderError(
+                f"a collection cannot be named {self.collection!r}",
+                hint=f"names that end in {MORE} are for the long texts of other indexes",
+            )
         for what, given, known in (
             ("index of Milvus", self.index, INDEXES),
             ("consistency", self.consistency, CONSISTENCIES),
@@ -62,6 +68,11 @@ http://localhost:19530
 
 
 def _check_uri(uri: str) -> None:
+    if uri.endswith(".db") and "://" not in uri:
+        raise IndexFolderError(
+            f"{uri!r} is a file, as Milvus Lite takes one, and Milvus Lite 3 has no binary vectors",
+            hint="give the address of a server, such as http://localhost:19530, or use the embedded index",
+        )
     try:
         parts = urlsplit(uri)
         named = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)

@@ -13,7 +13,7 @@ from parabit.extras import need
 TOKEN = "PARABIT_MILVUS_TOKEN"
 _SECONDS = 5.0  # to find out that nobody is there
 _OLDEST = (2, 3, 2)  # that has arrays, which filters need
-# How often to try again where the server does not answer: for a second to read, and for some 15 to write.
+# How often to try again what a busy server refuses: for a second to read, and for some 15 to write.
 _TRIES = {"search": 4, "query": 4, "upsert": 10, "delete": 10}
 _QUICK = {"has_collection", "describe_collection", "describe_index", "alter_collection_properties"}
 _LIMITS = (10.0, 3600.0)  # seconds for what is quick, and for what has to read or write a whole collection
@@ -77,13 +77,13 @@ class Server:
         try:
             yield
         except self._error as problem:
-            raise self._in_words(doing, problem.code, problem.message) from problem
+            raise self._in_words(doing, problem.code, problem.message, problem.__cause__) from problem
         except self._rpc_error as problem:
             raise self._in_words(doing, None, str(problem)) from problem
 
-    def _in_words(self, doing: str, code: object, message: str) -> IndexFolderError:
+    def _in_words(self, doing: str, code: object, message: str, cause: BaseException | None = None) -> IndexFolderError:
         said = " ".join(str(message).split())
-        lower = said.lower()
+        lower = f"{said} {cause}".lower()  # a wrong password is told by the cause alone
         if "unauthenticated" in lower or "auth check failure" in lower:
             return IndexFolderError(
                 f"the Milvus server at {self.uri} does not let us in", hint=f"set {TOKEN} to a token or USER:PASSWORD"

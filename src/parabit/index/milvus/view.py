@@ -10,7 +10,6 @@ from parabit.errors import CodesError
 from parabit.index.filtering import Where
 from parabit.index.found import Found
 from parabit.index.milvus.collection import Collection as Entities
-from parabit.index.milvus.collection import Near
 from parabit.index.milvus.entities import (
     CODE,
     NUMBER,
@@ -23,6 +22,7 @@ from parabit.index.milvus.entities import (
     parts_of,
 )
 from parabit.index.milvus.finding import find
+from parabit.index.milvus.near import Near
 from parabit.index.milvus.place import Milvus
 from parabit.index.milvus.where import condition_of
 from parabit.index.reading import VECTORS, WORD, WORDS
@@ -46,11 +46,8 @@ class Fetched:
     ) -> None:
         self.bits = bits
         self._entities, self._place, self._extra, self._count, self._names = entities, place, extra, count, names
-        self._keys: list[str] = []
-        self._numbers: list[int] = []
-        self._rows: dict[tuple[str, int], int] = {}
-        self._read: dict[str, dict[int, Any]] = {name: {} for name in (CODE, RECORD, *extra)}
-        self._gone: set[int] = set()  # rows that were deleted or replaced before they were read
+        self._next = 0  # the row of the next that is seen; none is given twice
+        self.forget()
 
     @property
     def documents(self) -> int:
@@ -116,6 +113,14 @@ class Fetched:
     def gone(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows were deleted or replaced before they were read."""
         return np.array([row in self._gone for row in rows.tolist()], dtype=np.bool_)
+
+    def forget(self) -> None:
+        """Let go of all that was fetched; its rows stand for nothing any more."""
+        self._keys: dict[int, str] = {}
+        self._numbers: dict[int, int] = {}
+        self._rows: dict[tuple[str, int], int] = {}
+        self._read: dict[str, dict[int, Any]] = {name: {} for name in (CODE, RECORD, *self._extra)}
+        self._gone: set[int] = set()  # rows that were deleted or replaced before they were read
 
     def find(
         self,
@@ -190,10 +195,10 @@ class Fetched:
         )
 
     def _row(self, key: str, number: int) -> int:
-        row = self._rows.setdefault((key, number), len(self._keys))
-        if row == len(self._keys):
-            self._keys.append(key)
-            self._numbers.append(number)
+        row = self._rows.setdefault((key, number), self._next)
+        if row == self._next:
+            self._next += 1
+            self._keys[row], self._numbers[row] = key, number
         return row
 
     def _fetch(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, dict[int, Any]]:

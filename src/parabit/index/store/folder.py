@@ -61,20 +61,44 @@ def log_file(folder: Path, number: int) -> Path:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Have the index be what the manifest says, in one step and for good."""
-    content = {
-        "format": FORMAT,
-        "parabit": __version__,
-        **manifest._asdict(),
-        "extra": {
-            name: {"dtype": Form(np.dtype(kind.dtype), ()).to_json()[0], "width": kind.width, "ragged": kind.ragged}
-            for name, kind in manifest.extra.items()
-        },
-        "arrays": {name: form.to_json() for name, form in manifest.arrays.items()},
-    }
+    arrays = {name: form.to_json() for name, form in manifest.arrays.items()}
+    write_sealed(folder, FORMAT, {**manifest._asdict(), "extra": kinds_to_json(manifest.extra), "arrays": arrays})
+
+
+def write_sealed(folder: Path, version: int, content: Mapping[str, Any]) -> None:
+    """Write the manifest of an index of any kind, with a digest of it."""
+    content = {"format": version, "parabit": __version__, **content}
     # As it will be read: JSON knows no tuples, and whoever reads computes the digest of what JSON has made of them.
     content = json.loads(json.dumps(content))
     with whole_file(folder / MANIFEST, durable=True) as partial:
         partial.write_text(json.dumps({**content, "digest": _digest(content)}, indent=2) + "\n")
+
+
+def check_sealed(folder: Path, version: int, content: Mapping[str, Any]) -> None:
+    """Refuse a manifest that a later version wrote, or that is not as it was written."""
+    if content["format"] > version:
+        raise IndexFolderError(
+            f"{folder} has format {content['format']}, this version of parabit reads up to {version}",
+            hint="upgrade parabit",
+        )
+    if content.get("digest") != _digest({name: value for name, value in content.items() if name != "digest"}):
+        raise IndexFolderError(f"{folder / MANIFEST} is damaged", hint=_REMEDY)
+
+
+def kinds_to_json(extra: Mapping[str, Kind]) -> dict[str, Any]:
+    """The kinds of extra arrays, for a manifest."""
+    return {
+        name: {"dtype": Form(np.dtype(kind.dtype), ()).to_json()[0], "width": kind.width, "ragged": kind.ragged}
+        for name, kind in extra.items()
+    }
+
+
+def kinds_of_json(content: Mapping[str, Any]) -> dict[str, Kind]:
+    """The kinds of extra arrays, from a manifest."""
+    return {
+        name: Kind(Form.of_json([kind["dtype"], []]).dtype, kind["width"], kind["ragged"])
+        for name, kind in content.items()
+    }
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -83,7 +107,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text())
         newer = content["format"] > FORMAT
-        foreign = "generation" not in content or "digest" not in content
+        foreign = not {"generation", "digest"} <= content.keys()
     except (FileNotFoundError, NotADirectoryError) as problem:
         if is_model(folder):
             raise IndexFolderError(
@@ -97,15 +121,9 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexFolderError(f"{path} cannot be read: {problem.strerror}", hint="change its permissions") from problem
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=_REMEDY) from problem
-    if newer:
-        raise IndexFolderError(
-            f"{folder} has format {content['format']}, this version of parabit reads up to {FORMAT}",
-            hint="upgrade parabit",
-        )
-    if foreign:
+    if foreign and not newer:
         raise IndexFolderError(f"{path} is not that of an index", hint="name the folder of an index")
-    if content.pop("digest") != _digest(content):
-        raise IndexFolderError(f"{path} is damaged", hint=_REMEDY)
+    check_sealed(folder, FORMAT, content)
     return _manifest_of(content)
 
 
@@ -145,13 +163,9 @@ def _is_data(name: str) -> bool:
 
 
 def _manifest_of(content: Mapping[str, Any]) -> Manifest:
-    extra = {
-        name: Kind(Form.of_json([kind["dtype"], []]).dtype, kind["width"], kind["ragged"])
-        for name, kind in content["extra"].items()
-    }
     arrays = {name: Form.of_json(form) for name, form in content["arrays"].items()}
     known = {name: content[name] for name in Manifest._fields}
-    return Manifest(**{**known, "extra": extra, "arrays": arrays})
+    return Manifest(**{**known, "extra": kinds_of_json(content["extra"]), "arrays": arrays})
 
 
 def _digest(content: Mapping[str, Any]) -> str:

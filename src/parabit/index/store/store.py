@@ -1,7 +1,7 @@
 """The store: the durable home of an index, opened in milliseconds whatever its size."""
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,7 +27,7 @@ from parabit.index.store.lock import LOCK, WriterLock
 from parabit.index.store.schema import Arrays, Batch, Id, Kind, Schema
 from parabit.index.store.segment import Segment
 from parabit.index.store.state import DELETED, State, open_state
-from parabit.storage import settle, whole_folder
+from parabit.storage import copy_folder, whole_folder
 
 SaveModel = Callable[[Path], None]
 
@@ -262,13 +262,7 @@ class Store:
         fill = fill_from(self.state)
         kept = self.meta if meta is None else meta
         model = self.model_folder
-
-        def save_model(place: Path) -> None:
-            shutil.copytree(model, place)
-            for written in (*place.iterdir(), place):
-                settle(written)
-
-        save = save_model if model.is_dir() else None
+        save = partial(copy_folder, model) if model.is_dir() else None
         _write(Path(folder), self.state.schema, fill, derive, self.fingerprint, kept, save, overwrite)
 
     def refresh(self) -> bool:
@@ -329,8 +323,8 @@ def _write(
             write_manifest(folder, manifest)
             remove_leftovers(folder, number, fingerprint)
         return
-    with whole_folder(folder, is_index if overwrite else None, durable=True) as partial:
-        (partial / LOCK).touch()
+    with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
+        (new / LOCK).touch()
         if save_model:
-            save_model(model_folder(partial, fingerprint))
-        write_manifest(partial, write_generation(partial, 1, schema, fill, derive, fingerprint, meta))
+            save_model(model_folder(new, fingerprint))
+        write_manifest(new, write_generation(new, 1, schema, fill, derive, fingerprint, meta))

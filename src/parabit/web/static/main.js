@@ -62,6 +62,7 @@ const search = new Search({
     hits.clear();
     $("more").hidden = true;
     put($("count"), "");
+    note([]);
     map.light([], null);
     messages.failed(error, wait, () => search.run(state.current(), { again: true }));
   },
@@ -72,6 +73,7 @@ function showNothing() {
   hits.clear();
   $("more").hidden = true;
   put($("count"), "");
+  note([]);
   map.light([], null);
   panel.answered(null);
   if (!about) return;
@@ -85,6 +87,7 @@ function show(found, asked) {
   if (!about) return; // shown when it is known what the index is
   box.showCode(found.known ? found.code : null, about.bits);
   hits.show(found, about, asked.labels);
+  note(found.known ? found.notes : []);
   map.light(found.hits, found.position);
   panel.answered(found.known ? found.code : null);
   const more = Math.min(asked.k + 10, about.limits.k);
@@ -101,6 +104,12 @@ function show(found, asked) {
     put($("count"), counted(found.hits.length, "hit"), ` of ${counted(found.documents, "document")}, ranked by ${found.rank}, in ${took(found.seconds)}`);
     messages.quiet();
   }
+}
+
+/** Say what a search does not promise; most have nothing to say. */
+function note(notes) {
+  $("notes").hidden = !notes.length;
+  put($("notes"), notes.map(messages.sentence).join(" "));
 }
 
 const took = (seconds) => (seconds < 1 ? `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms` : `${seconds.toFixed(1)} s`);

@@ -79,7 +79,8 @@ export function failed(error, wait, again) {
       : el("div", { class: "buttons" }, button(error.status === 401 ? "Give the token" : "Try again", again)));
 }
 
-function sentence(text) {
+/** A line of the server's as a sentence. */
+export function sentence(text) {
   const begun = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }
