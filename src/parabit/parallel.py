@@ -10,8 +10,19 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+_limit: int | None = None
+
+
+def limit_cores(most: int) -> None:
+    """Use no more than so many cores in this process from now on, where others have the rest."""
+    global _limit  # noqa: PLW0603
+    _limit = most
+
+
 def cores() -> int:
     """How many cores this process may use."""
+    if _limit is not None:
+        return _limit
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -93,6 +93,8 @@ def test_a_slim_model_has_no_documents_and_gives_the_same_codes(
     assert "left out (slim)" in (tmp_path / "slim" / "README.md").read_text()
     slim = ParagraphVectors.load(tmp_path / "slim", device="cpu")
     assert slim.embeddings_ is None
+    model.save(tmp_path / "whole")
+    assert ParagraphVectors.load(tmp_path / "whole", device="cpu", slim=True).embeddings_ is None
     assert slim.codes_ is None
     assert slim.transform(topics.texts).tobytes() == model.transform(topics.texts).tobytes()
     with pytest.raises(ModelError, match="^this model is slim and has no embeddings to save; save it with slim=True$"):

@@ -113,7 +113,7 @@ def test_batches_and_parts_do_not_show(tmp_path: Path, monkeypatch: pytest.Monke
     ]
     rule = VocabularyRule(bigrams=True, min_bigram_count=3)
     vocabulary, bags = build_bags(texts, tmp_path / "a", rule)
-    monkeypatch.setattr(counting, "_MERGED_AT_ONCE", 500)
+    monkeypatch.setattr(counting, "MERGED_AT_ONCE", 500)
     monkeypatch.setattr(Corpus.batches, "__defaults__", (700, 7))
     told: list[Progress] = []
     parted, parted_bags = build_bags(texts, tmp_path / "b", rule, report=told.append)

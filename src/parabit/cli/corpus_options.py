@@ -11,7 +11,8 @@ CorpusName = Annotated[
     str,
     typer.Argument(
         metavar="CORPUS",
-        help="A data set and split (20newsgroups/train), a file or folder, or - for standard input.",
+        help="A data set and split (20newsgroups/train), a file or folder, an address such as s3://…, or - for "
+        "standard input.",
         show_default=False,
         autocompletion=complete_corpus,
     ),

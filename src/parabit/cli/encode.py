@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -19,14 +19,13 @@ from parabit.cli.corpus_options import (
     TextField,
     read_options,
 )
+from parabit.cli.engine_options import Address, Engine, WorkerCores, Workers, on_ray
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
 from parabit.cli.mode_option import Mode
-from parabit.corpus import open_corpus
+from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted
-from parabit.shape import MODES
-
-if TYPE_CHECKING:
-    from parabit.encoding import Encoded, ParagraphVectors
+from parabit.progress import Report
+from parabit.shape import MODES, Shape
 
 
 @verb
@@ -34,12 +33,13 @@ def encode(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.", show_default=False)],
     corpus: CorpusName,
     output: Annotated[
-        Path,
+        str,
         typer.Option(
             "--output",
             "-o",
             metavar="CODES",
-            help="The file to write: .npy for an array of packed codes, .parquet for a table of ids and codes.",
+            help="The file to write: .npy for an array of packed codes, .parquet for a table of ids and codes. On a "
+            "cluster, a folder or an address such as s3://… for a .parquet file a shard.",
         ),
     ],
     mode: Mode = None,
@@ -49,7 +49,9 @@ def encode(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an old file of codes, and forget an unfinished encoding.")
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished encoding.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an unfinished encoding; a cluster does so anyway.")
+    ] = False,
     text_field: TextField = None,
     id_field: IdField = None,
     label_field: LabelField = None,
@@ -57,6 +59,10 @@ def encode(
     encoding: Encoding = "utf-8",
     no_quotes: NoQuotes = False,
     skip_bad: SkipBad = False,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
+    worker_cores: WorkerCores = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -71,63 +77,112 @@ def encode(
         parabit encode articles articles.csv -o articles.parquet --vectors
 
         zcat notes.txt.gz | parabit encode news-128 - -o notes.npy --mode exact
+
+        parabit encode articles s3://bucket/articles/ -o s3://bucket/codes --engine ray --address auto
+
+    On a cluster the codes of each shard are a file of their own, which is there when it is whole; the same command
+    again does what is missing.
     """
     check_spelling("mode", mode, MODES)
+    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
+    if on_ray(engine, address=address, workers=workers, worker_cores=worker_cores):
+        with progress(quiet or json) as report:
+            shape, result = _encode_on_ray(
+                model, corpus, options, format, output, address, report, mode=mode, vectors=vectors,
+                overwrite=overwrite, workers=workers, cores=worker_cores or 1,
+            )  # fmt: skip
+    else:
+        with progress(quiet or json) as report:
+            shape, result = _encode_here(
+                model, corpus, options, format, Path(output), report, mode=mode, vectors=vectors, resume=resume,
+                overwrite=overwrite,
+            )  # fmt: skip
+    if json:
+        print_json(result)
+    else:
+        _show(result, shape, vectors)
+
+
+def _encode_here(
+    model: Path, corpus: str, options: ReadOptions, format: str | None, output: Path, report: Report, **how: Any
+) -> tuple[Shape, dict[str, Any]]:
     from parabit.encoding import ParagraphVectors, encode_to_file, need_room_for_codes, work_folder_of
 
-    need_room_for_codes(output, resume, overwrite)
-    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
+    need_room_for_codes(output, how["resume"], how["overwrite"])
     try:
-        with progress(quiet or json) as report:
-            loaded = ParagraphVectors.load(model)
-            start = time.perf_counter()
-            documents = open_corpus(corpus, options, format, report)
-            encoded = encode_to_file(
-                loaded, documents, output, mode=mode, vectors=vectors, name=corpus, resume=resume, overwrite=overwrite,
-                report=report,
-            )  # fmt: skip
+        loaded = ParagraphVectors.load(model, slim=True)
+        start = time.perf_counter()
+        documents = open_corpus(corpus, options, format, report)
+        encoded = encode_to_file(loaded, documents, output, name=corpus, report=report, **how)
     except (KeyboardInterrupt, SystemExit) as stop:
         work = work_folder_of(output)
         if not work.exists():
             raise
-        number = int(stop.code or 0) - 128 if isinstance(stop, SystemExit) else signal_of(stop)
+        number = signal_of(stop)
         message = f"interrupted; what is done is kept in {work}; go on with the same command and --resume"
         raise Interrupted(message, number) from stop
-    result = {
+    counts = {"skipped": documents.skipped, "encoded": encoded.documents - encoded.resumed, **encoded._asdict()}
+    shape = loaded.shape_
+    return shape, _summary(shape, model, corpus, str(output), counts, time.perf_counter() - start)
+
+
+def _encode_on_ray(
+    model: Path,
+    corpus: str,
+    options: ReadOptions,
+    format: str | None,
+    output: str,
+    address: str | None,
+    report: Report,
+    **how: Any,
+) -> tuple[Shape, dict[str, Any]]:
+    from parabit.cluster import connected, encode_shards, open_shards
+    from parabit.encoding import ParagraphVectors
+
+    loaded, shards = ParagraphVectors.load(model, slim=True), open_shards(corpus, options, format)
+    try:
+        with connected(address) as ray:
+            start = time.perf_counter()
+            encoded = encode_shards(ray, loaded, corpus, shards, output, report=report, **how)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        number = signal_of(stop)
+        message = f"interrupted; the shards that are done are in {output}; go on with the same command"
+        raise Interrupted(message, number) from stop
+    shape = loaded.shape_
+    return shape, _summary(shape, model, corpus, output, encoded._asdict(), time.perf_counter() - start)
+
+
+def _summary(
+    shape: Shape, model: Path, corpus: str, output: str, counts: dict[str, Any], seconds: float
+) -> dict[str, Any]:
+    return {
         "model": str(model),
         "corpus": corpus,
-        "output": str(output),
-        **_summary(loaded, encoded, documents.skipped, time.perf_counter() - start),
-    }
-    if json:
-        print_json(result)
-    else:
-        _show(result, loaded, encoded, vectors and loaded.shape_.bits is not None)
-
-
-def _summary(model: "ParagraphVectors", encoded: "Encoded", skipped: int, seconds: float) -> dict[str, Any]:
-    return {
-        "documents": encoded.documents,
-        "bits": model.shape_.bits,
-        "dim": model.shape_.dim,
-        "mode": encoded.mode,
-        "bytes": encoded.bytes,
-        "skipped": skipped,
-        "without_words": encoded.without_words,
+        "output": output,
+        "documents": counts["documents"],
+        "bits": shape.bits,
+        "dim": shape.dim,
+        "mode": counts["mode"],
+        "bytes": counts["bytes"],
+        "skipped": counts["skipped"],
+        "without_words": counts["without_words"],
+        "resumed": counts["resumed"],
+        **({"shards": counts["shards"]} if "shards" in counts else {}),
         "seconds": round(seconds, 3),
-        "documents_per_second": round((encoded.documents - encoded.resumed) / seconds, 1),
+        "documents_per_second": round(counts["encoded"] / seconds, 1),
     }
 
 
-def _show(result: dict[str, Any], model: "ParagraphVectors", encoded: "Encoded", vectors: bool) -> None:
-    with_vector = " with the vector" if vectors else ""
+def _show(result: dict[str, Any], shape: Shape, vectors: bool) -> None:
+    with_vector = " with the vector" if vectors and shape.bits is not None else ""
     say(
-        f"[bold]{escape(result['output'])}[/bold]: {result['documents']:,} documents, each {model.shape_.size}, "
+        f"[bold]{escape(result['output'])}[/bold]: {result['documents']:,} documents, each {shape.size}, "
         f"{result['bytes']:,} bytes{with_vector}, mode {result['mode']}"
     )
     say(f"  {result['seconds']:.1f} s, {result['documents_per_second']:,.0f} documents a second")
-    if encoded.resumed:
-        say(f"  {encoded.resumed:,} of them were done before")
+    if result["resumed"]:
+        of = f" of {result['shards']:,} shards" if "shards" in result else " of them"
+        say(f"  {result['resumed']:,}{of} were done before")
     if result["without_words"]:
         say(f"  {result['without_words']:,} without a word that the model knows; their codes are zeros")
     if result["skipped"]:

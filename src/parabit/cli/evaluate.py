@@ -125,7 +125,7 @@ def evaluate(
     options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     start = time.perf_counter()
     with progress(quiet or json) as report:
-        loaded = ParagraphVectors.load(model)
+        loaded = ParagraphVectors.load(model, slim=True)
         by = rank or ("cosine" if loaded.bits is None else "hamming")
         _check_parts(loaded, by, radius, searched)
         kind = relevance or relevance_of(corpus)

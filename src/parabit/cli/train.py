@@ -25,6 +25,7 @@ from parabit.cli.corpus_options import (
     read_options,
 )
 from parabit.cli.device_option import Device
+from parabit.cli.engine_options import Address, Engine, WorkerCores, Workers, on_ray
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
 from parabit.cli.vocabulary_options import (
     LETTERS,
@@ -37,8 +38,9 @@ from parabit.cli.vocabulary_options import (
     Pattern,
     StopWords,
 )
-from parabit.corpus import open_corpus
+from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted, ParabitError, TrainingError
+from parabit.progress import Report
 from parabit.recipe import PRESETS, Recipe
 from parabit.shape import ARCHITECTURES
 
@@ -153,6 +155,10 @@ def train(
     encoding: Encoding = "utf-8",
     no_quotes: NoQuotes = False,
     skip_bad: SkipBad = False,
+    engine: Engine = "local",
+    address: Address = None,
+    workers: Workers = None,
+    worker_cores: WorkerCores = None,
     json: Json = False,
     quiet: Quiet = False,
     **recipe: Any,
@@ -173,7 +179,10 @@ def train(
         parabit train 20newsgroups/train -o paper-dm --architecture dm --preset paper
 
         torchrun --nproc-per-node 4 -m parabit train papers/ -o papers
+
+        parabit train s3://bucket/articles/ -o shared/articles --engine ray --address auto --workers 4
     """
+    cluster = on_ray(engine, address=address, workers=workers, worker_cores=worker_cores)
     check_spelling("preset", preset, PRESETS)
     check_spelling("architecture", architecture, ARCHITECTURES)
     from parabit.encoding import ParagraphVectors  # here: it costs more than a second, and --help should not
@@ -188,38 +197,76 @@ def train(
     # As torchrun says it: the first of its workers speaks and writes, and a worker that it has started again goes on.
     first, again = os.environ.get("RANK", "0") == "0", os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     work = output.parent / f"{output.name}.training"
-    if first and not again:
-        _need_work_folder(work, output, overwrite, resume)
+    if first:
+        _need_output(output, overwrite)
+        if not again:
+            _need_work_folder(work, resume, overwrite)
     start = time.perf_counter()
     try:
         with progress(quiet or json or not first) as report:
-            documents = open_corpus(corpus, options, format, report)
-            model.fit(documents, work=work, resume=resume or again, checkpoint_every=checkpoint_every, report=report)
-            if not first:
-                return
-            # A worker may have been lost just after the model was saved.
-            model.save(output, slim=slim, overwrite=overwrite or again)
-    except KeyboardInterrupt as stop:
+            if cluster:
+                model, skipped = _train_on_ray(
+                    model, corpus, options, format, output, work, address, report, workers=workers,
+                    cores=worker_cores or 1, slim=slim, resume=resume, checkpoint_every=checkpoint_every,
+                )  # fmt: skip
+            else:
+                documents = open_corpus(corpus, options, format, report)
+                goes_on = resume or again
+                model.fit(documents, work=work, resume=goes_on, checkpoint_every=checkpoint_every, report=report)
+                if not first:
+                    return
+                model.save(output, slim=slim, overwrite=overwrite)
+                skipped = documents.skipped
+    except (KeyboardInterrupt, SystemExit) as stop:
         if not work.exists():
             raise
-        message = f"{str(stop) or 'interrupted'}; go on with the same command and --resume"
+        message = (
+            f"{str(stop) if isinstance(stop, Interrupted) else 'interrupted'}; go on with the same command and --resume"
+        )
         raise Interrupted(message, signal_of(stop)) from stop
     shutil.rmtree(work, ignore_errors=True)
-    result = _summary(model, documents.skipped, time.perf_counter() - start)
+    result = _summary(model, skipped, time.perf_counter() - start)
     if json:
         print_json({"corpus": corpus, "model": str(output), **result})
     else:
         _show(output, model, result)
 
 
-def _need_work_folder(work: Path, output: Path, overwrite: bool, resume: bool) -> None:
+def _train_on_ray(
+    model: "ParagraphVectors",
+    corpus: str,
+    options: ReadOptions,
+    format: str | None,
+    output: Path,
+    work: Path,
+    address: str | None,
+    report: Report,
+    **how: Any,
+) -> tuple["ParagraphVectors", int]:
+    """The model as a cluster has trained it, and how many bad records were left out."""
+    from parabit.cluster import connected, open_shards, train_on_ray
+
+    model.planned()  # what makes no sense is told before the cluster is asked
+    shards = open_shards(corpus, options, format)
+    with connected(address) as ray:
+        skipped = train_on_ray(ray, model, shards, output, work, report=report, **how)
+    return type(model).load(output, slim=True), skipped
+
+
+def _need_output(output: Path, overwrite: bool) -> None:
     """Find out before the work, not after, that its result could not be kept."""
-    from parabit.encoding import is_model, is_work_folder
+    from parabit.encoding import is_model
     from parabit.storage import need_room_for_folder
 
     if (output.exists() or output.is_symlink()) and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
     need_room_for_folder(output, is_model)
+
+
+def _need_work_folder(work: Path, resume: bool, overwrite: bool) -> None:
+    """Find out that there is an unfinished training where one is gone on with, and none where one begins."""
+    from parabit.encoding import is_work_folder
+
     if not work.exists():
         if resume:
             raise TrainingError(f"there is no unfinished training in {work}", hint="leave out --resume to start one")

@@ -18,6 +18,7 @@ from parabit.cli.corpus_options import (
     TextField,
     read_options,
 )
+from parabit.cli.engine_options import Address, Engine, on_ray
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.vocabulary_options import (
     LETTERS,
@@ -30,7 +31,7 @@ from parabit.cli.vocabulary_options import (
     Pattern,
     StopWords,
 )
-from parabit.corpus import Corpus, open_corpus
+from parabit.corpus import Corpus, ReadOptions, open_corpus
 from parabit.errors import ParabitError
 from parabit.progress import Report
 
@@ -65,6 +66,8 @@ def vocabulary(
     encoding: Encoding = "utf-8",
     no_quotes: NoQuotes = False,
     skip_bad: SkipBad = False,
+    engine: Engine = "local",
+    address: Address = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -78,7 +81,10 @@ def vocabulary(
         parabit vocabulary articles.csv --text-field body -o words.parquet
 
         zcat notes.txt.gz | parabit vocabulary - --stop-words none --json
+
+        parabit vocabulary s3://bucket/articles/ --bigrams --engine ray --address auto -o words.parquet
     """
+    cluster = on_ray(engine, address=address)
     from parabit.text import Tokenizer, VocabularyRule, read_stop_words
 
     rule = VocabularyRule(
@@ -93,18 +99,21 @@ def vocabulary(
         _check_output(output, bags, overwrite)
     start = time.perf_counter()
     with progress(quiet or json) as report:
-        documents = open_corpus(corpus, options, format, report)
-        built = _built(documents, rule, bags, overwrite, report)
+        if cluster:
+            built, skipped = _built_on_ray(corpus, options, format, rule, bags, overwrite, address, report)
+        else:
+            documents = open_corpus(corpus, options, format, report)
+            built, skipped = _built(documents, rule, bags, overwrite, report), documents.skipped
         if output is not None:
             built.save(output)
-    result = summary(built, documents, time.perf_counter() - start)
+    result = summary(built, skipped, time.perf_counter() - start)
     if json:
         print_json({"corpus": corpus, **result})
     else:
         show(corpus, built, result)
 
 
-def summary(built: "Vocabulary", documents: Corpus, seconds: float) -> dict[str, Any]:
+def summary(built: "Vocabulary", skipped: int, seconds: float) -> dict[str, Any]:
     """The figures of a vocabulary."""
     return {
         "documents": built.documents,
@@ -112,7 +121,7 @@ def summary(built: "Vocabulary", documents: Corpus, seconds: float) -> dict[str,
         "words": len(built.words),
         "bigrams": len(built.bigrams),
         "coverage": built.coverage,
-        "skipped": documents.skipped,
+        "skipped": skipped,
         "seconds": round(seconds, 3),
         "fingerprint": built.fingerprint,
     }
@@ -154,3 +163,22 @@ def _built(
     if bags is None:
         return build_vocabulary(documents, rule, report)
     return build_bags(documents, bags, rule, overwrite, report)[0]
+
+
+def _built_on_ray(
+    corpus: str,
+    options: ReadOptions,
+    format: str | None,
+    rule: "VocabularyRule",
+    bags: Path | None,
+    overwrite: bool,
+    address: str | None,
+    report: Report,
+) -> tuple["Vocabulary", int]:
+    from parabit.cluster import build_bags_on_ray, build_vocabulary_on_ray, connected, open_shards
+
+    shards = open_shards(corpus, options, format)
+    with connected(address) as ray:
+        if bags is None:
+            return build_vocabulary_on_ray(ray, shards, rule, report)
+        return build_bags_on_ray(ray, shards, bags, rule, overwrite, report)[0]

@@ -15,6 +15,7 @@ from parabit.corpus.datasets import (
 from parabit.corpus.document import Corpus, Document, as_corpus
 from parabit.corpus.files import FORMATS, open_files
 from parabit.corpus.readers import ReadOptions
+from parabit.corpus.remote import is_address
 from parabit.errors import CorpusError
 from parabit.progress import Report, silent
 
@@ -37,7 +38,7 @@ __all__ = [
 def open_corpus(
     name: str | Path, options: ReadOptions | None = None, format: str | None = None, report: Report = silent
 ) -> Corpus:
-    """Open a corpus by its name: a data set and split, a path, or `-` for standard input.
+    """Open a corpus by its name: a data set and split, a path, an address such as s3://…, or `-` for standard input.
 
     A data set's name comes before a path; write `./20newsgroups` for a folder that is called like one.
 
@@ -53,6 +54,8 @@ def open_corpus(
                 hint=f"--format and --…-field are for files; write ./{name} for a path",
             )
         return open_dataset(name, report)
+    if is_address(name):
+        return open_files(name, options or ReadOptions(), format)
     base, slash, split = str(name).partition("/")
     close = get_close_matches(base, DATASETS, n=1, cutoff=0.8)
     if close and not Path(name).exists():

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from parabit.corpus.readers import (
     is_binary,
     read_file,
 )
+from parabit.corpus.remote import is_address, remote_sources
 from parabit.corpus.sources import PipeSource, Source, SourceCorpus, StandardInput, first_bytes
 from parabit.errors import CorpusError
 
@@ -52,8 +54,20 @@ class FileCorpus(SourceCorpus):
         self._reader = reader
         self._options = options
 
+    def shards(self) -> list["Shard"]:
+        """Each file as a corpus of its own."""
+        return [Shard(source, self._reader, self._options) for source in self.sources]
+
     def _documents(self) -> Iterator[Document]:
-        position = 0
+        yielded = False
+        for document in self._read(0):
+            yielded = True
+            yield document
+        if not yielded:
+            raise CorpusError(f"no documents in {self._name()}", hint=self._why_empty())
+
+    def _read(self, position: int) -> Iterator[Document]:
+        """The documents, of which the first has this position in the corpus."""
         for source in self._each_source():
             for record in self._reader(source, self._options):
                 document = record if isinstance(record, CorpusError) else self._document(source, record, position)
@@ -64,8 +78,6 @@ class FileCorpus(SourceCorpus):
                     self.skipped += 1
                 else:
                     raise document
-        if position == 0:
-            raise CorpusError(f"no documents in {self._name()}", hint=self._why_empty())
 
     def _document(self, source: Source, record: Record, position: int) -> Document | CorpusError:
         try:
@@ -80,6 +92,50 @@ class FileCorpus(SourceCorpus):
         if self.skipped:
             return f"all {self.skipped} records were bad; without --skip-bad the first is shown"
         return "the file is empty" if sum(source.size for source in self.sources) == 0 else "it holds no records"
+
+
+class Shard(FileCorpus):
+    """One file of a corpus: it may be empty, and its first document has a position in the whole corpus.
+
+    `unnamed` are the documents, from 0, that the latest reading has found to have no other id than their position.
+    """
+
+    def __init__(self, source: Source, reader: Reader, options: ReadOptions, first: int = 0) -> None:
+        super().__init__([source], reader, options)
+        self.first = first
+        self.unnamed: list[int] = []
+
+    @property
+    def source(self) -> Source:
+        """The file."""
+        return self.sources[0]
+
+    def at(self, first: int) -> "Shard":
+        """The same, where the first document has another position."""
+        return Shard(self.source, self._reader, self._options, first)
+
+    @property
+    def reading(self) -> str:
+        """How it is read."""
+        return f"{self._reader.__name__} {self._options}"
+
+    def has_ids(self) -> bool:
+        """Whether its first document has an id of its own; of an empty file nobody can say no."""
+        records = (record for record in self._reader(self.source, self._options) if isinstance(record, Record))
+        return all(self._is_named(record) for record in islice(records, 1))
+
+    def _is_named(self, record: Record) -> bool:
+        return self._options.id_field is not None or "id" in record.values
+
+    def _document(self, source: Source, record: Record, position: int) -> Document | CorpusError:
+        document = super()._document(source, record, position)
+        if isinstance(document, Document) and not self._is_named(record):
+            self.unnamed.append(position - self.first)
+        return document
+
+    def _documents(self) -> Iterator[Document]:
+        self.unnamed = []
+        return self._read(self.first)
 
 
 class WholeFileCorpus(FileCorpus):
@@ -142,6 +198,8 @@ def open_files(path: str | Path, options: ReadOptions, format: str | None = None
     """Open a file, a folder, or `-` for standard input; the format follows from the name unless it is given."""
     if format is not None and format not in FORMATS:
         raise CorpusError(f"no such format: {format}", hint=f"the formats are {', '.join(FORMATS)}")
+    if is_address(path):
+        return _open_remote(str(path), options, format)
     path = Path(path)
     if path.is_dir():
         return _open_folder(path, options, format)
@@ -278,6 +336,28 @@ def _read_by_ending(source: Source, options: ReadOptions) -> Iterator[Record | C
 
 def _holds_no_text(source: Source, encoding: str) -> bool:
     return _format_of(source.path) not in WHOLE_FILES and is_binary(first_bytes(source), encoding)
+
+
+def _open_remote(address: str, options: ReadOptions, format: str | None) -> FileCorpus:
+    """Files of records on storage that is reached through fsspec."""
+    # Marks such as Spark's _SUCCESS are no files of a corpus.
+    sources = [
+        source
+        for source in remote_sources(address)
+        if format is not None or _format_of(source.path) in _RECORD_FORMATS or not source.path.name.startswith("_")
+    ]
+    if not sources:
+        raise CorpusError(f"no files at {address}", hint="hidden files do not count")
+    formats = {_format_of(source.path) or "" for source in sources} if format is None else {format}
+    [wanted, *others] = sorted(formats)
+    whole = wanted in WHOLE_FILES or wanted in ("", "folder") or (format is None and wanted == "lines")
+    if others or whole:
+        kinds = ", ".join(kind or "no format" for kind in sorted(formats))
+        raise CorpusError(
+            f"{address} has files of {'several kinds' if others else 'a kind that is not read there'}: {kinds}",
+            hint=f"name what to read with --format: {', '.join(sorted(_RECORD_FORMATS))}, or lines",
+        )
+    return _corpus([source for source in sources if _format_of(source.path) == wanted] or sources, wanted, options)
 
 
 def _sources(paths: Sequence[Path]) -> list[Source]:

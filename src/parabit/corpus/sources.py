@@ -55,6 +55,12 @@ class Source:
         return self.path.stat().st_size
 
     @property
+    def version(self) -> str:
+        """What changes when the file does."""
+        about = self.path.stat()
+        return f"{about.st_size}-{about.st_mtime_ns}"
+
+    @property
     def position(self) -> int:
         """Bytes read of those on disk."""
         if self._finished:
@@ -80,13 +86,18 @@ class Source:
     def on_disk(self) -> Iterator[Path]:
         """The decompressed content as a file, for libraries that need one: the file itself where it is plain."""
         with self.open() as stream:
-            if stream is self._raw:
-                yield self.path
+            if stream is self._raw and self._plain is not None:
+                yield self._plain
                 return
             with tempfile.NamedTemporaryFile(prefix="parabit-") as copy:
                 copyfileobj(stream, copy, 1 << 20)
                 copy.flush()
                 yield Path(copy.name)
+
+    @property
+    def _plain(self) -> Path | None:
+        """Where the file is on this machine's disk, if it is there."""
+        return self.path
 
     def _open_raw(self) -> BinaryIO:
         try:

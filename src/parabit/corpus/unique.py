@@ -40,8 +40,13 @@ class UniqueIds:
             if document.id not in suspects:
                 continue
             if document.id in first:
-                raise CorpusError(
-                    f"two documents have the id {document.id!r}: numbers {first[document.id]} and {position}, from 0",
-                    hint="ids must be unique; choose another field with --id-field, or leave duplicates out",
-                )
+                raise same_id(document.id, first[document.id], position)
             first[document.id] = position
+
+
+def same_id(identity: str, first: int, second: int) -> CorpusError:
+    """The error that tells of two documents with one id, by their positions in the corpus."""
+    return CorpusError(
+        f"two documents have the id {identity!r}: numbers {first} and {second}, from 0",
+        hint="ids must be unique; choose another field with --id-field, or leave duplicates out",
+    )

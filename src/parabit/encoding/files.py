@@ -21,7 +21,7 @@ from parabit.text.build import Documents as Texts
 
 SUFFIXES = (".npy", ".parquet")
 _ROW_GROUP = 16_384  # documents; with those of polars' choice, vectors took twice the memory
-_META = "parabit"  # the key of what a Parquet file tells of itself
+META = "parabit"  # the key of what a Parquet file tells of itself
 
 
 class Encoded(NamedTuple):
@@ -44,13 +44,14 @@ def encode_to_file(
     name: str = "",
     resume: bool = False,
     overwrite: bool = False,
+    told: Mapping[str, Any] | None = None,
     report: Report = silent,
 ) -> Encoded:
     """Write the codes of texts, in their order, to a file; memory does not grow with their number.
 
     `.npy` holds an array: (documents, bytes) uint8, or (documents, dim) float32 of a real-valued model. `.parquet` has
     the columns `id`, `code` (binary) and, with `vectors` or of a real-valued model, `vector`; what it was made with
-    stands under the key `parabit` of its metadata, as JSON.
+    stands under the key `parabit` of its metadata, as JSON, and what else is to be `told` there.
 
     What is done is kept in a folder beside the output, `work_folder_of(output)`, until all is; after any end the same
     call with `resume` goes on from there. `name` is the corpus', so that another one is refused. An old file of codes
@@ -68,7 +69,7 @@ def encode_to_file(
     """
     output, corpus = Path(output), as_corpus(texts)
     need_room_for_codes(output, resume, overwrite)
-    columns = _columns(model, output, vectors)
+    columns = columns_of(model, output, vectors)
     mode, shape = mode or model.mode_, model.shape_
     about = {"parabit": __version__, "model": model.fingerprint_, "bits": shape.bits, "dim": shape.dim, "mode": mode}
     identity = {**about, "corpus": name, "columns": list(columns)}
@@ -89,7 +90,8 @@ def encode_to_file(
                 [(column, (_, width))] = columns.items()
                 _write_array(partial, parts, column, width, report)
             else:
-                _write_table(partial, parts, list(columns), {**about, "documents": parts.documents})
+                counts = {"documents": parts.documents, "without_words": without_words, "skipped": corpus.skipped}
+                _write_table(partial, parts, list(columns), {**about, **counts, **(told or {})})
         (parts.folder / WHOLE).replace(output)
     except BaseException:
         with suppress(OSError, ParabitError):  # of a full disk, which may be why we are here
@@ -136,7 +138,7 @@ def is_codes(path: Path) -> bool:
     """Whether a file is one that an encoding wrote, so that no data of anybody's are lost with it."""
     try:
         if path.suffix == ".parquet":
-            return _META in pl.read_parquet_metadata(path)
+            return META in pl.read_parquet_metadata(path)
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return False
@@ -146,7 +148,8 @@ def is_codes(path: Path) -> bool:
 _Columns = dict[str, tuple[pl.DataType, int]]  # what is written of a document: its type, and its bytes
 
 
-def _columns(model: ParagraphVectors, output: Path, vectors: bool) -> _Columns:
+def columns_of(model: ParagraphVectors, output: Path, vectors: bool) -> _Columns:
+    """What is written of a document to a file of this name."""
     bits, dim = model.shape_.bits, model.shape_.dim
     code: _Columns = {} if bits is None else {"code": (pl.Binary(), -(-bits // 8))}
     vector: _Columns = {"vector": (pl.Array(pl.Float32, dim), 4 * dim)}
@@ -185,7 +188,7 @@ def _write_array(path: Path, parts: Parts, column: str, width: int, report: Repo
 
 
 def _write_table(path: Path, parts: Parts, columns: list[str], about: Mapping[str, Any]) -> None:
-    told = {_META: json.dumps(about)}
+    told = {META: json.dumps(about)}
     with plain_disk_errors():
         if parts.paths:
             rows = pl.scan_parquet(parts.paths, glob=False).select("id", *columns)

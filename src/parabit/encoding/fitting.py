@@ -10,11 +10,12 @@ import numpy as np
 import torch
 
 from parabit.encoding.exact import statistics_of
-from parabit.encoding.work import BAGS, SCRATCH, Work, work_folder
+from parabit.encoding.work import BAGS, SCRATCH, CountedTexts, Work, work_folder
 from parabit.linear_encoder import LinearEncoder
 from parabit.progress import Report, silent
 from parabit.recipe import Recipe
 from parabit.shape import Shape
+from parabit.storage import array_header
 from parabit.text import Bags, Vocabulary, VocabularyRule, build_bags
 from parabit.text.build import Documents as Texts
 from parabit.training import Checkpoints, Documents, Group, Trained, choose_device, distill, join_group, train
@@ -23,8 +24,8 @@ _VOCABULARY = "vocabulary.parquet"
 
 
 def fit_texts(
-    texts: Texts,
-    rule: VocabularyRule,
+    texts: Texts | CountedTexts,
+    rule: VocabularyRule | None,
     shape: Shape,
     recipe: Recipe,
     seed: int,
@@ -55,7 +56,7 @@ def fit_texts(
                 checkpoints.forget()
                 group.wait()
         scratch = folder / SCRATCH / str(group.rank)
-        scratch.mkdir(parents=True)
+        scratch.mkdir(parents=True, exist_ok=True)
         statistics = statistics_of(vocabulary)
         trained = train(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report, group)
         if not group.alone:
@@ -67,8 +68,13 @@ def fit_texts(
     return vocabulary, trained, fast
 
 
-def _read(texts: Texts, rule: VocabularyRule, folder: Path, group: Group, report: Report) -> tuple[Vocabulary, Bags]:
-    """The vocabulary and the bags of texts, which the first worker makes for all."""
+def _read(
+    texts: Texts | CountedTexts, rule: VocabularyRule | None, folder: Path, group: Group, report: Report
+) -> tuple[Vocabulary, Bags]:
+    """The vocabulary and the bags of texts, which the first worker makes for all where they are not there yet."""
+    if isinstance(texts, CountedTexts):
+        vocabulary = Vocabulary.load(texts.vocabulary)
+        return vocabulary, Bags.open(texts.bags, vocabulary)
     if group.rank == 0:
         vocabulary, bags = build_bags(texts, folder / BAGS, rule, report=report)
         if not group.alone:
@@ -82,10 +88,20 @@ def _read(texts: Texts, rule: VocabularyRule, folder: Path, group: Group, report
 
 
 def _gathered(trained: Trained, folder: Path, group: Group) -> Trained:
-    """The embeddings of all workers for the first of them, by way of files: they may be more than memory holds."""
-    np.save(folder / f"embeddings-{group.rank}.npy", trained.embeddings.numpy(force=True))
+    """The embeddings of all workers for the first of them, in a file: they may be more than memory holds.
+
+    Each writes its own at their place; plain writes, as a full disk is then an error that can be told.
+    """
+    own = np.ascontiguousarray(trained.embeddings.numpy(force=True), dtype=np.float32)
+    counts, path = group.gathered(len(own)), folder / "embeddings.npy"
+    header = array_header(own.dtype, (sum(counts), *own.shape[1:]))
+    if group.rank == 0:
+        path.write_bytes(header)
+    group.wait()
+    with path.open("r+b") as file:
+        file.seek(len(header) + sum(counts[: group.rank]) * own.strides[0])
+        file.write(own.data)
     group.wait()
     if group.rank:
         return replace(trained, embeddings=trained.embeddings[:0])
-    parts = [np.load(folder / f"embeddings-{rank}.npy", mmap_mode="r") for rank in range(group.size)]
-    return replace(trained, embeddings=torch.from_numpy(np.concatenate(parts)))
+    return replace(trained, embeddings=torch.from_numpy(np.load(path, mmap_mode="r+")))

@@ -1,7 +1,7 @@
 """A model as a folder: config.json, model.safetensors, vocabulary.parquet and a card."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +27,7 @@ TENSORS = "model.safetensors"
 VOCABULARY = "vocabulary.parquet"
 CARD = "README.md"
 ENCODER, ENCODER_OFFSET = "encoder", "encoder_offset"  # the tensors of the fast encoder
+EMBEDDINGS = "documents"  # the tensor of the training documents' embeddings
 
 
 def write_model(
@@ -46,12 +47,12 @@ def write_model(
         (partial / CARD).write_text(card)
 
 
-def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Vocabulary]:
-    """Read a model folder; anything wrong with it is told."""
+def read_model(folder: Path, without: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Vocabulary]:
+    """Read a model folder but for some tensors; anything wrong with it is told."""
     config = _read_config(folder)
     try:
         with safe_open(folder / TENSORS, framework="numpy") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys() if name not in without}  # noqa: SIM118
     except (OSError, SafetensorError) as problem:
         raise ModelError(f"{folder / TENSORS} is damaged or missing", hint="train the model anew") from problem
     try:
@@ -68,7 +69,7 @@ def need_tensors(
 ) -> None:
     """Make sure that the tensors are those of the network; embeddings and the fast encoder may be left out."""
     optional = {
-        "documents": (vocabulary.documents, shape.dim),
+        EMBEDDINGS: (vocabulary.documents, shape.dim),
         ENCODER: (len(vocabulary), shape.dim),
         ENCODER_OFFSET: (shape.dim,),
     }

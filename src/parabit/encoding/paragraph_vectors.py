@@ -22,6 +22,7 @@ from parabit.encoding.batches import (
 from parabit.encoding.card import write_card
 from parabit.encoding.estimator import Estimator, check_fitted
 from parabit.encoding.model_folder import (
+    EMBEDDINGS,
     ENCODER,
     ENCODER_OFFSET,
     config_of,
@@ -32,7 +33,7 @@ from parabit.encoding.model_folder import (
     thawed,
     write_model,
 )
-from parabit.encoding.work import Work
+from parabit.encoding.work import CountedTexts, Work
 from parabit.errors import ModelError, TrainingError
 from parabit.extras import need
 from parabit.linear_encoder import LinearEncoder
@@ -188,7 +189,7 @@ class ParagraphVectors(Estimator):
 
     def fit(
         self,
-        X: Texts,  # noqa: N803
+        X: Texts | CountedTexts,  # noqa: N803
         y: object = None,
         *,
         work: Path | str | None = None,
@@ -202,9 +203,8 @@ class ParagraphVectors(Estimator):
         and when Ctrl-C is pressed, and training on the same texts with the same parameters goes on from there unless
         `resume` is False. Remove the folder when the model is saved. `y` is not used.
         """
-        shape, recipe = self._planned()
-        check_mode(self.mode)
-        rule = self._rule()
+        shape, recipe = self.planned()
+        rule = None if isinstance(X, CountedTexts) else self.rule()
         need("torch", "train", ModelError)
         from parabit.encoding.exact import ExactEncoder
         from parabit.encoding.fitting import fit_texts
@@ -344,15 +344,15 @@ class ParagraphVectors(Estimator):
         if not slim:
             if self.embeddings_ is None:
                 raise ModelError("this model is slim and has no embeddings to save", hint="save it with slim=True")
-            tensors["documents"] = self.embeddings_
+            tensors[EMBEDDINGS] = self.embeddings_
         config = config_of(self)
         write_model(Path(folder), config, tensors, self.vocabulary_, write_card(config, slim), overwrite)
 
     @classmethod
-    def load(cls, folder: Path | str, device: str = "auto") -> "ParagraphVectors":
-        """Read a model that was saved."""
+    def load(cls, folder: Path | str, device: str = "auto", slim: bool = False) -> "ParagraphVectors":
+        """Read a model that was saved; `slim` leaves out the training documents' embeddings."""
         folder = Path(folder)
-        config, tensors, vocabulary = read_model(folder)
+        config, tensors, vocabulary = read_model(folder, without=[EMBEDDINGS] if slim else [])
         try:
             model = cls(**thawed(config["parameters"]), device=device)
             model.shape_ = Shape(**config["shape"])
@@ -366,7 +366,7 @@ class ParagraphVectors(Estimator):
         if matrix is not None and offset is not None:
             model._fast = LinearEncoder(matrix, offset, vocabulary.document_frequencies, vocabulary.documents)
         model.vocabulary_ = vocabulary
-        model.embeddings_ = tensors.pop("documents", None)
+        model.embeddings_ = tensors.pop(EMBEDDINGS, None)
         model._network = tensors
         return model
 
@@ -377,8 +377,9 @@ class ParagraphVectors(Estimator):
             return dict(self._network)
         return {**self._network, ENCODER: self._fast.matrix, ENCODER_OFFSET: self._fast.offset}
 
-    def _planned(self) -> tuple[Shape, Recipe]:
+    def planned(self) -> tuple[Shape, Recipe]:
         """The network and the recipe that the parameters ask for; what makes no sense is told."""
+        check_mode(self.mode)
         parameters = parameters_of(self)
         shape = choose_shape(**{name: parameters[name] for name in _SHAPE})
         recipe = take_preset(
@@ -390,7 +391,8 @@ class ParagraphVectors(Estimator):
             raise TrainingError(f"seed is {self.seed!r}", hint="it must be a whole number, at least 0")
         return shape, recipe
 
-    def _rule(self) -> VocabularyRule:
+    def rule(self) -> VocabularyRule:
+        """What makes the vocabulary."""
         stop = read_stop_words(self.stop_words) if isinstance(self.stop_words, str) else frozenset(self.stop_words)
         tokenizer = Tokenizer(self.pattern, self.lowercase, self.min_length, self.max_length, stop)
         return VocabularyRule(tokenizer, self.bigrams, self.min_count, self.min_bigram_count, self.max_size)

@@ -11,6 +11,14 @@ from parabit.errors import ParabitError
 from parabit.storage import CHECKPOINT
 
 BAGS, SCRATCH = "bags", "scratch"
+COUNTED = "counted"  # the vocabulary and the bags that a cluster made before its workers train
+
+
+class CountedTexts(NamedTuple):
+    """Texts that have been counted before, as files that all workers see."""
+
+    vocabulary: Path
+    bags: Path
 
 
 class Work(NamedTuple):
@@ -38,11 +46,11 @@ def work_folder(work: Work | None) -> Iterator[Path]:
         raise ParabitError(
             f"{work.folder} cannot be made: {problem.strerror}", hint="choose another place"
         ) from problem
-    _clear(work.folder)  # what a kill has left
+    clear_scratch(work.folder)  # what a kill has left
     try:
         yield work.folder
     finally:
-        _clear(work.folder)
+        clear_scratch(work.folder)
         if not any(work.folder.iterdir()):
             work.folder.rmdir()
 
@@ -50,12 +58,15 @@ def work_folder(work: Work | None) -> Iterator[Path]:
 def is_work_folder(folder: Path) -> bool:
     """Whether a folder holds what training keeps, and nothing else."""
     try:
-        return all(_is_scratch(path) or path.name.startswith(CHECKPOINT) for path in folder.iterdir())
+        return all(
+            _is_scratch(path) or path.name == COUNTED or path.name.startswith(CHECKPOINT) for path in folder.iterdir()
+        )
     except OSError:
         return False
 
 
-def _clear(folder: Path) -> None:
+def clear_scratch(folder: Path) -> None:
+    """Remove all but checkpoints, and what a cluster has counted."""
     for path in folder.iterdir():
         if _is_scratch(path):
             shutil.rmtree(path, ignore_errors=True)

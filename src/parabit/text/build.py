@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.corpus.unique import UniqueIds
@@ -15,6 +14,7 @@ from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_folder
 from parabit.text.bags import Bags, BagsWriter, BatchBags, batch_bags, is_bags
+from parabit.text.choosing import need_tokens, of_words, with_bigrams
 from parabit.text.counting import VocabularyRule, count_bigrams, count_words
 from parabit.text.spool import TokenSpool
 from parabit.text.vocabulary import Vocabulary
@@ -107,21 +107,12 @@ def _worked(
 
 def _counted(spool: TokenSpool, rule: VocabularyRule, report: Report, take: Callable[[BatchBags], None]) -> Vocabulary:
     """The vocabulary of the tokens put aside; their bags are handed on as they are made."""
-    _need_tokens(spool, rule)
-    words = count_words(spool, rule)
-    if not len(words):
-        raise VocabularyError(f"no word occurs {rule.min_count} times", hint="lower the minimum count")
-    vocabulary = Vocabulary(
-        tokenizer=rule.tokenizer,
-        words=words["word"],
-        bigrams=np.empty((0, 2), dtype=np.int32),
-        counts=words["count"].to_numpy(),
-        document_frequencies=np.zeros(len(words), dtype=np.int64),
-        documents=spool.documents,
-        tokens=spool.tokens,
-    )
+    need_tokens(spool.documents, spool.tokens, rule)
+    vocabulary = of_words(count_words(spool, rule), rule, spool.documents, spool.tokens)
     if rule.bigrams:
-        vocabulary = _with_bigrams(vocabulary, spool, rule, report)
+        step = _steps("counting bigrams", spool.batches, report)
+        bigrams = count_bigrams(spool, vocabulary.word_ids, vocabulary.counts, rule.least_bigrams, step)
+        vocabulary = with_bigrams(vocabulary, bigrams, rule)
     frequencies = np.zeros(len(vocabulary), dtype=np.int64)
     step = _steps("making bags", spool.batches, report)
     for bags in ordered_map(lambda tokens: batch_bags(tokens, vocabulary), spool):
@@ -129,42 +120,6 @@ def _counted(spool: TokenSpool, rule: VocabularyRule, report: Report, take: Call
         take(bags)
         step()
     return replace(vocabulary, document_frequencies=frequencies)
-
-
-def _with_bigrams(vocabulary: Vocabulary, spool: TokenSpool, rule: VocabularyRule, report: Report) -> Vocabulary:
-    step = _steps("counting bigrams", spool.batches, report)
-    bigrams = count_bigrams(spool, vocabulary.word_ids, vocabulary.counts, rule.least_bigrams, step)
-    bigrams = bigrams.sort(["count", "first", "second"], descending=[True, False, False])
-    words, counts = _largest(vocabulary.counts, bigrams["count"].to_numpy(), rule.max_size)
-    return replace(
-        vocabulary,
-        words=vocabulary.words.head(words),
-        bigrams=bigrams.head(len(counts) - words).select("first", "second").to_numpy().astype(np.int32),
-        counts=counts,
-        document_frequencies=np.zeros(len(counts), dtype=np.int64),
-    )
-
-
-def _largest(words: NDArray[np.int64], bigrams: NDArray[np.int64], size: int | None) -> tuple[int, NDArray[np.int64]]:
-    """How many words stay, and the counts of all that stay, if only so many of the most frequent features may.
-
-    Both counts come in descending order. A bigram never occurs more often than its words, so they stay if it does.
-    """
-    # Stable, and words first: at equal counts words go before bigrams.
-    order = np.argsort(-np.concatenate([words, bigrams]), kind="stable")[:size]
-    kept = int(np.count_nonzero(order < len(words)))
-    return kept, np.concatenate([words[:kept], bigrams[: len(order) - kept]])
-
-
-def _need_tokens(spool: TokenSpool, rule: VocabularyRule) -> None:
-    if not spool.documents:
-        raise VocabularyError("the corpus has no documents", hint="give it at least one")
-    if not spool.tokens:
-        raise VocabularyError(
-            f"not one word in {spool.documents} documents",
-            hint=f"words match {rule.tokenizer.pattern}, have {rule.tokenizer.min_length} to "
-            f"{rule.tokenizer.max_length} characters and are no stop words; each of these can be set",
-        )
 
 
 def _steps(stage: str, total: int, report: Report) -> Callable[[], None]:

@@ -1,6 +1,6 @@
-"""Counting words and bigrams of a corpus of any size: partial counts on disk, merged one part of the keys at a time."""
+"""Counting words and bigrams of a corpus of any size: partial counts, merged one part of the keys at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from parabit.text.spool import TokenSpool
 from parabit.text.tokenizer import Tokenizer, Tokens
 
 # So many partial counts are merged at a time: some 1 GB for words, half of it for bigrams.
-_MERGED_AT_ONCE = 16_000_000
+MERGED_AT_ONCE = 16_000_000
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,24 @@ class VocabularyRule:
 
 def count_words(spool: TokenSpool, rule: VocabularyRule) -> pl.DataFrame:
     """The kept words with their counts, most frequent first."""
-    parts = 1 + spool.rows // _MERGED_AT_ONCE
+    parts = 1 + spool.rows // MERGED_AT_ONCE
     frames = []
     for part in range(parts):
         counts = spool.scan_words()
         if parts > 1:
             counts = counts.filter(pl.col("word").hash() % parts == part)
-        counts = counts.group_by("word").agg(pl.col("count").sum())
-        frames.append(counts.filter(pl.col("count") >= rule.min_count).collect())
-    words = pl.concat(frames).sort(["count", "word"], descending=[True, False])
+        frames.append(merge_words(counts, rule.min_count))
+    return most_frequent_words(frames, rule)
+
+
+def merge_words(counts: pl.LazyFrame, least: int) -> pl.DataFrame:
+    """Partial counts of words, `word` and `count`, added up; words that occur less often are left out."""
+    return counts.group_by("word").agg(pl.col("count").sum()).filter(pl.col("count") >= least).collect()
+
+
+def most_frequent_words(parts: Sequence[pl.DataFrame], rule: VocabularyRule) -> pl.DataFrame:
+    """The kept words of all parts of the keys, most frequent first."""
+    words = pl.concat(parts).sort(["count", "word"], descending=[True, False])
     return words if rule.max_size is None else words.head(rule.max_size)
 
 
@@ -90,30 +99,49 @@ def count_bigrams(
 ) -> pl.DataFrame:
     """The bigrams of known words that occur often enough: `first`, `second` (word ids) and `count`, in no order."""
     words = len(word_counts)
-    bounds = _part_bounds(word_counts)
-
-    def counted(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        ids = word_ids(tokens.words)[tokens.codes] if len(tokens.codes) else np.empty(0, np.int32)
-        return run_lengths(np.sort(pair_keys(ids, tokens.lengths, words)[0]))
-
+    bounds = key_bounds(word_counts)
     paths = [spool.folder / f"bigrams-{part:04d}" for part in range(len(bounds) + 1)]
-    for keys, counts in ordered_map(counted, spool):
-        cuts = np.searchsorted(keys, bounds * words)
-        for path, part_keys, part_counts in zip(paths, np.split(keys, cuts), np.split(counts, cuts), strict=True):
+    for rows in ordered_map(lambda tokens: partial_bigrams(tokens, word_ids, words), spool):
+        for path, part in zip(paths, split_keys(rows, bounds), strict=True):
             with path.open("ab") as file:
-                file.write(np.stack([part_keys, part_counts], axis=1).data)
+                file.write(part.data)
         batch_done()
 
     frames = []
     for path in paths:
         rows = np.fromfile(path, dtype=np.int64).reshape(-1, 2)
         path.unlink()
-        part = pl.DataFrame({"key": rows[:, 0], "count": rows[:, 1]}).lazy()
-        merged = part.group_by("key").agg(pl.col("count").sum()).filter(pl.col("count") >= least)
-        frames.append(
-            merged.select(first=pl.col("key") // words, second=pl.col("key") % words, count="count").collect()
-        )
+        frames.append(merge_bigrams(rows, words, least))
     return pl.concat(frames)
+
+
+def partial_bigrams(
+    tokens: Tokens, word_ids: Callable[[pl.Series], NDArray[np.int32]], words: int
+) -> NDArray[np.int64]:
+    """The bigrams of some tokens, as (bigrams, 2) rows of key and count, in the order of the keys."""
+    ids = word_ids(tokens.words)[tokens.codes] if len(tokens.codes) else np.empty(0, np.int32)
+    return np.stack(run_lengths(np.sort(pair_keys(ids, tokens.lengths, words)[0])), axis=1)
+
+
+def split_keys(rows: NDArray[np.int64], bounds: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Rows in the order of their keys, cut where the next range of keys begins.
+
+    Example:
+        >>> [part.tolist() for part in split_keys(np.array([[1, 5], [4, 1], [9, 2]]), np.array([4, 9]))]
+        [[[1, 5]], [[4, 1]], [[9, 2]]]
+    """
+    return np.split(rows, np.searchsorted(rows[:, 0], bounds))
+
+
+def add_up(rows: NDArray[np.int64]) -> pl.LazyFrame:
+    """Rows of key and count, in no order, with the counts of each key added up."""
+    return pl.DataFrame({"key": rows[:, 0], "count": rows[:, 1]}).lazy().group_by("key").agg(pl.col("count").sum())
+
+
+def merge_bigrams(rows: NDArray[np.int64], words: int, least: int) -> pl.DataFrame:
+    """Partial counts of the bigrams in a range of keys added up: `first`, `second` and `count` of the frequent ones."""
+    merged = add_up(rows).filter(pl.col("count") >= least)
+    return merged.select(first=pl.col("key") // words, second=pl.col("key") % words, count="count").collect()
 
 
 def run_lengths(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -128,11 +156,15 @@ def run_lengths(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
     return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
-def _part_bounds(word_counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """First words at which to cut the bigrams, so that no part has many more rows than are merged at once.
+def key_bounds(word_counts: NDArray[np.int64], at_once: int | None = None) -> NDArray[np.int64]:
+    """Keys at which to cut the bigrams into ranges, so that none has many more rows than are merged at once.
 
-    As many bigrams start with a word as it has occurrences, at most, so the parts can be cut before counting.
+    As many bigrams start with a word as it has occurrences, at most, so the ranges are known before counting.
+
+    Example:
+        >>> key_bounds(np.array([6, 3, 2, 1]), at_once=5)
+        array([0, 8])
     """
-    before = np.cumsum(word_counts)
-    parts = 1 + int(before[-1]) // _MERGED_AT_ONCE
-    return np.searchsorted(before, np.arange(1, parts) * _MERGED_AT_ONCE).astype(np.int64)
+    before, at_once = np.cumsum(word_counts), at_once or MERGED_AT_ONCE
+    parts = 1 + int(before[-1]) // at_once
+    return np.searchsorted(before, np.arange(1, parts) * at_once).astype(np.int64) * len(word_counts)

@@ -1,0 +1,102 @@
+"""Files that are not on this machine: object stores and shared storage, reached through fsspec."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, cast
+
+from parabit.corpus.sources import Source
+from parabit.errors import CorpusError
+from parabit.extras import need
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")
+
+
+def is_address(name: str | Path) -> bool:
+    """Whether a name is one that fsspec knows what to do with, and not a path.
+
+    Example:
+        >>> is_address("s3://bucket/articles/"), is_address("articles/"), is_address("C:/articles")
+        (True, False, False)
+    """
+    return isinstance(name, str) and _ADDRESS.match(name) is not None
+
+
+class RemoteSource(Source):
+    """A file on other storage. Only the address that was given and the path there are kept, so that it can be read on
+    another machine; `below` is the path from the folder that was asked for.
+    """
+
+    def __init__(self, address: str, path: str, below: str) -> None:
+        folder = address.rstrip("/").removesuffix(below).rstrip("/") if "*" not in address else ""
+        super().__init__(Path(PurePosixPath(path).name), f"{folder}/{below}" if folder else path)
+        self.below = below
+        self._address, self._there = address, path
+
+    @property
+    def size(self) -> int:
+        with _in_words(self.name):
+            return int(storage_of(self._address)[0].size(self._there) or 0)
+
+    @property
+    def version(self) -> str:
+        with _in_words(self.name):
+            about = storage_of(self._address)[0].info(self._there)
+            when = next(
+                (about[key] for key in ("ETag", "etag", "mtime", "LastModified", "created") if key in about), ""
+            )
+            return f"{about.get('size')}-{when}"
+
+    @contextmanager
+    def open(self, decompress: bool = True) -> Iterator[BinaryIO]:
+        with _in_words(self.name), super().open(decompress) as stream:  # a connection may break at any moment
+            yield stream
+
+    @property
+    def _plain(self) -> Path | None:
+        return None
+
+    def _open_raw(self) -> BinaryIO:
+        return cast(BinaryIO, storage_of(self._address)[0].open(self._there, "rb"))
+
+
+def storage_of(address: str) -> tuple[Any, str]:
+    """The file system of fsspec that an address names, and the path there."""
+    fsspec = need("fsspec", "remote", CorpusError)
+    found: tuple[Any, str] = fsspec.url_to_fs(address)
+    return found
+
+
+def remote_sources(address: str) -> list[RemoteSource]:
+    """The files at an address: a file, all below a folder, or those that a pattern with `*` names; in order."""
+    with _in_words(address):
+        storage, root = storage_of(address)
+        parts = PurePosixPath(root).parts
+        if "*" in root:
+            found = [path for path in storage.glob(root) if not storage.isdir(path)]
+            parts = parts[: next(place for place, part in enumerate(parts) if "*" in part)]
+        elif storage.isdir(root):
+            found = storage.find(root)
+        elif storage.exists(root):
+            found, parts = [root], parts[:-1]
+        else:
+            raise FileNotFoundError
+        below = {path: PurePosixPath(path).parts[len(parts) :] for path in found}
+        shown = [path for path in found if not any(part.startswith(".") for part in below[path]) or found == [root]]
+        ordered = sorted(shown, key=lambda path: below[path])
+        return [RemoteSource(address, path, "/".join(below[path])) for path in ordered]
+
+
+@contextmanager
+def _in_words(address: str) -> Iterator[None]:
+    """What a storage raises is its own, and all of it means that the file cannot be read."""
+    try:
+        yield
+    except CorpusError:
+        raise
+    except FileNotFoundError as problem:
+        raise CorpusError(f"there is nothing at {address}", hint="check the address") from problem
+    except Exception as problem:
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise CorpusError(f"{address} cannot be read: {reason}", hint="check the address and your access") from problem

@@ -1,0 +1,197 @@
+"""The verbs on a real Ray cluster of several nodes, of which some are killed."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from ray_cluster import Nodes, contents, run, started, write_shards
+
+from parabit import ParagraphVectors
+from topics import Topics
+
+pytest.importorskip("ray")
+pytestmark = [
+    pytest.mark.scale,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Nodes]:
+    nodes = Nodes(2)
+    yield nodes
+    nodes.stop()
+
+
+@pytest.fixture
+def nodes(cluster: Nodes) -> Nodes:
+    cluster.refill(2)
+    return cluster
+
+
+@pytest.fixture
+def ray(nodes: Nodes) -> list[str]:
+    return ["--engine", "ray", "--address", nodes.address]
+
+
+@pytest.fixture
+def here(tmp_path: Path, topics: Topics) -> Path:
+    """A folder with a corpus in shards, one of them empty, and a model."""
+    write_shards(tmp_path / "corpus", topics.texts, 7)
+    (tmp_path / "corpus" / "empty.jsonl").touch()
+    ParagraphVectors(16, epochs=2, device="cpu").fit(topics.texts).save(tmp_path / "model")
+    return tmp_path
+
+
+def rows(folder: Path) -> pl.DataFrame:
+    """All codes of a folder, in the order of the shards."""
+    return pl.concat([pl.read_parquet(path) for path in sorted(folder.rglob("*.parquet"))])
+
+
+def test_the_vocabulary_and_the_bags_are_the_local_ones_to_the_byte(here: Path, ray: list[str], topics: Topics) -> None:
+    write_shards(here / "without-ids", topics.texts, 4, "parquet")
+    for corpus, *options in (
+        ["corpus"],
+        ["without-ids", "--bigrams", "--min-count", "2"],
+        ["corpus", "--bigrams", "--max-size", "60"],
+    ):
+        shutil.rmtree(here / "out", ignore_errors=True)
+        (here / "out").mkdir()
+        for name, engine in (("local", []), ("ray", ray)):
+            told = ["-o", f"out/{name}.parquet", "--bags", f"out/{name}-bags"]
+            done = run(here, "vocabulary", corpus, *options, *told, *engine, "--json")
+            assert done.returncode == 0, done.stderr
+        assert (here / "out/local.parquet").read_bytes() == (here / "out/ray.parquet").read_bytes()
+        assert contents(here / "out/local-bags") == contents(here / "out/ray-bags")
+        if not options:
+            assert done.stderr == ""
+            assert json.loads(done.stdout)["documents"] == 300
+
+
+def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray: list[str], topics: Topics) -> None:
+    for corpus, mode in (("corpus", "fast"), ("without-ids", "exact")):
+        if corpus == "without-ids":  # then a document's position in the whole corpus is its id
+            write_shards(here / corpus, topics.texts, 4, "parquet")
+        local = run(here, "encode", "model", corpus, "-o", f"{mode}.parquet", "--mode", mode, "--vectors")
+        assert local.returncode == 0, local.stderr
+        command = ["encode", "model", corpus, "-o", f"{mode}-codes", "--mode", mode, "--vectors", *ray]
+        done = run(here, *command)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert rows(here / f"{mode}-codes").equals(pl.read_parquet(here / f"{mode}.parquet"))
+    assert {path.name for path in (here / "fast-codes").iterdir()} > {"empty.jsonl.parquet", "more", "parabit.json"}
+    written = {path: path.stat().st_mtime_ns for path in (here / "fast-codes").rglob("*.parquet")}
+    command = ["encode", "model", "corpus", "-o", f"file://{here}/fast-codes", "--vectors", *ray]
+    with (here / "corpus" / "part-00.jsonl").open("a") as file:
+        file.write('\n{"id": "new", "text": "a telescope in orbit"}')
+    (here / "corpus" / "empty.jsonl").unlink()
+    result = json.loads(run(here, *command, "--json").stdout)
+    assert (result["documents"], result["shards"], result["resumed"]) == (301, 7, 6)
+    assert not (here / "fast-codes" / "empty.jsonl.parquet").exists()
+    written.pop(here / "fast-codes" / "empty.jsonl.parquet")
+    again = {path for path, time in written.items() if path.stat().st_mtime_ns != time}
+    assert {path.name for path in again} == {"part-00.jsonl.parquet"}
+    other = run(here, *command[:5], "--mode", "exact", *ray)
+    assert other.returncode == 1
+    within = run(here, "encode", "model", "corpus", "-o", "corpus/codes", *ray)
+    assert (within.returncode, "corpus/codes is within the corpus; write" in within.stderr) == (1, True)
+    assert "were made with another mode and vectors; choose another folder, or replace them" in other.stderr
+
+
+def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(
+    here: Path, nodes: Nodes, ray: list[str], topics: Topics
+) -> None:
+    write_shards(here / "many", topics.texts * 8, 60)
+    assert run(here, "encode", "model", "many", "-o", "local.parquet", "--mode", "exact").returncode == 0
+    with started(here, "encode", "model", "many", "-o", "codes", "--mode", "exact", *ray) as process:
+        limit = time.monotonic() + 90
+        while not list((here / "codes").rglob("part-*.parquet")):
+            assert process.poll() is None
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        nodes.kill_one_that_runs("MapWorker")
+        done = len(list((here / "codes").rglob("part-*.parquet")))
+        _, told = process.communicate(timeout=180)
+    assert process.returncode == 0, told
+    assert done < 60  # it was killed in the middle
+    assert rows(here / "codes").equals(pl.read_parquet(here / "local.parquet"))
+
+
+def test_a_node_that_is_killed_while_counting_is_missed_by_nobody(
+    here: Path, nodes: Nodes, ray: list[str], topics: Topics
+) -> None:
+    # The tokens of a shard are too many for Ray to keep them with their owner: they are lost with their node, and read
+    # again from the shard.
+    write_shards(here / "many", topics.texts * 100, 12, "parquet")
+    command = ["vocabulary", "many", "--bigrams"]
+    local = run(here, *command, "-o", "local.parquet", "--bags", "local-bags")
+    assert local.returncode == 0, local.stderr
+    with started(here, *command, "-o", "ray.parquet", "--bags", "ray-bags", *ray) as process:
+        nodes.kill_one_that_runs("ray::_bags")
+        _, told = process.communicate(timeout=180)
+    assert process.returncode == 0, told
+    assert (here / "local.parquet").read_bytes() == (here / "ray.parquet").read_bytes()
+    assert contents(here / "local-bags") == contents(here / "ray-bags")
+
+
+def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(here: Path, ray: list[str]) -> None:
+    assert run(here, "encode", "model", "corpus", "-o", "codes", *ray).returncode == 0
+    assert len(rows(here / "codes")) == 300
+    (here / "corpus" / "part-01.jsonl").write_bytes(b"\x1f\x8b\x08 no more of it")
+    done = run(here, "encode", "model", "corpus", "-o", "codes", *ray)
+    assert done.returncode == 1
+    assert "1 of 8 shards could not be used" in done.stderr
+    assert "part-01.jsonl is damaged or cut off" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(rows(here / "codes")) == 300 - 43  # without the codes of what the shard was before
+    done = run(here, "vocabulary", "corpus", "-o", "words.parquet", *ray)
+    assert done.returncode == 1
+    assert "part-01.jsonl is damaged or cut off" in done.stderr
+    assert not (here / "words.parquet").exists()
+
+
+@pytest.mark.parametrize("verb", ["encode", "count"])
+def test_a_shard_that_kills_its_worker_is_given_up_and_the_others_are_done(verb: str, here: Path, nodes: Nodes) -> None:
+    program = Path(__file__).with_name("poisoned_shard.py")
+    command = [sys.executable, str(program), nodes.address, verb]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=240, check=False)
+    assert "1 of 8 shards could not be used: " in done.stdout, done.stderr
+    assert "part-01.jsonl: its worker died each time" in done.stdout
+    if verb == "encode":
+        assert len(rows(here / "codes")) == 300 - 43
+
+
+def test_what_can_never_work_is_refused(here: Path, ray: list[str]) -> None:
+    (here / "corpus" / "part-03.jsonl").write_text('{"id": "a", "text": "telescope"}\n{"text": "orbit"}')
+    encode = ["encode", "model", "corpus", "-o", "codes", "--skip-bad", *ray]
+    done = run(here, *encode)
+    assert done.returncode == 1
+    assert "part-03.jsonl: some documents have an id, and document 1, from 0, has none" in done.stderr
+    done = run(here, *encode, "--worker-cores", "2")
+    assert "no node of the cluster has 2 cores; ask for less with --worker-cores" in done.stderr
+
+
+def test_ids_that_occur_twice_are_told_as_on_one_machine(here: Path, ray: list[str]) -> None:
+    (here / "corpus" / "twice.jsonl").write_text('{"id": "n7", "text": "telescope"}')
+    local, done = (run(here, "vocabulary", "corpus", *engine) for engine in ([], ray))
+    assert done.returncode == local.returncode == 1
+    assert done.stderr == local.stderr
+    assert "two documents have the id 'n7'" in done.stderr
+
+
+def test_a_node_with_another_version_is_told(here: Path, nodes: Nodes, ray: list[str]) -> None:
+    (here / "old" / "parabit").mkdir(parents=True)
+    (here / "old" / "parabit" / "__init__.py").write_text('__version__ = "0.0.9"\n')
+    node = nodes.add(env_vars={"PYTHONPATH": str(here / "old")})
+    try:
+        done = run(here, "vocabulary", "corpus", *ray)
+    finally:
+        nodes.remove(node)
+    assert done.returncode == 1
+    assert "has parabit 0.0.9, and here it is" in done.stderr
+    assert "install on every node: pip install 'parabit[ray]==" in done.stderr
