@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from io import StringIO
@@ -38,12 +38,14 @@ NEEDS = {
     "--device cuda": "a GPU",
     "parabit serve": "the extra web",
     "curl ": "curl",
+    "--backend milvus": "a Milvus server",
 }
 LANGUAGES = {"python", "pycon", "bash", "text", "json", "sql"}
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHELL = re.compile(r"[|<>;&$`*]")
 _ADDRESS = "http://127.0.0.1:8000"
+_MILVUS = "http://localhost:19530"
 
 
 class Block(NamedTuple):
@@ -72,13 +74,13 @@ def commands_in(code: str) -> list[str]:
     return [line for line in map(str.strip, lines) if line and not line.startswith("#")]
 
 
-def reason_not_to_run(command: str) -> str | None:
-    """Why a command is not run here, if it is not."""
+def reason_not_to_run(command: str, given: Collection[str] = ()) -> str | None:
+    """Why a command is not run here, if it is not; what is given need not be looked for."""
     for prefix, reason in NOT_RUN.items():
         if command.startswith(prefix):
             return reason
     for part, needed in NEEDS.items():
-        if part in command and not _has(needed):
+        if part in command and needed not in given and not _has(needed):
             return f"it needs {needed}, which is not here"
     return None
 
@@ -111,10 +113,10 @@ def same_form(shown: Any, found: Any) -> bool:
 
 
 class Page:
-    """A page that is being run."""
+    """A page that is being run; one about Milvus, with the address of a server for those who give it."""
 
-    def __init__(self, folder: Path, shims: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, shims: Path, milvus: str | None = None) -> None:
+        self.folder, self._milvus = folder, milvus
         self.skipped: list[str] = []
         self._space: dict[str, Any] = {"__name__": "__main__"}
         self._shims = shims
@@ -151,7 +153,7 @@ class Page:
             assert fits(block.code, told), f"line {block.line}: the output is another:\n{told}"
 
     def _run_python(self, block: Block) -> str:
-        code = block.code.replace(_ADDRESS, self._address)
+        code = self._addressed(block.code)
         told = StringIO()
         with redirect_stdout(told):
             exec(compile("\n" * block.line + code, "page", "exec"), self._space)
@@ -173,14 +175,14 @@ class Page:
         told = ""
         ran = 0
         for command in commands_in(block.code):
-            reason = reason_not_to_run(command)
+            reason = reason_not_to_run(command, ["a Milvus server"] if self._milvus else [])
             if reason is not None:
                 self.skipped.append(f"{command}: {reason}")
                 continue
             ran += 1
             if re.match(r"(\w+=\S+ )*parabit serve\b", command):
                 self._serve(command)
-            elif command.startswith("parabit ") and not _SHELL.search(_unquoted(command)):
+            elif command.startswith("parabit ") and "--engine ray" not in command and not _needs_shell(command):
                 told += self._in_process(command, block)
             else:
                 told += self._in_shell(command, block)
@@ -194,7 +196,7 @@ class Page:
         return self._database.run(block.code, self.folder)
 
     def _in_process(self, command: str, block: Block) -> str:
-        words = shlex.split(command, comments=True)[1:]
+        words = shlex.split(self._addressed(command), comments=True)[1:]
         result = CliRunner().invoke(app, words, env={"COLUMNS": "80"})
         assert result.exit_code == 0, f"line {block.line}: {command}\n{result.output}\n{result.exception!r}"
         return result.stdout
@@ -203,11 +205,15 @@ class Page:
         environment = {**os.environ, "PATH": f"{self._shims}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
         if self._database is not None:
             environment |= self._database.environment
-        command = command.replace(_ADDRESS, self._address)
+        command = self._addressed(command)
         result = subprocess.run(["bash", "-c", command], capture_output=True, env=environment, check=False, text=True)
         failed = result.returncode or re.search(r"^parabit:", result.stderr, re.MULTILINE)
         assert not failed, f"line {block.line}: {command}\n{result.stdout}\n{result.stderr}"
         return result.stdout
+
+    def _addressed(self, text: str) -> str:
+        """With the addresses that the servers have here."""
+        return text.replace(_ADDRESS, self._address).replace(_MILVUS, self._milvus or _MILVUS)
 
     def _serve(self, command: str) -> None:
         """Start the server, on a port that is free, for the rest of the page."""
@@ -234,6 +240,10 @@ class Page:
             assert self._server.poll() is None, f"{command} ended:\n{told}"
             assert time.monotonic() < end, f"{command} does not answer:\n{told}"
             time.sleep(0.1)
+
+
+def _needs_shell(command: str) -> bool:
+    return _SHELL.search(_unquoted(command)) is not None
 
 
 class Database:
@@ -289,7 +299,7 @@ def _has(needed: str) -> bool:
         here = all(map(_tool, ("initdb", "pg_ctl", "postgres", "psql")))
         as_user = shutil.which("runuser") and Path("/etc/passwd").read_text().count("\npostgres:")
         return here and (os.geteuid() != 0 or bool(as_user))
-    return shutil.which(needed) is not None
+    return shutil.which(needed) is not None  # for a Milvus server, never: it is given to the one page that needs it
 
 
 def _answers(address: str) -> bool:

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from doc_pages import NOT_RUN, Page, blocks_of, commands_in, fits, pages_below, same_form
 from json_lines import as_lines
+from milvus_server import running
 from parabit import Document
 from topics import Topics
 
@@ -26,14 +27,17 @@ DOCS = ROOT / "docs"
 PAGES = [path for path in pages_below(ROOT) if blocks_of(path.read_text())]
 # All other pages go on where the tutorial ended.
 WITH_A_START_OF_THEIR_OWN = [ROOT / "README.md", DOCS / "tutorial.md"]
+ABOUT_MILVUS = DOCS / "howto" / "milvus.md"
+ABOUT_CLUSTERS = DOCS / "howto" / "cluster.md"
 
 
 @pytest.fixture(scope="session")
 def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for PATH whose `parabit` is the one that is tested here."""
+    """A folder for PATH whose `parabit` is the one that is tested here, and whose `torchrun` belongs to it."""
     folder = tmp_path_factory.mktemp("bin")
-    (folder / "parabit").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m parabit "$@"\n')
-    (folder / "parabit").chmod(0o755)
+    for name, module in (("parabit", "parabit"), ("torchrun", "torch.distributed.run")):
+        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
+        (folder / name).chmod(0o755)
     return folder
 
 
@@ -68,7 +72,7 @@ def test_the_tutorial_leads_from_files_to_an_index(tutorial: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [path for path in PAGES if path not in WITH_A_START_OF_THEIR_OWN],
+    [path for path in PAGES if path not in [*WITH_A_START_OF_THEIR_OWN, ABOUT_MILVUS, ABOUT_CLUSTERS]],
     ids=lambda path: str(path.relative_to(DOCS).with_suffix("")),
 )
 def test_what_a_page_shows_runs(
@@ -78,8 +82,37 @@ def test_what_a_page_shows_runs(
     shutil.copytree(tutorial, folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PARABIT_DATA", str(tmp_path / "data"))
-    with Page(folder, shims) as running:
-        running.run(blocks_of(page.read_text()))
+    with Page(folder, shims) as shown:
+        shown.run(blocks_of(page.read_text()))
+
+
+@pytest.mark.scale
+def test_what_the_page_about_clusters_shows_runs(
+    tutorial: Path, shims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray")
+    folder = tmp_path / "here"
+    shutil.copytree(tutorial, folder)
+    monkeypatch.chdir(folder)
+    with Page(folder, shims) as shown:
+        shown.run(blocks_of(ABOUT_CLUSTERS.read_text()))
+        assert all(line.startswith("pip install") for line in shown.skipped)
+    assert {path.name for path in (folder / "codes").glob("*.parquet")} == {
+        f"part-{shard}.jsonl.parquet" for shard in range(4)
+    }
+
+
+@pytest.mark.scale
+def test_what_the_page_about_milvus_shows_runs_on_a_real_server(
+    shims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    server = running()  # before the tutorial, which would be followed for nothing where there is none
+    folder = tmp_path / "here"
+    shutil.copytree(request.getfixturevalue("tutorial"), folder)
+    monkeypatch.chdir(folder)
+    with Page(folder, shims, milvus=server.uri) as shown:
+        shown.run(blocks_of(ABOUT_MILVUS.read_text()))
+        assert all(line.startswith("pip install") for line in shown.skipped)
 
 
 @pytest.fixture
@@ -110,8 +143,8 @@ def what_the_readme_names(tmp_path: Path, topics: Topics, monkeypatch: pytest.Mo
 
 
 def test_what_the_readme_shows_runs(what_the_readme_names: Path, shims: Path) -> None:
-    with Page(what_the_readme_names, shims) as running:
-        running.run(blocks_of((ROOT / "README.md").read_text()))
+    with Page(what_the_readme_names, shims) as shown:
+        shown.run(blocks_of((ROOT / "README.md").read_text()))
 
 
 def test_every_command_that_is_not_run_has_a_reason_that_is_needed() -> None:
@@ -148,8 +181,8 @@ def test_a_page_that_is_not_true_is_told(tmp_path: Path, shims: Path, monkeypatc
         "```bash\necho one | cat\n```\n\n```text\ntwo\n```",
         "```\nwhat is this\n```",
     ):
-        with Page(tmp_path, shims) as running, pytest.raises(AssertionError):
-            running.run(blocks_of(wrong))
+        with Page(tmp_path, shims) as shown, pytest.raises(AssertionError):
+            shown.run(blocks_of(wrong))
 
 
 def test_the_pages_build_without_a_warning_and_take_nothing_from_elsewhere(tmp_path: Path) -> None:

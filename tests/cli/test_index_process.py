@@ -6,18 +6,16 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from caught_at_work import COMMAND, expected, stopped
 
 from parabit import Document
 from parabit.index import Index
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-
-COMMAND = [sys.executable, "-m", "parabit"]
 
 
 @pytest.fixture
@@ -34,25 +32,15 @@ def large(topic_documents: list[Document], tmp_path: Path) -> Path:
 def test_an_interrupt_leaves_nothing_under_the_name(
     number: signal.Signals, delay: float, large: Path, topic_model: Path, tmp_path: Path
 ) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "index", topic_model, large, "-o", tmp_path / "a.index"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
-    while not list(tmp_path.glob(".a.index*")) and process.poll() is None:  # it is at work
-        time.sleep(0.01)
-    time.sleep(delay)
-    process.send_signal(number)
-    _, told = process.communicate()
+    command = ["index", topic_model, large, "-o", tmp_path / "a.index"]
+    ended = stopped(number, delay, tmp_path, ".a.index*", *command)
     left = {path.name for path in tmp_path.iterdir()} - {"large.jsonl"}
     if left == {"a.index"}:  # it was done before the signal came
         assert len(Index.open(tmp_path / "a.index")) == 30_000
         assert delay > 0
     else:
         assert not left
-        assert process.returncode == 128 + number
-        assert told == (b"parabit: interrupted; nothing half-written was left\n" if number == signal.SIGINT else b"")
+        assert ended == expected(number)
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,7 @@ def test_killed_at_ten_random_moments_and_resumed_the_model_is_the_same_to_the_b
 
 def test_a_kill_while_the_model_is_saved_leaves_no_half_of_it(here: Path, server: Server, unbroken: Unbroken) -> None:
     process = server.start(here, *TRAIN)
+    until(lambda: any(here.glob("model.training/checkpoint-*")))  # before, a partial folder is but a try
     until(lambda: any(here.glob(".model.*.partial")) or (here / "model").exists())
     os.kill(process, signal.SIGKILL)
     server.wait()

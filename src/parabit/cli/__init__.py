@@ -2,20 +2,24 @@
 
 import os
 import signal
+from types import FrameType
+from typing import NoReturn
 
 __all__ = ["main"]
 
 
+def leave(number: int, frame: FrameType | None) -> NoReturn:
+    """End the process at Ctrl-C, at once."""
+    os._exit(128 + number)
+
+
 def main() -> None:
     """Run the command line."""
-    # The imports take a while. Ctrl-C then simply ends the process: there is nothing to clear away yet, and
-    # an exception in the middle of an import would come out as a traceback. Not by SIG_DFL, which polars replaces with
-    # a handler that forgets the signal.
-    listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if listening:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
+    # The imports take a while, and so does putting the verbs together. Ctrl-C then simply ends the process: there is
+    # nothing to clear away yet, and an exception in the middle would come out as a traceback. Not by SIG_DFL, which
+    # polars replaces with a handler that forgets the signal. A verb listens again when it begins.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, leave)
     from parabit.cli.app import app
 
-    if listening:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     app()

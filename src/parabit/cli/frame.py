@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from parabit.cli import leave
 from parabit.cli.choices import folder_beside
 from parabit.errors import Interrupted, ParabitError
 from parabit.progress import Progress, Report, silent
@@ -47,10 +48,8 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
     """Make a command of a function: what goes wrong is told in a line, and the exit code says how it ended."""
 
     @functools.wraps(function)
+    @_hearing()
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        for number in _ENDINGS:
-            if signal.getsignal(number) is signal.SIG_DFL:  # not where it is ignored, as nohup has it
-                signal.signal(number, _terminated)
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
                 stream.reconfigure(errors="backslashreplace")
@@ -78,8 +77,10 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def signal_of(stop: KeyboardInterrupt) -> int:
+def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
     """The number of the signal that interrupted."""
+    if isinstance(stop, SystemExit):
+        return int(stop.code or 0) - 128
     return stop.number if isinstance(stop, Interrupted) else signal.SIGINT
 
 
@@ -190,6 +191,31 @@ def _in_words(problem: OSError) -> str:
             f"no room left on the disk{where}; nothing half-written was left; make room or set TMPDIR, and run it again"
         )
     return f"{problem.strerror or problem}{where}"
+
+
+@contextmanager
+def _hearing() -> Iterator[None]:
+    """While a verb runs, signals that end it are exceptions: what is half done is cleared away."""
+    waited = signal.getsignal(signal.SIGINT) is leave
+    if waited:
+        signal.signal(signal.SIGINT, _interrupted)
+    for number in _ENDINGS:
+        if signal.getsignal(number) is signal.SIG_DFL:  # not where it is ignored, as nohup has it
+            signal.signal(number, _terminated)
+    try:
+        yield
+    finally:
+        if waited:  # all is written and told; what is left of the process can end at once
+            signal.signal(signal.SIGINT, leave)
+
+
+class _CtrlC(KeyboardInterrupt):
+    """Python ends by the signal, and not with an exit code, where a plain KeyboardInterrupt was raised within `exec`,
+    even if it was dealt with. Data classes are made by `exec`, so any import may be such a place."""
+
+
+def _interrupted(number: int, frame: FrameType | None) -> NoReturn:
+    raise _CtrlC
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:

@@ -95,7 +95,7 @@ def index(
     server = milvus_of(backend, uri, collection, milvus_index, consistency)
     options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     with progress(quiet or json) as report:
-        loaded = ParagraphVectors.load(model)
+        loaded = ParagraphVectors.load(model, slim=True)
         start = time.perf_counter()
         documents = open_corpus(corpus, options, format, report)
         with Index.build(

@@ -63,6 +63,8 @@ def pairs(
     # Lines that come to a terminal would tear the bars.
     with progress(quiet or json or (output is None and out.is_terminal)) as report, Index.open(index) as opened:
         result: dict[str, Any] = {"index": str(index), "radius": radius, "documents": len(opened)}
+        if notes := opened.info().get("notes"):
+            result["notes"] = notes
         found = opened.pairs(radius, report)
         if output is not None:
             result["count"] = write_pairs(found, output, overwrite)
@@ -76,8 +78,11 @@ def pairs(
         print_json({"output": str(output), **result})
     elif output is not None:
         say(f"[bold]{escape(str(output))}[/bold]: {_told(result)}")
+        for note in result.get("notes", ()):
+            say(f"  {note}")
     elif not quiet:
-        err.print(_told(result), soft_wrap=True)
+        for line in (_told(result), *result.get("notes", ())):
+            err.print(line, markup=False, soft_wrap=True)
 
 
 def _print_all(found: "Iterator[Pairs]", result: dict[str, Any], start: float) -> None:
