@@ -38,9 +38,15 @@ _TRIES = 3
 
 
 class Running:
-    """A server on this machine. It can be killed and started again with what it had written."""
+    """A server on this machine. It can be killed and started again with what it had written.
+
+    Tests are skipped where there can be none.
+    """
 
     def __init__(self) -> None:
+        for library in ("pymilvus", "milvus"):
+            if find_spec(library) is None:
+                pytest.skip(f"{library} is not installed; pip install {library}")
         self._process = subprocess.Popen(
             [sys.executable, __file__, mkdtemp(prefix="parabit-milvus-")],
             stdin=subprocess.PIPE,
@@ -76,18 +82,11 @@ class Running:
 
 
 @cache
-def _one() -> Running:
+def running() -> Running:
+    """The server of all tests that do not kill it."""
     server = Running()
     atexit.register(server.close)
     return server
-
-
-def running() -> Running:
-    """The one server of all tests; they are skipped where it cannot be."""
-    for library in ("pymilvus", "milvus"):
-        if find_spec(library) is None:
-            pytest.skip(f"{library} is not installed; pip install {library}")
-    return _one()
 
 
 def is_well(process: "subprocess.Popen[bytes]", health: str) -> bool:

@@ -79,10 +79,11 @@ def milvus_of(
 
 
 def server_of(about: Mapping[str, Any]) -> str:
-    """Where an index on Milvus is, for people; nothing of an embedded one."""
+    """Where an index on Milvus is, for people, and what is wrong with the server; nothing of an embedded one."""
     if not about.get("milvus"):
         return ""
-    return f"on Milvus {about['milvus']['version']} at {about['milvus']['uri']}, {about['milvus']['collection']}"
+    where = f"on Milvus {about['milvus']['version']} at {about['milvus']['uri']}, {about['milvus']['collection']}"
+    return "; ".join(filter(None, [where, about["milvus"]["fault"]]))
 
 
 def readable_size(size: int) -> str:

@@ -114,10 +114,14 @@ class Collection:
         for name in self._names():
             self.server.ask("drop_collection", name)
 
-    def settle(self) -> None:
-        """Have all that was written in the server's files, and indexed."""
+    def flush(self) -> None:
+        """Have all that was written in the server's files."""
         for name in self._names():
             self.server.ask("flush", name)
+
+    def settle(self) -> None:
+        """Have all that was written in the server's files, and indexed."""
+        self.flush()
         while self.server.ask("describe_index", self.name, index_name=CODE).get("pending_index_rows"):
             time.sleep(0.2)
 

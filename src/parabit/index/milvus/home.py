@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -47,6 +48,7 @@ class MilvusHome:
         self._documents: int | None = None
         self._names: list[str] | None = None
         self._newest = _now()
+        self._has_written = False
         self._is_open = True
 
     @classmethod
@@ -145,7 +147,7 @@ class MilvusHome:
             self._names = [*self._known_names(anew=True), *new]
             self._open.set_field_names(self._names)
         self._newest = first + len(entities)
-        self._documents = None
+        self._documents, self._has_written = None, True
         self._open.upsert(entities)
         if gone:
             self._open.delete([key_of(identity) for identity in gone])
@@ -153,7 +155,7 @@ class MilvusHome:
     def delete(self, ids: Sequence[Id]) -> None:
         """Delete documents; where one is not there, none."""
         self._need_all(ids)
-        self._documents = None
+        self._documents, self._has_written = None, True
         self._open.delete([key_of(identity) for identity in ids])
 
     def merge(self, report: Report) -> None:
@@ -227,17 +229,22 @@ class MilvusHome:
             "mode": self.meta.get("mode"),
             "to_merge": {"added": 0, "deleted": 0, "bytes": 0},  # as above
             "recall": None,
-            "milvus": {**asdict(place), "version": self._open.server.version},
+            "milvus": {**asdict(place), "version": self._open.server.version, "fault": self._open.server.fault},
             "notes": list(self.view().notes("auto")),
         }
 
     def close(self) -> None:
         """End the connection and give back the right to write."""
-        if self._is_open:
+        with ExitStack() as stack:
+            if self._lock is not None:
+                stack.callback(self._lock.close)
+            if not self._is_open:
+                return
             self._is_open = False
-            self._collection.server.close()
-        if self._lock is not None:
-            self._lock.close()
+            stack.callback(self._collection.server.close)
+            if self._has_written and not self._collection.server.reads_log:
+                with suppress(IndexFolderError):  # it is in the log, as with any other server
+                    self._collection.flush()
 
     @property
     def _open(self) -> Collection:
