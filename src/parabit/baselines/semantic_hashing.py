@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import expit
 from torch import Generator, Tensor
 from torch.nn import functional
 
@@ -125,7 +126,8 @@ class SemanticHashing:
             for weights, bias in self.encoder_[:-1]:
                 layer = torch.tanh(steady_matmul(layer, weights) + bias)
             weights, bias = self.encoder_[-1]
-            found[block] = torch.sigmoid(steady_matmul(layer, weights) + bias).cpu().numpy()
+            # Not torch's sigmoid: on some processors it takes another exponential for the last few of its numbers.
+            found[block] = expit((steady_matmul(layer, weights) + bias).cpu().numpy())
         return found
 
     def _train(
