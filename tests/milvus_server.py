@@ -140,12 +140,15 @@ def serve(folder: Path) -> None:
 
     def start() -> bool:
         """Start it; where somebody has taken a port meanwhile, with others."""
+        is_new = not (folder / "etcd").exists()
         for _ in range(_TRIES):
             server.start()
             if is_well(server.server_proc, f"http://127.0.0.1:{server.webservice_port}/healthz"):
                 return True
             sys.stderr.write((folder / "logs" / "milvus-stderr.log").read_text()[-3000:])
             server.stop()
+            if is_new:  # what ended while it was being made can be of no use
+                shutil.rmtree(folder / "etcd", ignore_errors=True)
         return False
 
     etcd = free_port()

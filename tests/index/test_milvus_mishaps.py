@@ -17,6 +17,7 @@ from parabit.index import Milvus, labels, pairing
 from parabit.index.labels import labels_of
 from parabit.index.milvus import home as home_module
 from parabit.index.milvus import making
+from parabit.index.milvus.collection import Collection
 from parabit.index.milvus.server import Server
 from parabit.index.milvus.view import Fetched
 
@@ -261,16 +262,16 @@ def test_codes_of_many_bits_go_out_in_requests_that_the_server_takes(server: Run
         index._home._collection.drop()  # type: ignore[attr-defined]
 
 
-def test_long_ids_go_out_in_requests_of_no_more_than_8_mb(
+def test_long_ids_go_out_in_requests_that_the_server_takes(
     server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes: dict[str, list[int]] = {"upsert": [], "query": [], "delete": []}
+    sent: dict[str, list[int]] = {"insert": [], "upsert": [], "query": [], "delete": []}
     ask = Server.ask
 
     def noted(self: Server, what: str, *arguments: Any, **options: Any) -> Any:
-        if what in sizes:
-            sent = sum(len(row["id"]) for row in arguments[1]) if what == "upsert" else len(options["filter"])
-            sizes[what].append(sent)
+        if what in sent:
+            many = options["filter"] if what in ("query", "delete") else "".join(row["id"] for row in arguments[1])
+            sent[what].append(len(many))
         return ask(self, what, *arguments, **options)
 
     ids, codes = [f"{number:05}{'x' * 995}" for number in range(9000)], np.zeros((9000, 1), dtype=np.uint8)
@@ -278,11 +279,57 @@ def test_long_ids_go_out_in_requests_of_no_more_than_8_mb(
     with Index.of_codes(codes, 8, tmp_path / "ids", ids=ids, milvus=Milvus(server.uri)) as index:
         index.update_codes(codes[:1], ids[:1], LONG)
         assert index.has(ids).all()
-        index.update_codes(codes, ids)  # with the parts of the first to be looked for
-        index.delete(ids[1:])
-        assert (len(index), index.has(ids[:2]).tolist()) == (1, [True, False])
-    for sent in sizes.values():
-        assert 4 << 20 < max(sent) < 9 << 20
+        index.update_codes(codes[:1000], ids[:1000])  # with the parts of the first to be looked for
+        index.delete(ids[1:1000])
+        assert (len(index), index.has(ids[:2]).tolist()) == (8001, [True, False])
+    for what, (least, most) in {"insert": (6, 9), "query": (4, 9), "upsert": (0.5, 0.6), "delete": (0.5, 0.61)}.items():
+        assert least * 1e6 < max(sent[what]) < most * 1e6
+
+
+@pytest.fixture
+def lost(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is asked of the server, and done, whose answer gets lost on the way."""
+    lost: list[str] = []
+    ask = Server.ask
+
+    def asked(self: Server, what: str, *arguments: Any, **options: Any) -> Any:
+        answer = ask(self, what, *arguments, **options)
+        if what in lost:
+            raise IndexFolderError("no Milvus server answers", hint="try again")
+        return answer
+
+    monkeypatch.setattr(Server, "ask", asked)
+    return lost
+
+
+def test_what_was_inserted_though_nobody_heard_of_it_is_not_there_twice(
+    server: Running, asked: Server, tmp_path: Path, lost: list[str]
+) -> None:
+    lost.append("insert")
+    place = Milvus(server.uri, collection="unheard", consistency="session")
+    with Index.of_codes(CODES[:3], 8, tmp_path / "m", fields=LONG * 3, milvus=place) as index:
+        index.add_codes(CODES[3:4], [3], LONG)
+        assert (len(index), index.search(CODES[3], k=9).ids) == (4, [[3, 2, 1, 0]])
+        parts = asked.ask("query", "unheard_more", filter="", output_fields=["count(*)"], consistency_level="Strong")
+        assert parts == [{"count(*)": 4}]
+        lost.append("upsert")
+        with pytest.raises(IndexFolderError, match="no Milvus server answers"):
+            index.add_codes(CODES[4:5], [4])
+        lost.clear()
+        with pytest.raises(IndexFolderError, match="the id 4 is in the index already"):
+            index.add_codes(CODES[4:5], [4])
+        assert len(index) == 5
+
+
+def test_documents_that_the_server_does_not_have_are_told(
+    server: Running, asked: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert = Collection.insert
+    monkeypatch.setattr(Collection, "insert", lambda self, entities: insert(self, entities[1:]))
+    with pytest.raises(IndexFolderError, match="the Milvus server at .* was given 6 documents and has 5; its log may"):
+        Index.of_codes(CODES, 8, tmp_path / "m", milvus=Milvus(server.uri, collection="lacking"))
+    assert list(tmp_path.iterdir()) == []
+    assert not asked.ask("has_collection", "lacking")
 
 
 def test_a_damaged_manifest_does_not_lead_in_a_circle(server: Running, asked: Server, tmp_path: Path) -> None:

@@ -128,8 +128,8 @@ class Home(Protocol):
     def update(self, batch: Batch) -> None:
         """Replace the documents that have these ids."""
 
-    def put(self, batch: Batch, gone: Sequence[Id] = ()) -> None:
-        """Add documents, in the place of those that have their ids where there are any; delete others."""
+    def put(self, batch: Batch, gone: Sequence[Id] = ()) -> int:
+        """Add documents, in the place of those that have their ids; delete others. How many were replaced."""
 
     def delete(self, ids: Sequence[Id]) -> None:
         """Delete documents; where one is not there, none."""

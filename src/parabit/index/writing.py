@@ -42,8 +42,7 @@ def write(home: Home, model: ParagraphVectors, corpus: Corpus, ids: Ids, report:
         for batch in batches_of(model, corpus, kept, report, mode=home.meta["mode"]):
             there = home.rows_of(kept.unknown) >= 0
             gone = [identity for identity, old in zip(kept.unknown, there.tolist(), strict=True) if old]
-            replaced = int((home.rows_of(batch.ids) >= 0).sum())
-            home.put(batch, gone)
+            replaced = home.put(batch, gone)
             written.replaced += replaced
             written.added += len(batch.ids) - replaced
             written.removed += len(gone)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,13 @@ _QUERIES_AT_ONCE = 4096
 _READ_AT_ONCE = 500  # entities with long strings: at most 100 MB come in an answer
 _SENT_AT_ONCE = 8 << 20  # bytes
 _SHORT_AT_ONCE = 5000  # others, and those that are deleted
+# Bytes of keys that a request may delete or replace. Milvus 2.3 remembers what was deleted of late, for files that it
+# loads, but not what comes in a piece of more than 5 MB, as it reckons: 8 bytes for each byte of a key.
+_KEYS_AT_ONCE = 600_000
 _FIELDS = "parabit.fields"  # the property with the names of fields
 _LEVELS = {"strong": "Strong", "session": "Session", "bounded": "Bounded", "eventually": "Eventually"}
+
+Thing = TypeVar("Thing")
 
 
 class Collection:
@@ -47,7 +52,7 @@ class Collection:
         self._parts = name + MORE
         self._place, self._bits = place, bits
         self._has_more: bool | None = None
-        self._has_deleted = False  # since something was read with the consistency strong
+        self._is_unsure = False  # whether something may be written of which no session knows
 
     @classmethod
     def create(
@@ -134,26 +139,29 @@ class Collection:
                 time.sleep(0.2)
         self.settle()
 
-    def upsert(self, entities: Iterable[Entity]) -> None:
+    def insert(self, entities: Sequence[Entity]) -> None:
+        """Add entities whose keys no other has. When this returns the server has them."""
+        for some in in_requests(entities, [entity.size / _SENT_AT_ONCE for entity in entities]):
+            self._add_parts(some)
+            self._add(self.name, [entity.values for entity in some])
+
+    def replace(self, entities: Sequence[Entity]) -> None:
         """Put entities in the place of those that have their keys. When this returns the server has them."""
-        waiting: list[Entity] = []
-        size = 0
-        for entity in entities:
-            waiting.append(entity)
-            size += entity.size
-            if size >= _SENT_AT_ONCE:
-                self._send(waiting)
-                waiting, size = [], 0
-        if waiting:
-            self._send(waiting)
+        shares = [max(entity.size / _SENT_AT_ONCE, _share_of(entity.values[KEY])) for entity in entities]
+        for some in in_requests(entities, shares):
+            # Parts have the document's new number in their keys, so that those of the version before serve until then.
+            self._add_parts(some)
+            old = self._parts_of([entity.values[KEY] for entity in some])
+            self.server.ask("upsert", self.name, [entity.values for entity in some])
+            self._delete_parts(old)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete entities, and their parts."""
-        for some in in_pieces(keys, _SHORT_AT_ONCE):
+        for some in in_requests(keys, [max(1 / _SHORT_AT_ONCE, _share_of(key)) for key in keys]):
             parts = self._parts_of(some)
             # Not by `ids`, which pymilvus writes as Python does, and Milvus reads another way.
             self.server.ask("delete", self.name, filter=in_keys(some))
-            self._has_deleted = True
+            self._is_unsure = True  # as Milvus does not tell when it was
             self._delete_parts(parts)
 
     def count(self, condition: str = "", level: str | None = None) -> int:
@@ -281,17 +289,21 @@ class Collection:
         schema.add_field(CODE, types.BINARY_VECTOR, dim=8)
         self._make(self._parts, schema, "BIN_FLAT", {})
 
-    def _send(self, entities: Sequence[Entity]) -> None:
-        # The parts first: what can be found is then whole. They have the document's new number in their keys, so that
-        # those of the version before serve until it is replaced.
+    def _add_parts(self, entities: Sequence[Entity]) -> None:
+        """Add what is too long for some entities; before them, so that what can be found is whole."""
         parts = [part for entity in entities for part in entity.parts]
         if parts and not self._more:
             self._make_more()
         for start in range(0, len(parts), _SENT_AT_ONCE // LONGEST):
-            self.server.ask("upsert", self._parts, parts[start : start + _SENT_AT_ONCE // LONGEST])
-        old = self._parts_of([entity.values[KEY] for entity in entities])
-        self.server.ask("upsert", self.name, [entity.values for entity in entities])
-        self._delete_parts(old)
+            self._add(self._parts, parts[start : start + _SENT_AT_ONCE // LONGEST])
+
+    def _add(self, name: str, rows: list[dict[str, Any]]) -> None:
+        try:
+            self.server.ask("insert", name, rows)
+        except IndexFolderError:
+            # They may have arrived all the same, and inserted again they would be there twice.
+            self._is_unsure = True
+            self.server.ask("upsert", name, rows)
 
     def _parts_of(self, keys: Sequence[str]) -> list[str]:
         """Conditions that the parts of some entities meet, each those of one; most have none."""
@@ -319,12 +331,11 @@ class Collection:
 
     def _read(self, what: str, name: str, level: str | None, **options: Any) -> Any:
         chosen = level or self._place.consistency
-        # Of deletions Milvus does not tell when they were. A part that was deleted may well be found: nobody asks.
-        if chosen == "session" and self._has_deleted and name == self.name:
+        if chosen == "session" and self._is_unsure and name == self.name:  # of parts nobody asks
             chosen = "strong"
         answer = self.server.ask(what, name, consistency_level=_LEVELS[chosen], **options)
         if chosen == "strong" and name == self.name:
-            self._has_deleted = False
+            self._is_unsure = False
         return answer
 
 
@@ -338,6 +349,25 @@ def in_pieces(keys: Sequence[str], most: int) -> Iterator[list[str]]:
     return (list(keys[start : start + most]) for start in range(0, len(keys), most))
 
 
+def in_requests(things: Sequence[Thing], shares: Iterable[float]) -> Iterator[list[Thing]]:
+    """Things in their order, as many at a time as fit into a request, of which each takes a share.
+
+    Example:
+        >>> list(in_requests(["sa", "sb", "sc"], [0.5, 0.25, 0.5]))
+        [['sa', 'sb'], ['sc']]
+    """
+    some: list[Thing] = []
+    full = 0.0
+    for thing, share in zip(things, shares, strict=True):
+        if some and full + share > 1:
+            yield some
+            some, full = [], 0.0
+        some.append(thing)
+        full += share
+    if some:
+        yield some
+
+
 def between(first: int, end: int | None) -> str:
     """The condition that a number is in a range.
 
@@ -346,6 +376,11 @@ def between(first: int, end: int | None) -> str:
         ('number >= 3', 'number >= 0 and number < 7')
     """
     return f"{NUMBER} >= {first}" + ("" if end is None else f" and {NUMBER} < {end}")
+
+
+def _share_of(key: str) -> float:
+    """How much of a request that deletes or replaces it a key takes."""
+    return (len(key.encode()) + 2) / _KEYS_AT_ONCE
 
 
 def halved(first: int, numbers: Sequence[int]) -> int:

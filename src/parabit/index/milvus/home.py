@@ -128,29 +128,27 @@ class MilvusHome:
         if there.any():
             identity = batch.ids[int(np.argmax(there))]
             raise IndexFolderError(f"the id {identity!r} is in the index already", hint="update it, or give a new id")
-        self.put(batch)
+        self.append_new(batch)
+
+    def append_new(self, batch: Batch) -> None:
+        """Add documents with ids that are known to be new, which is not checked."""
+        self._open.insert(self._entities(batch))
 
     def update(self, batch: Batch) -> None:
         """Replace the documents that have these ids."""
         self._need_all(batch.ids)
-        self.put(batch)
+        self._open.replace(self._entities(batch))
 
-    def put(self, batch: Batch, gone: Sequence[Id] = ()) -> None:
-        """Add documents, in the place of those that have their ids where there are any; then delete others."""
-        self._need_writer()
-        need_distinct([id_bytes(identity) for identity in (*batch.ids, *gone)])
-        first = max(_now(), self._newest + 1)
-        # All of them, before the first goes out: what cannot be kept is then told before anything is.
-        entities: list[Entity] = list(entities_of(batch, self._schema, first))
-        names = dict.fromkeys(name for fields in batch.fields or () for name in fields)
-        if new := [name for name in names if name not in self.field_names]:
-            self._names = [*self._known_names(anew=True), *new]
-            self._open.set_field_names(self._names)
-        self._newest = first + len(entities)
-        self._documents, self._has_written = None, True
-        self._open.upsert(entities)
-        if gone:
-            self._open.delete([key_of(identity) for identity in gone])
+    def put(self, batch: Batch, gone: Sequence[Id] = ()) -> int:
+        """Add documents, in the place of those that have their ids; then delete others. How many were replaced."""
+        there = self._checked_rows([*batch.ids, *gone])[: len(batch.ids)] >= 0
+        entities = self._entities(batch)
+        # To Milvus what may replace others is a deletion too, even where there are none, and such files it compacts.
+        self._open.insert([entity for entity, old in zip(entities, there, strict=True) if not old])
+        replaced = [entity for entity, old in zip(entities, there, strict=True) if old]
+        self._open.replace(replaced)
+        self._open.delete([key_of(identity) for identity in gone])
+        return len(replaced)
 
     def delete(self, ids: Sequence[Id]) -> None:
         """Delete documents; where one is not there, none."""
@@ -275,6 +273,18 @@ class MilvusHome:
     def _need_writer(self) -> None:
         if self._is_open and not self._writes:
             raise IndexFolderError(f"{self.folder} is open for reading", hint="open it with write=True")
+
+    def _entities(self, batch: Batch) -> list[Entity]:
+        """Documents that are about to be written; all of them, so that what cannot be kept is told before the first."""
+        first = max(_now(), self._newest + 1)
+        entities = list(entities_of(batch, self._schema, first))
+        names = dict.fromkeys(name for fields in batch.fields or () for name in fields)
+        if new := [name for name in names if name not in self.field_names]:
+            self._names = [*self._known_names(anew=True), *new]
+            self._open.set_field_names(self._names)
+        self._newest = first + len(entities)
+        self._documents, self._has_written = None, True
+        return entities
 
     def _checked_rows(self, ids: Sequence[Id]) -> NDArray[np.int64]:
         self._need_writer()

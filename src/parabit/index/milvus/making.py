@@ -8,14 +8,17 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from parabit.corpus.unique import SeenIds
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.milvus.collection import Collection
+from parabit.index.milvus.entities import NUMBER, id_in, key_of
 from parabit.index.milvus.home import MilvusHome
 from parabit.index.milvus.manifest import Manifest, is_on_milvus, read_manifest, write_manifest
 from parabit.index.milvus.place import MOST_BITS, Milvus
 from parabit.index.milvus.server import Server
 from parabit.index.store import Batch, Kind
 from parabit.index.store.folder import is_index, model_folder, remove_leftovers
+from parabit.index.store.ids import id_bytes, need_distinct
 from parabit.index.store.lock import LOCK, WriterLock
 from parabit.progress import Progress, Report
 from parabit.storage import need_room_for_folder, whole_folder
@@ -52,13 +55,19 @@ def create_on_milvus(
         stack.callback(server.close)
         collection = Collection.create(server, name, manifest.place, bits, kinds, manifest.about())
         try:
-            home, given = MilvusHome(folder, manifest, collection, write=True), 0
+            home, seen, given = MilvusHome(folder, manifest, collection, write=True), SeenIds(), 0
             for batch in batches:
-                home.put(batch)
+                need_distinct([id_bytes(identity) for identity in batch.ids])
+                keys = [key_of(identity) for identity in batch.ids]
+                if again := collection.read(list(seen.add(keys)), [NUMBER], "session"):
+                    identity = id_in(next(iter(again)))
+                    raise IndexFolderError(f"the id {identity!r} is given twice", hint="ids must be unique")
+                home.append_new(batch)
                 given += len(batch.ids)
             if (there := collection.count(level="strong")) != given:
                 raise IndexFolderError(
-                    f"of {given:,} ids, {given - there:,} are given twice", hint="ids must be unique"
+                    f"the Milvus server at {place.uri} was given {given:,} documents and has {there:,}",
+                    hint="its log may say why",
                 )
             report(Progress("indexing", 0, "documents", None))
             collection.settle()

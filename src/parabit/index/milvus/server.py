@@ -16,8 +16,9 @@ _OLDEST = (2, 3, 2)  # that has arrays, which filters need
 # Before, one that was killed may skip a part of its log when it starts again, if collections share a channel of it, as
 # the 17th does with another: of what it had acknowledged, what is in its files is left (milvus-io/milvus#34255).
 _READS_LOG = (2, 4, 6)
-# How often to try again what a busy server refuses: for a second to read, and for some 15 to write.
-_TRIES = {"search": 4, "query": 4, "upsert": 10, "delete": 10}
+# How often to try again what a busy server refuses: for a second to read, and for some 15 to write. An insertion is not
+# tried again, as it may be there.
+_TRIES = {"search": 4, "query": 4, "insert": 0, "upsert": 10, "delete": 10}
 _QUICK = {"has_collection", "describe_collection", "describe_index", "alter_collection_properties"}
 _LIMITS = (10.0, 3600.0)  # seconds for what is quick, and for what has to read or write a whole collection
 _MISSING = 100  # Milvus' number for a collection that is not there
@@ -56,7 +57,8 @@ class Server:
         if self.reads_log:
             return ""
         sound = ".".join(map(str, _READS_LOG))
-        return f"killed while it is written to, this version may lose the last of it; {sound} or later does not"
+        lost = "what is written while it is killed, and some of many deletions"
+        return f"this version may lose {lost}; {sound} or later does not"
 
     def ask(self, what: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the client."""

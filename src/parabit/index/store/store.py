@@ -214,12 +214,13 @@ class Store:
         arrays = documents_of(batch, self.state.schema)
         self._log(self._known(batch.ids), arrays if len(batch.ids) else {})
 
-    def put(self, batch: Batch, gone: Sequence[Id] = ()) -> None:
-        """Add documents, in the place of those that have their ids where there are any; delete others, in one step."""
+    def put(self, batch: Batch, gone: Sequence[Id] = ()) -> int:
+        """Add documents, in the place of those that have their ids; delete others. One step; how many were replaced."""
         self._need_writer()
         arrays = documents_of(batch, self.state.schema)
         rows = self._rows_of([*batch.ids, *gone])
         self._log(rows[rows >= 0], arrays if len(batch.ids) else {})
+        return int((rows[: len(batch.ids)] >= 0).sum())
 
     def compact(self, derive: Derive | None = None, meta: Mapping[str, Any] | None = None) -> None:
         """Write the documents that are alive as a new generation, in the order of their rows, with an empty log.
