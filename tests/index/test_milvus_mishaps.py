@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -262,28 +263,48 @@ def test_codes_of_many_bits_go_out_in_requests_that_the_server_takes(server: Run
         index._home._collection.drop()  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("remembers", [True, False])
 def test_long_ids_go_out_in_requests_that_the_server_takes(
-    server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remembers: bool
 ) -> None:
-    sent: dict[str, list[int]] = {"insert": [], "upsert": [], "query": [], "delete": []}
+    sent: dict[str, list[int]] = {"insert": [], "upsert": [], "query": [], "delete": [], "flush": []}
     ask = Server.ask
 
     def noted(self: Server, what: str, *arguments: Any, **options: Any) -> Any:
-        if what in sent:
-            many = options["filter"] if what in ("query", "delete") else "".join(row["id"] for row in arguments[1])
-            sent[what].append(len(many))
+        if what in ("insert", "upsert"):
+            sent[what].append(sum(len(row["id"]) for row in arguments[1]))
+        elif what in sent:
+            sent[what].append(len(options.get("filter", "")))
         return ask(self, what, *arguments, **options)
 
     ids, codes = [f"{number:05}{'x' * 995}" for number in range(9000)], np.zeros((9000, 1), dtype=np.uint8)
     monkeypatch.setattr(Server, "ask", noted)
     with Index.of_codes(codes, 8, tmp_path / "ids", ids=ids, milvus=Milvus(server.uri)) as index:
+        sent["flush"].clear()
+        monkeypatch.setattr(index._home._collection.server, "remembers", remembers)  # type: ignore[attr-defined]
         index.update_codes(codes[:1], ids[:1], LONG)
         assert index.has(ids).all()
         index.update_codes(codes[:1000], ids[:1000])  # with the parts of the first to be looked for
         index.delete(ids[1:1000])
-        assert (len(index), index.has(ids[:2]).tolist()) == (8001, [True, False])
+        # A server that is too old forgets what it is told to delete beyond a piece, if it is not in its files.
+        assert len(sent["flush"]) == (0 if remembers else 2 * 4)
+        index.add_codes(codes[:999], ids[1:1000])
+        assert len(index) == 9000
     for what, (least, most) in {"insert": (6, 9), "query": (4, 9), "upsert": (0.5, 0.6), "delete": (0.5, 0.61)}.items():
         assert least * 1e6 < max(sent[what]) < most * 1e6
+
+
+def test_what_was_replaced_or_deleted_stays_so_while_the_server_compacts(server: Running, tmp_path: Path) -> None:
+    """Milvus 2.3 loads what it has compacted, and forgets deletions that come meanwhile if there are too many."""
+    ids, codes = [f"{number:05}{'x' * 195}" for number in range(5000)], np.zeros((5000, 1), dtype=np.uint8)
+    with Index.of_codes(codes, 8, tmp_path / "m", ids=ids, milvus=Milvus(server.uri)) as index:
+        for _ in range(2):
+            index.update_codes(codes, ids)
+        index.delete(ids[1:])
+        end = time.monotonic() + 5  # it looks every second
+        while time.monotonic() < end:
+            assert index.search(codes[:1], k=3).ids == [ids[:1]]
+            assert index._home._collection.count(level="strong") == 1  # type: ignore[attr-defined]
 
 
 @pytest.fixture

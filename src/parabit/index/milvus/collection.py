@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from parabit.index.milvus.entities import (
     about_of,
 )
 from parabit.index.milvus.near import Near, near_of
+from parabit.index.milvus.pieces import in_pieces, in_requests, share_of
 from parabit.index.milvus.place import MORE, Milvus
 from parabit.index.milvus.server import Server
 from parabit.index.milvus.where import in_keys
@@ -35,13 +36,8 @@ _QUERIES_AT_ONCE = 4096
 _READ_AT_ONCE = 500  # entities with long strings: at most 100 MB come in an answer
 _SENT_AT_ONCE = 8 << 20  # bytes
 _SHORT_AT_ONCE = 5000  # others, and those that are deleted
-# Bytes of keys that a request may delete or replace. Milvus 2.3 remembers what was deleted of late, for files that it
-# loads, but not what comes in a piece of more than 5 MB, as it reckons: 8 bytes for each byte of a key.
-_KEYS_AT_ONCE = 600_000
 _FIELDS = "parabit.fields"  # the property with the names of fields
 _LEVELS = {"strong": "Strong", "session": "Session", "bounded": "Bounded", "eventually": "Eventually"}
-
-Thing = TypeVar("Thing")
 
 
 class Collection:
@@ -52,6 +48,7 @@ class Collection:
         self._parts = name + MORE
         self._place, self._bits = place, bits
         self._has_more: bool | None = None
+        self._deleted = 0.0  # what was deleted or replaced since the last flush, as a share of what may be
         self._is_unsure = False  # whether something may be written of which no session knows
 
     @classmethod
@@ -121,6 +118,7 @@ class Collection:
 
     def flush(self) -> None:
         """Have all that was written in the server's files."""
+        self._deleted = 0.0
         for name in self._names():
             self.server.ask("flush", name)
 
@@ -147,18 +145,21 @@ class Collection:
 
     def replace(self, entities: Sequence[Entity]) -> None:
         """Put entities in the place of those that have their keys. When this returns the server has them."""
-        shares = [max(entity.size / _SENT_AT_ONCE, _share_of(entity.values[KEY])) for entity in entities]
+        shares = [max(entity.size / _SENT_AT_ONCE, share_of(entity.values[KEY])) for entity in entities]
         for some in in_requests(entities, shares):
             # Parts have the document's new number in their keys, so that those of the version before serve until then.
             self._add_parts(some)
-            old = self._parts_of([entity.values[KEY] for entity in some])
+            keys = [entity.values[KEY] for entity in some]
+            old = self._parts_of(keys)
+            self._pace(keys)
             self.server.ask("upsert", self.name, [entity.values for entity in some])
             self._delete_parts(old)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete entities, and their parts."""
-        for some in in_requests(keys, [max(1 / _SHORT_AT_ONCE, _share_of(key)) for key in keys]):
+        for some in in_requests(keys, [max(1 / _SHORT_AT_ONCE, share_of(key)) for key in keys]):
             parts = self._parts_of(some)
+            self._pace(some)
             # Not by `ids`, which pymilvus writes as Python does, and Milvus reads another way.
             self.server.ask("delete", self.name, filter=in_keys(some))
             self._is_unsure = True  # as Milvus does not tell when it was
@@ -305,6 +306,13 @@ class Collection:
             self._is_unsure = True
             self.server.ask("upsert", name, rows)
 
+    def _pace(self, keys: Iterable[str]) -> None:
+        """Before some are deleted or replaced: have those before in the files of a server that might forget them."""
+        more = sum(map(share_of, keys))
+        if self._deleted + more > 1 and not self.server.remembers:
+            self.flush()
+        self._deleted += more
+
     def _parts_of(self, keys: Sequence[str]) -> list[str]:
         """Conditions that the parts of some entities meet, each those of one; most have none."""
         if not self._more:
@@ -339,35 +347,6 @@ class Collection:
         return answer
 
 
-def in_pieces(keys: Sequence[str], most: int) -> Iterator[list[str]]:
-    """Keys, at most so many at a time.
-
-    Example:
-        >>> list(in_pieces(["sa", "sb", "sc"], 2))
-        [['sa', 'sb'], ['sc']]
-    """
-    return (list(keys[start : start + most]) for start in range(0, len(keys), most))
-
-
-def in_requests(things: Sequence[Thing], shares: Iterable[float]) -> Iterator[list[Thing]]:
-    """Things in their order, as many at a time as fit into a request, of which each takes a share.
-
-    Example:
-        >>> list(in_requests(["sa", "sb", "sc"], [0.5, 0.25, 0.5]))
-        [['sa', 'sb'], ['sc']]
-    """
-    some: list[Thing] = []
-    full = 0.0
-    for thing, share in zip(things, shares, strict=True):
-        if some and full + share > 1:
-            yield some
-            some, full = [], 0.0
-        some.append(thing)
-        full += share
-    if some:
-        yield some
-
-
 def between(first: int, end: int | None) -> str:
     """The condition that a number is in a range.
 
@@ -376,11 +355,6 @@ def between(first: int, end: int | None) -> str:
         ('number >= 3', 'number >= 0 and number < 7')
     """
     return f"{NUMBER} >= {first}" + ("" if end is None else f" and {NUMBER} < {end}")
-
-
-def _share_of(key: str) -> float:
-    """How much of a request that deletes or replaces it a key takes."""
-    return (len(key.encode()) + 2) / _KEYS_AT_ONCE
 
 
 def halved(first: int, numbers: Sequence[int]) -> int:

@@ -16,6 +16,9 @@ _OLDEST = (2, 3, 2)  # that has arrays, which filters need
 # Before, one that was killed may skip a part of its log when it starts again, if collections share a channel of it, as
 # the 17th does with another: of what it had acknowledged, what is in its files is left (milvus-io/milvus#34255).
 _READS_LOG = (2, 4, 6)
+# Before, it may forget a deletion while it loads a file that it has compacted, if many came since: what was deleted, or
+# replaced, is found again (milvus-io/milvus#29625).
+_REMEMBERS = (2, 4)
 # How often to try again what a busy server refuses: for a second to read, and for some 15 to write. An insertion is not
 # tried again, as it may be there.
 _TRIES = {"search": 4, "query": 4, "insert": 0, "upsert": 10, "delete": 10}
@@ -44,6 +47,7 @@ class Server:
             self.version = str(self._client.get_server_version(timeout=_SECONDS)).removeprefix("v")
         found = _numbers(self.version)
         self.reads_log = not found or found >= _READS_LOG  # all of it, when it starts again
+        self.remembers = not found or found >= _REMEMBERS  # all deletions
         if found and found < _OLDEST:
             self.close()
             raise IndexFolderError(
