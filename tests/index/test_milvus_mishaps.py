@@ -330,7 +330,7 @@ def test_what_was_inserted_though_nobody_heard_of_it_is_not_there_twice(
     place = Milvus(server.uri, collection="unheard", consistency="session")
     with Index.of_codes(CODES[:3], 8, tmp_path / "m", fields=LONG * 3, milvus=place) as index:
         index.add_codes(CODES[3:4], [3], LONG)
-        assert (len(index), index.search(CODES[3], k=9).ids) == (4, [[3, 2, 1, 0]])
+        assert (len(index), index.search(CODES[3:4], k=9).ids) == (4, [[3, 1, 2, 0]])
         parts = asked.ask("query", "unheard_more", filter="", output_fields=["count(*)"], consistency_level="Strong")
         assert parts == [{"count(*)": 4}]
         lost.append("upsert")
