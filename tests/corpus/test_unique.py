@@ -34,5 +34,5 @@ def test_the_places_of_both_are_told() -> None:
 def test_equal_hashes_of_different_ids_are_no_duplicates() -> None:
     watch = UniqueIds(as_corpus(["x", "y"]))
     watch.add(["0"])
-    watch._runs[0][:] = pl.Series(["1"]).hash().to_numpy()  # as if "0" had the hash of "1"
+    watch._seen._runs[0][:] = pl.Series(["1"]).hash().to_numpy()  # as if "0" had the hash of "1"
     watch.add(["1"])

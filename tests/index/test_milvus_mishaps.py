@@ -12,7 +12,7 @@ import pytest
 from index_models import binary, documents
 
 from milvus_server import Running, running
-from parabit import Index
+from parabit import Document, Index
 from parabit.errors import IndexFolderError
 from parabit.index import Milvus, labels, pairing
 from parabit.index.labels import labels_of
@@ -340,6 +340,12 @@ def test_what_was_inserted_though_nobody_heard_of_it_is_not_there_twice(
         with pytest.raises(IndexFolderError, match="the id 4 is in the index already"):
             index.add_codes(CODES[4:5], [4])
         assert len(index) == 5
+
+
+def test_documents_without_a_word_that_the_model_knows_may_come_first(server: Running, tmp_path: Path) -> None:
+    unknown = [Document(f"u{number}", "") for number in range(10_000)]  # more than are encoded at once
+    with Index.build(binary(), [*unknown, *documents(0, 5)], tmp_path / "m", milvus=Milvus(server.uri)) as index:
+        assert (len(index), index.left_out) == (5, 10_000)
 
 
 def test_documents_that_the_server_does_not_have_are_told(

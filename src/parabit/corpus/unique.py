@@ -15,8 +15,8 @@ class SeenIds:
 
     Example:
         >>> seen = SeenIds()
-        >>> seen.add(["a", "b"]), seen.add(["b", "c"])
-        (set(), {'b'})
+        >>> seen.add(["a", "b"]), seen.add([]), seen.add(["b", "c"])
+        (set(), set(), {'b'})
     """
 
     def __init__(self) -> None:
@@ -24,6 +24,8 @@ class SeenIds:
 
     def add(self, ids: Sequence[str]) -> set[str]:
         """Take note of the next ids; those that may have been there already, as others have the same hash."""
+        if not ids:
+            return set()
         hashes = pl.Series(ids, dtype=pl.String).hash().to_numpy()
         ordered = np.sort(hashes)
         again = set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
