@@ -118,12 +118,12 @@ def test_what_was_added_before_an_interrupt_stays_and_is_told(
     monkeypatch.setattr("parabit.encoding.batches.AT_ONCE", 2)
     put, batches = Store.put, 0
 
-    def stop(store: Store, *arguments: Any) -> None:
+    def stop(store: Store, *arguments: Any) -> int:
         nonlocal batches
         batches += 1
         if batches == 3:
             raise KeyboardInterrupt
-        put(store, *arguments)
+        return put(store, *arguments)
 
     monkeypatch.setattr(Store, "put", stop)
     result = run("add", news, corpus(lines))
