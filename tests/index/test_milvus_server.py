@@ -290,7 +290,7 @@ def test_what_a_writer_has_left_to_an_old_server_is_in_its_files(
 
     with Index.of_codes(codes[:100], 64, tmp_path / "m", milvus=Milvus(server.uri, collection="left")) as index:
         index.add_codes(codes[100:], range(100, 300))
-        assert index.info()["milvus"]["fault"].startswith("this version may lose what is written while")
+        assert index.info()["milvus"]["fault"].startswith("killed while it is written to, this version may lose")
         assert in_files() == 100
     assert in_files() == 300
     with Index.open(tmp_path / "m", write=True) as index:

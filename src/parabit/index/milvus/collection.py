@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from secrets import token_hex
 from typing import Any
 
@@ -25,7 +26,7 @@ from parabit.index.milvus.entities import (
     about_of,
 )
 from parabit.index.milvus.near import Near, near_of
-from parabit.index.milvus.pieces import in_pieces, in_requests, share_of
+from parabit.index.milvus.pieces import SENT, in_pieces, in_requests, longest, most_deleted
 from parabit.index.milvus.place import MORE, Milvus
 from parabit.index.milvus.server import Server
 from parabit.index.milvus.where import in_keys
@@ -34,8 +35,8 @@ WINDOW = 16_384  # hits of a query that Milvus gives at most
 HITS_AT_ONCE = 1 << 18  # of all queries in a request
 _QUERIES_AT_ONCE = 4096
 _READ_AT_ONCE = 500  # entities with long strings: at most 100 MB come in an answer
-_SENT_AT_ONCE = 8 << 20  # bytes
 _SHORT_AT_ONCE = 5000  # others, and those that are deleted
+_PATIENCE = 120.0  # seconds for a flush that somebody waits for
 _FIELDS = "parabit.fields"  # the property with the names of fields
 _LEVELS = {"strong": "Strong", "session": "Session", "bounded": "Bounded", "eventually": "Eventually"}
 
@@ -48,7 +49,8 @@ class Collection:
         self._parts = name + MORE
         self._place, self._bits = place, bits
         self._has_more: bool | None = None
-        self._deleted = 0.0  # what was deleted or replaced since the last flush, as a share of what may be
+        # Since the last flush; who knows how many, if others have written.
+        self._deleted, self._longest = inf, 0
         self._is_unsure = False  # whether something may be written of which no session knows
 
     @classmethod
@@ -75,7 +77,7 @@ class Collection:
         params = {"nlist": place.lists} if place.index == "BIN_IVF_FLAT" else {}
         made = cls(server, name, place, bits)
         made._make(name, schema, place.index, params)
-        made._has_more = False
+        made._has_more, made._deleted = False, 0
         return made
 
     def describe(self) -> Mapping[str, Any]:
@@ -116,15 +118,15 @@ class Collection:
         for name in self._names():
             self.server.ask("drop_collection", name)
 
-    def flush(self) -> None:
-        """Have all that was written in the server's files."""
-        self._deleted = 0.0
+    def flush(self, patience: float = _PATIENCE) -> None:
+        """Have all that was written in the server's files, which must take no more seconds than that."""
         for name in self._names():
-            self.server.ask("flush", name)
+            self.server.ask("flush", name, timeout=patience)
+        self._deleted, self._longest = 0, 0
 
     def settle(self) -> None:
-        """Have all that was written in the server's files, and indexed."""
-        self.flush()
+        """Have all that was written in the server's files, and indexed, however long it takes."""
+        self.flush(patience=3600)
         while self.server.ask("describe_index", self.name, index_name=CODE).get("pending_index_rows"):
             time.sleep(0.2)
 
@@ -139,30 +141,27 @@ class Collection:
 
     def insert(self, entities: Sequence[Entity]) -> None:
         """Add entities whose keys no other has. When this returns the server has them."""
-        for some in in_requests(entities, [entity.size / _SENT_AT_ONCE for entity in entities]):
+        for some in in_requests(entities):
             self._add_parts(some)
             self._add(self.name, [entity.values for entity in some])
 
     def replace(self, entities: Sequence[Entity]) -> None:
         """Put entities in the place of those that have their keys. When this returns the server has them."""
-        shares = [max(entity.size / _SENT_AT_ONCE, share_of(entity.values[KEY])) for entity in entities]
-        for some in in_requests(entities, shares):
+        for some in in_requests(entities):
             # Parts have the document's new number in their keys, so that those of the version before serve until then.
             self._add_parts(some)
-            keys = [entity.values[KEY] for entity in some]
-            old = self._parts_of(keys)
-            self._pace(keys)
-            self.server.ask("upsert", self.name, [entity.values for entity in some])
+            old = self._parts_of([entity.values[KEY] for entity in some])
+            self._upsert(self.name, [entity.values for entity in some])
             self._delete_parts(old)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete entities, and their parts."""
-        for some in in_requests(keys, [max(1 / _SHORT_AT_ONCE, share_of(key)) for key in keys]):
+        for some in in_pieces(keys, min(_SHORT_AT_ONCE, most_deleted(longest(keys)))):
             parts = self._parts_of(some)
             self._pace(some)
+            self._is_unsure = True  # Milvus does not tell when it was
             # Not by `ids`, which pymilvus writes as Python does, and Milvus reads another way.
             self.server.ask("delete", self.name, filter=in_keys(some))
-            self._is_unsure = True  # as Milvus does not tell when it was
             self._delete_parts(parts)
 
     def count(self, condition: str = "", level: str | None = None) -> int:
@@ -295,23 +294,31 @@ class Collection:
         parts = [part for entity in entities for part in entity.parts]
         if parts and not self._more:
             self._make_more()
-        for start in range(0, len(parts), _SENT_AT_ONCE // LONGEST):
-            self._add(self._parts, parts[start : start + _SENT_AT_ONCE // LONGEST])
+        for start in range(0, len(parts), SENT // LONGEST):
+            self._add(self._parts, parts[start : start + SENT // LONGEST])
 
     def _add(self, name: str, rows: list[dict[str, Any]]) -> None:
+        was_unsure, self._is_unsure = self._is_unsure, True
         try:
             self.server.ask("insert", name, rows)
         except IndexFolderError:
             # They may have arrived all the same, and inserted again they would be there twice.
-            self._is_unsure = True
-            self.server.ask("upsert", name, rows)
+            self._upsert(name, rows)
+        self._is_unsure = was_unsure
 
-    def _pace(self, keys: Iterable[str]) -> None:
+    def _upsert(self, name: str, rows: list[dict[str, Any]]) -> None:
+        keys = [row[KEY] for row in rows]
+        at_once = most_deleted(longest(keys))
+        for start in range(0, len(rows), at_once):
+            self._pace(keys[start : start + at_once])
+            self.server.ask("upsert", name, rows[start : start + at_once])
+
+    def _pace(self, keys: Sequence[str]) -> None:
         """Before some are deleted or replaced: have those before in the files of a server that might forget them."""
-        more = sum(map(share_of, keys))
-        if self._deleted + more > 1 and not self.server.remembers:
+        length = longest(keys)
+        if not self.server.remembers and self._deleted + len(keys) > most_deleted(max(length, self._longest)):
             self.flush()
-        self._deleted += more
+        self._deleted, self._longest = self._deleted + len(keys), max(length, self._longest)
 
     def _parts_of(self, keys: Sequence[str]) -> list[str]:
         """Conditions that the parts of some entities meet, each those of one; most have none."""
@@ -339,7 +346,8 @@ class Collection:
 
     def _read(self, what: str, name: str, level: str | None, **options: Any) -> Any:
         chosen = level or self._place.consistency
-        if chosen == "session" and self._is_unsure and name == self.name:  # of parts nobody asks
+        # A part that was deleted may well be found: nobody asks for it.
+        if chosen == "session" and self._is_unsure and name == self.name:
             chosen = "strong"
         answer = self.server.ask(what, name, consistency_level=_LEVELS[chosen], **options)
         if chosen == "strong" and name == self.name:

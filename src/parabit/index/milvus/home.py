@@ -118,9 +118,7 @@ class MilvusHome:
 
     def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
         """The number of each document; -1 where there is no such."""
-        keys = [key_of(identity) for identity in ids]
-        found = self._open.read(list(dict.fromkeys(keys)), [NUMBER], self._own_level)
-        return np.array([found[key][NUMBER] if key in found else -1 for key in keys], dtype=np.int64)
+        return self._rows(ids, self._own_level)
 
     def append(self, batch: Batch) -> None:
         """Add documents with new ids; the server has them when this returns."""
@@ -132,6 +130,7 @@ class MilvusHome:
 
     def append_new(self, batch: Batch) -> None:
         """Add documents with ids that are known to be new, which is not checked."""
+        self._need_writer()
         self._open.insert(self._entities(batch))
 
     def update(self, batch: Batch) -> None:
@@ -141,7 +140,8 @@ class MilvusHome:
 
     def put(self, batch: Batch, gone: Sequence[Id] = ()) -> int:
         """Add documents, in the place of those that have their ids; then delete others. How many were replaced."""
-        there = self._checked_rows([*batch.ids, *gone])[: len(batch.ids)] >= 0
+        need_distinct([id_bytes(identity) for identity in (*batch.ids, *gone)])
+        there = self._checked_rows(batch.ids) >= 0
         entities = self._entities(batch)
         # To Milvus what may replace others is a deletion too, even where there are none, and such files it compacts.
         self._open.insert([entity for entity, old in zip(entities, there, strict=True) if not old])
@@ -242,7 +242,7 @@ class MilvusHome:
             stack.callback(self._collection.server.close)
             if self._has_written and not self._collection.server.reads_log:
                 with suppress(IndexFolderError):  # it is in the log, as with any other server
-                    self._collection.flush()
+                    self._collection.flush(patience=15)
 
     @property
     def _open(self) -> Collection:
@@ -286,10 +286,16 @@ class MilvusHome:
         self._documents, self._has_written = None, True
         return entities
 
+    def _rows(self, ids: Sequence[Id], level: str | None) -> NDArray[np.int64]:
+        keys = [key_of(identity) for identity in ids]
+        found = self._open.read(list(dict.fromkeys(keys)), [NUMBER], level)
+        return np.array([found[key][NUMBER] if key in found else -1 for key in keys], dtype=np.int64)
+
     def _checked_rows(self, ids: Sequence[Id]) -> NDArray[np.int64]:
         self._need_writer()
         need_distinct([id_bytes(identity) for identity in ids])
-        return self.rows_of(ids)
+        # Milvus' sessions begin with the first that is written.
+        return self._rows(ids, self._own_level if self._has_written else "strong")
 
     def _need_all(self, ids: Sequence[Id]) -> None:
         rows = self._checked_rows(ids)

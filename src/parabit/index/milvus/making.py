@@ -57,11 +57,9 @@ def create_on_milvus(
         try:
             home, seen, given = MilvusHome(folder, manifest, collection, write=True), SeenIds(), 0
             for batch in batches:
-                need_distinct([id_bytes(identity) for identity in batch.ids])
-                keys = [key_of(identity) for identity in batch.ids]
-                if again := collection.read(list(seen.add(keys)), [NUMBER], "session"):
-                    identity = id_in(next(iter(again)))
-                    raise IndexFolderError(f"the id {identity!r} is given twice", hint="ids must be unique")
+                suspects = seen.add([key_of(identity) for identity in batch.ids])
+                again = map(id_in, collection.read(list(suspects), [NUMBER], "session"))
+                need_distinct([id_bytes(identity) for identity in (*batch.ids, *again)])
                 home.append_new(batch)
                 given += len(batch.ids)
             if (there := collection.count(level="strong")) != given:

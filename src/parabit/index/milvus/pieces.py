@@ -1,13 +1,27 @@
 """What goes to a Milvus server, in pieces of the sizes that it takes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
 
-# Bytes of keys that one request may delete or replace, or all until what they wrote is in the server's files: of
-# what came since, Milvus 2.3 remembers 5 MB when it loads a file anew, as it reckons, with 8 bytes for each of a key.
-_KEYS = 600_000
+from parabit.index.milvus.entities import Entity
 
-Thing = TypeVar("Thing")
+SENT = 8 << 20  # bytes in a request
+# Of what was deleted or replaced since it put all into its files, Milvus 2.3 remembers 5 MB when it loads a file anew,
+# and no piece of more. It reckons with 8 bytes for each of a key and 16 beside, and with all keys as long as the first.
+_REMEMBERED = 4_800_000
+
+
+def in_requests(entities: Sequence[Entity]) -> Iterator[list[Entity]]:
+    """Entities in their order, as many at a time as go into a request."""
+    some: list[Entity] = []
+    size = 0
+    for entity in entities:
+        if some and size + entity.size > SENT:
+            yield some
+            some, size = [], 0
+        some.append(entity)
+        size += entity.size
+    if some:
+        yield some
 
 
 def in_pieces(keys: Sequence[str], most: int) -> Iterator[list[str]]:
@@ -20,25 +34,21 @@ def in_pieces(keys: Sequence[str], most: int) -> Iterator[list[str]]:
     return (list(keys[start : start + most]) for start in range(0, len(keys), most))
 
 
-def in_requests(things: Sequence[Thing], shares: Iterable[float]) -> Iterator[list[Thing]]:
-    """Things in their order, as many at a time as fit into a request, of which each takes a share.
+def longest(keys: Iterable[str]) -> int:
+    """Bytes of the longest key.
 
     Example:
-        >>> list(in_requests(["sa", "sb", "sc"], [0.5, 0.25, 0.5]))
-        [['sa', 'sb'], ['sc']]
+        >>> longest(["sa", "sé"]), longest([])
+        (3, 0)
     """
-    some: list[Thing] = []
-    full = 0.0
-    for thing, share in zip(things, shares, strict=True):
-        if some and full + share > 1:
-            yield some
-            some, full = [], 0.0
-        some.append(thing)
-        full += share
-    if some:
-        yield some
+    return max((len(key.encode()) for key in keys), default=0)
 
 
-def share_of(key: str) -> float:
-    """How much of a request that deletes or replaces it a key takes, and of what may be before the next flush."""
-    return (len(key.encode()) + 2) / _KEYS
+def most_deleted(length: int) -> int:
+    """How many keys of up to so many bytes may be deleted or replaced at once, and until all is in the server's files.
+
+    Example:
+        >>> most_deleted(21), most_deleted(1001)
+        (26086, 598)
+    """
+    return _REMEMBERED // (8 * length + 16)

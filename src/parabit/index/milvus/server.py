@@ -16,8 +16,8 @@ _OLDEST = (2, 3, 2)  # that has arrays, which filters need
 # Before, one that was killed may skip a part of its log when it starts again, if collections share a channel of it, as
 # the 17th does with another: of what it had acknowledged, what is in its files is left (milvus-io/milvus#34255).
 _READS_LOG = (2, 4, 6)
-# Before, it may forget a deletion while it loads a file that it has compacted, if many came since: what was deleted, or
-# replaced, is found again (milvus-io/milvus#29625).
+# Before, it may forget deletions when it loads a file that it has compacted, if many came meanwhile, and find what was
+# deleted or replaced again. Since then it keeps them all until they are in the file (milvus-io/milvus#29625).
 _REMEMBERS = (2, 4)
 # How often to try again what a busy server refuses: for a second to read, and for some 15 to write. An insertion is not
 # tried again, as it may be there.
@@ -61,15 +61,14 @@ class Server:
         if self.reads_log:
             return ""
         sound = ".".join(map(str, _READS_LOG))
-        lost = "what is written while it is killed, and some of many deletions"
-        return f"this version may lose {lost}; {sound} or later does not"
+        return f"killed while it is written to, this version may lose the last of it; {sound} or later does not"
 
     def ask(self, what: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the client."""
         if what in _TRIES:
             options["retry_times"] = _TRIES[what]
         else:
-            options["timeout"] = _LIMITS[what not in _QUICK]
+            options.setdefault("timeout", _LIMITS[what not in _QUICK])
         with self._told(what):
             try:
                 return getattr(self._client, what)(*arguments, **options)
