@@ -16,7 +16,7 @@ from parabit.index.store.schema import CODES, Schema
 KEY, NUMBER, CODE, KEYS, RECORD, PARTS = "id", "number", "code", "keys", "record", "parts"
 TEXT = "text"  # of a part that did not fit into its entity
 LONGEST = 65_535  # bytes of a string that Milvus takes
-# Bytes. Milvus 2.3.5 gathers the ids of what is written, 15,000 or so at a time, to mark older versions as deleted. If
+# Bytes. Milvus 2.3.5 gathers the ids of what is replaced, 15,000 or so at a time, to mark older versions as deleted. If
 # they are more than 64 MB, it forgets documents that it has not written to a file yet: most of 10,000 with 8,000 bytes.
 _LONGEST_ID = 1000
 MOST_KEYS = 4096  # values of an array
