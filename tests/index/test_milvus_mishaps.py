@@ -273,9 +273,8 @@ def test_codes_of_many_bits_go_out_in_requests_that_the_server_takes(server: Run
         index._home._collection.drop()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("remembers", [True, False])
 def test_long_ids_go_out_in_requests_that_the_server_takes(
-    server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remembers: bool
+    server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: dict[str, list[int]] = {"insert": [], "upsert": [], "query": [], "delete": [], "flush": []}
     ask = Server.ask
@@ -291,18 +290,37 @@ def test_long_ids_go_out_in_requests_that_the_server_takes(
     monkeypatch.setattr(Server, "ask", noted)
     with Index.of_codes(codes, 8, tmp_path / "ids", ids=ids, milvus=Milvus(server.uri)) as index:
         sent["flush"].clear()
-        monkeypatch.setattr(index._home._collection.server, "remembers", remembers)  # type: ignore[attr-defined]
         index.update_codes(codes[:1], ids[:1], LONG)
         assert index.has(ids).all()
         index.update_codes(codes[:1000], ids[:1000])  # with the parts of the first to be looked for
         index.delete(ids[1:1000])
         # A server that is too old forgets what it was told to delete beyond a piece, if it is not in its files: before
         # the first, as others may have written, and before each of four pieces, for both collections.
-        assert len(sent["flush"]) == (0 if remembers else 2 * (1 + 4))
-        index.add_codes(codes[:999], ids[1:1000])
-        assert len(index) == 9000
+        assert len(sent["flush"]) == 2 * (1 + 4)
+        assert (len(index), index.has(ids[:2]).tolist()) == (8001, [True, False])
     for what, (least, most) in {"insert": (6, 9), "query": (4, 9), "upsert": (0.5, 0.6), "delete": (0.5, 0.61)}.items():
         assert least * 1e6 < max(sent[what]) < most * 1e6
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_a_server_that_remembers_is_not_flushed(
+    server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remembers: bool
+) -> None:
+    flushed = 0
+    flush = Collection.flush
+
+    def counted(self: Collection, *arguments: Any) -> None:
+        nonlocal flushed
+        flushed += 1
+        flush(self, *arguments)
+
+    with Index.of_codes(CODES, 8, tmp_path / "m", milvus=Milvus(server.uri)) as index:
+        monkeypatch.setattr(index._home._collection.server, "remembers", remembers)  # type: ignore[attr-defined]
+        monkeypatch.setattr(Collection, "flush", counted)
+        index.update_codes(CODES[:2], [0, 1])
+        index.delete([0])
+        assert flushed == (0 if remembers else 1)
+        monkeypatch.setattr(Collection, "flush", flush)
 
 
 def test_what_was_replaced_or_deleted_stays_so_while_the_server_compacts(server: Running, tmp_path: Path) -> None:

@@ -294,8 +294,8 @@ class Collection:
         parts = [part for entity in entities for part in entity.parts]
         if parts and not self._more:
             self._make_more()
-        for start in range(0, len(parts), SENT // LONGEST):
-            self._add(self._parts, parts[start : start + SENT // LONGEST])
+        for some in in_pieces(parts, SENT // LONGEST):
+            self._add(self._parts, some)
 
     def _add(self, name: str, rows: list[dict[str, Any]]) -> None:
         was_unsure, self._is_unsure = self._is_unsure, True
@@ -307,11 +307,9 @@ class Collection:
         self._is_unsure = was_unsure
 
     def _upsert(self, name: str, rows: list[dict[str, Any]]) -> None:
-        keys = [row[KEY] for row in rows]
-        at_once = most_deleted(longest(keys))
-        for start in range(0, len(rows), at_once):
-            self._pace(keys[start : start + at_once])
-            self.server.ask("upsert", name, rows[start : start + at_once])
+        for some in in_pieces(rows, most_deleted(longest(row[KEY] for row in rows))):
+            self._pace([row[KEY] for row in some])
+            self.server.ask("upsert", name, some)
 
     def _pace(self, keys: Sequence[str]) -> None:
         """Before some are deleted or replaced: have those before in the files of a server that might forget them."""

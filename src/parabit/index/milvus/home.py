@@ -140,8 +140,7 @@ class MilvusHome:
 
     def put(self, batch: Batch, gone: Sequence[Id] = ()) -> int:
         """Add documents, in the place of those that have their ids; then delete others. How many were replaced."""
-        need_distinct([id_bytes(identity) for identity in (*batch.ids, *gone)])
-        there = self._checked_rows(batch.ids) >= 0
+        there = self._checked_rows(batch.ids, gone) >= 0
         entities = self._entities(batch)
         # To Milvus what may replace others is a deletion too, even where there are none, and such files it compacts.
         self._open.insert([entity for entity, old in zip(entities, there, strict=True) if not old])
@@ -291,9 +290,9 @@ class MilvusHome:
         found = self._open.read(list(dict.fromkeys(keys)), [NUMBER], level)
         return np.array([found[key][NUMBER] if key in found else -1 for key in keys], dtype=np.int64)
 
-    def _checked_rows(self, ids: Sequence[Id]) -> NDArray[np.int64]:
+    def _checked_rows(self, ids: Sequence[Id], others: Sequence[Id] = ()) -> NDArray[np.int64]:
         self._need_writer()
-        need_distinct([id_bytes(identity) for identity in ids])
+        need_distinct([id_bytes(identity) for identity in (*ids, *others)])
         # Milvus' sessions begin with the first that is written.
         return self._rows(ids, self._own_level if self._has_written else "strong")
 

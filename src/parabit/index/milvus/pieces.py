@@ -1,6 +1,7 @@
 """What goes to a Milvus server, in pieces of the sizes that it takes."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from parabit.index.milvus.entities import Entity
 
@@ -8,6 +9,8 @@ SENT = 8 << 20  # bytes in a request
 # Of what was deleted or replaced since it put all into its files, Milvus 2.3 remembers 5 MB when it loads a file anew,
 # and no piece of more. It reckons with 8 bytes for each of a key and 16 beside, and with all keys as long as the first.
 _REMEMBERED = 4_800_000
+
+Thing = TypeVar("Thing")
 
 
 def in_requests(entities: Sequence[Entity]) -> Iterator[list[Entity]]:
@@ -24,14 +27,14 @@ def in_requests(entities: Sequence[Entity]) -> Iterator[list[Entity]]:
         yield some
 
 
-def in_pieces(keys: Sequence[str], most: int) -> Iterator[list[str]]:
-    """Keys, at most so many at a time.
+def in_pieces(things: Sequence[Thing], most: int) -> Iterator[list[Thing]]:
+    """Things in their order, at most so many at a time.
 
     Example:
         >>> list(in_pieces(["sa", "sb", "sc"], 2))
         [['sa', 'sb'], ['sc']]
     """
-    return (list(keys[start : start + most]) for start in range(0, len(keys), most))
+    return (list(things[start : start + most]) for start in range(0, len(things), most))
 
 
 def longest(keys: Iterable[str]) -> int:
