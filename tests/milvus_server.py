@@ -8,9 +8,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from random import sample
 from tempfile import mkdtemp
 from urllib.request import urlopen
 
@@ -33,6 +35,9 @@ _HASTE = {
     "DATACOORD_COMPACTION_CHECK_INTERVAL": 1,
     "COMMON_SESSION_TTL": 10,
 }
+# Below those that the system gives to whoever asks for any: it may do so before the server listens on one that was free
+# when it was chosen. Ray gives its workers what is below these.
+_PORTS = range(20_000, 32_000)
 _SECONDS = 180  # that it may take to start, on a machine that has much else to do
 _TRIES = 3
 
@@ -89,32 +94,47 @@ def running() -> Running:
     return server
 
 
-def is_well(process: "subprocess.Popen[bytes]", health: str) -> bool:
-    """Wait until a server is well; one that has ended will never be."""
+def is_well(process: "subprocess.Popen[bytes]", health: str, uri: str) -> bool:
+    """Wait until a server is well; one that has ended will never be.
+
+    One that finds its port taken listens on another and is well there, so it is asked where it was told to listen.
+    """
+    import pymilvus
+
     end = time.monotonic() + _SECONDS
     while process.poll() is None and time.monotonic() < end:
         try:
             with urlopen(health, timeout=10) as answer:
                 if b"OK" in answer.read():
+                    pymilvus.MilvusClient(uri, timeout=10).close()
                     return True
-        except OSError:
+        except (OSError, pymilvus.MilvusException):
             pass
         time.sleep(0.1)
     return False
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    return port
+def bound(port: int) -> socket.socket | None:
+    """A socket that holds a port, unless somebody else does; one that was just in use is free."""
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError:
+        return None
 
 
-def etcd_on(folder: Path, port: int) -> Path:
+def free_ports() -> Iterator[int]:
+    """Ports that nobody has, each of them once."""
+    for port in sample(_PORTS, len(_PORTS)):
+        if held := bound(port):
+            held.close()
+            yield port
+
+
+def etcd_on(folder: Path, client_port: int, peer_port: int) -> Path:
     """What the etcd inside is told: without, it takes the same ports on every machine, and there can be one alone."""
-    client, peer = (f"http://127.0.0.1:{number}" for number in (port, free_port()))
+    client, peer = (f"http://127.0.0.1:{port}" for port in (client_port, peer_port))
     told = {
         "name": "default",
-        "data-dir": str(folder / "etcd"),
         "listen-client-urls": client,
         "advertise-client-urls": client,
         "listen-peer-urls": peer,
@@ -130,33 +150,35 @@ def serve(folder: Path) -> None:
     """Do what comes in line by line, until nobody is there any more."""
     from milvus import MilvusServer, MilvusServerConfig
 
+    ports = free_ports()
+
     class Config(MilvusServerConfig):  # type: ignore[misc]
         def try_bind_port(self, port: int) -> socket.socket | None:
-            """As it does it, but a port that was just in use is free."""
-            try:
-                return socket.create_server(("127.0.0.1", port))
-            except OSError:
-                return None
+            return bound(port)
 
     def start() -> bool:
-        """Start it; where somebody has taken a port meanwhile, with others."""
-        is_new = not (folder / "etcd").exists()
+        """Start it; a new one that somebody has taken a port from meanwhile, with others."""
+        data = folder / "data"
+        is_new = not any(data.iterdir())
         for _ in range(_TRIES):
+            if is_new:
+                chosen = {name: next(ports) for name in server.config_keys if name.endswith("_port")}
+                server.config.update(**chosen)
+                server.webservice_port = next(ports)
+                os.environ["ETCD_CONFIG_PATH"] = str(etcd_on(folder, chosen["etcd_port"], peer_port=next(ports)))
             server.start()
-            if is_well(server.server_proc, f"http://127.0.0.1:{server.webservice_port}/healthz"):
+            health, uri = (f"http://127.0.0.1:{port}" for port in (server.webservice_port, server.listen_port))
+            if is_well(server.server_proc, f"{health}/healthz", uri):
                 return True
             sys.stderr.write((folder / "logs" / "milvus-stderr.log").read_text()[-3000:])
             server.stop()
             if is_new:  # what ended while it was being made can be of no use
-                shutil.rmtree(folder / "etcd", ignore_errors=True)
+                shutil.rmtree(data, ignore_errors=True)
         return False
 
-    etcd = free_port()
     os.environ |= {name: str(value) for name, value in _HASTE.items()}
-    os.environ["ETCD_CONFIG_PATH"] = str(etcd_on(folder, etcd))
-    server = MilvusServer(Config(etcd_port=etcd), wait_for_started=False)
+    server = MilvusServer(Config(), wait_for_started=False)
     server.set_base_dir(str(folder))
-    server.listen_port = free_port()
     try:
         for line in sys.stdin:
             if line == "start\n":
