@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from urllib.request import urlopen
 from typer.testing import CliRunner
 
 from parabit.cli.app import app
+from ports import free_ports
 
 # Commands that are shown and not run here, each with the reason.
 NOT_RUN = {
@@ -220,9 +220,7 @@ class Page:
         if self._server is not None:
             self._server.terminate()
             self._server.wait(20)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = next(free_ports())
         words = [word for word in shlex.split(command, comments=True) if word != "&"]
         environment = dict(word.split("=", 1) for word in words[: words.index("parabit")])
         words = [*words[words.index("parabit") + 1 :], "--port", str(port)]

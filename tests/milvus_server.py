@@ -8,15 +8,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from random import sample
 from tempfile import mkdtemp
 from urllib.request import urlopen
 
 import pytest
+
+from ports import bound, free_ports
 
 # How often the server looks for work, in milliseconds, and in seconds the last three. It is made for a cluster, and as
 # it comes, all would take twice as long for nothing but waiting: a strong search 200 ms, and to be ready after a kill
@@ -35,9 +35,6 @@ _HASTE = {
     "DATACOORD_COMPACTION_CHECK_INTERVAL": 1,
     "COMMON_SESSION_TTL": 10,
 }
-# Below those that the system gives to whoever asks for any: it may do so before the server listens on one that was free
-# when it was chosen. Ray gives its workers what is below these.
-_PORTS = range(20_000, 32_000)
 _SECONDS = 180  # that it may take to start, on a machine that has much else to do
 _TRIES = 3
 
@@ -112,22 +109,6 @@ def is_well(process: "subprocess.Popen[bytes]", health: str, uri: str) -> bool:
             pass
         time.sleep(0.1)
     return False
-
-
-def bound(port: int) -> socket.socket | None:
-    """A socket that holds a port, unless somebody else does; one that was just in use is free."""
-    try:
-        return socket.create_server(("127.0.0.1", port))
-    except OSError:
-        return None
-
-
-def free_ports() -> Iterator[int]:
-    """Ports that nobody has, each of them once."""
-    for port in sample(_PORTS, len(_PORTS)):
-        if held := bound(port):
-            held.close()
-            yield port
 
 
 def etcd_on(folder: Path, client_port: int, peer_port: int) -> Path:

@@ -1,6 +1,5 @@
 """`parabit serve` in a process of its own, which can be killed and started again at the same address."""
 
-import socket
 import subprocess
 import sys
 import time
@@ -8,13 +7,14 @@ from pathlib import Path
 
 import httpx
 
+from ports import free_ports
+
 
 class ServeProcess:
     """The real command, on a port that was free."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = next(free_ports())
         self.address = f"http://127.0.0.1:{self.port}"
         self._command = [sys.executable, "-m", "parabit", "serve", str(folder), "--port", str(self.port), *options]
         self._process: subprocess.Popen[bytes] | None = None
