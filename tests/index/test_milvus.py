@@ -11,7 +11,7 @@ import pytest
 from index_models import TEXTS, UNKNOWN, documents, queries, real_binary
 from test_index_where import CASES, EVERYTHING, FIELDS
 
-from milvus_server import Running, running
+from milvus_server import Running
 from parabit import Document, Index
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index import Hits, Milvus
@@ -19,14 +19,10 @@ from parabit.index.labels import labels_of
 from parabit.index.milvus import collection, finding
 from parabit.index.ranking import RANKS
 
+pytest_plugins = ("milvus_fixtures",)
 pytestmark = [pytest.mark.scale]
 
 Both = tuple[Index, Index]
-
-
-@pytest.fixture(scope="module")
-def server() -> Running:
-    return running()
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,7 @@ _READ_AT_ONCE = 500  # entities with long strings: at most 100 MB come in an ans
 _SHORT_AT_ONCE = 5000  # others, and those that are deleted
 _PATIENCE = 120.0  # seconds for a flush that somebody waits for
 _FIELDS = "parabit.fields"  # the property with the names of fields
+_MERGES = "collection.autocompaction.enabled"  # the one that has Milvus merge files of its own accord
 _LEVELS = {"strong": "Strong", "session": "Session", "bounded": "Bounded", "eventually": "Eventually"}
 
 
@@ -247,8 +248,10 @@ class Collection:
     def _make(self, name: str, schema: Any, index: str, params: Mapping[str, Any]) -> None:
         indexes = self.server.index_params()
         indexes.add_index(CODE, index_name=CODE, index_type=index, metric_type="HAMMING", params=dict(params))
+        properties = {} if self.server.remembers else {_MERGES: "false"}
+        options = {"schema": schema, "index_params": indexes, "num_shards": 1, "properties": properties}
         try:
-            self.server.ask("create_collection", name, schema=schema, index_params=indexes, num_shards=1)
+            self.server.ask("create_collection", name, **options)
         except BaseException:
             # It may be there, half made. The name was free, but somebody else may have taken it since.
             with suppress(IndexFolderError):  # what went wrong before is what is told

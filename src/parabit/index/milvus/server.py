@@ -16,8 +16,9 @@ _OLDEST = (2, 3, 2)  # that has arrays, which filters need
 # Before, one that was killed may skip a part of its log when it starts again, if collections share a channel of it, as
 # the 17th does with another: of what it had acknowledged, what is in its files is left (milvus-io/milvus#34255).
 _READS_LOG = (2, 4, 6)
-# Before, it may forget deletions when it loads a file that it has compacted, if many came meanwhile, and find what was
-# deleted or replaced again. Since then it keeps them all until they are in the file (milvus-io/milvus#29625).
+# Before, it may forget deletions, and find what was deleted or replaced again: when it loads a file, if many came
+# meanwhile, which it now keeps until they are in the file (milvus-io/milvus#29625); and when it has just merged files,
+# if a flush writes deletions to those that are no longer.
 _REMEMBERS = (2, 4)
 # How often to try again what a busy server refuses: for a second to read, and for some 15 to write. An insertion is not
 # tried again, as it may be there.
@@ -60,8 +61,9 @@ class Server:
         """What is wrong with this version, in words; nothing of a later one."""
         if self.reads_log:
             return ""
+        alone = "" if self.remembers else " and merges the index's files only for `parabit compact`"
         sound = ".".join(map(str, _READS_LOG))
-        return f"killed while it is written to, this version may lose the last of it; {sound} or later does not"
+        return f"this version may lose what is being written when it is killed{alone}; {sound} or later does not"
 
     def ask(self, what: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the client."""
