@@ -279,8 +279,8 @@ def test_what_a_writer_has_left_to_an_old_server_is_in_its_files(
     with Index.of_codes(codes[:100], 64, tmp_path / "m", milvus=Milvus(server.uri, collection="left")) as index:
         index.add_codes(codes[100:], range(100, 300))
         assert index.info()["milvus"]["fault"] == (
-            "this version may lose what is being written when it is killed and merges the index's files only for "
-            "`parabit compact`; 2.4.6 or later does not"
+            "this version may lose what is being written when it is killed, and leaves it to `parabit compact` to "
+            "merge files; better is 2.4.6 or later"
         )
         assert in_files() == 100
     assert in_files() == 300

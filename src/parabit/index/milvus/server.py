@@ -61,9 +61,9 @@ class Server:
         """What is wrong with this version, in words; nothing of a later one."""
         if self.reads_log:
             return ""
-        alone = "" if self.remembers else " and merges the index's files only for `parabit compact`"
+        merging = "" if self.remembers else ", and leaves it to `parabit compact` to merge files"
         sound = ".".join(map(str, _READS_LOG))
-        return f"this version may lose what is being written when it is killed{alone}; {sound} or later does not"
+        return f"this version may lose what is being written when it is killed{merging}; better is {sound} or later"
 
     def ask(self, what: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the client."""
