@@ -6,10 +6,14 @@ file, and so says PYTEST_DONT_REWRITE.
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from milvus_server import Running, running
 from parabit.index.milvus.server import Server
+
+CODES = np.arange(6, dtype=np.uint8)[:, None]
+LONG = [{"text": "long " * 20_000}]  # more than goes into one entity
 
 
 @pytest.fixture(scope="session")

@@ -7,16 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
+from milvus_fixtures import CODES
 
 from parabit import Index
 from parabit.errors import IndexFolderError
 from parabit.index import Milvus
 from parabit.index.milvus import server as server_module
 from parabit.index.milvus.manifest import Manifest, write_manifest
-
-CODES = np.arange(6, dtype=np.uint8)[:, None]
 
 
 @pytest.mark.parametrize(

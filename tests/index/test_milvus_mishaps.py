@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from index_models import binary, documents
+from milvus_fixtures import CODES, LONG
 
 from milvus_server import Running
 from parabit import Index
@@ -20,8 +20,6 @@ from parabit.index.milvus import making
 from parabit.index.milvus.server import Server
 from parabit.index.milvus.view import Fetched
 
-CODES = np.arange(6, dtype=np.uint8)[:, None]
-LONG = [{"text": "long " * 20_000}]  # more than goes into one entity
 pytest_plugins = ("milvus_fixtures",)
 pytestmark = [pytest.mark.scale]
 

@@ -13,6 +13,7 @@ import index_oracle as oracle
 import numpy as np
 import pytest
 from index_models import TEXTS, binary, documents, real_binary
+from milvus_fixtures import CODES
 from typer.testing import CliRunner
 
 from json_lines import as_lines
@@ -27,7 +28,6 @@ from parabit.index.milvus.server import Server
 from parabit.web import Settings
 from parabit.web.collection import Asked, Collection, refusal_of
 
-CODES = np.arange(6, dtype=np.uint8)[:, None]
 _ADDING = """
 import sys
 from parabit import Index

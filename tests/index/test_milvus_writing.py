@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from index_models import binary, documents
+from milvus_fixtures import CODES, LONG
 
 from milvus_server import Running
 from parabit import Document, Index
@@ -16,8 +17,6 @@ from parabit.index.milvus import server as server_module
 from parabit.index.milvus.collection import Collection
 from parabit.index.milvus.server import Server
 
-CODES = np.arange(6, dtype=np.uint8)[:, None]
-LONG = [{"text": "long " * 20_000}]  # more than goes into one entity
 Asked = list[tuple[str, str, str]]
 pytest_plugins = ("milvus_fixtures",)
 pytestmark = [pytest.mark.scale]
