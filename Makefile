@@ -53,8 +53,6 @@ bench: $(VENV)/bench
 	mkdir -p $(VENV)/workers
 	$(BIN)/python benchmarks/train_workers.py --prepare $(VENV)/workers
 	$(BIN)/python benchmarks/train_workers.py --arrays $(VENV)/workers --threads 1 2 --out benchmarks/results/train_workers.json
-	$(BIN)/python benchmarks/stage_costs.py --ship
-	$(BIN)/python docs/scaling.py
 
 reproduce: $(VENV)/paper
 	$(BIN)/parabit reproduce all -o results

@@ -16,7 +16,6 @@ from parabit.cli.help import Verb, Verbs, help_of
 from parabit.cli.index import index
 from parabit.cli.info import info
 from parabit.cli.pairs import pairs
-from parabit.cli.plan import plan
 from parabit.cli.reproduce import reproduce
 from parabit.cli.search import search
 from parabit.cli.serve import serve
@@ -27,7 +26,7 @@ _VERBS = {
     "Learn": (train, encode),
     "Search": (index, search, serve, pairs),
     "Keep": (info, add, delete, compact),
-    "Measure": (evaluate, reproduce, plan),
+    "Measure": (evaluate, reproduce),
     "Look around": (demo, datasets, vocabulary),
 }
 
