@@ -349,23 +349,6 @@ def test_the_table_of_the_server_is_what_was_measured() -> None:
     assert f"{load['index']['documents']:,} documents" in page
 
 
-def test_the_tables_of_workers_are_what_was_measured() -> None:
-    measured, page = _measured("train_workers"), _page("benchmarks/README.md")
-    assert [row["workers"] for row in measured["quality"]] == [1, 2, 4]
-    for row in measured["quality"]:
-        assert row["seeds"] == [0, 1, 2]
-        assert row["within"]  # .01 of one worker
-        scores = " | ".join(f"{row[name]:.3f} ±{row[f'{name}_spread']:.3f}" for name in ("map", "ndcg10"))
-        assert f"| {row['workers']} | {scores} |" in page
-        assert f"| {row['mb_sent_an_epoch_by_a_worker']:,} MB | {row['mb_sent_an_epoch_together']:,} MB |" in page
-    for row in measured["speed"]:
-        assert (
-            f"| {row['workers']} | {row['threads']} | {row['cores']} | {row['seconds']} s | "
-            f"{row['seconds_before_the_first_step']} s | {row['seconds_an_epoch']} s | "
-            f"{row['seconds_of_exchange_an_epoch']} s | {row['speed_up_of_an_epoch'] or ''} |"
-        ) in page
-
-
 def test_the_table_of_parts_is_what_was_measured() -> None:
     page = _page("benchmarks/README.md")
     collections = ("20newsgroups/train", "reuters21578/train", "arxiv/train", "docstrings", "enwiki/train")
