@@ -33,11 +33,10 @@ ABOUT_CLUSTERS = DOCS / "howto" / "cluster.md"
 
 @pytest.fixture(scope="session")
 def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for PATH whose `parabit` is the one that is tested here, and whose `torchrun` belongs to it."""
+    """A folder for PATH whose `parabit` is the one that is tested here."""
     folder = tmp_path_factory.mktemp("bin")
-    for name, module in (("parabit", "parabit"), ("torchrun", "torch.distributed.run")):
-        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
-        (folder / name).chmod(0o755)
+    (folder / "parabit").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m parabit "$@"\n')
+    (folder / "parabit").chmod(0o755)
     return folder
 
 

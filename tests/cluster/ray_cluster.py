@@ -129,8 +129,3 @@ def write_shards(folder: Path, texts: list[str], count: int, kind: str = "jsonl"
         else:
             path.write_text("\n".join(json.dumps({"text": text, "id": f"n{number}"}) for number, text in numbered))
     return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a folder."""
-    return {path.name: path.read_bytes() for path in folder.iterdir()}

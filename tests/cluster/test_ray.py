@@ -1,7 +1,6 @@
-"""The verbs on a real Ray cluster of several nodes, of which some are killed."""
+"""Encoding on a real Ray cluster of several nodes, of which some are killed."""
 
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from ray_cluster import Nodes, contents, run, started, write_shards
+from ray_cluster import Nodes, run, started, write_shards
 
 from parabit import ParagraphVectors
 from topics import Topics
@@ -52,26 +51,6 @@ def here(tmp_path: Path, topics: Topics) -> Path:
 def rows(folder: Path) -> pl.DataFrame:
     """All codes of a folder, in the order of the shards."""
     return pl.concat([pl.read_parquet(path) for path in sorted(folder.rglob("*.parquet"))])
-
-
-def test_the_vocabulary_and_the_bags_are_the_local_ones_to_the_byte(here: Path, ray: list[str], topics: Topics) -> None:
-    write_shards(here / "without-ids", topics.texts, 4, "parquet")
-    for corpus, *options in (
-        ["corpus"],
-        ["without-ids", "--bigrams", "--min-count", "2"],
-        ["corpus", "--bigrams", "--max-size", "60"],
-    ):
-        shutil.rmtree(here / "out", ignore_errors=True)
-        (here / "out").mkdir()
-        for name, engine in (("local", []), ("ray", ray)):
-            told = ["-o", f"out/{name}.parquet", "--bags", f"out/{name}-bags"]
-            done = run(here, "vocabulary", corpus, *options, *told, *engine, "--json")
-            assert done.returncode == 0, done.stderr
-        assert (here / "out/local.parquet").read_bytes() == (here / "out/ray.parquet").read_bytes()
-        assert contents(here / "out/local-bags") == contents(here / "out/ray-bags")
-        if not options:
-            assert done.stderr == ""
-            assert json.loads(done.stdout)["documents"] == 300
 
 
 def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray: list[str], topics: Topics) -> None:
@@ -122,23 +101,6 @@ def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(
     assert rows(here / "codes").equals(pl.read_parquet(here / "local.parquet"))
 
 
-def test_a_node_that_is_killed_while_counting_is_missed_by_nobody(
-    here: Path, nodes: Nodes, ray: list[str], topics: Topics
-) -> None:
-    # The tokens of a shard are too many for Ray to keep them with their owner: they are lost with their node, and read
-    # again from the shard.
-    write_shards(here / "many", topics.texts * 100, 12, "parquet")
-    command = ["vocabulary", "many", "--bigrams"]
-    local = run(here, *command, "-o", "local.parquet", "--bags", "local-bags")
-    assert local.returncode == 0, local.stderr
-    with started(here, *command, "-o", "ray.parquet", "--bags", "ray-bags", *ray) as process:
-        nodes.kill_one_that_runs("ray::_bags")
-        _, told = process.communicate(timeout=180)
-    assert process.returncode == 0, told
-    assert (here / "local.parquet").read_bytes() == (here / "ray.parquet").read_bytes()
-    assert contents(here / "local-bags") == contents(here / "ray-bags")
-
-
 def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(here: Path, ray: list[str]) -> None:
     assert run(here, "encode", "model", "corpus", "-o", "codes", *ray).returncode == 0
     assert len(rows(here / "codes")) == 300
@@ -149,21 +111,15 @@ def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(here: Path
     assert "part-01.jsonl is damaged or cut off" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(rows(here / "codes")) == 300 - 43  # without the codes of what the shard was before
-    done = run(here, "vocabulary", "corpus", "-o", "words.parquet", *ray)
-    assert done.returncode == 1
-    assert "part-01.jsonl is damaged or cut off" in done.stderr
-    assert not (here / "words.parquet").exists()
 
 
-@pytest.mark.parametrize("verb", ["encode", "count"])
-def test_a_shard_that_kills_its_worker_is_given_up_and_the_others_are_done(verb: str, here: Path, nodes: Nodes) -> None:
+def test_a_shard_that_kills_its_worker_is_given_up_and_the_others_are_done(here: Path, nodes: Nodes) -> None:
     program = Path(__file__).with_name("poisoned_shard.py")
-    command = [sys.executable, str(program), nodes.address, verb]
+    command = [sys.executable, str(program), nodes.address]
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=240, check=False)
     assert "1 of 8 shards could not be used: " in done.stdout, done.stderr
     assert "part-01.jsonl: its worker died each time" in done.stdout
-    if verb == "encode":
-        assert len(rows(here / "codes")) == 300 - 43
+    assert len(rows(here / "codes")) == 300 - 43
 
 
 def test_what_can_never_work_is_refused(here: Path, ray: list[str]) -> None:
@@ -176,20 +132,12 @@ def test_what_can_never_work_is_refused(here: Path, ray: list[str]) -> None:
     assert "no node of the cluster has 2 cores; ask for less with --worker-cores" in done.stderr
 
 
-def test_ids_that_occur_twice_are_told_as_on_one_machine(here: Path, ray: list[str]) -> None:
-    (here / "corpus" / "twice.jsonl").write_text('{"id": "n7", "text": "telescope"}')
-    local, done = (run(here, "vocabulary", "corpus", *engine) for engine in ([], ray))
-    assert done.returncode == local.returncode == 1
-    assert done.stderr == local.stderr
-    assert "two documents have the id 'n7'" in done.stderr
-
-
 def test_a_node_with_another_version_is_told(here: Path, nodes: Nodes, ray: list[str]) -> None:
     (here / "old" / "parabit").mkdir(parents=True)
     (here / "old" / "parabit" / "__init__.py").write_text('__version__ = "0.0.9"\n')
     node = nodes.add(env_vars={"PYTHONPATH": str(here / "old")})
     try:
-        done = run(here, "vocabulary", "corpus", *ray)
+        done = run(here, "encode", "model", "corpus", "-o", "codes", *ray)
     finally:
         nodes.remove(node)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The options of every verb that can work on a cluster."""
+"""The options of a verb that can work on a cluster."""
 
 from typing import Annotated
 
@@ -36,8 +36,7 @@ Workers = Annotated[
     typer.Option(
         "--workers",
         min=1,
-        help="Processes that load the model, or train. Default: as many as there are cores to encode, and nodes to "
-        "train.",
+        help="Processes that load the model. Default: one per core of the cluster.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -45,7 +44,7 @@ Workers = Annotated[
 WorkerCores = Annotated[
     int | None,
     typer.Option(
-        "--worker-cores", min=1, help="Of each worker. Default: 1.", rich_help_panel=_PANEL, show_default=False
+        "--worker-cores", min=1, help="Cores of each worker. Default: 1.", rich_help_panel=_PANEL, show_default=False
     ),
 ]
 

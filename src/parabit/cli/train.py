@@ -25,7 +25,6 @@ from parabit.cli.corpus_options import (
     read_options,
 )
 from parabit.cli.device_option import Device
-from parabit.cli.engine_options import Address, Engine, WorkerCores, Workers, on_ray
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
 from parabit.cli.vocabulary_options import (
     LETTERS,
@@ -38,9 +37,8 @@ from parabit.cli.vocabulary_options import (
     Pattern,
     StopWords,
 )
-from parabit.corpus import ReadOptions, open_corpus
+from parabit.corpus import open_corpus
 from parabit.errors import Interrupted, ParabitError, TrainingError
-from parabit.progress import Report
 from parabit.recipe import PRESETS, Recipe
 from parabit.shape import ARCHITECTURES
 
@@ -155,10 +153,6 @@ def train(
     encoding: Encoding = "utf-8",
     no_quotes: NoQuotes = False,
     skip_bad: SkipBad = False,
-    engine: Engine = "local",
-    address: Address = None,
-    workers: Workers = None,
-    worker_cores: WorkerCores = None,
     json: Json = False,
     quiet: Quiet = False,
     **recipe: Any,
@@ -179,10 +173,7 @@ def train(
         parabit train 20newsgroups/train -o paper-dm --architecture dm --preset paper
 
         torchrun --nproc-per-node 4 -m parabit train papers/ -o papers
-
-        parabit train s3://bucket/articles/ -o shared/articles --engine ray --address auto --workers 4
     """
-    cluster = on_ray(engine, address=address, workers=workers, worker_cores=worker_cores)
     check_spelling("preset", preset, PRESETS)
     check_spelling("architecture", architecture, ARCHITECTURES)
     from parabit.encoding import ParagraphVectors  # here: it costs more than a second, and --help should not
@@ -204,19 +195,12 @@ def train(
     start = time.perf_counter()
     try:
         with progress(quiet or json or not first) as report:
-            if cluster:
-                model, skipped = _train_on_ray(
-                    model, corpus, options, format, output, work, address, report, workers=workers,
-                    cores=worker_cores or 1, slim=slim, resume=resume, checkpoint_every=checkpoint_every,
-                )  # fmt: skip
-            else:
-                documents = open_corpus(corpus, options, format, report)
-                goes_on = resume or again
-                model.fit(documents, work=work, resume=goes_on, checkpoint_every=checkpoint_every, report=report)
-                if not first:
-                    return
-                model.save(output, slim=slim, overwrite=overwrite)
-                skipped = documents.skipped
+            documents = open_corpus(corpus, options, format, report)
+            goes_on = resume or again
+            model.fit(documents, work=work, resume=goes_on, checkpoint_every=checkpoint_every, report=report)
+            if not first:
+                return
+            model.save(output, slim=slim, overwrite=overwrite)
     except (KeyboardInterrupt, SystemExit) as stop:
         if not work.exists():
             raise
@@ -225,32 +209,11 @@ def train(
         )
         raise Interrupted(message, signal_of(stop)) from stop
     shutil.rmtree(work, ignore_errors=True)
-    result = _summary(model, skipped, time.perf_counter() - start)
+    result = _summary(model, documents.skipped, time.perf_counter() - start)
     if json:
         print_json({"corpus": corpus, "model": str(output), **result})
     else:
         _show(output, model, result)
-
-
-def _train_on_ray(
-    model: "ParagraphVectors",
-    corpus: str,
-    options: ReadOptions,
-    format: str | None,
-    output: Path,
-    work: Path,
-    address: str | None,
-    report: Report,
-    **how: Any,
-) -> tuple["ParagraphVectors", int]:
-    """The model as a cluster has trained it, and how many bad records were left out."""
-    from parabit.cluster import connected, open_shards, train_on_ray
-
-    model.planned()  # what makes no sense is told before the cluster is asked
-    shards = open_shards(corpus, options, format)
-    with connected(address) as ray:
-        skipped = train_on_ray(ray, model, shards, output, work, report=report, **how)
-    return type(model).load(output, slim=True), skipped
 
 
 def _need_output(output: Path, overwrite: bool) -> None:

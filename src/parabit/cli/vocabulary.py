@@ -18,7 +18,6 @@ from parabit.cli.corpus_options import (
     TextField,
     read_options,
 )
-from parabit.cli.engine_options import Address, Engine, on_ray
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.vocabulary_options import (
     LETTERS,
@@ -31,7 +30,7 @@ from parabit.cli.vocabulary_options import (
     Pattern,
     StopWords,
 )
-from parabit.corpus import Corpus, ReadOptions, open_corpus
+from parabit.corpus import Corpus, open_corpus
 from parabit.errors import ParabitError
 from parabit.progress import Report
 
@@ -66,8 +65,6 @@ def vocabulary(
     encoding: Encoding = "utf-8",
     no_quotes: NoQuotes = False,
     skip_bad: SkipBad = False,
-    engine: Engine = "local",
-    address: Address = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -81,10 +78,7 @@ def vocabulary(
         parabit vocabulary articles.csv --text-field body -o words.parquet
 
         zcat notes.txt.gz | parabit vocabulary - --stop-words none --json
-
-        parabit vocabulary s3://bucket/articles/ --bigrams --engine ray --address auto -o words.parquet
     """
-    cluster = on_ray(engine, address=address)
     from parabit.text import Tokenizer, VocabularyRule, read_stop_words
 
     rule = VocabularyRule(
@@ -99,14 +93,11 @@ def vocabulary(
         _check_output(output, bags, overwrite)
     start = time.perf_counter()
     with progress(quiet or json) as report:
-        if cluster:
-            built, skipped = _built_on_ray(corpus, options, format, rule, bags, overwrite, address, report)
-        else:
-            documents = open_corpus(corpus, options, format, report)
-            built, skipped = _built(documents, rule, bags, overwrite, report), documents.skipped
+        documents = open_corpus(corpus, options, format, report)
+        built = _built(documents, rule, bags, overwrite, report)
         if output is not None:
             built.save(output)
-    result = summary(built, skipped, time.perf_counter() - start)
+    result = summary(built, documents.skipped, time.perf_counter() - start)
     if json:
         print_json({"corpus": corpus, **result})
     else:
@@ -163,22 +154,3 @@ def _built(
     if bags is None:
         return build_vocabulary(documents, rule, report)
     return build_bags(documents, bags, rule, overwrite, report)[0]
-
-
-def _built_on_ray(
-    corpus: str,
-    options: ReadOptions,
-    format: str | None,
-    rule: "VocabularyRule",
-    bags: Path | None,
-    overwrite: bool,
-    address: str | None,
-    report: Report,
-) -> tuple["Vocabulary", int]:
-    from parabit.cluster import build_bags_on_ray, build_vocabulary_on_ray, connected, open_shards
-
-    shards = open_shards(corpus, options, format)
-    with connected(address) as ray:
-        if bags is None:
-            return build_vocabulary_on_ray(ray, shards, rule, report)
-        return build_bags_on_ray(ray, shards, bags, rule, overwrite, report)[0]

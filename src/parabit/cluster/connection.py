@@ -77,7 +77,7 @@ def in_words(problem: BaseException) -> ParabitError:
     """What is behind an error that Ray has wrapped: parabit's own, or else that of the cluster."""
     from ray.exceptions import RayTaskError
 
-    waiting: list[BaseException | None] = [problem, *getattr(problem, "worker_failures", {}).values()]
+    waiting: list[BaseException | None] = [problem]
     seen: list[BaseException] = []
     while waiting:
         one = waiting.pop(0)
@@ -126,17 +126,13 @@ def _need_answer(address: str, host: str, port: int) -> None:
         raise ClusterError(f"what answers at {address} is no Ray cluster", hint=hint)
 
 
-def most_workers(ray: Any, cores: int, gpus: int = 0) -> int:
-    """How many workers with so many cores, and GPUs, the nodes of a cluster have room for."""
-    rooms = []
-    for node in ray.nodes():
-        has = node["Resources"] if node["Alive"] else {}
-        rooms.append(min(int(has.get("CPU", 0)) // cores, int(has.get("GPU", 0)) // gpus if gpus else 2**31))
-    return sum(rooms)
+def most_workers(ray: Any, cores: int) -> int:
+    """How many workers with so many cores the nodes of a cluster have room for."""
+    return sum(int(node["Resources"].get("CPU", 0)) // cores for node in ray.nodes() if node["Alive"])
 
 
 def _need_this_version(ray: Any) -> None:
-    """Raise where a node lacks parabit or has another one: its counts and codes might differ."""
+    """Raise where a node lacks parabit or has another one: its codes might differ."""
     import polars as pl
 
     def versions() -> dict[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from parabit.encoding.exact import statistics_of
-from parabit.encoding.work import BAGS, SCRATCH, CountedTexts, Work, work_folder
+from parabit.encoding.work import BAGS, SCRATCH, Work, work_folder
 from parabit.linear_encoder import LinearEncoder
 from parabit.progress import Report, silent
 from parabit.recipe import Recipe
@@ -24,8 +24,8 @@ _VOCABULARY = "vocabulary.parquet"
 
 
 def fit_texts(
-    texts: Texts | CountedTexts,
-    rule: VocabularyRule | None,
+    texts: Texts,
+    rule: VocabularyRule,
     shape: Shape,
     recipe: Recipe,
     seed: int,
@@ -68,13 +68,8 @@ def fit_texts(
     return vocabulary, trained, fast
 
 
-def _read(
-    texts: Texts | CountedTexts, rule: VocabularyRule | None, folder: Path, group: Group, report: Report
-) -> tuple[Vocabulary, Bags]:
+def _read(texts: Texts, rule: VocabularyRule, folder: Path, group: Group, report: Report) -> tuple[Vocabulary, Bags]:
     """The vocabulary and the bags of texts, which the first worker makes for all where they are not there yet."""
-    if isinstance(texts, CountedTexts):
-        vocabulary = Vocabulary.load(texts.vocabulary)
-        return vocabulary, Bags.open(texts.bags, vocabulary)
     if group.rank == 0:
         vocabulary, bags = build_bags(texts, folder / BAGS, rule, report=report)
         if not group.alone:

@@ -33,7 +33,7 @@ from parabit.encoding.model_folder import (
     thawed,
     write_model,
 )
-from parabit.encoding.work import CountedTexts, Work
+from parabit.encoding.work import Work
 from parabit.errors import ModelError, TrainingError
 from parabit.extras import need
 from parabit.linear_encoder import LinearEncoder
@@ -189,7 +189,7 @@ class ParagraphVectors(Estimator):
 
     def fit(
         self,
-        X: Texts | CountedTexts,  # noqa: N803
+        X: Texts,  # noqa: N803
         y: object = None,
         *,
         work: Path | str | None = None,
@@ -204,7 +204,7 @@ class ParagraphVectors(Estimator):
         `resume` is False. Remove the folder when the model is saved. `y` is not used.
         """
         shape, recipe = self.planned()
-        rule = None if isinstance(X, CountedTexts) else self.rule()
+        rule = self.rule()
         need("torch", "train", ModelError)
         from parabit.encoding.exact import ExactEncoder
         from parabit.encoding.fitting import fit_texts

@@ -11,14 +11,6 @@ from parabit.errors import ParabitError
 from parabit.storage import CHECKPOINT
 
 BAGS, SCRATCH = "bags", "scratch"
-COUNTED = "counted"  # the vocabulary and the bags that a cluster made before its workers train
-
-
-class CountedTexts(NamedTuple):
-    """Texts that have been counted before, as files that all workers see."""
-
-    vocabulary: Path
-    bags: Path
 
 
 class Work(NamedTuple):
@@ -58,15 +50,13 @@ def work_folder(work: Work | None) -> Iterator[Path]:
 def is_work_folder(folder: Path) -> bool:
     """Whether a folder holds what training keeps, and nothing else."""
     try:
-        return all(
-            _is_scratch(path) or path.name == COUNTED or path.name.startswith(CHECKPOINT) for path in folder.iterdir()
-        )
+        return all(_is_scratch(path) or path.name.startswith(CHECKPOINT) for path in folder.iterdir())
     except OSError:
         return False
 
 
 def clear_scratch(folder: Path) -> None:
-    """Remove all but checkpoints, and what a cluster has counted."""
+    """Remove all but checkpoints."""
     for path in folder.iterdir():
         if _is_scratch(path):
             shutil.rmtree(path, ignore_errors=True)
