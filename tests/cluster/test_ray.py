@@ -1,6 +1,7 @@
 """Encoding on a real Ray cluster of several nodes, of which some are killed."""
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -53,6 +54,15 @@ def rows(folder: Path) -> pl.DataFrame:
     return pl.concat([pl.read_parquet(path) for path in sorted(folder.rglob("*.parquet"))])
 
 
+def wait_for_codes(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until the first shard is encoded."""
+    limit = time.monotonic() + 90
+    while not list(folder.rglob("part-*.parquet")):
+        assert process.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
 def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray: list[str], topics: Topics) -> None:
     for corpus, mode in (("corpus", "fast"), ("without-ids", "exact")):
         if corpus == "without-ids":  # then a document's position in the whole corpus is its id
@@ -88,17 +98,29 @@ def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(
     write_shards(here / "many", topics.texts * 8, 60)
     assert run(here, "encode", "model", "many", "-o", "local.parquet", "--mode", "exact").returncode == 0
     with started(here, "encode", "model", "many", "-o", "codes", "--mode", "exact", *ray) as process:
-        limit = time.monotonic() + 90
-        while not list((here / "codes").rglob("part-*.parquet")):
-            assert process.poll() is None
-            assert time.monotonic() < limit
-            time.sleep(0.02)
+        wait_for_codes(here / "codes", process)
         nodes.kill_one_that_runs("MapWorker")
         done = len(list((here / "codes").rglob("part-*.parquet")))
         _, told = process.communicate(timeout=180)
     assert process.returncode == 0, told
     assert done < 60  # it was killed in the middle
     assert rows(here / "codes").equals(pl.read_parquet(here / "local.parquet"))
+
+
+def test_encoding_that_is_interrupted_goes_on_with_the_same_command(here: Path, ray: list[str], topics: Topics) -> None:
+    write_shards(here / "many", topics.texts * 8, 60)
+    command = ["encode", "model", "many", "-o", "codes", "--mode", "exact", *ray]
+    with started(here, *command) as process:
+        wait_for_codes(here / "codes", process)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "interrupted; the shards that are done are in codes; go on with the same command" in told
+    done = run(here, *command, "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert 0 < result["resumed"] < result["shards"] == 60
+    assert len(rows(here / "codes")) == 8 * len(topics.texts)
 
 
 def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(here: Path, ray: list[str]) -> None:
