@@ -31,9 +31,9 @@ from common import keep, machine, run
 from epoch_time import BITS, Counted, beside_floor, growth
 from parabit import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, open_corpus, write_bags
 from parabit.codes import pack
-from parabit.encoding.exact import statistics_of
 from parabit.evaluation import evaluate_codes, evaluate_vectors
-from parabit.linear_encoder import LinearEncoder
+from parabit.model.exact import statistics_of
+from parabit.model.linear_encoder import LinearEncoder
 from parabit.parallel import cores
 from parabit.recipe import Recipe, preset
 from parabit.shape import choose_shape

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
-    from parabit.encoding import ParagraphVectors
     from parabit.errors import ParabitError
     from parabit.index import Index
+    from parabit.model import ParagraphVectors
     from parabit.recipe import Recipe
     from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
 
@@ -40,7 +40,7 @@ __all__ = [
 # Each stage is imported when something of it is first asked for: a part should not cost the libraries of all parts.
 _STAGES = {
     "parabit.corpus": ("Corpus", "Document", "ReadOptions", "open_corpus"),
-    "parabit.encoding": ("ParagraphVectors",),
+    "parabit.model": ("ParagraphVectors",),
     "parabit.errors": ("ParabitError",),
     "parabit.index": ("Index",),
     "parabit.text": (

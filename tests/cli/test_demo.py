@@ -25,8 +25,8 @@ from parabit.cli.demo_kept import place_of
 from parabit.cli.demo_work import FEWEST, epochs_for, make, spread_over
 from parabit.cli.frame import out
 from parabit.corpus import Document, ReadOptions, as_corpus, open_corpus
-from parabit.encoding import ParagraphVectors
 from parabit.index import Index
+from parabit.model import ParagraphVectors
 from parabit.progress import Progress, silent
 from without_torch import WITHOUT_TORCH
 
@@ -334,7 +334,7 @@ def test_the_demo_of_what_is_installed(monkeypatch: pytest.MonkeyPatch, write: W
         write(f"site/{name}.py", "\n".join(lines))
     site = empty_cache.parent / "site"
     places = dict.fromkeys(("stdlib", "purelib", "platlib"), str(site))
-    import parabit.encoding.fitting  # noqa: F401 -- torch asks for the paths while it is imported
+    import parabit.model.fitting  # noqa: F401 -- torch asks for the paths while it is imported
 
     monkeypatch.setattr("sysconfig.get_paths", lambda: places)
     told = json.loads(run("demo", *BITS, "--json").stdout)

@@ -20,8 +20,8 @@ from typer.testing import CliRunner, Result
 from parabit import Document, ParagraphVectors
 from parabit.cli.app import app
 from parabit.corpus import as_corpus
-from parabit.encoding import encode_to_file, files
 from parabit.errors import ParabitError
+from parabit.model import encode_to_file, files
 from topics import Topics
 from without_torch import WITHOUT_TORCH
 
@@ -50,8 +50,8 @@ def model(models: dict[str, str]) -> str:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many batches and parts of a corpus of 300 documents."""
-    monkeypatch.setattr("parabit.encoding.batches.AT_ONCE", 16)
-    monkeypatch.setattr("parabit.encoding.parts.ROWS", 50)
+    monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 16)
+    monkeypatch.setattr("parabit.model.parts.ROWS", 50)
 
 
 def run(*arguments: object, stdin: str | None = None) -> Result:
@@ -78,11 +78,11 @@ def stop_after(batches: int, monkeypatch: pytest.MonkeyPatch, how: type[BaseExce
         nonlocal done
         done += 1
         if done > batches:
-            monkeypatch.setattr("parabit.encoding.files._rows", rows)
+            monkeypatch.setattr("parabit.model.code_files._rows", rows)
             raise how
         return rows(*arguments)
 
-    monkeypatch.setattr("parabit.encoding.files._rows", stop)
+    monkeypatch.setattr("parabit.model.code_files._rows", stop)
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -174,8 +174,8 @@ def test_ids_of_any_kind_come_in_the_corpus_order(model: str, here: Path) -> Non
 def test_a_documents_code_does_not_depend_on_batches_and_parts(
     sizes: tuple[int, int], model: str, here: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("parabit.encoding.batches.AT_ONCE", sizes[0])
-    monkeypatch.setattr("parabit.encoding.parts.ROWS", sizes[1])
+    monkeypatch.setattr("parabit.model.encoder.AT_ONCE", sizes[0])
+    monkeypatch.setattr("parabit.model.parts.ROWS", sizes[1])
     assert run(model, "news.jsonl", "-o", "codes.npy").exit_code == 0
     assert run(model, "news.jsonl", "-o", "codes.parquet").exit_code == 0
     loaded = ParagraphVectors.load(model)
@@ -268,7 +268,7 @@ def test_stopped_and_resumed_the_file_is_the_same_to_the_byte(
 # The process gets a signal when it has done seven of nineteen batches; parts of 50 documents are saved as they grow.
 SIGNALLED = """
 import os, sys
-from parabit.encoding import batches, files, parts
+from parabit.model import batches, files, parts
 batches.AT_ONCE, parts.ROWS, parts.EVERY = 16, 50, 0.0
 rows, number, left = files._rows, int(sys.argv.pop(1)), [7]
 
@@ -431,7 +431,7 @@ def test_old_codes_are_replaced_only_if_asked_for(
     result = run(models["real-binary"], "news.jsonl", "-o", output)
     assert result.exit_code == 1
     assert result.stderr == f"parabit: {output} is there already; choose another name, or replace it with --overwrite\n"
-    monkeypatch.setattr("parabit.encoding.batches.AT_ONCE", 16)
+    monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 16)
     stop_after(5, monkeypatch)
     assert run(models["real-binary"], "news.jsonl", "-o", output, "--overwrite").exit_code == 130
     assert (here / output).read_bytes() == before  # until the new one is whole
@@ -539,8 +539,8 @@ def test_a_disk_that_is_full_at_the_end_costs_nothing_that_was_done(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr("parabit.encoding.files._write_array", full)
-        patched.setattr("parabit.encoding.files._write_table", full)
+        patched.setattr("parabit.model.code_files._write_array", full)
+        patched.setattr("parabit.model.code_files._write_table", full)
         result = run(model, "news.jsonl", "-o", output)
     assert result.exit_code == 1
     assert result.stderr.startswith("parabit: no room left on the disk")

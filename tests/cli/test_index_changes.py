@@ -95,7 +95,7 @@ def test_what_is_wrong_with_a_corpus_is_told_before_anything_is_changed(
     lines: str, words: str, small: bool, news: Path, topic_documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if small:  # a batch a document: what comes first is not written either
-        monkeypatch.setattr("parabit.encoding.batches.AT_ONCE", 1)
+        monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 1)
         monkeypatch.setattr("parabit.corpus.document.BATCH_DOCUMENTS", 1)
     before = contents(news)
     source = corpus(lines.replace("%s", topic_documents[0].text))
@@ -115,7 +115,7 @@ def test_what_was_added_before_an_interrupt_stays_and_is_told(
     lines = "".join(
         json.dumps({"id": f"new{number}", "text": topic_documents[number].text}) + "\n" for number in range(9)
     )
-    monkeypatch.setattr("parabit.encoding.batches.AT_ONCE", 2)
+    monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 2)
     put, batches = Store.put, 0
 
     def stop(store: Store, *arguments: Any) -> int:

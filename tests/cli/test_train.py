@@ -32,7 +32,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     def fit(*_: object, **__: object) -> None:
         pytest.fail("it trained first")
 
-    monkeypatch.setattr("parabit.encoding.fitting.train", fit)
+    monkeypatch.setattr("parabit.model.fitting.train", fit)
 
 
 def unfinished(here: Path) -> Path:
@@ -263,7 +263,7 @@ def test_a_corpus_of_one_document_is_told(here: Path) -> None:
     assert not (here / "model.training").exists()
 
 
-@pytest.mark.parametrize("moment", ["parabit.encoding.fitting.build_bags", "parabit.encoding.model_folder.save_file"])
+@pytest.mark.parametrize("moment", ["parabit.model.fitting.build_bags", "parabit.model.persistence.save_file"])
 def test_an_interrupt_outside_of_training_says_in_whole_sentences_that_one_can_go_on(
     moment: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

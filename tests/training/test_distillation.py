@@ -8,7 +8,7 @@ from counted import count, count_ids
 from numpy.typing import NDArray
 
 from parabit.codes import hamming, pack
-from parabit.linear_encoder import LinearEncoder
+from parabit.model.linear_encoder import LinearEncoder
 from parabit.progress import Progress
 from parabit.recipe import preset
 from parabit.shape import Shape, choose_shape

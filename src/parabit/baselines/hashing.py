@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 from parabit.baselines.inputs import check_fitted, check_size, check_vectors
 from parabit.codes import pack
 from parabit.errors import BaselineError
-from parabit.rotation import quantizing_rotation
+from parabit.model.rotation import quantizing_rotation
 
 
 class RandomHyperplanes:

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from parabit.baselines.inputs import check_counts, check_fitted
 from parabit.errors import BaselineError
 from parabit.extras import need
-from parabit.weighting import inverse_frequencies, tf_idf_rows
+from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
 
 _BLOCK = 1 << 22  # scores at a time
 

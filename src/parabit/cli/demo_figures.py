@@ -16,7 +16,7 @@ from parabit.progress import Progress, Report
 from parabit.text import Vocabulary, batch_bags
 
 if TYPE_CHECKING:
-    from parabit.encoding import ParagraphVectors
+    from parabit.model import ParagraphVectors
 
 _QUERIES = 2_000  # enough for three decimals, and seconds where all would take minutes
 

@@ -44,8 +44,8 @@ def make(corpus: Corpus, name: str, bits: int, place: Place, report: Report) -> 
     """Do all the work of a demo and keep it; what is told of it."""
     need("torch", "train", ModelError)  # before the documents are read
     from parabit.cli.demo_figures import measure
-    from parabit.encoding import ParagraphVectors
     from parabit.index import Index
+    from parabit.model import ParagraphVectors
     from parabit.storage import whole_folder
 
     place.prepare()

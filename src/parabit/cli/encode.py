@@ -106,7 +106,7 @@ def encode(
 def _encode_here(
     model: Path, corpus: str, options: ReadOptions, format: str | None, output: Path, report: Report, **how: Any
 ) -> tuple[Shape, dict[str, Any]]:
-    from parabit.encoding import ParagraphVectors, encode_to_file, need_room_for_codes, work_folder_of
+    from parabit.model import ParagraphVectors, encode_to_file, need_room_for_codes, work_folder_of
 
     need_room_for_codes(output, how["resume"], how["overwrite"])
     try:
@@ -137,7 +137,7 @@ def _encode_on_ray(
     **how: Any,
 ) -> tuple[Shape, dict[str, Any]]:
     from parabit.cluster import connected, encode_shards, open_shards
-    from parabit.encoding import ParagraphVectors
+    from parabit.model import ParagraphVectors
 
     loaded, shards = ParagraphVectors.load(model, slim=True), open_shards(corpus, options, format)
     try:

@@ -114,8 +114,8 @@ def evaluate(
     check_spelling("order", rank, _RANKS)
     check_spelling("relevance", relevance, KINDS)
     check_spelling("mode", mode, MODES)
-    from parabit.encoding import ParagraphVectors
     from parabit.evaluation.protocols import labelled, relevance_of
+    from parabit.model import ParagraphVectors
 
     if rank is not None and rank not in _RANKS:
         raise EvaluationError(f"no order {rank!r}", hint=f"there are {', '.join(_RANKS)}")

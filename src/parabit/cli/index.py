@@ -87,8 +87,8 @@ def index(
         parabit index news-128 posts/ -o posts.index --backend milvus --uri http://localhost:19530
     """
     check_spelling("back end", backend, (*BACKENDS, MILVUS))
-    from parabit.encoding import ParagraphVectors
     from parabit.index import Index
+    from parabit.model import ParagraphVectors
 
     if (output.exists() or output.is_symlink()) and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")

@@ -43,7 +43,7 @@ from parabit.recipe import PRESETS, Recipe
 from parabit.shape import ARCHITECTURES
 
 if TYPE_CHECKING:
-    from parabit.encoding import ParagraphVectors
+    from parabit.model import ParagraphVectors
 
 _NETWORK, _RECIPE = "The network", "The recipe (each has the preset's value unless given)"
 
@@ -176,7 +176,7 @@ def train(
     """
     check_spelling("preset", preset, PRESETS)
     check_spelling("architecture", architecture, ARCHITECTURES)
-    from parabit.encoding import ParagraphVectors  # here: it costs more than a second, and --help should not
+    from parabit.model import ParagraphVectors  # here: it costs more than a second, and --help should not
 
     model = ParagraphVectors(
         _bits(bits), dim=dim, architecture=architecture, window=window, two_sided=two_sided, word_dim=word_dim,
@@ -218,7 +218,7 @@ def train(
 
 def _need_output(output: Path, overwrite: bool) -> None:
     """Find out before the work, not after, that its result could not be kept."""
-    from parabit.encoding import is_model
+    from parabit.model import is_model
     from parabit.storage import need_room_for_folder
 
     if (output.exists() or output.is_symlink()) and not overwrite:
@@ -228,7 +228,7 @@ def _need_output(output: Path, overwrite: bool) -> None:
 
 def _need_work_folder(work: Path, resume: bool, overwrite: bool) -> None:
     """Find out that there is an unfinished training where one is gone on with, and none where one begins."""
-    from parabit.encoding import is_work_folder
+    from parabit.model import is_work_folder
 
     if not work.exists():
         if resume:

@@ -15,9 +15,9 @@ from parabit.cluster.place import Place
 from parabit.cluster.shards import DIED, Failed, answer, failure, output_names, positions, told
 from parabit.corpus.files import Shard
 from parabit.corpus.remote import is_address
-from parabit.encoding import ParagraphVectors, encode_to_file
-from parabit.encoding.files import META, SUFFIXES, columns_of
 from parabit.errors import ClusterError, CorpusError
+from parabit.model import ParagraphVectors, encode_to_file
+from parabit.model.code_files import META, SUFFIXES, columns_of
 from parabit.parallel import limit_cores, ordered_map
 from parabit.progress import Progress, Report, silent
 

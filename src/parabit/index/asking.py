@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from parabit.codes import check_codes
 from parabit.corpus import Corpus
-from parabit.encoding import ParagraphVectors
 from parabit.errors import CodesError
 from parabit.index.documents import words_of
 from parabit.index.ranking import Queries
+from parabit.model import ParagraphVectors
 
 
 def checked_k(k: object) -> int:

@@ -10,15 +10,15 @@ from scipy.sparse import csr_array
 
 from parabit.corpus import Corpus, Document
 from parabit.corpus.unique import UniqueIds
-from parabit.encoding import ParagraphVectors
-from parabit.encoding.batches import InferredBatch
 from parabit.errors import CodesError
 from parabit.index.ranking import unit
 from parabit.index.reading import VECTORS, WORD, WORDS
 from parabit.index.store import Batch, Id, Kind, Ragged
+from parabit.model import ParagraphVectors
+from parabit.model.encoder import InferredBatch
 from parabit.progress import Report
 from parabit.ragged import row_offsets
-from parabit.weighting import inverse_frequencies, tf_idf_rows
+from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
 
 _AT_ONCE = 1 << 16  # codes
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
-from parabit.encoding import ParagraphVectors
-from parabit.encoding.estimator import check_fitted
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.asking import asked_codes, asked_texts, checked_k, checked_radius, with_vectors
 from parabit.index.documents import Kept, batch_of_codes, batches_of
@@ -26,6 +24,8 @@ from parabit.index.store import Id, Kind
 from parabit.index.stored import rows_with
 from parabit.index.view import View
 from parabit.index.writing import Ids, Written, write
+from parabit.model import ParagraphVectors
+from parabit.model.sklearn_api import check_fitted
 from parabit.progress import Report, silent
 
 CANDIDATES = 1000  # that are ranked by more than their distance, where no radius is given

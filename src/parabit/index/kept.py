@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.encoding import ParagraphVectors
 from parabit.errors import IndexFolderError
 from parabit.index.embedded import Embedded
 from parabit.index.labels import Labels, labels_of
@@ -23,6 +22,7 @@ from parabit.index.searching import derive_with
 from parabit.index.store import MAP, Batch, Id, Kind
 from parabit.index.stored import Stored, ids_of_written, stored_with
 from parabit.index.view import Home
+from parabit.model import ParagraphVectors
 from parabit.progress import Report, silent
 
 

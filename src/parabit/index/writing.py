@@ -9,11 +9,11 @@ import numpy as np
 
 from parabit.corpus import Corpus
 from parabit.corpus.unique import UniqueIds
-from parabit.encoding import ParagraphVectors
 from parabit.errors import IndexFolderError
 from parabit.index.documents import Kept, batches_of
 from parabit.index.reading import VECTORS, WORDS
 from parabit.index.view import Home
+from parabit.model import ParagraphVectors
 from parabit.progress import Progress, Report
 
 Ids = Literal["new", "there", "any"]  # which ids documents may have: new ones, those of others, or both

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from parabit.linear_encoder import LinearEncoder
+from parabit.model.linear_encoder import LinearEncoder
 from parabit.progress import Progress, Report, silent
 from parabit.training.documents import Documents, WordStatistics
 from parabit.training.semantics import SparseRows, sample, weigh

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from parabit.model.rotation import quantizing_rotation
 from parabit.models import sum_rows
-from parabit.rotation import quantizing_rotation
+from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
 from parabit.training.documents import Documents, WordStatistics
 from parabit.training.seeds import generator
-from parabit.weighting import inverse_frequencies, tf_idf_rows
 
 _FITTED = 32_768  # documents: more do not change the directions of a collection much
 _PROJECTED_AT_ONCE = 4096  # documents

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parabit import __version__
-from parabit.encoding import is_model
 from parabit.errors import IndexFolderError
 from parabit.index.store.arrays import Form
 from parabit.index.store.lock import LOCK
 from parabit.index.store.schema import Kind
+from parabit.model import is_model
 from parabit.storage import whole_file
 
 FORMAT = 1

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from parabit.weighting import inverse_frequencies, tf_idf_rows
+from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
 
 
 @dataclass(frozen=True)

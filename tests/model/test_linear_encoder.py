@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from parabit.linear_encoder import LinearEncoder, steady_product
+from parabit.model.linear_encoder import LinearEncoder, steady_product
 
 WORDS, DIM = 50, 21
 RNG = np.random.default_rng(1)

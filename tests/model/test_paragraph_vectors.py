@@ -16,8 +16,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from parabit import Document, ParagraphVectors
 from parabit.codes import check_codes, hamming, pack, unpack
-from parabit.encoding import Inferred
 from parabit.errors import CorpusError, ModelError, ParabitError, TrainingError
+from parabit.model import Inferred
 from parabit.progress import Progress
 from topics import Topics
 from without_torch import WITHOUT_TORCH

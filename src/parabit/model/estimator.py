@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from parabit import __version__
 from parabit.codes import pack
 from parabit.corpus import Corpus, as_corpus
-from parabit.encoding.batches import (
+from parabit.errors import ModelError, TrainingError
+from parabit.extras import need
+from parabit.model.card import write_card
+from parabit.model.encoder import (
     AT_ONCE,
     Encoder,
     Inferred,
@@ -19,9 +22,8 @@ from parabit.encoding.batches import (
     infer_batches,
     layer_of,
 )
-from parabit.encoding.card import write_card
-from parabit.encoding.estimator import Estimator, check_fitted
-from parabit.encoding.model_folder import (
+from parabit.model.linear_encoder import LinearEncoder
+from parabit.model.persistence import (
     EMBEDDINGS,
     ENCODER,
     ENCODER_OFFSET,
@@ -33,10 +35,8 @@ from parabit.encoding.model_folder import (
     thawed,
     write_model,
 )
-from parabit.encoding.work import Work
-from parabit.errors import ModelError, TrainingError
-from parabit.extras import need
-from parabit.linear_encoder import LinearEncoder
+from parabit.model.sklearn_api import Estimator, check_fitted
+from parabit.model.work import Work
 from parabit.progress import Report, silent
 from parabit.recipe import Recipe, is_whole
 from parabit.recipe import preset as take_preset
@@ -45,7 +45,7 @@ from parabit.text import LETTERS, Tokenizer, VocabularyRule, batch_bags, read_st
 from parabit.text.build import Documents as Texts
 
 if TYPE_CHECKING:
-    from parabit.encoding.exact import ExactEncoder
+    from parabit.model.exact import ExactEncoder
 
 
 # The parameters that make the network and those of training; the others make the vocabulary.
@@ -206,8 +206,8 @@ class ParagraphVectors(Estimator):
         shape, recipe = self.planned()
         rule = self.rule()
         need("torch", "train", ModelError)
-        from parabit.encoding.exact import ExactEncoder
-        from parabit.encoding.fitting import fit_texts
+        from parabit.model.exact import ExactEncoder
+        from parabit.model.fitting import fit_texts
 
         kept = None if work is None else Work(Path(work), checkpoint_every, resume)
         identity = {"parabit": __version__, **parameters_of(self)}
@@ -292,7 +292,7 @@ class ParagraphVectors(Estimator):
         """Gradient inference; made when it is first asked for, as it needs torch."""
         if self._exact is None:
             need("torch", "train", ModelError)
-            from parabit.encoding.exact import ExactEncoder
+            from parabit.model.exact import ExactEncoder
 
             self._exact = ExactEncoder.of_tensors(
                 self._network, self.shape_, self.vocabulary_, self.recipe_, self.seed, self.device

@@ -9,8 +9,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from parabit import ParagraphVectors, Vocabulary, __version__
-from parabit.encoding import is_model
 from parabit.errors import ModelError, ParabitError
+from parabit.model import is_model
 from topics import Topics
 
 QUICK: dict[str, Any] = {"epochs": 2, "samples": 64, "inference_rounds": 3, "device": "cpu"}

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from parabit.encoding.exact import statistics_of
-from parabit.encoding.work import BAGS, SCRATCH, Work, work_folder
-from parabit.linear_encoder import LinearEncoder
+from parabit.model.exact import statistics_of
+from parabit.model.linear_encoder import LinearEncoder
+from parabit.model.work import BAGS, SCRATCH, Work, work_folder
 from parabit.progress import Report, silent
 from parabit.recipe import Recipe
 from parabit.shape import Shape

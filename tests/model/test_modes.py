@@ -14,8 +14,8 @@ from sklearn.base import clone
 
 from parabit import ParagraphVectors
 from parabit.codes import hamming
-from parabit.encoding import Inferred
 from parabit.errors import ModelError
+from parabit.model import Inferred
 from topics import Topics
 from without_torch import WITHOUT_TORCH
 

@@ -19,7 +19,7 @@ from parabit.storage import plain_disk_errors, whole_folder
 from parabit.text import Vocabulary
 
 if TYPE_CHECKING:
-    from parabit.encoding.paragraph_vectors import ParagraphVectors
+    from parabit.model.estimator import ParagraphVectors
 
 FORMAT = 2  # 2: with the fast encoder
 CONFIG = "config.json"

@@ -11,10 +11,10 @@ import polars as pl
 
 from parabit import __version__
 from parabit.corpus import as_corpus
-from parabit.encoding.batches import InferredBatch
-from parabit.encoding.paragraph_vectors import ParagraphVectors
-from parabit.encoding.parts import WHOLE, Parts, Remaining, checksum, has_parts, is_parts_folder, read_part
 from parabit.errors import ParabitError
+from parabit.model.encoder import InferredBatch
+from parabit.model.estimator import ParagraphVectors
+from parabit.model.parts import WHOLE, Parts, Remaining, checksum, has_parts, is_parts_folder, read_part
 from parabit.progress import Progress, Report, silent
 from parabit.storage import need_room_for_file, plain_disk_errors, whole_file
 from parabit.text.build import Documents as Texts

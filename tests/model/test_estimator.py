@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import estimator_checks, get_tags
 
 from parabit import ParagraphVectors
-from parabit.encoding.estimator import Estimator
+from parabit.model.sklearn_api import Estimator
 from topics import Topics
 
 

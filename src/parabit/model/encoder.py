@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from parabit.codes import pack
 from parabit.corpus import Corpus, Document
-from parabit.linear_encoder import LinearEncoder, steady_product
+from parabit.model.linear_encoder import LinearEncoder, steady_product
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report
 from parabit.ragged import row_offsets

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit.weighting import inverse_frequencies, tf_idf_rows
+from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
 
 
 def test_the_idf_is_the_logarithm_of_documents_and_one_over_those_with_the_word() -> None:
