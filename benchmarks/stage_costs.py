@@ -95,12 +95,12 @@ def kept_in_mind(count: int) -> float:
     """What the peak rises by when so many documents are got ready for training."""
     import numpy as np
 
+    from parabit.networks import Documents
+    from parabit.networks.documents import WordStatistics
+    from parabit.networks.recipe import preset
+    from parabit.networks.shape import choose_shape
+    from parabit.networks.training import Training
     from parabit.progress import silent
-    from parabit.recipe import preset
-    from parabit.shape import choose_shape
-    from parabit.training import Documents
-    from parabit.training.documents import WordStatistics
-    from parabit.training.trainer import Training
     from stage_text import peak
 
     ones = np.ones(count, dtype=np.int32)
@@ -140,11 +140,11 @@ def worker(folder: Path, documents: int) -> None:
     """One of two workers that train on a part of the corpus: the bytes that it sends in an epoch."""
     import torch
 
-    from parabit.encoding.exact import statistics_of
-    from parabit.recipe import preset
-    from parabit.shape import choose_shape
+    from parabit.networks import join_group, train
+    from parabit.networks.exact import statistics_of
+    from parabit.networks.recipe import preset
+    from parabit.networks.shape import choose_shape
     from parabit.text import Bags, Vocabulary
-    from parabit.training import join_group, train
     from stage_training import documents_of
 
     torch.set_num_threads(1)

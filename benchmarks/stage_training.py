@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from parabit.encoding.exact import statistics_of
+from parabit.networks import Documents, distill
+from parabit.networks.bags import BagTable
+from parabit.networks.exact import statistics_of
+from parabit.networks.neighbours import looked_through, nearest_documents
+from parabit.networks.recipe import Recipe, preset
+from parabit.networks.semantics import semantic_vectors
+from parabit.networks.shape import Shape, choose_shape
+from parabit.networks.training import Training
 from parabit.progress import silent
-from parabit.recipe import Recipe, preset
-from parabit.shape import Shape, choose_shape
 from parabit.text import Bags, Vocabulary
-from parabit.training import Documents, distill
-from parabit.training.bags import BagTable
-from parabit.training.neighbours import looked_through, nearest_documents
-from parabit.training.semantics import semantic_vectors
-from parabit.training.trainer import Training
 from stage_text import Texts, fitted, seconds
 
 ASKED = 2048  # documents whose neighbours are found

@@ -31,13 +31,13 @@ from common import keep, machine, run
 from epoch_time import BITS, Counted, beside_floor, growth
 from parabit import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, open_corpus, write_bags
 from parabit.codes import pack
-from parabit.encoding.exact import statistics_of
 from parabit.evaluation import evaluate_codes, evaluate_vectors
 from parabit.linear_encoder import LinearEncoder
+from parabit.networks import Documents, Trained, distill, train
+from parabit.networks.exact import statistics_of
+from parabit.networks.recipe import Recipe, preset
+from parabit.networks.shape import choose_shape
 from parabit.parallel import cores
-from parabit.recipe import Recipe, preset
-from parabit.shape import choose_shape
-from parabit.training import Documents, Trained, distill, train
 
 RACED_EPOCHS = (1, 2, 3, 4, 6, 8, 12, 16, 20)
 

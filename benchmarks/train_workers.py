@@ -43,13 +43,12 @@ from common import keep, machine, run
 from parabit.codes import pack
 from parabit.errors import CorpusError, TrainingError
 from parabit.evaluation import evaluate_codes
-from parabit.models import Gradients
+from parabit.networks import Gradients, Group, distill, join_group, train
+from parabit.networks.recipe import preset
+from parabit.networks.shape import choose_shape
 from parabit.paper.corpora import PaperCorpus, paper_corpora, prepare, read_facts, read_prepared
 from parabit.parallel import cores
 from parabit.progress import Progress
-from parabit.recipe import preset
-from parabit.shape import choose_shape
-from parabit.training import Group, distill, join_group, train
 from workers_table import summary, tables
 
 BITS = 128

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "parabit"
 
 # The way of the data: a stage imports only those before it.
-STAGES = ["corpus", "text", "models", "training", "encoding", "index", "evaluation", "baselines", "paper", "cluster"]
+STAGES = ["corpus", "text", "networks", "encoding", "index", "evaluation", "baselines", "paper", "cluster"]
 STAGES += ["web", "planning", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 

@@ -7,8 +7,8 @@ from made_up import Made, make_counts
 from parabit.baselines import Doc2Vec
 from parabit.errors import BaselineError
 from parabit.evaluation import evaluate_vectors
+from parabit.networks import Documents
 from parabit.progress import Progress
-from parabit.training import Documents
 
 
 def in_order(made: Made, order: bool = True) -> Documents:

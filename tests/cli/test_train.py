@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from parabit import ParagraphVectors, Recipe
 from parabit.cli.app import app
-from parabit.recipe import preset
-from parabit.shape import choose_shape
+from parabit.networks.recipe import preset
+from parabit.networks.shape import choose_shape
 from topics import Topics
 
 QUICK = ("--bits", "16", "--epochs", "2", "--samples", "64", "--inference-rounds", "3", "--device", "cpu")
@@ -272,7 +272,7 @@ def test_an_interrupt_outside_of_training_says_in_whole_sentences_that_one_can_g
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("parabit.training.checkpoint.Checkpoints.load", lambda self, group: None)
+    monkeypatch.setattr("parabit.networks.checkpoint.Checkpoints.load", lambda self, group: None)
     (folder / "checkpoint-000000000001").mkdir(parents=True)
     monkeypatch.setattr(moment, stop)
     result = run("news.jsonl", "-o", "model", *QUICK, "--resume")

@@ -16,6 +16,7 @@ from made_up_results import results_of
 
 from made_up_collections import POSTS, lay_out
 from parabit.errors import EvaluationError, ParabitError
+from parabit.networks.recipe import PRESETS, Recipe
 from parabit.paper import reproduce as module
 from parabit.paper import runs
 from parabit.paper.corpora import Prepared
@@ -25,7 +26,6 @@ from parabit.paper.report import Figure, Report
 from parabit.paper.reproduce import EXPERIMENTS, Plan, reproduce
 from parabit.paper.work import Work
 from parabit.progress import Progress
-from parabit.recipe import PRESETS, Recipe
 
 COMMAND = "parabit reproduce something"
 TRAINED, TESTED = 40, 30
@@ -43,7 +43,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PARABIT_DATA", str(folder))
-        patch.setattr("parabit.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
+        patch.setattr("parabit.networks.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
         patch.setattr(module, "_QUICK_TRAINED", TRAINED)
         patch.setattr(module, "_QUICK_TESTED", TESTED)
         for architecture in QUICK_EPOCHS:

@@ -26,11 +26,11 @@ from parabit.evaluation import (
     evaluate_filtered,
     evaluate_vectors,
 )
+from parabit.networks.recipe import PRESETS, Recipe
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.jobs import JOBS, PICTURED, QUICK_EPOCHS, RADII, Job, Network, Run
 from parabit.paper.runs import perform
 from parabit.paper.work import Work
-from parabit.recipe import PRESETS, Recipe
 from parabit.text import Tokenizer, VocabularyRule, build_bags, write_bags
 
 CORPORA = paper_corpora(["enwiki"])
@@ -47,7 +47,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     lay_out(folder, "20newsgroups", "reuters21578", "enwiki")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PARABIT_DATA", str(folder))
-        patch.setattr("parabit.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
+        patch.setattr("parabit.networks.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
         for what, epochs in (("dbow", 2), ("dm", 2), ("peers", 20)):
             patch.setitem(QUICK_EPOCHS, what, epochs)
         yield

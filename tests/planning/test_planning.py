@@ -13,18 +13,18 @@ import pytest
 import torch
 
 from parabit import Document, Index, ParabitError, ParagraphVectors, VocabularyRule, build_bags
-from parabit.encoding.exact import statistics_of
 from parabit.index.backends.multi import Multi
 from parabit.index.backends.tables import Tables
+from parabit.networks import Checkpoints, Documents
+from parabit.networks.exact import statistics_of
+from parabit.networks.recipe import preset
+from parabit.networks.shape import choose_shape
+from parabit.networks.training import Training as RealTraining
 from parabit.planning import Costs, Plan, Question, plan, sizes
 from parabit.planning.costs import NANOSECONDS, on_curve
 from parabit.planning.figures import BIGRAM_SAMPLES, NEIGHBOURS, SAMPLES
 from parabit.planning.training import Training
 from parabit.progress import silent
-from parabit.recipe import preset
-from parabit.shape import choose_shape
-from parabit.training import Checkpoints, Documents
-from parabit.training.trainer import Training as RealTraining
 
 ROOT = Path(__file__).parent.parent.parent
 COSTS = Costs.shipped()

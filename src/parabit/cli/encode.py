@@ -24,8 +24,8 @@ from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of,
 from parabit.cli.mode_option import Mode
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted
+from parabit.networks.shape import MODES, Shape
 from parabit.progress import Report
-from parabit.shape import MODES, Shape
 
 
 @verb

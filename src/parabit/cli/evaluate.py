@@ -25,7 +25,7 @@ from parabit.cli.mode_option import Mode
 from parabit.corpus import open_corpus
 from parabit.errors import EvaluationError, ParabitError
 from parabit.extras import need
-from parabit.shape import MODES
+from parabit.networks.shape import MODES
 
 _RANKS = ("hamming", "asymmetric", "cosine")
 # Written out here, as to import the metrics for --help takes half a second; a test compares them with theirs.

@@ -40,9 +40,9 @@ from parabit.cli.vocabulary_options import (
 )
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted, ParabitError, TrainingError
+from parabit.networks.recipe import PRESETS, Recipe
+from parabit.networks.shape import ARCHITECTURES
 from parabit.progress import Report
-from parabit.recipe import PRESETS, Recipe
-from parabit.shape import ARCHITECTURES
 
 if TYPE_CHECKING:
     from parabit.encoding import ParagraphVectors

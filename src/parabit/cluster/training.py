@@ -43,7 +43,7 @@ def train_on_ray(
     disk that all nodes share. With `resume` training goes on from a checkpoint that is there. There is a worker for
     each node of the cluster that has cores unless told otherwise.
     """
-    from parabit.training import Checkpoints  # here: torch takes seconds to import, and who counts has no use for it
+    from parabit.networks import Checkpoints  # here: torch takes seconds to import, and who counts has no use for it
 
     model.planned()
     rule = model.rule()
@@ -107,7 +107,7 @@ def _run(config: dict[str, Any], workers: int, cores: int, use_gpu: bool, folder
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer
 
-    from parabit.training.group import PATIENCE
+    from parabit.networks.group import PATIENCE
 
     timeout = int(PATIENCE.total_seconds())
     trainer = TorchTrainer(

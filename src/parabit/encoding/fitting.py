@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from parabit.encoding.exact import statistics_of
 from parabit.encoding.work import BAGS, SCRATCH, CountedTexts, Work, work_folder
 from parabit.linear_encoder import LinearEncoder
+from parabit.networks import Checkpoints, Documents, Group, Trained, choose_device, distill, join_group, train
+from parabit.networks.exact import statistics_of
+from parabit.networks.recipe import Recipe
+from parabit.networks.shape import Shape
 from parabit.progress import Report, silent
-from parabit.recipe import Recipe
-from parabit.shape import Shape
 from parabit.storage import array_header
 from parabit.text import Bags, Vocabulary, VocabularyRule, build_bags
 from parabit.text.build import Documents as Texts
-from parabit.training import Checkpoints, Documents, Group, Trained, choose_device, distill, join_group, train
 
 _VOCABULARY = "vocabulary.parquet"
 

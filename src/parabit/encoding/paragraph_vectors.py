@@ -37,15 +37,15 @@ from parabit.encoding.work import CountedTexts, Work
 from parabit.errors import ModelError, TrainingError
 from parabit.extras import need
 from parabit.linear_encoder import LinearEncoder
+from parabit.networks.recipe import Recipe, is_whole
+from parabit.networks.recipe import preset as take_preset
+from parabit.networks.shape import Shape, check_mode, choose_shape
 from parabit.progress import Report, silent
-from parabit.recipe import Recipe, is_whole
-from parabit.recipe import preset as take_preset
-from parabit.shape import Shape, check_mode, choose_shape
 from parabit.text import LETTERS, Tokenizer, VocabularyRule, batch_bags, read_stop_words
 from parabit.text.build import Documents as Texts
 
 if TYPE_CHECKING:
-    from parabit.encoding.exact import ExactEncoder
+    from parabit.networks.exact import ExactEncoder
 
 
 # The parameters that make the network and those of training; the others make the vocabulary.
@@ -206,8 +206,8 @@ class ParagraphVectors(Estimator):
         shape, recipe = self.planned()
         rule = None if isinstance(X, CountedTexts) else self.rule()
         need("torch", "train", ModelError)
-        from parabit.encoding.exact import ExactEncoder
         from parabit.encoding.fitting import fit_texts
+        from parabit.networks.exact import ExactEncoder
 
         kept = None if work is None else Work(Path(work), checkpoint_every, resume)
         identity = {"parabit": __version__, **parameters_of(self)}
@@ -292,7 +292,7 @@ class ParagraphVectors(Estimator):
         """Gradient inference; made when it is first asked for, as it needs torch."""
         if self._exact is None:
             need("torch", "train", ModelError)
-            from parabit.encoding.exact import ExactEncoder
+            from parabit.networks.exact import ExactEncoder
 
             self._exact = ExactEncoder.of_tensors(
                 self._network, self.shape_, self.vocabulary_, self.recipe_, self.seed, self.device

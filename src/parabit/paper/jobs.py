@@ -3,9 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from parabit.networks.recipe import Recipe, preset
+from parabit.networks.shape import Shape, choose_shape
 from parabit.paper.corpora import PaperCorpus
-from parabit.recipe import Recipe, preset
-from parabit.shape import Shape, choose_shape
 
 SIZES = (128, 32)
 RADII = {28: (1, 2), 24: (2, 3)}  # of Table 4, by code size

@@ -23,11 +23,10 @@ from parabit.evaluation import (
     evaluate_retrieved,
     evaluate_vectors,
 )
-from parabit.models import steady_matmul
+from parabit.networks import Inference, choose_device, distill, make_sampler, make_table, steady_matmul, train
 from parabit.paper.corpora import PaperCorpus, Part, Prepared, labelled_documents
 from parabit.paper.jobs import PICTURED, RADII, Network, Run
 from parabit.progress import Report, silent
-from parabit.training import Inference, choose_device, distill, make_sampler, make_table, train
 
 _MOST_QUERIES = 2000  # where training documents are searched
 _MOST_POINTS = 2500  # of a picture
