@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from parabit.encoding import ParagraphVectors
     from parabit.errors import ParabitError
     from parabit.index import Index
-    from parabit.networks.recipe import Recipe
+    from parabit.networks.config import Recipe
     from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
 
 __version__ = "0.1.0"
@@ -52,7 +52,7 @@ _STAGES = {
         "build_vocabulary",
         "write_bags",
     ),
-    "parabit.networks.recipe": ("Recipe",),
+    "parabit.networks.config": ("Recipe",),
 }
 
 

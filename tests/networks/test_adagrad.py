@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from parabit.networks.adagrad import AdaGrad
+from parabit.networks.training import AdaGrad
 
 START, RATE = 0.01, 0.3
 

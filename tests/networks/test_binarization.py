@@ -1,9 +1,8 @@
 import pytest
 import torch
 
-from parabit.networks import Binarization
-from parabit.networks.recipe import METHODS, preset
-from parabit.networks.shape import choose_shape
+from parabit.networks.config import METHODS, choose_shape, paper_recipe
+from parabit.networks.network import Binarization
 
 LAYER = torch.tensor([[-3.0, -0.2, 0.0, 0.2, 3.0]], dtype=torch.float64)
 BITS = [[0.0, 0.0, 0.0, 1.0, 1.0]]
@@ -91,5 +90,5 @@ def test_the_same_generator_gives_the_same_bits_and_another_gives_others(method:
 
 
 def test_a_recipe_says_which_binarization() -> None:
-    recipe = preset("paper", choose_shape(8), binarization="straight-through", noise=0.5, slope_growth=0.25)
+    recipe = paper_recipe(choose_shape(8), binarization="straight-through", noise=0.5, slope_growth=0.25)
     assert Binarization.of(recipe) == Binarization("straight-through", noise=0.5, slope_growth=0.25)

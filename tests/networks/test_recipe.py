@@ -1,12 +1,14 @@
 import math
+import subprocess
+import sys
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 import pytest
 
 from parabit.errors import TrainingError
-from parabit.networks.recipe import METHODS, PRESETS, Recipe, preset
-from parabit.networks.shape import Shape, choose_shape
+from parabit.networks.config import METHODS, Recipe, Shape, choose_shape, paper_recipe
+from without_torch import WITHOUT_TORCH
 
 DBOW, DM = choose_shape(128), choose_shape(128, architecture="dm")
 SHAPES = [
@@ -25,96 +27,71 @@ BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
     "not negative": ([-1e-9, math.nan, math.inf, -math.inf, False, "1"], [0, 0.0, 3.5]),
     "share": ([-0.1, 1, 1.0, math.nan, True, "0.5"], [0, 0.0, 0.999]),
     "method": (["round", "", 1, ["rounding"]], list(METHODS)),
-    "start": (["zeros", "", 0], ["random", "words", "lsa"]),
 }
 CASES = [(parameter.name, parameter.metadata["bound"]) for parameter in fields(Recipe)]
 
 
 @pytest.mark.parametrize(("name", "bound"), CASES)
-def test_a_parameter_outside_its_bound_is_refused_by_name(name: str, bound: str) -> None:
-    for value in BOUNDS[bound][0]:
+def test_a_parameter_is_accepted_inside_its_bound_and_refused_by_name_outside(name: str, bound: str) -> None:
+    refused_values, taken = BOUNDS[bound]
+    for value in refused_values:
         with pytest.raises(TrainingError) as refused:
-            preset("default", DBOW, **{name: value})
+            paper_recipe(DBOW, **{name: value})
         assert str(refused.value).startswith(f"{name} is {value!r}; it must be ")
-
-
-@pytest.mark.parametrize(("name", "bound"), CASES)
-def test_a_parameter_inside_its_bound_is_taken(name: str, bound: str) -> None:
     annealed = {"binarization": "straight-through"} if name == "slope_growth" else {}
-    for value in BOUNDS[bound][1]:
-        recipe = preset("default", DBOW, **{**annealed, name: value})
+    for value in taken:
+        recipe = paper_recipe(DBOW, **{**annealed, name: value})
         assert getattr(recipe, name) == value
-        assert replace(recipe, **{name: getattr(preset("default", DBOW), name)}) == preset("default", DBOW, **annealed)
+        assert replace(recipe, **{name: getattr(paper_recipe(DBOW), name)}) == paper_recipe(DBOW, **annealed)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_is_a_whole_recipe_for_every_network(name: str, shape: Shape) -> None:
-    recipe = preset(name, shape)
+def test_every_network_has_a_whole_recipe_with_the_papers_choices(shape: Shape) -> None:
+    recipe = paper_recipe(shape)
     assert Recipe(**asdict(recipe)) == recipe
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_papers_preset_adds_nothing_to_the_paper(shape: Shape) -> None:
-    recipe = preset("paper", shape)
-    assert (recipe.idf_power, recipe.length_exponent) == (0, 0)  # raw counts
-    assert (recipe.neighbours, recipe.start, recipe.binarization) == (0, "random", "rounding")
-    assert (recipe.fewest_steps, recipe.warm_up) == (0, 0)  # documents learn from the first step on
-    assert (recipe.patience, recipe.slope_growth) == (0, 0)  # trained to the end, bits without chance
-
-
-def test_the_default_preset_weighs_words_and_knows_neighbours() -> None:
-    paper, default = preset("paper", DBOW), preset("default", DBOW)
-    assert default.idf_power > paper.idf_power
-    assert default.length_exponent > paper.length_exponent
-    assert default.neighbours > paper.neighbours
-    assert (default.start, default.patience > 0) == ("lsa", True)
-    assert default.fewest_steps > paper.fewest_steps
-    assert 0 < default.warm_up < default.epochs  # documents are trained too
+    assert (recipe.binarization, recipe.sampling_power, recipe.slope_growth) == ("rounding", 1.0, 0)
 
 
 def test_fewer_units_learn_faster() -> None:
-    few, many = preset("default", choose_shape(16)), preset("default", choose_shape(256))
+    few, many = paper_recipe(choose_shape(16)), paper_recipe(choose_shape(256))
     assert few.document_rate > many.document_rate
     assert few.word_rate > many.word_rate
 
 
-def test_an_unknown_preset_is_told_with_those_there_are() -> None:
-    with pytest.raises(TrainingError, match="^no preset 'best'; there are default, paper$"):
-        preset("best", DBOW)
+@pytest.mark.parametrize("shape", [DBOW, choose_shape(32), choose_shape(28, dim=300)])
+def test_codes_learn_bigrams_with_more_samples_and_half_the_word_rate(shape: Shape) -> None:
+    words, bigrams = paper_recipe(shape), paper_recipe(shape, bigrams=True)
+    assert bigrams == replace(words, samples=4096, word_rate=words.word_rate / 2)
 
 
-def test_none_leaves_the_presets_value() -> None:
-    everything = dict.fromkeys(asdict(preset("paper", DBOW)))
-    assert preset("paper", DBOW, **everything) == preset("paper", DBOW)
-    assert preset("paper", DBOW, **{**everything, "epochs": 3}) == replace(preset("paper", DBOW), epochs=3)
+def test_real_valued_vectors_learn_bigrams_with_more_samples_alone() -> None:
+    shape = choose_shape(None, dim=300)
+    assert paper_recipe(shape, bigrams=True) == replace(paper_recipe(shape), samples=4096)
+
+
+def test_none_leaves_a_parameter_as_it_is() -> None:
+    everything = dict.fromkeys(asdict(paper_recipe(DBOW)))
+    assert paper_recipe(DBOW, **everything) == paper_recipe(DBOW)
+    assert paper_recipe(DBOW, **{**everything, "epochs": 3}) == replace(paper_recipe(DBOW), epochs=3)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("shape", "changes", "message"),
     [
-        ("fewest_steps", 8),
-        ("idf_power", 1.0),
-        ("length_exponent", 0.4),
-        ("neighbours", 20),
-        ("neighbour_weight", 0.3),
-        ("start", "words"),
-        ("start", "lsa"),
+        (DBOW, {"epoch": 3}, "no training parameter 'epoch'; did you mean epochs?"),
+        (DBOW, {"neighbours": None}, "no training parameter 'neighbours'; there are epochs, batch_size, "),
+        (DM, {"bigrams": True}, "bigrams with architecture dm; dm predicts single words in order; use dbow"),
+        (DBOW, {"slope_growth": 0.1}, "slope_growth with binarization 'rounding'; use straight-through or straight-"),
+        (DBOW, {"slope_growth": 0.1, "binarization": "noise"}, "slope_growth with binarization 'noise'; use straight-"),
     ],
 )
-@pytest.mark.parametrize("base", PRESETS)
-def test_what_only_a_bag_of_words_has_is_refused_with_dm(base: str, name: str, value: object) -> None:
-    assert getattr(preset(base, DBOW, **{name: value}), name) == value
-    with pytest.raises(TrainingError, match=f"^{name} with architecture dm; it is an option of dbow$"):
-        preset(base, DM, **{name: value})
+def test_what_makes_no_sense_is_refused_with_a_remedy(shape: Shape, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TrainingError) as refused:
+        paper_recipe(shape, **changes)
+    assert str(refused.value).startswith(message)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_slope_annealing_belongs_to_stochastic_bits(method: str) -> None:
-    if method.startswith("straight-through"):
-        assert preset("paper", DBOW, binarization=method, slope_growth=0.1).slope_growth == 0.1
-        return
-    with pytest.raises(
-        TrainingError, match=f"^slope annealing with binarization '{method}'; it belongs to straight-th"
-    ):
-        preset("paper", DBOW, binarization=method, slope_growth=0.1)
+def test_shapes_and_recipes_need_no_torch() -> None:
+    code = WITHOUT_TORCH + "from parabit.networks import config; config.paper_recipe(config.choose_shape(8))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")

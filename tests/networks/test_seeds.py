@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit.networks.seeds import generator
+from parabit.networks.training import generator
 
 NAMES = st.lists(st.one_of(st.integers(0, 1000), st.sampled_from(["order", "batch", "step"])), max_size=3).map(tuple)
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from parabit.errors import TrainingError
-from parabit.networks.shape import Shape, choose_shape
+from parabit.networks.config import Shape, choose_shape
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_sizes_are_whole_numbers_from_1(name: str, value: object) -> None:
     [
         ({"bits": None}, "neither bits nor dim is given; bits=128 learns codes, dim=128 real-valued vectors"),
         ({"bits": None, "architecture": "dm"}, "neither bits nor dim is given"),
-        ({"bits": 16, "architecture": "skipgram"}, "no architecture 'skipgram'; there are dbow and dm"),
-        ({"bits": 16, "architecture": None}, "no architecture None; there are dbow and dm"),
+        ({"bits": 16, "architecture": "skipgram"}, "no architecture 'skipgram'; choose dbow or dm"),
+        ({"bits": 16, "architecture": None}, "no architecture None; choose dbow or dm"),
         ({"bits": 16, "window": 2}, "window with architecture dbow; it is an option of dm"),
         ({"bits": 16, "two_sided": True}, "two_sided with architecture dbow; it is an option of dm"),
         ({"bits": 16, "word_dim": 8}, "word_dim with architecture dbow; it is an option of dm"),
         ({"bits": None, "dim": 16, "window": 2}, "window with architecture dbow"),
-        ({"bits": 32, "dim": 31}, "dim 31 is less than bits 32; the real vector, of dim numbers, is the larger one"),
+        ({"bits": 32, "dim": 31}, "dim 31 is less than bits 32; bits are projected from the real vector"),
         ({"bits": 16, "dim": 32, "architecture": "dm"}, "dim and bits with architecture dm; only dbow has a real"),
     ],
 )

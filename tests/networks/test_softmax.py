@@ -3,8 +3,7 @@ import math
 import pytest
 import torch
 
-from parabit.networks import WordSampler
-from parabit.networks.softmax import expect
+from parabit.networks.network import WordSampler, expect
 
 FREQUENCIES = torch.tensor([500.0, 1.0, 40.0, 40.0, 7.0, 200.0, 3.0, 90.0], dtype=torch.float64)
 LOGITS = torch.tensor([0.5, 3.0, -1.0, 2.0, 0.0, -2.0, 4.0, 1.0], dtype=torch.float64)

@@ -40,13 +40,13 @@ from parabit.cli.vocabulary_options import (
 )
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted, ParabitError, TrainingError
-from parabit.networks.recipe import PRESETS, Recipe
-from parabit.networks.shape import ARCHITECTURES
+from parabit.networks.config import ARCHITECTURES, Recipe
 from parabit.progress import Report
 
 if TYPE_CHECKING:
     from parabit.encoding import ParagraphVectors
 
+_PRESETS = ("default", "paper")
 _NETWORK, _RECIPE = "The network", "The recipe (each has the preset's value unless given)"
 
 
@@ -128,7 +128,7 @@ def train(
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option(metavar="|".join(PRESETS), help="The named recipe.", autocompletion=completing([*PRESETS]))
+        str, typer.Option(metavar="|".join(_PRESETS), help="The named recipe.", autocompletion=completing([*_PRESETS]))
     ] = "default",
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     device: Device = "auto",
@@ -183,7 +183,7 @@ def train(
         parabit train s3://bucket/articles/ -o shared/articles --engine ray --address auto --workers 4
     """
     cluster = on_ray(engine, address=address, workers=workers, worker_cores=worker_cores)
-    check_spelling("preset", preset, PRESETS)
+    check_spelling("preset", preset, _PRESETS)
     check_spelling("architecture", architecture, ARCHITECTURES)
     from parabit.encoding import ParagraphVectors  # here: it costs more than a second, and --help should not
 

@@ -11,10 +11,18 @@ import torch
 
 from parabit.encoding.work import BAGS, SCRATCH, CountedTexts, Work, work_folder
 from parabit.linear_encoder import LinearEncoder
-from parabit.networks import Checkpoints, Documents, Group, Trained, choose_device, distill, join_group, train
-from parabit.networks.exact import statistics_of
-from parabit.networks.recipe import Recipe
-from parabit.networks.shape import Shape
+from parabit.networks import (
+    Checkpoints,
+    Documents,
+    Group,
+    Trained,
+    WordStatistics,
+    choose_device,
+    distill,
+    join_group,
+    train,
+)
+from parabit.networks.config import Recipe, Shape
 from parabit.progress import Report, silent
 from parabit.storage import array_header
 from parabit.text import Bags, Vocabulary, VocabularyRule, build_bags
@@ -57,7 +65,7 @@ def fit_texts(
                 group.wait()
         scratch = folder / SCRATCH / str(group.rank)
         scratch.mkdir(parents=True, exist_ok=True)
-        statistics = statistics_of(vocabulary)
+        statistics = WordStatistics.of(vocabulary)
         trained = train(documents, statistics, shape, recipe, scratch, seed, device, checkpoints, report, group)
         if not group.alone:
             trained = _gathered(trained, folder / SCRATCH, group)

@@ -20,7 +20,7 @@ from parabit.encoding.batches import (
     layer_of,
 )
 from parabit.encoding.card import write_card
-from parabit.encoding.estimator import Estimator, check_fitted
+from parabit.encoding.estimator import Estimator, check_fitted, check_mode
 from parabit.encoding.model_folder import (
     EMBEDDINGS,
     ENCODER,
@@ -37,15 +37,13 @@ from parabit.encoding.work import CountedTexts, Work
 from parabit.errors import ModelError, TrainingError
 from parabit.extras import need
 from parabit.linear_encoder import LinearEncoder
-from parabit.networks.recipe import Recipe, is_whole
-from parabit.networks.recipe import preset as take_preset
-from parabit.networks.shape import Shape, check_mode, choose_shape
+from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
 from parabit.progress import Report, silent
 from parabit.text import LETTERS, Tokenizer, VocabularyRule, batch_bags, read_stop_words
 from parabit.text.build import Documents as Texts
 
 if TYPE_CHECKING:
-    from parabit.networks.exact import ExactEncoder
+    from parabit.networks.inference import NetworkEncoder
 
 
 # The parameters that make the network and those of training; the others make the vocabulary.
@@ -93,7 +91,7 @@ class ParagraphVectors(Estimator):
     """
 
     _fast: LinearEncoder | None = None
-    _exact: "ExactEncoder | None" = None
+    _exact: "NetworkEncoder | None" = None
     _network: dict[str, NDArray[np.float32]]  # the network's parameters by name
 
     def __init__(
@@ -207,7 +205,7 @@ class ParagraphVectors(Estimator):
         rule = None if isinstance(X, CountedTexts) else self.rule()
         need("torch", "train", ModelError)
         from parabit.encoding.fitting import fit_texts
-        from parabit.networks.exact import ExactEncoder
+        from parabit.networks.inference import NetworkEncoder
 
         kept = None if work is None else Work(Path(work), checkpoint_every, resume)
         identity = {"parabit": __version__, **parameters_of(self)}
@@ -220,7 +218,7 @@ class ParagraphVectors(Estimator):
         self.embeddings_: NDArray[np.float32] | None = None
         if fast is not None:  # the first worker, or the only one
             self.embeddings_ = trained.embeddings.numpy(force=True)
-        self._exact = ExactEncoder(trained.network, vocabulary, recipe, seed)
+        self._exact = NetworkEncoder(trained.network, vocabulary, recipe, seed)
         self._network = self._exact.tensors
         self._fast = fast
         return self
@@ -288,13 +286,13 @@ class ParagraphVectors(Estimator):
             raise ModelError("this model has no fast encoder", hint="use mode exact, or train the model anew")
         return fast_encoder(self._fast, self._network.get("projection"), binary)
 
-    def _exact_encoder(self) -> "ExactEncoder":
+    def _exact_encoder(self) -> "NetworkEncoder":
         """Gradient inference; made when it is first asked for, as it needs torch."""
         if self._exact is None:
             need("torch", "train", ModelError)
-            from parabit.networks.exact import ExactEncoder
+            from parabit.networks.inference import NetworkEncoder
 
-            self._exact = ExactEncoder.of_tensors(
+            self._exact = NetworkEncoder.of_tensors(
                 self._network, self.shape_, self.vocabulary_, self.recipe_, self.seed, self.device
             )
         return self._exact
@@ -357,7 +355,7 @@ class ParagraphVectors(Estimator):
             model = cls(**thawed(config["parameters"]), device=device)
             model.shape_ = Shape(**config["shape"])
             # A parameter that an older version did not know has the plain value, which changes nothing.
-            model.recipe_ = replace(take_preset("paper", model.shape_), **config["recipe"])
+            model.recipe_ = replace(paper_recipe(model.shape_), **config["recipe"])
             need_tensors(folder, tensors, model.shape_, vocabulary)
             model.history_, model.kept_ = config["training"]["history"], config["training"]["kept"]
         except (TypeError, KeyError, TrainingError) as problem:
@@ -382,12 +380,8 @@ class ParagraphVectors(Estimator):
         check_mode(self.mode)
         parameters = parameters_of(self)
         shape = choose_shape(**{name: parameters[name] for name in _SHAPE})
-        recipe = take_preset(
-            self.preset, shape, bigrams=bool(self.bigrams), **{name: parameters[name] for name in _RECIPE}
-        )
-        if shape.architecture == "dm" and self.bigrams:
-            raise TrainingError("bigrams with architecture dm", hint="it reads words in their order; take dbow")
-        if not is_whole(parameters["seed"]) or self.seed < 0:
+        recipe = paper_recipe(shape, bool(self.bigrams), **{name: parameters[name] for name in _RECIPE})
+        if type(parameters["seed"]) is not int or self.seed < 0:
             raise TrainingError(f"seed is {self.seed!r}", hint="it must be a whole number, at least 0")
         return shape, recipe
 

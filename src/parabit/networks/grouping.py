@@ -1,8 +1,9 @@
 """Ragged rows and groups of equal ids, as flat tensors."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -19,25 +20,14 @@ class Groups(NamedTuple):
 
 
 def group(ids: Tensor) -> Groups:
-    """Put equal ids together.
-
-    Example:
-        >>> groups = group(torch.tensor([7, 3, 7]))
-        >>> groups.ids.tolist(), groups.of.tolist(), groups.order.tolist(), groups.starts.tolist()
-        ([3, 7], [1, 0, 1], [1, 0, 2], [0, 1])
-    """
+    """Put equal ids together: [7, 3, 7] has ids [3, 7], of [1, 0, 1], order [1, 0, 2] and starts [0, 1]."""
     return group_each(ids, [len(ids)])[0][0]
 
 
 def group_each(ids: Tensor, lengths: list[int], *carried: Tensor) -> tuple[list[Groups], list[tuple[Tensor, ...]]]:
     """Put equal ids together in each of several stretches, all with one sort.
 
-    What is `carried`, a value for each member, is given back in the groups' order.
-
-    Example:
-        >>> groups, carried = group_each(torch.tensor([7, 3, 7, 3, 3]), [3, 2], torch.tensor([1, 2, 3, 4, 5]))
-        >>> [stretch.ids.tolist() for stretch in groups], [values.tolist() for values, in carried]
-        ([[3, 7], [3]], [[2, 1, 3], [4, 5]])
+    What is `carried`, one value per member, is returned in the groups' order.
     """
     several = len(lengths) > 1
     if several:
@@ -77,12 +67,7 @@ def group_each(ids: Tensor, lengths: list[int], *carried: Tensor) -> tuple[list[
 
 
 def ragged(starts: Tensor, lengths: Tensor) -> Tensor:
-    """The places of all entries of some rows, one row after the other.
-
-    Example:
-        >>> ragged(torch.tensor([10, 4]), torch.tensor([3, 1])).tolist()
-        [10, 11, 12, 4]
-    """
+    """The places of all entries of some rows: starts [10, 4] with lengths [3, 1] give [10, 11, 12, 4]."""
     before = torch.cumsum(lengths, 0) - lengths
     total = int(lengths.sum())
     return torch.repeat_interleave(starts - before, lengths, output_size=total) + torch.arange(
@@ -93,11 +78,7 @@ def ragged(starts: Tensor, lengths: Tensor) -> Tensor:
 def sum_rows(table: Tensor, places: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
     """Sum rows of a table over stretches of `places`, each with its weight: a sparse matrix times a dense one.
 
-    Each sum is taken in the order of its places whatever the threads, so it is the same at every call.
-
-    Example:
-        >>> sum_rows(torch.tensor([[1.0], [10.0]]), torch.tensor([0, 1, 1]), torch.tensor([0, 2])).tolist()
-        [[11.0], [10.0]]
+    Each sum is taken in the order of its places whatever the threads, so it is the same in every call.
     """
     sums: Tensor = functional.embedding_bag(places, table, starts, mode="sum", per_sample_weights=weights)
     return sums
@@ -106,17 +87,22 @@ def sum_rows(table: Tensor, places: Tensor, starts: Tensor, weights: Tensor | No
 def steady_matmul(rows: Tensor, matrix: Tensor, block: int = 256) -> Tensor:
     """A matrix product whose every row is the same, bit for bit, whatever rows stand beside it.
 
-    Libraries choose how to add by the numbers of rows and columns, and with few columns by the place of the row too; so
-    there are always as many rows, and never few columns.
+    Libraries choose the order of additions by the number of rows and columns, and with few columns by the place of the
+    row too. So every product has `block` rows, and never few columns.
     """
     columns = matrix.shape[1]
     missing = max(_FEWEST_COLUMNS - columns, 0)
     if missing:
-        matrix = torch.nn.functional.pad(matrix, (0, missing))
+        matrix = functional.pad(matrix, (0, missing))
     padding = -len(rows) % block
-    padded = torch.nn.functional.pad(rows, (0, 0, 0, padding)) if padding else rows
+    padded = functional.pad(rows, (0, 0, 0, padding)) if padding else rows
     if len(padded) == block:
         product = padded @ matrix
     else:
         product = torch.cat([part @ matrix for part in torch.split(padded, block)]) if len(padded) else padded @ matrix
     return product[: len(rows), :columns] if missing or padding else product
+
+
+def as_tensor(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array on a device; on the CPU they share memory, unless the array is read-only, which torch warns about."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)

@@ -1,95 +1,89 @@
-"""Embeddings of documents when the network no longer changes: AdaGrad on each document's own embedding."""
+"""Embeddings of new documents with a trained network: AdaGrad on each document's own embedding, as in training."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
-from torch import Generator, Tensor
+from numpy.typing import NDArray
+from torch import Tensor
 
-from parabit.networks import Candidates, Gradients, Network, WordSampler
-from parabit.networks.adagrad import AdaGrad
-from parabit.networks.group import ALONE, Group
-from parabit.networks.recipe import Recipe
-from parabit.networks.seeds import generator
+from parabit.networks.config import Recipe, Shape
+from parabit.networks.documents import Documents, WordStatistics
+from parabit.networks.grouping import as_tensor, steady_matmul
+from parabit.networks.network import Binarization, Network, WordSampler
+from parabit.networks.training import AdaGrad, Table, choose_device, generator, make_table
 
-# Always so many documents at once, filled up where there are fewer: libraries choose how to add by the number of rows,
-# and a document's code must not depend on what stands beside it.
-BATCH = 256
+if TYPE_CHECKING:
+    from parabit.text import BatchBags, Vocabulary
 
-
-class Table(Protocol):
-    """The words of a corpus, as bags or as positions."""
-
-    device: torch.device
-
-    def __len__(self) -> int: ...
-
-    def sizes(self) -> Tensor:
-        """(documents,) how much there is to predict."""
-
-    def totals(self, documents: Tensor) -> Tensor:
-        """(documents,) the weight of what they say."""
-
-    def plan(self, documents: Tensor, seed: int, epoch: int, group: Group = ALONE) -> list[Tensor]:
-        """A worker's part of the steps of an epoch."""
-
-    def prepare(
-        self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator, candidates_rng: Generator | None = None
-    ) -> list[tuple[Tensor, Any]]:
-        """For each of some steps its documents, and all that it needs of them.
-
-        Candidates are drawn with a generator of their own where there is one.
-        """
-
-    def gradients(self, network: Network, embedded: Tensor, batch: Any, epoch: int, rng: Generator | None) -> Gradients:
-        """The gradients of a prepared step."""
-
-    def wanted(self, network: Network, documents: Tensor, rows: int) -> Any:
-        """What inference needs of some documents, filled up to so many with others, whose results nobody takes."""
-
-    def embedding_gradient(
-        self, network: Network, embedded: Tensor, wanted: Any, candidates: Candidates
-    ) -> tuple[Tensor, Tensor]:
-        """The loss of each document and its gradient with respect to the embedding."""
+# Always this many documents at once, padded where there are fewer: libraries choose the order of additions by the
+# number of rows, and a document's code must not depend on the documents beside it.
+_BATCH = 256
 
 
-class Inference:
-    """Infers embeddings: from zero, by a fixed number of AdaGrad steps, with the same sampled words for every document.
+class NetworkEncoder:
+    """Infers embeddings and bits; what a document gets depends on the document and the model alone.
 
-    A document without known words stays at zero, so its code is zero. The table of the documents must be on the
-    network's device; the sampler may be anywhere, and on the CPU draws the same for all devices.
+    Embeddings start at zero and take a fixed number of steps, with the same sampled words for every document. One
+    without a known word stays at zero, so its bits are zero.
     """
 
-    def __init__(self, network: Network, sampler: WordSampler, recipe: Recipe, seed: int) -> None:
-        self._network = network
-        self._recipe = recipe
-        device = network.words.device
-        self._rounds = [
-            sampler.draw(generator(seed, "inference", number, device=sampler.device)).to(device)
+    def __init__(self, network: Network, statistics: WordStatistics, recipe: Recipe, seed: int) -> None:
+        self.network, self.recipe = network, recipe
+        self._statistics = statistics
+        # Drawn on the CPU, so that they are the same on every device.
+        frequencies = as_tensor(statistics.counts, torch.device("cpu")).float()
+        sampler = WordSampler(frequencies, recipe.samples, recipe.sampling_power)
+        self._candidates = [
+            sampler.draw(generator(seed, "inference", number)).to(network.words.device)
             for number in range(recipe.inference_rounds)
         ]
 
-    def embed(self, table: Table, documents: Tensor) -> Tensor:
-        """The embeddings of at most BATCH documents: (documents, dim)."""
-        return self._descend(table, table.wanted(self._network, documents, BATCH))[: len(documents)]
+    @classmethod
+    def of_tensors(
+        cls,
+        tensors: dict[str, NDArray[np.float32]],
+        shape: Shape,
+        vocabulary: "Vocabulary",
+        recipe: Recipe,
+        seed: int,
+        device: str,
+    ) -> "NetworkEncoder":
+        """The encoder of a saved model."""
+        place = choose_device(device)
+        parts = {name: as_tensor(tensor, place) for name, tensor in tensors.items()}
+        network = Network(shape, Binarization.of(recipe), **parts)
+        return cls(network, WordStatistics.of(vocabulary), recipe, seed)
 
-    def embed_all(self, table: Table, documents: Tensor) -> Iterator[Tensor]:
-        """The embeddings of any number of documents, batch by batch."""
-        for batch in torch.split(documents, BATCH):
-            yield self.embed(table, batch)
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The network's parameters by name."""
+        return {name: tensor.numpy(force=True) for name, tensor in self.network.tensors.items()}
 
-    def losses(self, table: Table, embedded: Tensor, documents: Tensor, candidates: Candidates) -> Tensor:
-        """How well embeddings predict what at most BATCH documents say: (documents,) minus log likelihood."""
-        wanted = table.wanted(self._network, documents, BATCH)
-        filled = torch.nn.functional.pad(embedded, (0, 0, 0, BATCH - len(embedded)))
-        return table.embedding_gradient(self._network, filled, wanted, candidates)[0][: len(documents)]
+    def embed(self, bags: "BatchBags") -> NDArray[np.float32]:
+        """The embeddings of documents: (documents, dim)."""
+        return self.embed_documents(Documents.of_bags(bags))
 
-    def _descend(self, table: Table, wanted: Any) -> Tensor:
-        rate = self._recipe.inference_rate or self._recipe.document_rate
-        words = self._network.words
-        embedded = torch.zeros(BATCH, self._network.shape.dim, device=words.device, dtype=words.dtype)
-        adagrad = AdaGrad(embedded, torch.full_like(embedded, self._recipe.accumulator_start))
-        for candidates in self._rounds:
-            _, gradient = table.embedding_gradient(self._network, embedded, wanted, candidates)
-            adagrad.step(gradient, rate)
-        return embedded
+    def embed_documents(self, documents: Documents) -> NDArray[np.float32]:
+        """The same for documents as training has them."""
+        device = self.network.words.device
+        table = make_table(documents, self._statistics, self.network.shape, device)
+        batches = torch.split(torch.arange(len(documents), device=device), _BATCH) if len(documents) else ()
+        nothing = torch.zeros(0, self.network.shape.dim)
+        return torch.cat([nothing, *(self._embed(table, batch).cpu() for batch in batches)]).numpy()
+
+    def _embed(self, table: Table, batch: Tensor) -> Tensor:
+        rate = self.recipe.inference_rate or self.recipe.document_rate
+        wanted: Any = table.wanted(self.network, batch, _BATCH)
+        embedded = torch.zeros(_BATCH, self.network.shape.dim, device=table.device)
+        adagrad = AdaGrad.start(embedded, self.recipe.accumulator_start)
+        for candidates in self._candidates:
+            adagrad.step(table.embedding_gradient(self.network, embedded, wanted, candidates), rate)
+        return embedded[: len(batch)]
+
+    def bits(self, embedded: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """The bits of embeddings, (documents, bits): which units of the layer before the sigmoid are above zero."""
+        if self.network.projection is None:
+            return embedded > 0
+        rows = torch.from_numpy(np.ascontiguousarray(embedded)).to(self.network.words.device)
+        return (steady_matmul(rows, self.network.projection) > 0).numpy(force=True)
