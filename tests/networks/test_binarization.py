@@ -60,22 +60,23 @@ def test_the_two_straight_through_gradients_are_without_and_with_the_sigmoids() 
 @pytest.mark.parametrize("epoch", [0, 1, 4])
 def test_the_slope_grows_with_the_epochs(epoch: int) -> None:
     slope = 1 + 0.5 * epoch
+    recipe = paper_recipe(choose_shape(8), binarization="straight-through-sigmoid", slope_growth=0.5)
     layer = LAYER.expand(20_000, -1)
-    hidden, gate = Binarization("straight-through-sigmoid", slope_growth=0.5)(layer, epoch, seeded())
+    hidden, gate = Binarization.of(recipe, epoch)(layer, seeded())
     probability = torch.sigmoid(slope * LAYER[0])
     deviation = torch.sqrt(probability * (1 - probability) / len(layer))
     assert ((hidden.mean(0) - probability).abs() < 5 * deviation).all()
     torch.testing.assert_close(gate, derivative(layer, slope))
-    plain = Binarization("straight-through", slope_growth=0.5)(layer, epoch, seeded())
+    plain = Binarization("straight-through", slope=slope)(layer, seeded())
     assert torch.equal(plain.hidden, hidden)
     assert plain.gate is None
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_without_a_generator_chance_plays_no_part(method: str) -> None:
-    binarization = Binarization(method, noise=2.0, slope_growth=0.5 if method in STOCHASTIC else 0.0)
+    binarization = Binarization(method, noise=2.0, slope=2.5 if method in STOCHASTIC else 1.0)
     before = torch.get_rng_state()
-    first, second = binarization(LAYER, epoch=3), binarization(LAYER, epoch=3)
+    first, second = binarization(LAYER), binarization(LAYER)
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(first.hidden, second.hidden)
     assert ((first.hidden > 0.5).to(LAYER.dtype)).tolist() == BITS  # zero itself is no set bit
@@ -90,5 +91,6 @@ def test_the_same_generator_gives_the_same_bits_and_another_gives_others(method:
 
 
 def test_a_recipe_says_which_binarization() -> None:
-    recipe = paper_recipe(choose_shape(8), binarization="straight-through", noise=0.5, slope_growth=0.25)
-    assert Binarization.of(recipe) == Binarization("straight-through", noise=0.5, slope_growth=0.25)
+    recipe = paper_recipe(choose_shape(8), binarization="straight-through", noise=0.5, slope_growth=0.25, epochs=5)
+    assert Binarization.of(recipe, epoch=1) == Binarization("straight-through", noise=0.5, slope=1.25)
+    assert Binarization.of(recipe) == Binarization("straight-through", noise=0.5, slope=2.0)  # of the last epoch

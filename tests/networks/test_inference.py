@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from counted import count
 
 from parabit.codes import hamming, pack
-from parabit.networks import NetworkEncoder, WordStatistics, train
+from parabit.networks import Documents, NetworkEncoder, WordStatistics, train
 from parabit.networks.config import Shape, choose_shape, paper_recipe
 from parabit.text import BatchBags, Vocabulary, batch_bags, build_vocabulary
 from topics import Topics
@@ -42,8 +43,6 @@ def bags(texts: list[str], vocabulary: Vocabulary) -> BatchBags:
 
 
 def trained_encoder(shape: Shape, vocabulary: Vocabulary, topics: Topics, **changes: Any) -> NetworkEncoder:
-    from parabit.networks import Documents
-
     documents, statistics = Documents.of_bags(bags(topics.texts, vocabulary)), WordStatistics.of(vocabulary)
     recipe = paper_recipe(shape, **(QUICK | changes))
     trained = train(documents, statistics, shape, recipe, seed=3, device="cpu")
@@ -95,3 +94,13 @@ def test_new_documents_get_codes_like_those_of_their_topic(topics: Topics) -> No
     distances = hamming(codes, pack((trained.embeddings > 0).numpy()))
     together = np.equal.outer(topics.labels, topics.labels)
     assert distances[together].mean() < 0.6 * distances[~together].mean()
+
+
+def test_inference_uses_the_slope_that_training_ended_with(vocabulary: Vocabulary, topics: Topics) -> None:
+    annealed = {"binarization": "straight-through-sigmoid", "slope_growth": 0.5, "epochs": 5}
+    trained = trained_encoder(choose_shape(16), vocabulary, topics, **annealed)
+    loaded = NetworkEncoder.of_tensors(trained.tensors, choose_shape(16), vocabulary, trained.recipe, 3, "cpu")
+    layer = torch.tensor([[-0.3, 0.2] * 8])
+    soft = torch.sigmoid(3 * layer)  # epochs 0 to 4: the slope ends at 1 + 4 * 0.5
+    for encoder in (trained, loaded):
+        torch.testing.assert_close(encoder.network.embed(layer).gate, 3 * soft * (1 - soft))

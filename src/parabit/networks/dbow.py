@@ -34,7 +34,6 @@ def dbow_gradients(
     embedded: Tensor,
     batch: BagBatch,
     dropout: float = 0.0,
-    epoch: int = 0,
     rng: Generator | None = None,
 ) -> Gradients:
     """The gradients of a batch of documents.
@@ -46,7 +45,7 @@ def dbow_gradients(
     of_entries, of_candidates = touched.of[:entries], touched.of[entries:]
     words = network.words.index_select(0, touched.ids)  # (touched, hidden)
     sampled = words.index_select(0, of_candidates)  # (candidates, hidden)
-    layer = network.embed(embedded, dropout, epoch, rng)
+    layer = network.embed(embedded, dropout, rng)
     hidden = layer.hidden  # (documents, hidden)
 
     expected = expect(torch.addmm(batch.correction, hidden, sampled.T), batch.totals)  # (documents, candidates)

@@ -32,7 +32,6 @@ def dm_gradients(
     embedded: Tensor,
     batch: PositionBatch,
     dropout: float = 0.0,
-    epoch: int = 0,
     rng: Generator | None = None,
 ) -> Gradients:
     """The gradients of a batch of positions; `embedded` has one row per document of the batch.
@@ -46,8 +45,8 @@ def dm_gradients(
     is_target = (touched.order < positions).to(words.dtype)
 
     parts = [batch.documents, *batch.contexts]
-    layers = [network.embed(embedded, dropout, epoch, rng)]
-    layers += [network.embed_context(context.ids, dropout, epoch, rng) for context in batch.contexts]
+    layers = [network.embed(embedded, dropout, rng)]
+    layers += [network.embed_context(context.ids, dropout, rng) for context in batch.contexts]
     sampled = [column.index_select(0, of_candidates) for column in columns]  # (candidates, units of the part)
     logits = batch.correction.expand(positions, -1).clone()  # (positions, candidates)
     for part, layer, candidates in zip(parts, layers, sampled, strict=True):

@@ -29,32 +29,32 @@ class Binarization:
       `noise` is its standard deviation.
     - `straight-through` and `straight-through-sigmoid`: stochastic bits with the two biased gradient estimators of
       Bengio et al. 2013, without and with the derivative of the sigmoid. With these, slope annealing (Chung et al.
-      2016) makes the sigmoid steeper by `slope_growth` each epoch.
+      2016) makes the sigmoid steeper from epoch to epoch: `slope` is that of one of them.
     """
 
     method: str = "rounding"
     noise: float = 1.0
-    slope_growth: float = 0.0
+    slope: float = 1.0
 
     @classmethod
-    def of(cls, recipe: Recipe) -> "Binarization":
-        """The binarization of a recipe."""
-        return cls(recipe.binarization, recipe.noise, recipe.slope_growth)
+    def of(cls, recipe: Recipe, epoch: int | None = None) -> "Binarization":
+        """The binarization of an epoch of training; of the last one, which inference uses, if none is given."""
+        grown = recipe.epochs - 1 if epoch is None else epoch
+        return cls(recipe.binarization, recipe.noise, 1.0 + recipe.slope_growth * grown)
 
-    def __call__(self, layer: Tensor, epoch: int = 0, rng: Generator | None = None) -> Activation:
+    def __call__(self, layer: Tensor, rng: Generator | None = None) -> Activation:
         """The activation of a layer; without `rng`, as in inference, nothing is random."""
         if self.method == "noise":
             soft = torch.sigmoid(layer if rng is None else layer + self.noise * normal_like(layer, rng))
             return Activation(soft, _derivative(soft))
-        slope = 1.0 + self.slope_growth * epoch
-        soft = torch.sigmoid(layer if slope == 1 else slope * layer)
+        soft = torch.sigmoid(self.slope * layer)
         if rng is not None and self.method in STOCHASTIC:
             bits = (soft > uniform_like(layer, rng)).to(layer.dtype)
         else:
             bits = (layer > 0).to(layer.dtype)
         if self.method == "straight-through":
             return Activation(bits, None)
-        return Activation(bits, _derivative(soft) if slope == 1 else slope * _derivative(soft))
+        return Activation(bits, self.slope * _derivative(soft))
 
 
 def _derivative(soft: Tensor) -> Tensor:
@@ -133,26 +133,24 @@ class Network:
         named = {"words": self.words, "projection": self.projection, "context": self.context}
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 
-    def embed(self, documents: Tensor, dropout: float = 0.0, epoch: int = 0, rng: Generator | None = None) -> Layer:
+    def embed(self, documents: Tensor, dropout: float = 0.0, rng: Generator | None = None) -> Layer:
         """The document's part of the hidden layer, with the constant unit: (documents, code + 1)."""
-        layer = self._forward(documents, self.projection, dropout, epoch, rng)
+        layer = self._forward(documents, self.projection, dropout, rng)
         return layer._replace(hidden=functional.pad(layer.hidden, (0, 1), value=1.0))
 
-    def embed_context(self, words: Tensor, dropout: float = 0.0, epoch: int = 0, rng: Generator | None = None) -> Layer:
+    def embed_context(self, words: Tensor, dropout: float = 0.0, rng: Generator | None = None) -> Layer:
         """A context word's part of the hidden layer: (words, word_dim)."""
         assert self.context is not None
-        return self._forward(self.context.index_select(0, words), None, dropout, epoch, rng)
+        return self._forward(self.context.index_select(0, words), None, dropout, rng)
 
-    def _forward(
-        self, embedded: Tensor, projection: Tensor | None, dropout: float, epoch: int, rng: Generator | None
-    ) -> Layer:
+    def _forward(self, embedded: Tensor, projection: Tensor | None, dropout: float, rng: Generator | None) -> Layer:
         mask = None
         if dropout and rng is not None:
             mask = (uniform_like(embedded, rng) >= dropout).to(embedded.dtype) / (1 - dropout)
         kept = embedded if mask is None else embedded * mask
         layer = kept if projection is None else steady_matmul(kept, projection)
         real = self.shape.bits is None
-        activation = Activation(layer, None) if real else self.binarization(layer, epoch, rng)
+        activation = Activation(layer, None) if real else self.binarization(layer, rng)
         return Layer(kept, mask, activation.gate, activation.hidden)
 
     def backward(self, layer: Layer, gradient: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -103,12 +103,13 @@ def train(
         saved = time.monotonic()
         while state.epoch < recipe.epochs:
             epoch = state.epoch
+            network.binarization = Binarization.of(recipe, epoch)
             order = torch.randperm(len(known), generator=generator(seed, "order", epoch)).to(place)
             steps = table.plan(known[order], recipe.batch_size)
             for chosen, batch in _batches(table, steps, state.step, sampler, seed, epoch):
                 chance = generator(seed, "step", epoch, state.step, device=place) if random_steps else None
                 embedded = embeddings.index_select(0, chosen)  # (batch, dim)
-                gradients = table.gradients(network, embedded, batch, recipe.dropout, epoch, chance)
+                gradients = table.gradients(network, embedded, batch, recipe.dropout, chance)
 
                 tables["documents"].step(gradients.embedding, recipe.document_rate, chosen, embedded)
                 tables["words"].step(gradients.words, recipe.word_rate, gradients.rows, gradients.current)
