@@ -36,7 +36,7 @@ ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
 # All that is heavy is imported once, and nothing of it is run: then each command is a process of its own at no cost.
 SERVER = """
 import json, os, sys
-import parabit.cli.app, parabit.networks.exact, parabit.encoding.fitting
+import parabit.cli.app, parabit.networks.inference, parabit.encoding.fitting
 from parabit.cli import main
 for line in sys.stdin:
     child = os.fork()

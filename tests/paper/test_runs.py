@@ -20,13 +20,13 @@ from parabit.evaluation import (
     Relevance,
     ScoreRanking,
     Scores,
-    asymmetric_ranking,
     evaluate,
     evaluate_codes,
     evaluate_filtered,
     evaluate_vectors,
 )
-from parabit.networks.recipe import PRESETS, Recipe
+from parabit.networks import config
+from parabit.networks.config import Recipe
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.jobs import JOBS, PICTURED, QUICK_EPOCHS, RADII, Job, Network, Run
 from parabit.paper.runs import perform
@@ -47,7 +47,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     lay_out(folder, "20newsgroups", "reuters21578", "enwiki")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PARABIT_DATA", str(folder))
-        patch.setattr("parabit.networks.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
+        patch.setattr(config, "_paper_values", partial(hasty, config._paper_values))
         for what, epochs in (("dbow", 2), ("dm", 2), ("peers", 20)):
             patch.setitem(QUICK_EPOCHS, what, epochs)
         yield
@@ -90,7 +90,7 @@ def model(network: Network, corpus: PaperCorpus = NEWS) -> ParagraphVectors:
         network.bits,
         dim=network.dim,
         architecture=network.architecture,
-        preset=network.preset,
+        preset="paper",
         bigrams=network.bigrams,
         min_count=corpus.min_count,
         pattern="[a-z]+",
@@ -117,8 +117,8 @@ def check(told: dict[str, Any], true: Scores) -> None:
 @pytest.mark.parametrize("corpus", [NEWS, REUTERS], ids=lambda corpus: corpus.name)
 @pytest.mark.parametrize(
     "network",
-    [Network(bits=16), Network(bits=16, preset="default"), Network(bits=8, architecture="dm")],
-    ids=["dbow", "default", "dm"],
+    [Network(bits=16), Network(bits=8, architecture="dm")],
+    ids=["dbow", "dm"],
 )
 def test_the_scores_of_codes_are_those_of_the_librarys_model(
     network: Network, corpus: PaperCorpus, performed: Perform
@@ -126,15 +126,7 @@ def test_the_scores_of_codes_are_those_of_the_librarys_model(
     told = performed(Job("some codes", (network,)), corpus)
     true = model(network, corpus)
     codes = true.transform(queries_of(corpus))
-    if network.preset == "default":
-        assert told.keys() == {"codes", "exact", "asymmetric"}
-        exact = true.infer(queries_of(corpus), mode="exact").codes
-        assert exact is not None
-        check(told["exact"], evaluate_codes(exact, labels(corpus), relevance=corpus.relevance))
-        ranking = asymmetric_ranking(true.infer(queries_of(corpus)).vectors, codes)
-        check(told["asymmetric"], evaluate(ranking, Relevance(labels(corpus), corpus.relevance)))
-    else:
-        assert told.keys() == {"codes"}
+    assert told.keys() == {"codes"}
     check(told["codes"], evaluate_codes(codes, labels(corpus), relevance=corpus.relevance))
     # The hashing literature's protocol: training documents, those with labels, are searched.
     assert true.codes_ is not None

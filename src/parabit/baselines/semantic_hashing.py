@@ -17,10 +17,9 @@ from parabit.baselines.inputs import check_counts, check_fitted, check_size
 from parabit.baselines.rankers import TfIdf
 from parabit.codes import pack
 from parabit.errors import BaselineError
-from parabit.networks import steady_matmul
-from parabit.networks.binarization import normal_like, uniform_like
-from parabit.networks.room import choose_device
-from parabit.networks.seeds import generator
+from parabit.networks.grouping import steady_matmul
+from parabit.networks.network import normal_like, uniform_like
+from parabit.networks.training import choose_device, generator
 from parabit.progress import Progress, Report, silent
 
 _BATCH = 16, 128  # documents a step, at least and at most
