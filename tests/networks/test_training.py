@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 from counted import count, count_ids
+from hypothesis import given
+from hypothesis import strategies as st
 
 from parabit.codes import hamming, pack
 from parabit.errors import Interrupted, TrainingError
 from parabit.networks import Checkpoints, Documents, Trained, WordStatistics, choose_device, train
 from parabit.networks.config import Shape, choose_shape, paper_recipe
-from parabit.networks.training import stop_signals
+from parabit.networks.training import AdaGrad, generator, stop_signals
 from parabit.progress import Progress, silent
 from topics import Topics
 
@@ -317,3 +319,104 @@ def test_progress_grows_to_the_end(corpus: Corpus) -> None:
     assert shares[-1] == 1
     assert steps[-1].done == 2 * DOCUMENTS
     assert steps[-1].note == f"epoch 2 of 2, loss {trained.history[-1].loss:.3f}"
+
+
+START, RATE = 0.01, 0.3
+
+
+def gradients(steps: int = 6) -> list[torch.Tensor]:
+    rng = torch.Generator().manual_seed(2)
+    return [torch.randn(7, 3, generator=rng, dtype=torch.float64) for _ in range(steps)]
+
+
+def a_table() -> AdaGrad:
+    values = torch.randn(7, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return AdaGrad(values, torch.full_like(values, START))
+
+
+def theirs(values: torch.Tensor, steps: list[torch.Tensor]) -> torch.Tensor:
+    """Where torch's own AdaGrad goes."""
+    parameter = torch.nn.Parameter(values.clone())
+    optimizer = torch.optim.Adagrad([parameter], lr=RATE, initial_accumulator_value=START, eps=0.0)
+    for gradient in steps:
+        parameter.grad = gradient.clone()
+        optimizer.step()
+    return parameter.detach()
+
+
+def test_on_a_whole_table_it_is_torchs() -> None:
+    table = a_table()
+    expected = theirs(table.values, gradients())
+    for gradient in gradients():
+        table.step(gradient, RATE)
+    torch.testing.assert_close(table.values, expected)
+
+
+@pytest.mark.parametrize("read_before", [False, True])
+def test_on_some_rows_it_is_torchs_with_no_gradient_elsewhere(read_before: bool) -> None:
+    table, rng = a_table(), torch.Generator().manual_seed(3)
+    chosen = [torch.randperm(7, generator=rng)[:size] for size in (3, 1, 7, 0, 2, 4)]
+    dense = [torch.zeros_like(gradient) for gradient in gradients()]
+    for target, gradient, rows in zip(dense, gradients(), chosen, strict=True):
+        target[rows] = gradient[rows]
+    expected = theirs(table.values, dense)
+    for gradient, rows in zip(gradients(), chosen, strict=True):
+        table.step(gradient[rows], RATE, rows, table.values[rows] if read_before else None)
+    torch.testing.assert_close(table.values, expected)
+
+
+def test_rows_without_a_gradient_do_not_change_by_a_bit() -> None:
+    table = a_table()
+    values, squares = table.values.clone(), table.squares.clone()
+    table.step(torch.ones(2, 3, dtype=torch.float64), RATE, rows=torch.tensor([5, 1]))
+    others = torch.tensor([0, 2, 3, 4, 6])
+    assert torch.equal(table.values[others], values[others])
+    assert torch.equal(table.squares[others], squares[others])
+    assert (table.values[[1, 5]] < values[[1, 5]]).all()
+    torch.testing.assert_close(table.squares[[1, 5]], squares[[1, 5]] + 1)
+
+
+def test_a_table_is_changed_in_its_place() -> None:
+    table = a_table()
+    values, squares = table.values, table.squares
+    table.step(gradients()[0], RATE)
+    table.step(gradients()[1], RATE, rows=torch.arange(7))
+    assert table.values is values
+    assert table.squares is squares
+    torch.testing.assert_close(values, theirs(a_table().values, gradients()[:2]))
+
+
+NAMES = st.lists(st.one_of(st.integers(0, 1000), st.sampled_from(["order", "batch", "step"])), max_size=3).map(tuple)
+
+
+def numbers(seed: int, *name: str | int) -> list[float]:
+    return torch.rand(4, generator=generator(seed, *name)).tolist()
+
+
+@given(seed=st.integers(-(2**70), 2**70), name=NAMES)
+def test_a_name_and_a_seed_give_the_same_numbers_at_every_call(seed: int, name: tuple[str | int, ...]) -> None:
+    assert numbers(seed, *name) == numbers(seed, *name)
+
+
+@given(one=st.tuples(st.integers(0, 50), NAMES), other=st.tuples(st.integers(0, 50), NAMES))
+def test_other_names_and_other_seeds_give_other_numbers(
+    one: tuple[int, tuple[str | int, ...]], other: tuple[int, tuple[str | int, ...]]
+) -> None:
+    assert (numbers(one[0], *one[1]) == numbers(other[0], *other[1])) == (one == other)
+
+
+def test_a_number_is_not_its_name_nor_joined_with_the_next() -> None:
+    names: list[tuple[str | int, ...]] = [("step", 1, 12), ("step", 11, 2), ("step", "1", 12), ("step1", 12)]
+    assert len({tuple(numbers(0, *name)) for name in names}) == len(names)
+
+
+def test_the_global_generator_is_left_alone() -> None:
+    before = torch.get_rng_state()
+    numbers(3, "order")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_numbers_are_those_of_every_release() -> None:
+    """A saved model infers with numbers drawn by name: other ones would give its documents other codes."""
+    assert generator(0, "inference", 0).initial_seed() == 7241477568000688659
+    assert generator(1, "inference", 19).initial_seed() == 7468281498999639776
