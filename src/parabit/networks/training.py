@@ -78,7 +78,7 @@ def train(
     stop it.
     """
     if len(documents) < 2:
-        raise TrainingError(f"a corpus of {len(documents)} documents", hint="codes need at least two to tell apart")
+        raise TrainingError(f"too few documents: {len(documents)}", hint="train on two or more")
     place = choose_device(device)
     table = make_table(documents, statistics, shape, place)
     known = table.lengths.nonzero().squeeze(1)  # (known,) documents with at least one known word
