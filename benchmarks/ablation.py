@@ -28,10 +28,7 @@ import torch
 from common import keep, machine, run
 from parabit.codes import pack
 from parabit.evaluation import evaluate_codes
-from parabit.parallel import cores
-from parabit.recipe import preset
-from parabit.shape import choose_shape
-from parabit.training import (
+from parabit.networks import (
     Documents,
     Inference,
     WordStatistics,
@@ -41,6 +38,9 @@ from parabit.training import (
     make_table,
     train,
 )
+from parabit.networks.recipe import preset
+from parabit.networks.shape import choose_shape
+from parabit.parallel import cores
 
 CORPORA = ("20newsgroups/train", "reuters21578/train", "arxiv/train", "docstrings", "enwiki/train")
 SEEDS = (0, 1, 2)

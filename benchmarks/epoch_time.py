@@ -24,11 +24,11 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 
+from parabit.networks import Documents, WordStatistics
+from parabit.networks.recipe import preset
+from parabit.networks.shape import choose_shape
+from parabit.networks.training import Training
 from parabit.progress import Progress
-from parabit.recipe import preset
-from parabit.shape import choose_shape
-from parabit.training import Documents, WordStatistics
-from parabit.training.trainer import Training
 
 BITS = 128
 TIMED_EPOCHS = 4  # the first does not count: in it all memory is touched for the first time

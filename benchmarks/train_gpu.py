@@ -24,11 +24,11 @@ import torch
 
 from common import keep, machine, run
 from parabit.errors import CorpusError
+from parabit.networks import Documents, WordStatistics, choose_device, train
+from parabit.networks.recipe import preset
+from parabit.networks.shape import choose_shape
 from parabit.paper.corpora import PaperCorpus, prepare, read_prepared
 from parabit.progress import Progress
-from parabit.recipe import preset
-from parabit.shape import choose_shape
-from parabit.training import Documents, WordStatistics, choose_device, train
 
 BITS, BATCH = 128, 256
 ARTICLES = 7_000_000  # of English Wikipedia, about

@@ -15,11 +15,12 @@ from typer.testing import CliRunner, Result
 from made_up_collections import lay_out
 from parabit.cli.app import app
 from parabit.errors import Interrupted
+from parabit.networks import config
+from parabit.networks.config import Recipe
 from parabit.paper import runs
 from parabit.paper.corpora import Prepared
 from parabit.paper.jobs import QUICK_EPOCHS, Run
 from parabit.paper.report import Report
-from parabit.recipe import PRESETS, Recipe
 
 TABLE_2 = ("table2", "--quick", "--corpus", "20newsgroups", "--corpus", "reuters21578", "--device", "cpu")
 
@@ -44,7 +45,7 @@ def here(collections: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def hasty(full: Callable[..., Recipe], *shape: Any) -> Recipe:
         return replace(full(*shape), inference_rounds=3, samples=32)
 
-    monkeypatch.setattr("parabit.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
+    monkeypatch.setattr(config, "_paper_values", partial(hasty, config._paper_values))
     monkeypatch.setattr("parabit.paper.reproduce._QUICK_TRAINED", 40)
     monkeypatch.setattr("parabit.paper.reproduce._QUICK_TESTED", 30)
     for architecture in QUICK_EPOCHS:

@@ -10,8 +10,7 @@ from typer.testing import CliRunner, Result
 
 from parabit import ParagraphVectors, Recipe
 from parabit.cli.app import app
-from parabit.recipe import preset
-from parabit.shape import choose_shape
+from parabit.networks.config import choose_shape, paper_recipe
 from topics import Topics
 
 QUICK = ("--bits", "16", "--epochs", "2", "--samples", "64", "--inference-rounds", "3", "--device", "cpu")
@@ -112,7 +111,7 @@ def test_every_network_can_be_trained(options: tuple[str, ...], name: str, here:
 
 def test_every_option_of_the_recipe_arrives(here: Path) -> None:
     other: dict[str, Any] = {"start": "random", "binarization": "straight-through-sigmoid"}
-    usual = preset("default", choose_shape(16))
+    usual = paper_recipe(choose_shape(16))
     for parameter in fields(Recipe):
         value = getattr(usual, parameter.name)
         if parameter.type is float:
@@ -272,7 +271,7 @@ def test_an_interrupt_outside_of_training_says_in_whole_sentences_that_one_can_g
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("parabit.training.checkpoint.Checkpoints.load", lambda self, group: None)
+    monkeypatch.setattr("parabit.networks.checkpoint.Checkpoints.load", lambda self: None)
     (folder / "checkpoint-000000000001").mkdir(parents=True)
     monkeypatch.setattr(moment, stop)
     result = run("news.jsonl", "-o", "model", *QUICK, "--resume")

@@ -40,6 +40,8 @@ def results_of(job: Job, others: Iterable[str], rng: np.random.Generator) -> dic
     if job.name == "transfer":
         return {name: scores() for name in others}
     hashed = {name: scores(searched=bool(job.baseline)) for name in ("hyperplanes", "itq")}
+    if job.baseline == "closed-form":
+        return {"codes": scores(searched=True), "exact": scores(searched=True), "asymmetric": scores()}
     if job.baseline:
         if "semantic" in job.name:
             return {"codes": scores(searched=True)}
@@ -52,8 +54,6 @@ def results_of(job: Job, others: Iterable[str], rng: np.random.Generator) -> dic
         return {"codes": scores(), "vectors": scores(), **radii}
     if network.bits is None:
         return {"vectors": scores(), **(hashed if job.name == "pv-dbow-32-bigrams" else {})}
-    if network.preset == "default":
-        return {"codes": scores(searched=True), "exact": scores(searched=True), "asymmetric": scores()}
     return {"codes": scores(searched=True), **({"picture": picture(rng)} if job.name == PICTURED else {})}
 
 

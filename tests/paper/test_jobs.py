@@ -42,7 +42,6 @@ def test_a_networks_name_says_what_is_trained(name: str) -> None:
         # Distributed memory reads words in their order, and has no bigrams.
         assert network.architecture == ("dm" if "-dm-" in name else "dbow")
         assert not (network.architecture == "dm" and job.bigrams)
-        assert network.preset == ("default" if name.startswith("default") else "paper")
         kind = network.shape.name
         if (found := re.search(r"-(\d+)(?:-(words|bigrams))?$", name)) and "real-binary" not in name:
             assert int(found[1]) == (network.dim if name.startswith("pv-") else network.bits)

@@ -16,6 +16,8 @@ from made_up_results import results_of
 
 from made_up_collections import POSTS, lay_out
 from parabit.errors import EvaluationError, ParabitError
+from parabit.networks import config
+from parabit.networks.config import Recipe
 from parabit.paper import reproduce as module
 from parabit.paper import runs
 from parabit.paper.corpora import Prepared
@@ -25,7 +27,6 @@ from parabit.paper.report import Figure, Report
 from parabit.paper.reproduce import EXPERIMENTS, Plan, reproduce
 from parabit.paper.work import Work
 from parabit.progress import Progress
-from parabit.recipe import PRESETS, Recipe
 
 COMMAND = "parabit reproduce something"
 TRAINED, TESTED = 40, 30
@@ -43,7 +44,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PARABIT_DATA", str(folder))
-        patch.setattr("parabit.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
+        patch.setattr(config, "_paper_values", partial(hasty, config._paper_values))
         patch.setattr(module, "_QUICK_TRAINED", TRAINED)
         patch.setattr(module, "_QUICK_TESTED", TESTED)
         for architecture in QUICK_EPOCHS:
@@ -202,7 +203,7 @@ def test_the_whole_version_takes_all_documents_and_seeds_and_its_tables_say_why(
     assert (facts.training_documents, facts.test_documents) == tuple(POSTS.values())
     assert (facts.note, facts.features) == ("", None)
     recipe = dict(told.parameters)["pv-dm-32"]
-    assert recipe["epochs"] == PRESETS["paper"](JOBS["pv-dm-32"].networks[0].shape, False).epochs
+    assert recipe["epochs"] == config.paper_recipe(JOBS["pv-dm-32"].networks[0].shape).epochs
 
 
 def test_the_quick_version_leaves_the_runs_of_the_whole_alone(tmp_path: Path, pretended: Performed) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,25 +13,25 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from made_up_collections import GROUPS, POSTS, lay_out
-from parabit import ParagraphVectors
 from parabit.baselines import BM25, LSA, IterativeQuantization, RandomHyperplanes, SentenceEncoder, TfIdf
+from parabit.codes import pack
 from parabit.corpus import Document, open_corpus
 from parabit.evaluation import (
     Relevance,
     ScoreRanking,
     Scores,
-    asymmetric_ranking,
     evaluate,
     evaluate_codes,
     evaluate_filtered,
     evaluate_vectors,
 )
+from parabit.networks import Documents, NetworkEncoder, WordStatistics, config, train
+from parabit.networks.config import Recipe
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.jobs import JOBS, PICTURED, QUICK_EPOCHS, RADII, Job, Network, Run
 from parabit.paper.runs import perform
 from parabit.paper.work import Work
-from parabit.recipe import PRESETS, Recipe
-from parabit.text import Tokenizer, VocabularyRule, build_bags, write_bags
+from parabit.text import Tokenizer, Vocabulary, VocabularyRule, batch_bags, build_bags, build_vocabulary, write_bags
 
 CORPORA = paper_corpora(["enwiki"])
 NEWS, REUTERS, WIKIPEDIA = CORPORA
@@ -47,7 +47,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     lay_out(folder, "20newsgroups", "reuters21578", "enwiki")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PARABIT_DATA", str(folder))
-        patch.setattr("parabit.recipe.PRESETS", {name: partial(hasty, full) for name, full in PRESETS.items()})
+        patch.setattr(config, "_paper_values", partial(hasty, config._paper_values))
         for what, epochs in (("dbow", 2), ("dm", 2), ("peers", 20)):
             patch.setitem(QUICK_EPOCHS, what, epochs)
         yield
@@ -83,22 +83,32 @@ def queries_of(corpus: PaperCorpus) -> list[Document]:
     return [document for document in open_corpus(f"{corpus.name}/test") if document.labels]
 
 
+class Model(NamedTuple):
+    """A network trained on texts, without the arrays that runs go through."""
+
+    vocabulary: Vocabulary
+    encoder: NetworkEncoder
+    embeddings: NDArray[np.float32]
+
+    def vectors(self, documents: list[Document]) -> NDArray[np.float32]:
+        tokens = self.vocabulary.tokenizer.tokenize([document.text for document in documents])
+        return self.encoder.embed(batch_bags(tokens, self.vocabulary))
+
+    def codes(self, documents: list[Document]) -> NDArray[np.uint8]:
+        return pack(self.encoder.bits(self.vectors(documents)))
+
+
 @cache
-def model(network: Network, corpus: PaperCorpus = NEWS) -> ParagraphVectors:
-    """The same network by the face of the library."""
-    return ParagraphVectors(
-        network.bits,
-        dim=network.dim,
-        architecture=network.architecture,
-        preset=network.preset,
-        bigrams=network.bigrams,
-        min_count=corpus.min_count,
-        pattern="[a-z]+",
-        epochs=2,
-        samples=network.recipe(quick=True).samples,
-        seed=SEED,
-        device="cpu",
-    ).fit(open_corpus(f"{corpus.name}/train"))
+def model(network: Network, corpus: PaperCorpus = NEWS) -> Model:
+    """The same network, trained on the texts themselves."""
+    texts = [document.text for document in open_corpus(f"{corpus.name}/train")]
+    rule = VocabularyRule(Tokenizer(pattern="[a-z]+"), bigrams=network.bigrams, min_count=corpus.min_count)
+    vocabulary = build_vocabulary(texts, rule)
+    documents = Documents.of_bags(batch_bags(vocabulary.tokenizer.tokenize(texts), vocabulary))
+    statistics, recipe = WordStatistics.of(vocabulary), network.recipe(quick=True)
+    trained = train(documents, statistics, network.shape, recipe, seed=SEED, device="cpu")
+    encoder = NetworkEncoder(trained.network, statistics, recipe, SEED)
+    return Model(vocabulary, encoder, trained.embeddings.numpy())
 
 
 def labels(corpus: PaperCorpus) -> list[tuple[str, ...]]:
@@ -117,30 +127,21 @@ def check(told: dict[str, Any], true: Scores) -> None:
 @pytest.mark.parametrize("corpus", [NEWS, REUTERS], ids=lambda corpus: corpus.name)
 @pytest.mark.parametrize(
     "network",
-    [Network(bits=16), Network(bits=16, preset="default"), Network(bits=8, architecture="dm")],
-    ids=["dbow", "default", "dm"],
+    [Network(bits=16), Network(bits=8, architecture="dm")],
+    ids=["dbow", "dm"],
 )
 def test_the_scores_of_codes_are_those_of_the_librarys_model(
     network: Network, corpus: PaperCorpus, performed: Perform
 ) -> None:
     told = performed(Job("some codes", (network,)), corpus)
     true = model(network, corpus)
-    codes = true.transform(queries_of(corpus))
-    if network.preset == "default":
-        assert told.keys() == {"codes", "exact", "asymmetric"}
-        exact = true.infer(queries_of(corpus), mode="exact").codes
-        assert exact is not None
-        check(told["exact"], evaluate_codes(exact, labels(corpus), relevance=corpus.relevance))
-        ranking = asymmetric_ranking(true.infer(queries_of(corpus)).vectors, codes)
-        check(told["asymmetric"], evaluate(ranking, Relevance(labels(corpus), corpus.relevance)))
-    else:
-        assert told.keys() == {"codes"}
+    codes = true.codes(queries_of(corpus))
+    assert told.keys() == {"codes"}
     check(told["codes"], evaluate_codes(codes, labels(corpus), relevance=corpus.relevance))
     # The hashing literature's protocol: training documents, those with labels, are searched.
-    assert true.codes_ is not None
     trained = [document.labels for document in open_corpus(f"{corpus.name}/train")]
     labelled = [place for place, mine in enumerate(trained) if mine]
-    searched = (true.codes_[labelled], [trained[place] for place in labelled])
+    searched = (pack(true.encoder.bits(true.embeddings))[labelled], [trained[place] for place in labelled])
     scores = evaluate_codes(codes, labels(corpus), relevance=corpus.relevance, searched=searched)
     assert told["codes"]["training_precision@100"] == round(scores.precision, 4)
 
@@ -149,7 +150,7 @@ def test_the_scores_of_codes_are_those_of_the_librarys_model(
 def test_the_scores_of_vectors_are_those_of_the_librarys_model(network: Network, performed: Perform) -> None:
     told = performed(Job("some vectors", (network,)))
     assert told.keys() == {"vectors"}
-    check(told["vectors"], evaluate_vectors(model(network).transform(queries_of(NEWS)), labels(NEWS)))
+    check(told["vectors"], evaluate_vectors(model(network).vectors(queries_of(NEWS)), labels(NEWS)))
 
 
 def test_a_run_is_the_same_twice_and_another_seed_is_another_run(work: Work) -> None:
@@ -171,11 +172,10 @@ def test_table_2_hashes_the_vectors_of_the_network_that_it_scores(performed: Per
     told = performed(job)
     assert told.keys() == {"vectors", "hyperplanes", "itq"}
     true = model(job.networks[0])
-    vectors = true.transform(queries_of(NEWS))
+    vectors = true.vectors(queries_of(NEWS))
     check(told["vectors"], evaluate_vectors(vectors, labels(NEWS)))
-    assert true.embeddings_ is not None
     for name, method in (("hyperplanes", RandomHyperplanes), ("itq", IterativeQuantization)):
-        codes = method(32, seed=SEED).fit(true.embeddings_).transform(vectors)
+        codes = method(32, seed=SEED).fit(true.embeddings).transform(vectors)
         check(told[name], evaluate_codes(codes, labels(NEWS), bits=32))
 
 
@@ -186,12 +186,12 @@ def test_only_the_network_of_table_2_is_hashed(performed: Perform) -> None:
 def test_table_4_selects_by_code_and_ranks_by_vector(performed: Perform) -> None:
     job = JOBS["real-binary-28"]
     told = performed(job)
-    inferred = model(job.networks[0]).infer(queries_of(NEWS))
-    assert inferred.codes is not None
-    check(told["codes"], evaluate_codes(inferred.codes, labels(NEWS), bits=28))
-    check(told["vectors"], evaluate_vectors(inferred.vectors, labels(NEWS)))
+    true = model(job.networks[0])
+    codes, vectors = true.codes(queries_of(NEWS)), true.vectors(queries_of(NEWS))
+    check(told["codes"], evaluate_codes(codes, labels(NEWS), bits=28))
+    check(told["vectors"], evaluate_vectors(vectors, labels(NEWS)))
     for radius in RADII[28]:
-        scores = evaluate_filtered(inferred.codes, inferred.vectors, labels(NEWS), radius)
+        scores = evaluate_filtered(codes, vectors, labels(NEWS), radius)
         part = told[f"radius-28-{radius}"]
         assert part["ndcg@10"] == round(scores.ndcg, 4)
         assert part["strict_ndcg@10"] == round(scores.strict_ndcg, 4)
@@ -201,10 +201,10 @@ def test_table_4_selects_by_code_and_ranks_by_vector(performed: Perform) -> None
 def test_table_4s_other_variant_takes_codes_and_vectors_of_networks_of_their_own(performed: Perform) -> None:
     told = performed(JOBS["separate"])
     *binary, real = JOBS["separate"].networks
-    vectors = model(real).transform(queries_of(NEWS))
+    vectors = model(real).vectors(queries_of(NEWS))
     check(told["vectors"], evaluate_vectors(vectors, labels(NEWS)))
     for network in binary:
-        codes = model(network).transform(queries_of(NEWS))
+        codes = model(network).codes(queries_of(NEWS))
         for radius in RADII[network.bits or 0]:
             scores = evaluate_filtered(codes, vectors, labels(NEWS), radius)
             assert told[f"radius-{network.bits}-{radius}"]["ndcg@10"] == round(scores.ndcg, 4)
@@ -215,7 +215,7 @@ def test_a_network_of_wikipedia_is_scored_on_the_other_collections(performed: Pe
     assert list(told) == ["20newsgroups", "reuters21578"]
     [network] = JOBS["transfer"].networks
     for corpus in (NEWS, REUTERS):
-        codes = model(network, WIKIPEDIA).transform(queries_of(corpus))
+        codes = model(network, WIKIPEDIA).codes(queries_of(corpus))
         check(told[corpus.name], evaluate_codes(codes, labels(corpus), relevance=corpus.relevance))
 
 
@@ -226,7 +226,7 @@ def points(picture: dict[str, Any]) -> list[tuple[bytes, str]]:
 
 def test_the_picture_has_the_codes_of_documents_of_the_papers_newsgroups(performed: Perform) -> None:
     picture = performed(JOBS[PICTURED])["picture"]
-    codes = model(JOBS[PICTURED].networks[0]).transform(queries_of(NEWS))
+    codes = model(JOBS[PICTURED].networks[0]).codes(queries_of(NEWS))
     shown = set(NEWS.picture) & set(GROUPS)
     assert shown
     wanted = [(code.tobytes(), mine[0]) for code, mine in zip(codes, labels(NEWS), strict=True) if mine[0] in shown]
@@ -238,7 +238,7 @@ def test_elsewhere_it_has_documents_that_have_one_of_the_five_commonest_labels_a
     performed: Perform,
 ) -> None:
     picture = performed(JOBS[PICTURED], REUTERS)["picture"]
-    codes = model(JOBS[PICTURED].networks[0], REUTERS).transform(queries_of(REUTERS))
+    codes = model(JOBS[PICTURED].networks[0], REUTERS).codes(queries_of(REUTERS))
     wanted = [  # of four labels all are common, so that a document of two is at two places at once
         (code.tobytes(), mine[0]) for code, mine in zip(codes, labels(REUTERS), strict=True) if len(mine) == 1
     ]

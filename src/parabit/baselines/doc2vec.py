@@ -13,7 +13,7 @@ from parabit.parallel import cores
 from parabit.progress import Progress, Report, silent
 
 if TYPE_CHECKING:
-    from parabit.training import Documents
+    from parabit.networks import Documents
 
 _NEGATIVES = 5
 _REPORTED_AFTER = 256  # documents inferred
@@ -29,7 +29,7 @@ class Doc2Vec:
     has PYTHONHASHSEED.
 
     Example:
-        >>> Doc2Vec(dim=128).epochs  # .fit(documents), .transform(documents) with parabit.training.Documents
+        >>> Doc2Vec(dim=128).epochs  # .fit(documents), .transform(documents) with parabit.networks.Documents
         20
     """
 

@@ -17,11 +17,10 @@ from parabit.baselines.inputs import check_counts, check_fitted, check_size
 from parabit.baselines.rankers import TfIdf
 from parabit.codes import pack
 from parabit.errors import BaselineError
-from parabit.models import steady_matmul
-from parabit.models.binarization import normal_like, uniform_like
+from parabit.networks.grouping import steady_matmul
+from parabit.networks.network import normal_like, uniform_like
+from parabit.networks.training import choose_device, generator
 from parabit.progress import Progress, Report, silent
-from parabit.training.room import choose_device
-from parabit.training.seeds import generator
 
 _BATCH = 16, 128  # documents a step, at least and at most
 _STEPS = 64  # an epoch: of a small corpus batches are smaller, or its few steps would end long before it has learned

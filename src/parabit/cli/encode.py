@@ -23,9 +23,10 @@ from parabit.cli.engine_options import Address, Engine, WorkerCores, Workers, on
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
 from parabit.cli.mode_option import Mode
 from parabit.corpus import ReadOptions, open_corpus
+from parabit.encoding.estimator import MODES
 from parabit.errors import Interrupted
+from parabit.networks.config import Shape
 from parabit.progress import Report
-from parabit.shape import MODES, Shape
 
 
 @verb

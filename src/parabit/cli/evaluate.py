@@ -23,9 +23,9 @@ from parabit.cli.corpus_options import (
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.mode_option import Mode
 from parabit.corpus import open_corpus
+from parabit.encoding.estimator import MODES
 from parabit.errors import EvaluationError, ParabitError
 from parabit.extras import need
-from parabit.shape import MODES
 
 _RANKS = ("hamming", "asymmetric", "cosine")
 # Written out here, as to import the metrics for --help takes half a second; a test compares them with theirs.

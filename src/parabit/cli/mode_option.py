@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from parabit.cli.choices import completing
-from parabit.shape import MODES
+from parabit.encoding.estimator import MODES
 
 Mode = Annotated[
     str | None,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from parabit import __version__
-from parabit.shape import Shape
+from parabit.networks.config import Shape
 
 
 def write_card(config: Mapping[str, Any], slim: bool) -> str:

@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 from parabit import __version__
 from parabit.errors import ModelError, ParabitError
-from parabit.shape import Shape
+from parabit.networks.config import Shape
 from parabit.storage import plain_disk_errors, whole_folder
 from parabit.text import Vocabulary
 

@@ -5,9 +5,20 @@ import reprlib
 import textwrap
 from typing import Any, Self
 
+from parabit.errors import ModelError
+
 _SHORT = reprlib.Repr()
 _SHORT.maxset = _SHORT.maxfrozenset = 6
 _SHORT.maxstring = 200
+
+
+MODES = ("fast", "exact")  # of inference for new documents
+
+
+def check_mode(mode: object) -> None:
+    """Raise for what is not a way of inference; None is the model's own."""
+    if mode is not None and mode not in MODES:
+        raise ModelError(f"no mode {mode!r}", hint=f"there are {', '.join(MODES)}")
 
 
 class Estimator:

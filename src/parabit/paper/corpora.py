@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import EvaluationError
+from parabit.networks import Documents, WordStatistics
 from parabit.paper.published import COLLECTIONS
 from parabit.progress import Report, silent
 from parabit.ragged import row_offsets
 from parabit.storage import whole_file
-from parabit.training import Documents, WordStatistics
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document

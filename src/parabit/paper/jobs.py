@@ -3,9 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
 from parabit.paper.corpora import PaperCorpus
-from parabit.recipe import Recipe, preset
-from parabit.shape import Shape, choose_shape
 
 SIZES = (128, 32)
 RADII = {28: (1, 2), 24: (2, 3)}  # of Table 4, by code size
@@ -14,8 +13,9 @@ _QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # where every position has a softmax
 _REAL_DIM = 300
 
 
-# What the peers are run with, beside size and seed.
+# What the default codes and the peers are run with, beside size and seed.
 BASELINES: dict[str, dict[str, Any]] = {
+    "closed-form": {},
     "semantic-hashing": {
         "words": 2000,
         "hidden": [500, 500],
@@ -35,12 +35,11 @@ BASELINES: dict[str, dict[str, Any]] = {
 
 
 class Network(NamedTuple):
-    """A network to train."""
+    """A network to train by the paper's recipe."""
 
     bits: int | None = None
     dim: int | None = None
     architecture: str = "dbow"
-    preset: str = "paper"
     bigrams: bool = False
 
     @property
@@ -50,7 +49,7 @@ class Network(NamedTuple):
     def recipe(self, quick: bool) -> Recipe:
         """How it is trained; with fewer epochs where it is to be quick."""
         less = {"epochs": QUICK_EPOCHS[self.architecture], "samples": _QUICK_SAMPLES[self.architecture]}
-        return preset(self.preset, self.shape, bigrams=self.bigrams, **(less if quick else {}))
+        return paper_recipe(self.shape, self.bigrams, **(less if quick else {}))
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def _jobs() -> dict[str, Job]:
             jobs.append(Job(f"{kind}-dbow-{size}-words", (network,)))
             jobs.append(Job(f"{kind}-dbow-{size}-bigrams", (network._replace(bigrams=True),)))
             jobs.append(Job(f"{kind}-dm-{size}", (network._replace(architecture="dm"),)))
-        jobs.append(Job(f"default-{size}", (Network(bits=size, preset="default"),)))
+        jobs.append(Job(f"default-{size}", baseline="closed-form", size=size))
         peers = ("semantic-hashing", "wide-semantic-hashing", "lsa", "doc2vec")
         jobs += [Job(f"{baseline}-{size}", baseline=baseline, size=size) for baseline in peers]
     jobs += [Job(baseline, baseline=baseline, seeds=False) for baseline in ("tf-idf", "bm25", "sentences")]

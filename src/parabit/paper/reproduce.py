@@ -370,7 +370,7 @@ def _write(told: Report, folder: Path, report: ProgressReport) -> None:
 
 def _need_libraries(runs: Iterable[Run], device: str) -> None:
     """Raise before long work if a run's library or device is not there."""
-    from parabit.training import choose_device
+    from parabit.networks import choose_device
 
     baselines = {run.job.baseline for run in runs}
     if baselines:

@@ -1,10 +1,8 @@
 """Performing a run: train on the arrays of a collection, infer its test documents, and score them."""
 
 import base64
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,17 +15,15 @@ from parabit.evaluation import (
     Relevance,
     ScoreRanking,
     Scores,
-    asymmetric_ranking,
     evaluate,
     evaluate_codes,
     evaluate_retrieved,
     evaluate_vectors,
 )
-from parabit.models import steady_matmul
+from parabit.networks import NetworkEncoder, choose_device, train
 from parabit.paper.corpora import PaperCorpus, Part, Prepared, labelled_documents
 from parabit.paper.jobs import PICTURED, RADII, Network, Run
 from parabit.progress import Report, silent
-from parabit.training import Inference, choose_device, distill, make_sampler, make_table, train
 
 _MOST_QUERIES = 2000  # where training documents are searched
 _MOST_POINTS = 2500  # of a picture
@@ -38,7 +34,6 @@ class Encoded(NamedTuple):
 
     codes: NDArray[np.uint8] | None
     vectors: NDArray[np.float32]
-    fast: NDArray[np.float32] | None = None  # what the linear encoder says of them instead of gradient inference
 
 
 def perform(run: Run, data: Prepared, device: str = "auto", report: Report = silent) -> dict[str, Any]:
@@ -70,35 +65,15 @@ def _train_network(
 ) -> tuple[Encoded, dict[str, Encoded]]:
     """Train a network: what it says of the training documents, and of each set of test documents."""
     shape, recipe = network.shape, network.recipe(run.quick)
-    with tempfile.TemporaryDirectory(prefix="parabit-") as scratch:
-        trained = train(
-            data.training.documents, data.statistics, shape, recipe, Path(scratch), run.seed, device, report=report
-        )
-        inference = Inference(
-            trained.network, make_sampler(data.statistics, recipe, torch.device("cpu")), recipe, run.seed
-        )
-        place = trained.network.words.device
+    documents, statistics = data.training.documents, data.statistics
+    trained = train(documents, statistics, shape, recipe, seed=run.seed, device=device, report=report)
+    encoder = NetworkEncoder(trained.network, statistics, recipe, run.seed)
 
-        def encoded(vectors: torch.Tensor) -> Encoded:
-            projection = trained.network.projection
-            layer = vectors if projection is None else steady_matmul(vectors, projection)  # as the model's encoder does
-            codes = None if shape.bits is None else pack((layer > 0).numpy(force=True))
-            return Encoded(codes, vectors.numpy(force=True))
+    def encoded(vectors: NDArray[np.float32]) -> Encoded:
+        return Encoded(None if shape.bits is None else pack(encoder.bits(vectors)), vectors)
 
-        encoder = None
-        if network.preset == "default":
-            words, embeddings = trained.network.words, trained.embeddings
-            encoder = distill(data.training.documents, data.statistics, words, embeddings, run.seed, report)
-        tests = {}
-        for name, part in data.tests.items():
-            table = make_table(part.documents, data.statistics, shape, recipe, place)
-            everything = torch.arange(len(part.labels), device=place)
-            tests[name] = encoded(torch.cat(list(inference.embed_all(table, everything))))
-            if encoder is not None:
-                documents = part.documents
-                fast = encoder.embed(documents.features, documents.counts, documents.feature_offsets)
-                tests[name] = tests[name]._replace(fast=fast)
-        return encoded(trained.embeddings.to(place)), tests
+    tests = {name: encoded(encoder.embed_documents(part.documents)) for name, part in data.tests.items()}
+    return encoded(trained.embeddings.numpy(force=True)), tests
 
 
 def _network(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
@@ -108,8 +83,6 @@ def _network(run: Run, data: Prepared, device: str, report: Report) -> dict[str,
     mine = tests[run.corpus.name]
     if network.bits is not None:
         assert mine.codes is not None
-        if mine.fast is not None:
-            return _default(trained, mine, mine.fast, data, part, relevance)
         scores = _scores(mine.codes, part, relevance)
         results = {"codes": scores | _searched(trained.codes, mine.codes, data, part, relevance)}
         return results | (_picture(mine.codes, part, data, run.corpus) if run.job.name == PICTURED else {})
@@ -119,18 +92,14 @@ def _network(run: Run, data: Prepared, device: str, report: Report) -> dict[str,
     return results
 
 
-def _default(
-    trained: Encoded, mine: Encoded, fast: NDArray[np.float32], data: Prepared, part: Part, relevance: str
-) -> dict[str, Any]:
-    """The default recipe's codes: as users have them, by gradient inference, and ranked beside real activations."""
-    assert mine.codes is not None
-    codes = pack(fast > 0)
-    asymmetric = evaluate(asymmetric_ranking(fast, codes), Relevance(part.labels, relevance))
-    return {
-        "codes": _scores(codes, part, relevance) | _searched(trained.codes, codes, data, part, relevance),
-        "exact": _scores(mine.codes, part, relevance) | _searched(trained.codes, mine.codes, data, part, relevance),
-        "asymmetric": _told(asymmetric),
-    }
+def _closed_form_run(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    """The default codes of `run.job.size` bits, learned by the closed form."""
+    # To do: import `parabit.model.closed_form.learn` here and learn from `_matrix(data.training, data)`. With
+    # the packed codes of training documents, `trained`, and codes and real vectors of the test documents,
+    # `part = data.tests[run.corpus.name]`, and `relevance = run.corpus.relevance`, it must return
+    #   "codes": _scores(codes, part, relevance) | _searched(trained, codes, data, part, relevance)
+    #   "asymmetric": _told(evaluate(asymmetric_ranking(vectors, codes), Relevance(part.labels, relevance)))
+    raise NotImplementedError
 
 
 def _real_binary(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
@@ -236,6 +205,7 @@ _ACTIONS: dict[str, Callable[[Run, Prepared, str, Report], dict[str, Any]]] = {
     "real-binary-24": _real_binary,
     "separate": _separate,
     "transfer": _transfer,
+    "closed-form": _closed_form_run,
     "semantic-hashing": _semantic_hashing,
     "wide-semantic-hashing": _semantic_hashing,
     "sentences": _sentences,

@@ -1,0 +1,235 @@
+"""Distributed memory: a document's code and the words around a position predict the word that stands there.
+
+The hidden layer is the document's part beside one part per context word, so a logit is a sum over parts. A part's
+share of the logits is the same wherever its document or context word recurs, and is computed once for each of them:
+only the softmax itself is computed for every position.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+from torch.nn import functional
+
+from parabit.networks.config import Shape
+from parabit.networks.documents import Documents
+from parabit.networks.grouping import Groups, as_tensor, group, group_each, ragged, steady_matmul, sum_rows
+from parabit.networks.network import Candidates, Gradients, Network, WordSampler, expect
+
+
+class PositionBatch(NamedTuple):
+    """Some positions of documents: the words to predict, the words around them, the softmax's candidates."""
+
+    touched: Groups  # of (positions + candidates,) word ids
+    documents: Groups  # of (positions,) document ids
+    contexts: tuple[Groups, ...]  # for each slot of the window, of (positions,) word ids
+    correction: Tensor  # (candidates,)
+
+
+def dm_gradients(
+    network: Network,
+    embedded: Tensor,
+    batch: PositionBatch,
+    dropout: float = 0.0,
+    rng: Generator | None = None,
+) -> Gradients:
+    """The gradients of a batch of positions; `embedded` has one row per document of the batch.
+
+    For each part the formulas are those of the bag of words, with the words that follow it as the bag.
+    """
+    touched, positions = batch.touched, len(batch.documents.of)
+    of_targets, of_candidates = touched.of[:positions], touched.of[positions:]
+    words = network.words.index_select(0, touched.ids)  # (touched, hidden)
+    columns = torch.split(words, network.shape.parts, dim=1)
+    is_target = (touched.order < positions).to(words.dtype)
+
+    parts = [batch.documents, *batch.contexts]
+    layers = [network.embed(embedded, dropout, rng)]
+    layers += [network.embed_context(context.ids, dropout, rng) for context in batch.contexts]
+    sampled = [column.index_select(0, of_candidates) for column in columns]  # (candidates, units of the part)
+    logits = batch.correction.expand(positions, -1).clone()  # (positions, candidates)
+    for part, layer, candidates in zip(parts, layers, sampled, strict=True):
+        logits += (layer.hidden @ candidates.T).index_select(0, part.of)
+    expected = expect(logits, torch.ones_like(logits[:, 0]))
+
+    loss = expected.log_denominator.sum()
+    word_gradients, hidden_gradients = [], []
+    for part, layer, column, candidates in zip(parts, layers, columns, sampled, strict=True):
+        of_part = sum_rows(expected.words, part.order, part.starts)  # (groups, candidates)
+        own = sum_rows(column.contiguous(), of_targets[part.order], part.starts)  # (groups, units)
+        hidden_gradients.append(torch.addmm(own, of_part, candidates, beta=-1))
+        # Candidates are not targets: they have weight 0 and an arbitrary group.
+        groups = functional.pad(part.of, (0, len(of_candidates)))
+        gradient = sum_rows(layer.hidden, groups[touched.order], touched.starts, is_target).neg_()
+        word_gradients.append(gradient.index_add_(0, of_candidates, of_part.T @ layer.hidden))
+        loss = loss - torch.dot(layer.hidden.flatten(), own.flatten())
+
+    slots = zip(layers[1:], hidden_gradients[1:], strict=True)
+    of_contexts = torch.cat([network.backward_context(layer, gradient) for layer, gradient in slots])
+    context_rows = batch.contexts[0].ids
+    if len(batch.contexts) > 1:  # a word may stand in several slots; not otherwise, as grouping makes a GPU wait
+        contexts = group(torch.cat([context.ids for context in batch.contexts]))
+        context_rows, of_contexts = contexts.ids, sum_rows(of_contexts, contexts.order, contexts.starts)
+    return Gradients(
+        loss=loss,
+        weight=logits.new_full((), positions),
+        embedding=network.backward(layers[0], hidden_gradients[0])[0],
+        rows=touched.ids,
+        current=words,
+        words=torch.cat(word_gradients, dim=1),
+        context_rows=context_rows,
+        context=of_contexts,
+    )
+
+
+class PositionChunk(NamedTuple):
+    """As many positions as inference works on at once."""
+
+    documents: Tensor  # (positions,) the document of each, as a row of the batch
+    starts: Tensor  # (pieces,) the first position of each piece of a document
+    contexts: tuple[Groups, ...]  # for each slot, of (positions,) word ids
+    hidden: tuple[Tensor, ...]  # for each slot, (groups, word_dim) the activations
+
+
+class WantedPositions(NamedTuple):
+    """What inference needs of documents, computed once: the softmax weights no longer change.
+
+    Documents are taken in pieces of bounded length: memory is bounded, and a document's sums are taken in the same
+    order whatever other documents are in the batch.
+    """
+
+    own: Tensor  # (documents, code + 1) the sum of its targets' rows
+    starts: Tensor  # (documents,) the first piece of each
+    chunks: list[PositionChunk]
+
+
+def wanted_positions(
+    network: Network, targets: Tensor, contexts: list[Tensor], lengths: Tensor, piece: int = 1024, chunk: int = 8192
+) -> WantedPositions:
+    """Prepare the positions of some documents, which stand one after the other, for all rounds of inference."""
+    pieces = torch.div(lengths + piece - 1, piece, rounding_mode="floor")  # (documents,)
+    first_pieces = torch.cumsum(pieces, 0) - pieces
+    piece_documents = torch.repeat_interleave(pieces)  # (pieces,)
+    within = torch.arange(len(piece_documents), device=targets.device) - first_pieces[piece_documents]
+    piece_lengths = torch.clamp(lengths[piece_documents] - within * piece, max=piece)
+    ends = torch.cumsum(piece_lengths, 0)
+    # Pieces stay whole, so a chunk has at most `chunk + piece` positions.
+    chunk_of = torch.div(ends - 1, chunk, rounding_mode="floor")
+    counts = torch.bincount(chunk_of).tolist() if len(ends) else []
+
+    chunks, first_piece, first = [], 0, 0
+    for count in counts:
+        if not count:
+            continue
+        chosen = slice(first_piece, first_piece + count)
+        last = int(ends[chosen][-1])
+        groups = tuple(group(context[first:last]) for context in contexts)
+        chunks.append(
+            PositionChunk(
+                documents=torch.repeat_interleave(piece_documents[chosen], piece_lengths[chosen]),
+                starts=ends[chosen] - piece_lengths[chosen] - first,
+                contexts=groups,
+                hidden=tuple(network.embed_context(slot.ids).hidden for slot in groups),
+            )
+        )
+        first_piece, first = first_piece + count, last
+    rows = group(targets)
+    code = network.words[:, : network.shape.parts[0]].index_select(0, rows.ids)  # (distinct targets, code + 1)
+    return WantedPositions(sum_rows(code, rows.of, torch.cumsum(lengths, 0) - lengths), first_pieces, chunks)
+
+
+def dm_embedding_gradient(
+    network: Network, embedded: Tensor, wanted: WantedPositions, candidates: Candidates
+) -> Tensor:
+    """The gradient with respect to the document embeddings alone: (documents, dim)."""
+    layer = network.embed(embedded)
+    code, *slots = torch.split(network.words.index_select(0, candidates.ids), network.shape.parts, dim=1)
+    by_document = steady_matmul(layer.hidden, code.T) + candidates.correction  # (documents, candidates)
+    sums = [by_document.new_zeros(0, len(candidates.ids))]
+    for chunk in wanted.chunks:
+        logits = by_document.index_select(0, chunk.documents)  # (positions, candidates)
+        for context, activations, slot in zip(chunk.contexts, chunk.hidden, slots, strict=True):
+            logits += steady_matmul(activations, slot.T).index_select(0, context.of)
+        expected = expect(logits, torch.ones_like(logits[:, 0])).words
+        sums.append(sum_rows(expected, torch.arange(len(expected), device=logits.device), chunk.starts))
+    pieces = torch.cat(sums)  # (pieces, candidates)
+    of_document = sum_rows(pieces, torch.arange(len(pieces), device=pieces.device), wanted.starts)
+    return network.backward(layer, steady_matmul(of_document, code) - wanted.own)[0]
+
+
+class PositionTable:
+    """The words of a corpus in order, from which batches of positions are taken."""
+
+    gradients = staticmethod(dm_gradients)
+    embedding_gradient = staticmethod(dm_embedding_gradient)
+
+    def __init__(self, documents: Documents, vocabulary: int, shape: Shape, device: torch.device) -> None:
+        self.device = device
+        self._tokens = as_tensor(documents.tokens, device)
+        offsets = as_tensor(documents.token_offsets, device)
+        self._starts, self.lengths = offsets[:-1], offsets.diff()
+        self._outside = vocabulary  # the context row of what is beyond a document's ends
+        self._slots = shape.slots
+
+    def plan(self, documents: Tensor, size: int) -> list[Tensor]:
+        """The steps of an epoch: all positions of the documents, in the order given, cut into batches of this size.
+
+        A step is a tensor of its documents, each with its first and last position in the step: (documents, 3).
+        """
+        ends = torch.cumsum(self.lengths[documents], 0)
+        total = int(ends[-1])
+        cuts = torch.arange(0, total, size, device=self.device)
+        firsts = torch.searchsorted(ends, cuts, right=True).tolist()
+        lasts = torch.searchsorted(ends, torch.clamp(cuts + size, max=total)).tolist()
+        steps = []
+        for cut, first, last in zip(cuts.tolist(), firsts, lasts, strict=True):
+            chosen = documents[first : last + 1]
+            begins = ends[first : last + 1] - self.lengths[chosen]
+            start = torch.clamp(cut - begins, min=0)
+            stop = torch.minimum(self.lengths[chosen], cut + size - begins)
+            steps.append(torch.stack([chosen, start, stop], dim=1))
+        return steps
+
+    def prepare(
+        self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator
+    ) -> list[tuple[Tensor, PositionBatch]]:
+        """For each of some steps its documents, and everything it needs of them."""
+        documents, start, stop = torch.cat(list(steps)).unbind(1)
+        places = ragged(self._starts[documents] + start, stop - start)  # (positions of all steps,)
+        owners = torch.repeat_interleave(documents, stop - start, output_size=len(places))
+        sizes = torch.stack([(step[:, 2] - step[:, 1]).sum() for step in steps]).tolist()
+        targets = self._tokens[places]
+        drawn = sampler.draw_each(len(steps), rng)
+        predicted = []
+        for part, candidates in zip(torch.split(targets, sizes), drawn, strict=True):
+            predicted += [part, candidates.ids.to(targets.dtype)]
+        contexts = [group_each(context, sizes)[0] for context in self._contexts(places, owners)]
+        parts = zip(
+            group_each(torch.cat(predicted), [size + sampler.size for size in sizes])[0],
+            group_each(owners, sizes)[0],
+            zip(*contexts, strict=True),
+            [candidates.correction for candidates in drawn],
+            strict=True,
+        )
+        batches = [PositionBatch(*part) for part in parts]
+        return [(batch.documents.ids, batch) for batch in batches]
+
+    def wanted(self, network: Network, documents: Tensor, rows: int) -> WantedPositions:
+        """What inference needs of some documents, padded to this many rows with empty documents."""
+        lengths = self.lengths[documents]
+        places = ragged(self._starts[documents], lengths)
+        owners = torch.repeat_interleave(documents, lengths, output_size=len(places))
+        padded = functional.pad(lengths, (0, rows - len(documents)))
+        return wanted_positions(network, self._tokens[places], self._contexts(places, owners), padded)
+
+    def _contexts(self, places: Tensor, owners: Tensor) -> list[Tensor]:
+        """For each slot of the window, the words that stand there: (positions,)."""
+        starts, last = self._starts[owners], len(self._tokens) - 1
+        ends = starts + self.lengths[owners]
+        contexts = []
+        for slot in self._slots:
+            there = places + slot
+            inside = (there >= starts) & (there < ends)
+            contexts.append(self._tokens[there.clamp(0, last)].masked_fill_(~inside, self._outside))
+        return contexts

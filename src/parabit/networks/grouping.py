@@ -1,0 +1,108 @@
+"""Ragged rows and groups of equal ids, as flat tensors."""
+
+from typing import Any, NamedTuple
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+_FEWEST_COLUMNS = 16
+
+
+class Groups(NamedTuple):
+    """Which of some ids are equal."""
+
+    ids: Tensor  # (groups,) each id once, ascending
+    of: Tensor  # (members,) the group of each
+    order: Tensor  # (members,) the members, group by group, each group in their own order
+    starts: Tensor  # (groups,) where each group begins in `order`
+
+
+def group(ids: Tensor) -> Groups:
+    """Put equal ids together: [7, 3, 7] has ids [3, 7], of [1, 0, 1], order [1, 0, 2] and starts [0, 1]."""
+    return group_each(ids, [len(ids)])[0][0]
+
+
+def group_each(ids: Tensor, lengths: list[int], *carried: Tensor) -> tuple[list[Groups], list[tuple[Tensor, ...]]]:
+    """Put equal ids together in each of several stretches, all with one sort.
+
+    What is `carried`, one value per member, is returned in the groups' order.
+    """
+    several = len(lengths) > 1
+    if several:
+        sizes = torch.tensor(lengths, device=ids.device)
+        stretch = torch.repeat_interleave(sizes, output_size=len(ids))
+        span = int(ids.max()) + 1
+        ids = ids + stretch * span
+    ascending, order = torch.sort(ids, stable=True)
+    first = torch.ones_like(ascending, dtype=torch.bool)
+    torch.ne(ascending[1:], ascending[:-1], out=first[1:])
+    starts = first.nonzero().squeeze(1)
+    of = torch.empty_like(order)
+    of[order] = torch.cumsum(first, 0) - 1
+    found = ascending[starts].long()
+    in_order = tuple(values[order] for values in carried)
+    if not several:
+        return [Groups(found, of, order, starts)], [in_order]
+    # From here on, numbers count from the beginning of their stretch.
+    ends = sizes.cumsum(0)
+    begins = ends - sizes
+    groups = torch.searchsorted(starts, torch.cat([begins, ends[-1:]]))  # (stretches + 1,) the first group of each
+    of -= groups[stretch]
+    order -= begins[stretch]
+    of_group = stretch[starts]
+    starts -= begins[of_group]
+    found -= of_group * span
+    counts = groups.diff().tolist()
+    parts = zip(
+        torch.split(found, counts),
+        torch.split(of, lengths),
+        torch.split(order, lengths),
+        torch.split(starts, counts),
+        strict=True,
+    )
+    split = [torch.split(values, lengths) for values in in_order]
+    return [Groups(*part) for part in parts], list(zip(*split, strict=True)) if split else [()] * len(lengths)
+
+
+def ragged(starts: Tensor, lengths: Tensor) -> Tensor:
+    """The places of all entries of some rows: starts [10, 4] with lengths [3, 1] give [10, 11, 12, 4]."""
+    before = torch.cumsum(lengths, 0) - lengths
+    total = int(lengths.sum())
+    return torch.repeat_interleave(starts - before, lengths, output_size=total) + torch.arange(
+        total, device=starts.device
+    )
+
+
+def sum_rows(table: Tensor, places: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Sum rows of a table over stretches of `places`, each with its weight: a sparse matrix times a dense one.
+
+    Each sum is taken in the order of its places whatever the threads, so it is the same in every call.
+    """
+    sums: Tensor = functional.embedding_bag(places, table, starts, mode="sum", per_sample_weights=weights)
+    return sums
+
+
+def steady_matmul(rows: Tensor, matrix: Tensor, block: int = 256) -> Tensor:
+    """A matrix product whose every row is the same, bit for bit, whatever rows stand beside it.
+
+    Libraries choose the order of additions by the number of rows and columns, and with few columns by the place of the
+    row too. So every product has `block` rows, and never few columns.
+    """
+    columns = matrix.shape[1]
+    missing = max(_FEWEST_COLUMNS - columns, 0)
+    if missing:
+        matrix = functional.pad(matrix, (0, missing))
+    padding = -len(rows) % block
+    padded = functional.pad(rows, (0, 0, 0, padding)) if padding else rows
+    if len(padded) == block:
+        product = padded @ matrix
+    else:
+        product = torch.cat([part @ matrix for part in torch.split(padded, block)]) if len(padded) else padded @ matrix
+    return product[: len(rows), :columns] if missing or padding else product
+
+
+def as_tensor(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array on a device; on the CPU they share memory, unless the array is read-only, which torch warns about."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)

@@ -1,0 +1,89 @@
+"""Embeddings of new documents with a trained network: AdaGrad on each document's own embedding, as in training."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from parabit.networks.config import Recipe, Shape
+from parabit.networks.documents import Documents, WordStatistics
+from parabit.networks.grouping import as_tensor, steady_matmul
+from parabit.networks.network import Binarization, Network, WordSampler
+from parabit.networks.training import AdaGrad, Table, choose_device, generator, make_table
+
+if TYPE_CHECKING:
+    from parabit.text import BatchBags, Vocabulary
+
+# Always this many documents at once, padded where there are fewer: libraries choose the order of additions by the
+# number of rows, and a document's code must not depend on the documents beside it.
+_BATCH = 256
+
+
+class NetworkEncoder:
+    """Infers embeddings and bits; what a document gets depends on the document and the model alone.
+
+    Embeddings start at zero and take a fixed number of steps, with the same sampled words for every document. One
+    without a known word stays at zero, so its bits are zero.
+    """
+
+    def __init__(self, network: Network, statistics: WordStatistics, recipe: Recipe, seed: int) -> None:
+        self.network, self.recipe = network, recipe
+        self._statistics = statistics
+        # Drawn on the CPU, so that they are the same on every device.
+        frequencies = as_tensor(statistics.counts, torch.device("cpu")).float()
+        sampler = WordSampler(frequencies, recipe.samples, recipe.sampling_power)
+        self._candidates = [
+            sampler.draw(generator(seed, "inference", number)).to(network.words.device)
+            for number in range(recipe.inference_rounds)
+        ]
+
+    @classmethod
+    def of_tensors(
+        cls,
+        tensors: dict[str, NDArray[np.float32]],
+        shape: Shape,
+        vocabulary: "Vocabulary",
+        recipe: Recipe,
+        seed: int,
+        device: str,
+    ) -> "NetworkEncoder":
+        """The encoder of a saved model."""
+        place = choose_device(device)
+        parts = {name: as_tensor(tensor, place) for name, tensor in tensors.items()}
+        network = Network(shape, Binarization.of(recipe), **parts)
+        return cls(network, WordStatistics.of(vocabulary), recipe, seed)
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The network's parameters by name."""
+        return {name: tensor.numpy(force=True) for name, tensor in self.network.tensors.items()}
+
+    def embed(self, bags: "BatchBags") -> NDArray[np.float32]:
+        """The embeddings of documents: (documents, dim)."""
+        return self.embed_documents(Documents.of_bags(bags))
+
+    def embed_documents(self, documents: Documents) -> NDArray[np.float32]:
+        """The same for documents as training has them."""
+        device = self.network.words.device
+        table = make_table(documents, self._statistics, self.network.shape, device)
+        batches = torch.split(torch.arange(len(documents), device=device), _BATCH) if len(documents) else ()
+        nothing = torch.zeros(0, self.network.shape.dim)
+        return torch.cat([nothing, *(self._embed(table, batch).cpu() for batch in batches)]).numpy()
+
+    def _embed(self, table: Table, batch: Tensor) -> Tensor:
+        rate = self.recipe.inference_rate or self.recipe.document_rate
+        wanted: Any = table.wanted(self.network, batch, _BATCH)
+        embedded = torch.zeros(_BATCH, self.network.shape.dim, device=table.device)
+        adagrad = AdaGrad.start(embedded, self.recipe.accumulator_start)
+        for candidates in self._candidates:
+            adagrad.step(table.embedding_gradient(self.network, embedded, wanted, candidates), rate)
+        return embedded[: len(batch)]
+
+    def bits(self, embedded: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """The bits of embeddings, (documents, bits): which units of the layer before the sigmoid are above zero."""
+        if self.network.projection is None:
+            return embedded > 0
+        rows = torch.from_numpy(np.ascontiguousarray(embedded)).to(self.network.words.device)
+        return (steady_matmul(rows, self.network.projection) > 0).numpy(force=True)

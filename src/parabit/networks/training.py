@@ -1,0 +1,279 @@
+"""Training: AdaGrad on sampled gradients, in random order, with checkpoints.
+
+Randomness: every step draws from a generator of its own, named after the step, and not from one that has been used
+before it. So training can go on from any checkpoint as if it had never stopped.
+"""
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from parabit.errors import Interrupted, TrainingError
+from parabit.networks.checkpoint import Checkpoints
+from parabit.networks.config import Recipe, Shape
+from parabit.networks.dbow import BagTable
+from parabit.networks.dm import PositionTable
+from parabit.networks.documents import Documents, WordStatistics
+from parabit.networks.grouping import as_tensor
+from parabit.networks.network import Binarization, Network, WordSampler
+from parabit.progress import Progress, Report, silent
+
+Table = BagTable | PositionTable
+
+_PREPARED_ON_GPU = 32  # batches: on a GPU starting a kernel takes longer than its work, so many are prepared at once
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """How an epoch went."""
+
+    loss: float  # minus log likelihood per word
+
+
+@dataclass
+class Trained:
+    """The result of training."""
+
+    network: Network
+    embeddings: Tensor  # (documents, dim); zero for documents without a known word
+    history: list[Epoch]
+
+
+@contextmanager
+def _gpu_memory_errors() -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError as problem:
+        raise TrainingError(
+            "the GPU has too little memory",
+            hint="train on the cpu, or use a smaller vocabulary, fewer samples or smaller batches",
+        ) from problem
+
+
+@_gpu_memory_errors()
+def train(
+    documents: Documents,
+    statistics: WordStatistics,
+    shape: Shape,
+    recipe: Recipe,
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    checkpoints: Checkpoints | None = None,
+    report: Report = silent,
+) -> Trained:
+    """Train a network on a corpus.
+
+    With `checkpoints`, training continues from the last one there; Ctrl-C and SIGTERM then save the state before they
+    stop it.
+    """
+    if len(documents) < 2:
+        raise TrainingError(f"too few documents: {len(documents)}", hint="train on two or more")
+    place = choose_device(device)
+    table = make_table(documents, statistics, shape, place)
+    known = table.lengths.nonzero().squeeze(1)  # (known,) documents with at least one known word
+    if not len(known):
+        raise TrainingError("no document has a known word", hint="lower the minimum count")
+    frequencies = as_tensor(statistics.counts, place).float()  # (vocabulary,)
+    sampler = WordSampler(frequencies, recipe.samples, recipe.sampling_power)
+    random_steps = bool(recipe.dropout) or recipe.binarization != "rounding"
+
+    rng = generator(seed, "start", device=place)
+    network = Network.start(shape, Binarization.of(recipe), frequencies, recipe.embedding_start, rng)
+    embeddings = torch.empty(len(documents), shape.dim, device=place)
+    embeddings.normal_(0, recipe.embedding_start, generator=generator(seed, "documents", device=place))
+    embeddings[table.lengths == 0] = 0
+    tables = {name: AdaGrad.start(values, recipe.word_accumulator_start) for name, values in network.tensors.items()}
+    tables["documents"] = AdaGrad.start(embeddings, recipe.accumulator_start)
+    state = _State(tables, loss=torch.zeros(2, dtype=torch.float64, device=place))
+    if checkpoints and (found := checkpoints.load()):
+        state.restore(*found)
+
+    with stop_signals(checkpoints is not None) as stop:
+        saved = time.monotonic()
+        while state.epoch < recipe.epochs:
+            epoch = state.epoch
+            network.binarization = Binarization.of(recipe, epoch)
+            order = torch.randperm(len(known), generator=generator(seed, "order", epoch)).to(place)
+            steps = table.plan(known[order], recipe.batch_size)
+            for chosen, batch in _batches(table, steps, state.step, sampler, seed, epoch):
+                chance = generator(seed, "step", epoch, state.step, device=place) if random_steps else None
+                embedded = embeddings.index_select(0, chosen)  # (batch, dim)
+                gradients = table.gradients(network, embedded, batch, recipe.dropout, chance)
+
+                tables["documents"].step(gradients.embedding, recipe.document_rate, chosen, embedded)
+                tables["words"].step(gradients.words, recipe.word_rate, gradients.rows, gradients.current)
+                if gradients.projection is not None:
+                    tables["projection"].step(gradients.projection, recipe.word_rate)
+                if gradients.context is not None:
+                    tables["context"].step(gradients.context, recipe.word_rate, gradients.context_rows)
+
+                state.step += 1
+                state.loss += torch.stack([gradients.loss, gradients.weight])
+                if state.step == len(steps):
+                    state.end_epoch(recipe)
+                report(state.progress(len(steps), len(known), recipe))
+                if checkpoints and (stop.signal or time.monotonic() - saved >= checkpoints.every):
+                    state.save(checkpoints, len(steps))
+                    saved = time.monotonic()
+                    if stop.signal:
+                        where = f"in epoch {epoch + 1} of {recipe.epochs}"
+                        raise Interrupted(f"interrupted {where}; saved in {checkpoints.folder}", stop.signal)
+    return Trained(network, embeddings, state.history)
+
+
+def _batches(
+    table: Table, steps: list[Tensor], first: int, sampler: WordSampler, seed: int, epoch: int
+) -> Iterator[tuple[Tensor, Any]]:
+    """The documents and the batch of each step of an epoch, from step `first` on."""
+    size = 1 if table.device.type == "cpu" else _PREPARED_ON_GPU
+    for start in range(first // size * size, len(steps), size):
+        rng = generator(seed, "batch", epoch, start // size, device=table.device)
+        yield from table.prepare(steps[start : start + size], sampler, rng)[max(first - start, 0) :]
+
+
+@dataclass
+class _State:
+    """Everything that changes during training."""
+
+    tables: dict[str, "AdaGrad"]  # the network's tensors and the document embeddings
+    loss: Tensor  # (2,) of the epoch so far: minus log likelihood, number of words
+    epoch: int = 0
+    step: int = 0  # of the epoch
+    history: list[Epoch] = field(default_factory=list)
+
+    def end_epoch(self, recipe: Recipe) -> None:
+        total, words = self.loss.tolist()
+        if not math.isfinite(total):
+            raise TrainingError(
+                f"the loss is no longer a number in epoch {self.epoch + 1}",
+                hint=f"lower the rates (documents {recipe.document_rate:g}, words {recipe.word_rate:g})",
+            )
+        self.history.append(Epoch(total / words))
+        self.epoch, self.step = self.epoch + 1, 0
+        self.loss.zero_()
+
+    def progress(self, steps: int, documents: int, recipe: Recipe) -> Progress:
+        done = self.epoch + self.step / steps  # epochs
+        note = ""
+        if self.history:
+            number = min(self.epoch + 1, recipe.epochs)
+            note = f"epoch {number} of {recipe.epochs}, loss {self.history[-1].loss:.3f}"
+        return Progress("training", round(done * documents), "documents", done / recipe.epochs, note)
+
+    def save(self, checkpoints: Checkpoints, steps: int) -> None:
+        tensors = {"loss": self.loss}
+        for name, table in self.tables.items():
+            tensors |= {name: table.values, f"{name}.squares": table.squares}
+        about = {"epoch": self.epoch, "step": self.step, "history": [asdict(epoch) for epoch in self.history]}
+        checkpoints.save(self.epoch * steps + self.step, tensors, about)
+
+    def restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        for name, table in self.tables.items():
+            table.values.copy_(tensors[name])
+            table.squares.copy_(tensors[f"{name}.squares"])
+        self.loss.copy_(tensors["loss"])
+        self.epoch, self.step = about["epoch"], about["step"]
+        self.history = [Epoch(**epoch) for epoch in about["history"]]
+
+
+class AdaGrad:
+    """A table of parameters, each with the sum of its squared gradients (Duchi et al. 2011).
+
+    Only rows with a gradient are touched.
+    """
+
+    def __init__(self, values: Tensor, squares: Tensor) -> None:
+        self.values = values
+        self.squares = squares
+
+    @classmethod
+    def start(cls, values: Tensor, squares: float) -> "AdaGrad":
+        """Before the first step, with the same sum of squares everywhere."""
+        return cls(values, torch.full_like(values, squares))
+
+    def step(self, gradient: Tensor, rate: float, rows: Tensor | None = None, current: Tensor | None = None) -> None:
+        """Step against the gradient of the whole table or of some rows, each at most once.
+
+        `current` are the values of these rows, if they have been read already.
+        """
+        if rows is None:
+            self.squares.addcmul_(gradient, gradient)
+            self.values.addcdiv_(gradient, self.squares.sqrt(), value=-rate)
+            return
+        squares = self.squares.index_select(0, rows).addcmul_(gradient, gradient)
+        self.squares.index_copy_(0, rows, squares)
+        before = self.values.index_select(0, rows) if current is None else current
+        self.values.index_copy_(0, rows, torch.addcdiv(before, gradient, squares.sqrt_(), value=-rate))
+
+
+def generator(seed: int, *name: str | int, device: torch.device | str = "cpu") -> Generator:
+    """The random numbers for what has this name."""
+    digest = blake2b(repr((seed, *name)).encode(), digest_size=8).digest()
+    return Generator(device).manual_seed(int.from_bytes(digest) >> 1)
+
+
+def choose_device(name: str) -> torch.device:
+    """The device with this name: cpu, cuda, or auto for cuda if there is a GPU.
+
+    Example:
+        >>> choose_device("cpu")
+        device(type='cpu')
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name not in ("cpu", "cuda"):
+        raise TrainingError(f"no device {name!r}", hint="choose cpu, cuda or auto")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise TrainingError("torch finds no GPU for device cuda", hint="use cpu or auto")
+    return torch.device(name)
+
+
+def make_table(documents: Documents, statistics: WordStatistics, shape: Shape, device: torch.device) -> Table:
+    """The documents' words on a device: as bags, or in order."""
+    if shape.architecture == "dm":
+        return PositionTable(documents, len(statistics.counts), shape, device)
+    return BagTable(documents, device)
+
+
+class _Stop:
+    signal: int | None = None  # the signal that asked to stop
+
+
+@contextmanager
+def stop_signals(active: bool) -> Iterator[_Stop]:
+    """Take Ctrl-C, SIGTERM and a closed terminal as a request to stop soon; the second one stops at once.
+
+    Only the main thread can receive signals; in other threads nothing changes.
+    """
+    stop = _Stop()
+    if not active or threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    wanted = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    # A signal that is ignored, as nohup does with SIGHUP, stays ignored.
+    before = {number: signal.getsignal(number) for number in wanted if signal.getsignal(number) is not signal.SIG_IGN}
+
+    def receive(number: int, frame: FrameType | None) -> None:
+        stop.signal = number
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, receive)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if stop.signal is not None:  # it came after the last step, where nobody looked any more
+        signal.raise_signal(stop.signal)

@@ -1,0 +1,81 @@
+"""The steps of an epoch take every word of every document once."""
+
+from collections import Counter
+
+import torch
+from counted import count_ids
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parabit.networks.config import choose_shape
+from parabit.networks.dbow import BagTable
+from parabit.networks.dm import PositionTable
+from parabit.networks.network import WordSampler
+
+VOCABULARY = 8
+DOCUMENTS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_size=12), min_size=1, max_size=12)
+CPU = torch.device("cpu")
+
+
+def bags(documents: list[list[int]]) -> BagTable:
+    return BagTable(count_ids(documents, VOCABULARY)[0], CPU)
+
+
+def positions(documents: list[list[int]], window: int = 1, two_sided: bool = False) -> PositionTable:
+    shape = choose_shape(4, architecture="dm", window=window, two_sided=two_sided)
+    return PositionTable(count_ids(documents, VOCABULARY)[0], VOCABULARY, shape, CPU)
+
+
+@settings(max_examples=40)
+@given(documents=DOCUMENTS, batch_size=st.integers(1, 7), at_once=st.integers(1, 5))
+def test_an_epoch_of_bags_has_every_document_once(documents: list[list[int]], batch_size: int, at_once: int) -> None:
+    table = bags(documents)
+    steps = table.plan(torch.randperm(len(documents)), batch_size)
+    assert sorted(torch.cat(steps).tolist()) == list(range(len(documents)))
+    assert {len(step) for step in steps[:-1]} <= {batch_size}
+    sampler = WordSampler(torch.ones(VOCABULARY), samples=3)
+    for first in range(0, len(steps), at_once):
+        for mine, batch in table.prepare(steps[first : first + at_once], sampler, torch.Generator().manual_seed(2)):
+            ids = batch.touched.ids[batch.touched.of].tolist()
+            owners = torch.searchsorted(batch.starts, torch.arange(len(batch.counts)), right=True) - 1
+            for row, document in enumerate(mine.tolist()):
+                places = (owners == row).nonzero().squeeze(1).tolist()
+                found = {ids[place]: batch.counts[place].item() for place in places}
+                assert found == Counter(documents[document])
+                assert batch.totals[row] == len(documents[document])
+            # In the order of the words: candidates weigh nothing, all else stands with its document.
+            entries = batch.touched.order < len(batch.counts)
+            assert len(ids) == len(batch.counts) + 3
+            assert not batch.ordered_counts[~entries].any()
+            assert torch.equal(batch.ordered_counts[entries], batch.counts[batch.touched.order[entries]])
+            assert torch.equal(batch.ordered_documents[entries], owners[batch.touched.order[entries]])
+
+
+@settings(max_examples=40)
+@given(documents=DOCUMENTS, batch_size=st.integers(1, 9), at_once=st.integers(1, 5), two_sided=st.booleans())
+def test_an_epoch_of_positions_has_every_word_once_with_what_stands_around_it(
+    documents: list[list[int]], batch_size: int, at_once: int, two_sided: bool
+) -> None:
+    table = positions(documents, window=2, two_sided=two_sided)
+    steps = table.plan(torch.randperm(len(documents)), batch_size)
+    sampler = WordSampler(torch.ones(VOCABULARY), samples=3)
+    found = []
+    sizes = []
+    for first in range(0, len(steps), at_once):
+        for mine, batch in table.prepare(steps[first : first + at_once], sampler, torch.Generator().manual_seed(2)):
+            targets = batch.touched.ids[batch.touched.of][:-3].tolist()
+            owners = mine[batch.documents.of].tolist()
+            contexts = [slot.ids[slot.of].tolist() for slot in batch.contexts]
+            found += list(zip(owners, targets, *contexts, strict=True))
+            sizes.append(len(targets))
+    slots = (-2, -1, 1, 2) if two_sided else (-2, -1)
+    plain = []
+    for number, document in enumerate(documents):
+        around = dict(enumerate(document))
+        plain += [
+            (number, word, *(around.get(place + slot, VOCABULARY) for slot in slots))
+            for place, word in enumerate(document)
+        ]
+    assert Counter(found) == Counter(plain)
+    assert set(sizes[:-1]) <= {batch_size}
+    assert 0 < sizes[-1] <= batch_size

@@ -1,0 +1,136 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from parabit.errors import TrainingError
+from parabit.networks import Checkpoints
+
+IDENTITY: dict[str, Any] = {"bits": 32, "corpus": "c0ffee", "stop_words": ["a", "the"], "epochs": None}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "news.training"
+
+
+def save(folder: Path, step: int = 7) -> Path:
+    tensors = {"words": torch.full((3, 2), float(step)), "words.squares": torch.ones(3, 2, dtype=torch.float64)}
+    Checkpoints(folder, IDENTITY).save(step, tensors, {"epoch": 1, "step": step, "history": []})
+    [kept] = folder.iterdir()
+    return kept
+
+
+def test_what_was_saved_is_found_again(folder: Path) -> None:
+    save(folder)
+    found = Checkpoints(folder, IDENTITY).load()
+    assert found is not None
+    about, tensors = found
+    assert (about["epoch"], about["step"], about["history"]) == (1, 7, [])
+    assert torch.equal(tensors["words"], torch.full((3, 2), 7.0))
+    assert tensors["words.squares"].dtype == torch.float64
+
+
+def test_where_there_is_none_there_is_none(folder: Path) -> None:
+    assert Checkpoints(folder, IDENTITY).load() is None
+    folder.mkdir()
+    assert Checkpoints(folder, IDENTITY).load() is None
+
+
+def test_older_ones_are_removed_and_the_last_one_counts(folder: Path) -> None:
+    for step in (9, 10, 11_000_000_000):
+        assert save(folder, step).name == f"checkpoint-{step:012d}"  # the only one
+    found = Checkpoints(folder, IDENTITY).load()
+    assert found is not None
+    assert found[0]["step"] == 11_000_000_000
+
+
+def test_the_same_step_can_be_saved_again(folder: Path) -> None:
+    save(folder)
+    assert save(folder).name == "checkpoint-000000000007"
+
+
+def test_a_save_that_fails_leaves_the_one_before(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = save(folder)
+    content = {path.name: path.read_bytes() for path in before.iterdir()}
+
+    def full_disk(path: Path, array: np.ndarray) -> None:
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        Checkpoints(folder, IDENTITY).save(8, {"words": torch.ones(2)}, {})
+    assert list(folder.iterdir()) == [before]
+    assert {path.name: path.read_bytes() for path in before.iterdir()} == content
+
+
+def test_what_a_kill_while_clearing_has_left_does_not_stand_in_the_way(folder: Path) -> None:
+    save(folder, 8)
+    half_removed = folder / "checkpoint-000000000007"
+    half_removed.mkdir()
+    found = Checkpoints(folder, IDENTITY).load()
+    assert found is not None
+    assert found[0]["step"] == 8
+    assert save(folder, 9).name == "checkpoint-000000000009"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"corpus": "decade"}, "corpus was 'c0ffee', now 'decade'"),
+        ({"bits": 64}, "bits was 32, now 64"),
+        ({"epochs": 5}, "epochs was None, now 5"),
+        ({"stop_words": "english"}, "stop_words was ['a', 'the'], now 'english'"),
+        ({"dropout": 0.5}, "dropout was None, now 0.5"),
+        ({"bits": 64, "corpus": "decade"}, "bits was 32, now 64; corpus was 'c0ffee', now 'decade'"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused_with_what_differs(
+    folder: Path, change: dict[str, Any], words: str
+) -> None:
+    save(folder)
+    with pytest.raises(TrainingError) as refused:
+        Checkpoints(folder, {**IDENTITY, **change}).load()
+    assert str(refused.value) == (
+        f"the checkpoint in {folder} is from another training run: {words}; "
+        "use the same corpus and parameters, or delete it to start over"
+    )
+
+
+def test_tuples_are_the_same_as_the_lists_that_json_makes_of_them(folder: Path) -> None:
+    save(folder)
+    assert Checkpoints(folder, {**IDENTITY, "stop_words": ("a", "the")}).load() is not None
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def overwritten(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe\x00 not what was written")
+
+
+@pytest.mark.parametrize("harm", [cut_off, emptied, overwritten, Path.unlink])
+@pytest.mark.parametrize("name", ["about.json", "words.npy", "words.squares.npy"])
+def test_a_damaged_checkpoint_is_told(folder: Path, name: str, harm: Any) -> None:
+    kept = save(folder)
+    harm(kept / name)
+    with pytest.raises(TrainingError) as refused:
+        Checkpoints(folder, IDENTITY).load()
+    assert str(refused.value) == f"the checkpoint {kept} is damaged; delete it to start over"
+
+
+@pytest.mark.parametrize("about", [[], {}, {"identity": IDENTITY}])
+def test_an_about_that_says_too_little_is_damage(folder: Path, about: object) -> None:
+    kept = save(folder)
+    (kept / "about.json").write_text(json.dumps(about))
+    with pytest.raises(TrainingError, match="is damaged"):
+        Checkpoints(folder, IDENTITY).load()

@@ -1,0 +1,161 @@
+import math
+import subprocess
+import sys
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+import pytest
+
+from parabit.errors import TrainingError
+from parabit.networks.config import METHODS, Recipe, Shape, choose_shape, paper_recipe
+from without_torch import WITHOUT_TORCH
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "size", "parts"),
+    [
+        ({"bits": 128}, "Binary PV-DBOW", "128 bits", [129]),
+        ({"bits": None, "dim": 300}, "PV-DBOW", "300 numbers", [301]),
+        ({"bits": 28, "dim": 300}, "Real-Binary PV-DBOW", "28 bits", [29]),
+        ({"bits": 28, "dim": 28}, "Real-Binary PV-DBOW", "28 bits", [29]),
+        ({"bits": 32, "architecture": "dm"}, "Binary PV-DM", "32 bits", [33, 32]),
+        ({"bits": None, "dim": 64, "architecture": "dm"}, "PV-DM", "64 numbers", [65, 64]),
+        ({"bits": 32, "architecture": "dm", "window": 2, "word_dim": 5}, "Binary PV-DM", "32 bits", [33, 5, 5]),
+        ({"bits": 1, "architecture": "dm", "two_sided": True}, "Binary PV-DM", "1 bits", [2, 1, 1]),
+    ],
+)
+def test_what_is_asked_for_is_one_of_the_papers_networks(
+    asked: dict[str, Any], name: str, size: str, parts: list[int]
+) -> None:
+    shape = choose_shape(**asked)
+    assert (shape.name, shape.size, shape.parts, shape.hidden) == (name, size, parts, sum(parts))
+
+
+def test_context_words_stand_before_the_predicted_one_or_on_both_sides() -> None:
+    assert choose_shape(8, architecture="dm").slots == (-1,)
+    assert choose_shape(8, architecture="dm", window=3).slots == (-3, -2, -1)
+    assert choose_shape(8, architecture="dm", window=2, two_sided=True).slots == (-2, -1, 1, 2)
+    assert choose_shape(8).slots == ()
+
+
+def test_only_a_code_with_a_dimension_is_projected() -> None:
+    assert choose_shape(8, dim=20) == Shape("dbow", bits=8, dim=20, projected=True)
+    assert choose_shape(8) == Shape("dbow", bits=8, dim=8)
+    assert choose_shape(None, dim=20) == Shape("dbow", bits=None, dim=20)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "12"])
+@pytest.mark.parametrize("name", ["bits", "dim", "window", "word_dim"])
+def test_sizes_are_whole_numbers_from_1(name: str, value: object) -> None:
+    asked: dict[str, Any] = {"bits": 16, "architecture": "dbow" if name == "dim" else "dm", name: value}
+    with pytest.raises(TrainingError) as refused:
+        choose_shape(**asked)
+    assert str(refused.value).startswith(f"{name} is {value!r}; it must be a whole number, at least 1, such as ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"bits": None}, "neither bits nor dim is given; bits=128 learns codes, dim=128 real-valued vectors"),
+        ({"bits": None, "architecture": "dm"}, "neither bits nor dim is given"),
+        ({"bits": 16, "architecture": "skipgram"}, "no architecture 'skipgram'; choose dbow or dm"),
+        ({"bits": 16, "architecture": None}, "no architecture None; choose dbow or dm"),
+        ({"bits": 16, "window": 2}, "window with architecture dbow; it is an option of dm"),
+        ({"bits": 16, "two_sided": True}, "two_sided with architecture dbow; it is an option of dm"),
+        ({"bits": 16, "word_dim": 8}, "word_dim with architecture dbow; it is an option of dm"),
+        ({"bits": None, "dim": 16, "window": 2}, "window with architecture dbow"),
+        ({"bits": 32, "dim": 31}, "dim 31 is less than bits 32; bits are projected from the real vector"),
+        ({"bits": 16, "dim": 32, "architecture": "dm"}, "dim and bits with architecture dm; only dbow has a real"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(TrainingError) as refused:
+        choose_shape(**asked)
+    assert str(refused.value).startswith(words)
+
+
+DBOW, DM = choose_shape(128), choose_shape(128, architecture="dm")
+SHAPES = [
+    DBOW,
+    DM,
+    choose_shape(None, dim=300),
+    choose_shape(28, dim=300),
+    choose_shape(None, dim=64, architecture="dm"),
+]
+
+# For each bound: what it refuses, what it takes.
+BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
+    "count": ([0, -1, 1.5, 2.0, True, "3"], [1, 1000]),
+    "count or 0": ([-1, 0.0, 1.5, False, "3"], [0, 7]),
+    "positive": ([0, 0.0, -1e-9, math.nan, math.inf, True, "1"], [1e-9, 5]),
+    "not negative": ([-1e-9, math.nan, math.inf, -math.inf, False, "1"], [0, 0.0, 3.5]),
+    "share": ([-0.1, 1, 1.0, math.nan, True, "0.5"], [0, 0.0, 0.999]),
+    "method": (["round", "", 1, ["rounding"]], list(METHODS)),
+}
+CASES = [(parameter.name, parameter.metadata["bound"]) for parameter in fields(Recipe)]
+
+
+@pytest.mark.parametrize(("name", "bound"), CASES)
+def test_a_parameter_is_accepted_inside_its_bound_and_refused_by_name_outside(name: str, bound: str) -> None:
+    refused_values, taken = BOUNDS[bound]
+    for value in refused_values:
+        with pytest.raises(TrainingError) as refused:
+            paper_recipe(DBOW, **{name: value})
+        assert str(refused.value).startswith(f"{name} is {value!r}; it must be ")
+    annealed = {"binarization": "straight-through"} if name == "slope_growth" else {}
+    for value in taken:
+        recipe = paper_recipe(DBOW, **{**annealed, name: value})
+        assert getattr(recipe, name) == value
+        assert replace(recipe, **{name: getattr(paper_recipe(DBOW), name)}) == paper_recipe(DBOW, **annealed)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_network_has_a_whole_recipe_with_the_papers_choices(shape: Shape) -> None:
+    recipe = paper_recipe(shape)
+    assert Recipe(**asdict(recipe)) == recipe
+    assert (recipe.binarization, recipe.sampling_power, recipe.slope_growth) == ("rounding", 1.0, 0)
+
+
+def test_fewer_units_learn_faster() -> None:
+    few, many = paper_recipe(choose_shape(16)), paper_recipe(choose_shape(256))
+    assert few.document_rate > many.document_rate
+    assert few.word_rate > many.word_rate
+
+
+@pytest.mark.parametrize("shape", [DBOW, choose_shape(32), choose_shape(28, dim=300)])
+def test_codes_learn_bigrams_with_more_samples_and_half_the_word_rate(shape: Shape) -> None:
+    words, bigrams = paper_recipe(shape), paper_recipe(shape, bigrams=True)
+    assert bigrams == replace(words, samples=4096, word_rate=words.word_rate / 2)
+
+
+def test_real_valued_vectors_learn_bigrams_with_more_samples_alone() -> None:
+    shape = choose_shape(None, dim=300)
+    assert paper_recipe(shape, bigrams=True) == replace(paper_recipe(shape), samples=4096)
+
+
+def test_none_leaves_a_parameter_as_it_is() -> None:
+    everything = dict.fromkeys(asdict(paper_recipe(DBOW)))
+    assert paper_recipe(DBOW, **everything) == paper_recipe(DBOW)
+    assert paper_recipe(DBOW, **{**everything, "epochs": 3}) == replace(paper_recipe(DBOW), epochs=3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "changes", "message"),
+    [
+        (DBOW, {"epoch": 3}, "no training parameter 'epoch'; did you mean epochs?"),
+        (DBOW, {"neighbours": None}, "no training parameter 'neighbours'; there are epochs, batch_size, "),
+        (DM, {"bigrams": True}, "bigrams with architecture dm; dm predicts single words in order; use dbow"),
+        (DBOW, {"slope_growth": 0.1}, "slope_growth with binarization 'rounding'; use straight-through or straight-"),
+        (DBOW, {"slope_growth": 0.1, "binarization": "noise"}, "slope_growth with binarization 'noise'; use straight-"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_remedy(shape: Shape, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TrainingError) as refused:
+        paper_recipe(shape, **changes)
+    assert str(refused.value).startswith(message)
+
+
+def test_shapes_and_recipes_need_no_torch() -> None:
+    code = WITHOUT_TORCH + "from parabit.networks import config; config.paper_recipe(config.choose_shape(8))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")

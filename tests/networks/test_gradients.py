@@ -1,0 +1,207 @@
+"""The analytic gradients of every model are those that torch's autograd finds for the loss written out plainly."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from parabit.networks.config import Shape
+from parabit.networks.dbow import BagBatch, WantedWords, dbow_embedding_gradient, dbow_gradients
+from parabit.networks.dm import PositionBatch, dm_embedding_gradient, dm_gradients, wanted_positions
+from parabit.networks.grouping import group, sum_rows
+from parabit.networks.network import Binarization, Candidates, Network, WordSampler
+
+VOCABULARY = 17
+DOUBLE = torch.float64
+
+DBOW = {
+    "PV-DBOW": Shape("dbow", bits=None, dim=6),
+    "Binary PV-DBOW": Shape("dbow", bits=6, dim=6),
+    "Real-Binary PV-DBOW": Shape("dbow", bits=4, dim=9, projected=True),
+}
+DM = {
+    "PV-DM": Shape("dm", bits=None, dim=6, window=1, word_dim=6),
+    "Binary PV-DM": Shape("dm", bits=6, dim=6, window=1, word_dim=6),
+    "Binary PV-DM, wide window": Shape("dm", bits=4, dim=4, window=2, two_sided=True, word_dim=3),
+}
+
+
+def a_network(shape: Shape, method: str = "rounding") -> Network:
+    rng = torch.Generator().manual_seed(5)
+    frequencies = torch.rand(VOCABULARY, generator=rng, dtype=DOUBLE) + 0.1
+    network = Network.start(shape, Binarization(method), frequencies, 1.0, rng)
+    network.words = torch.randn(VOCABULARY, shape.hidden, generator=rng, dtype=DOUBLE)
+    return network
+
+
+def everything() -> Candidates:
+    return Candidates(torch.arange(VOCABULARY), torch.zeros(VOCABULARY, dtype=DOUBLE))
+
+
+def activate(network: Network, layer: Tensor) -> Tensor:
+    """The hidden layer for autograd: rounded on the way forward, the sigmoid itself on the way back."""
+    if network.shape.bits is None:
+        return layer
+    soft = torch.sigmoid(layer)
+    if network.binarization.method == "noise":
+        return soft
+    if network.binarization.method == "straight-through":
+        return (soft > 0.5).to(DOUBLE) + layer - layer.detach()
+    return (soft > 0.5).to(DOUBLE) + soft - soft.detach()
+
+
+def relative_error(ours: Tensor, theirs: Tensor) -> float:
+    return float((ours - theirs).norm() / theirs.norm())
+
+
+def dense(rows: Tensor, values: Tensor, like: Tensor) -> Tensor:
+    return torch.zeros_like(like).index_add_(0, rows, values)
+
+
+def bag_batch(counts: Tensor, candidates: Candidates) -> BagBatch:
+    owners, words = counts.nonzero(as_tuple=True)
+    padding = (0, len(candidates.ids))
+    touched = group(torch.cat([words, candidates.ids]))
+    return BagBatch(
+        touched=touched,
+        counts=counts[owners, words],
+        ordered_counts=torch.nn.functional.pad(counts[owners, words], padding)[touched.order],
+        ordered_documents=torch.nn.functional.pad(owners, padding)[touched.order],
+        starts=torch.searchsorted(owners, torch.arange(len(counts))),
+        totals=counts.sum(1),
+        correction=candidates.correction,
+    )
+
+
+def some_counts() -> Tensor:
+    rng = torch.Generator().manual_seed(3)
+    counts = torch.randint(-2, 3, (5, VOCABULARY), generator=rng).clamp(min=0).to(DOUBLE) * 1.5
+    counts[2] = 0  # a document without a word
+    return counts
+
+
+@pytest.mark.parametrize("method", ["rounding", "noise", "straight-through", "straight-through-sigmoid"])
+@pytest.mark.parametrize("name", DBOW)
+def test_the_gradients_of_the_bag_of_words_are_autograds(name: str, method: str) -> None:
+    network, counts = a_network(DBOW[name], method), some_counts()
+    embedded = torch.randn(5, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+    ours = dbow_gradients(network, embedded, bag_batch(counts, everything()))
+
+    leaves = {name: tensor.requires_grad_() for name, tensor in (network.tensors | {"documents": embedded}).items()}
+    layer = embedded if network.projection is None else embedded @ network.projection
+    logits = activate(network, layer) @ network.words[:, :-1].T + network.words[:, -1]
+    loss = -(counts * torch.log_softmax(logits, 1)).sum()
+    theirs = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
+
+    assert float(ours.loss) == pytest.approx(loss.item(), rel=1e-12)
+    assert float(ours.weight) == pytest.approx(counts.sum().item())
+    assert relative_error(ours.embedding, theirs["documents"]) < 1e-6
+    assert relative_error(dense(ours.rows, ours.words, network.words), theirs["words"]) < 1e-6
+    if network.projection is not None:
+        assert ours.projection is not None
+        assert relative_error(ours.projection, theirs["projection"]) < 1e-6
+
+
+DOCUMENTS = [[3, 1, 4, 1, 5, 9, 2, 6], [5], [], [8, 9, 7, 9, 3, 2, 3, 8, 4, 6]]
+
+
+def positions(shape: Shape, document: list[int], outside: int) -> list[tuple[int, list[int]]]:
+    """Each word with what stands around it, written out plainly."""
+    found = []
+    for place, word in enumerate(document):
+        around = [place + slot for slot in shape.slots]
+        found.append((word, [document[at] if 0 <= at < len(document) else outside for at in around]))
+    return found
+
+
+@pytest.mark.parametrize("method", ["rounding", "noise", "straight-through", "straight-through-sigmoid"])
+@pytest.mark.parametrize("name", DM)
+def test_the_gradients_of_distributed_memory_are_autograds(name: str, method: str) -> None:
+    network = a_network(DM[name], method)
+    assert network.context is not None
+    rows = [(number, *at) for number, text in enumerate(DOCUMENTS) for at in positions(network.shape, text, VOCABULARY)]
+    owners, targets = torch.tensor([row[0] for row in rows]), torch.tensor([row[1] for row in rows])
+    contexts = torch.tensor([row[2] for row in rows])  # (positions, slots)
+    embeddings = torch.randn(4, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+    batch = PositionBatch(
+        touched=group(torch.cat([targets, torch.arange(VOCABULARY)])),
+        documents=group(owners),
+        contexts=tuple(group(slot) for slot in contexts.unbind(1)),
+        correction=torch.zeros(VOCABULARY, dtype=DOUBLE),
+    )
+    ours = dm_gradients(network, embeddings[batch.documents.ids], batch)
+
+    leaves = {name: tensor.requires_grad_() for name, tensor in (network.tensors | {"documents": embeddings}).items()}
+    layer = torch.cat([embeddings[owners], *(network.context[slot] for slot in contexts.unbind(1))], dim=1)
+    bias = network.shape.code
+    weights = torch.cat([network.words[:, :bias], network.words[:, bias + 1 :]], dim=1)
+    logits = activate(network, layer) @ weights.T + network.words[:, bias]
+    loss = torch.nn.functional.cross_entropy(logits, targets, reduction="sum")
+    theirs = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
+
+    assert float(ours.loss) == pytest.approx(loss.item(), rel=1e-12)
+    assert float(ours.weight) == len(rows)
+    assert relative_error(dense(batch.documents.ids, ours.embedding, embeddings), theirs["documents"]) < 1e-6
+    assert relative_error(dense(ours.rows, ours.words, network.words), theirs["words"]) < 1e-6
+    assert ours.context_rows is not None
+    assert ours.context is not None
+    assert relative_error(dense(ours.context_rows, ours.context, network.context), theirs["context"]) < 1e-6
+
+
+@pytest.mark.parametrize("name", DBOW)
+def test_inference_follows_the_same_gradient_of_a_bag(name: str) -> None:
+    network, counts = a_network(DBOW[name]), some_counts()
+    embedded = torch.randn(5, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+    owners, words = counts.nonzero(as_tuple=True)
+    starts = torch.searchsorted(owners, torch.arange(5))
+    wanted = WantedWords(sum_rows(network.words, words, starts, counts[owners, words]), counts.sum(1))
+    gradient = dbow_embedding_gradient(network, embedded, wanted, everything())
+    training = dbow_gradients(network, embedded, bag_batch(counts, everything()))
+    torch.testing.assert_close(gradient, training.embedding)
+    assert gradient[2].abs().max() == 0  # a document without a word stays where it is
+
+
+@pytest.mark.parametrize(("piece", "chunk"), [(1024, 8192), (3, 4), (1, 1)])
+@pytest.mark.parametrize("name", DM)
+def test_inference_follows_the_same_gradient_of_positions_in_whatever_pieces(name: str, piece: int, chunk: int) -> None:
+    network = a_network(DM[name])
+    rows = [(number, *at) for number, text in enumerate(DOCUMENTS) for at in positions(network.shape, text, VOCABULARY)]
+    owners, targets = torch.tensor([row[0] for row in rows]), torch.tensor([row[1] for row in rows])
+    contexts = list(torch.tensor([row[2] for row in rows]).unbind(1))
+    embeddings = torch.randn(4, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+    wanted = wanted_positions(network, targets, contexts, torch.bincount(owners, minlength=4), piece, chunk)
+    gradient = dm_embedding_gradient(network, embeddings, wanted, everything())
+    batch = PositionBatch(
+        touched=group(torch.cat([targets, torch.arange(VOCABULARY)])),
+        documents=group(owners),
+        contexts=tuple(group(slot) for slot in contexts),
+        correction=torch.zeros(VOCABULARY, dtype=DOUBLE),
+    )
+    training = dm_gradients(network, embeddings[batch.documents.ids], batch)
+    torch.testing.assert_close(gradient[batch.documents.ids], training.embedding)
+    assert gradient[2].abs().max() == 0
+
+
+def test_the_sampled_gradient_goes_to_the_exact_one_as_samples_grow() -> None:
+    network, counts = a_network(DBOW["Binary PV-DBOW"]), some_counts()
+    embedded = torch.randn(5, 6, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+    exact = dbow_gradients(network, embedded, bag_batch(counts, everything()))
+    frequencies = torch.rand(VOCABULARY, dtype=DOUBLE, generator=torch.Generator().manual_seed(2)) + 0.1
+
+    def error(samples: int) -> float:
+        sampler, rng = WordSampler(frequencies, samples), torch.Generator().manual_seed(4)
+        errors = []
+        for _ in range(20):
+            ours = dbow_gradients(network, embedded, bag_batch(counts, sampler.draw(rng)))
+            errors.append(relative_error(ours.embedding, exact.embedding))
+            errors.append(
+                relative_error(
+                    dense(ours.rows, ours.words, network.words), dense(exact.rows, exact.words, network.words)
+                )
+            )
+        return sum(errors) / len(errors)
+
+    few, more, many = error(100), error(10_000), error(1_000_000)
+    # The error of importance sampling falls with the square root of the samples: tenfold for each hundredfold.
+    assert 6 < few / more < 15
+    assert 6 < more / many < 15
+    assert many < 5e-3

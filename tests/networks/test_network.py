@@ -1,0 +1,183 @@
+import math
+
+import pytest
+import torch
+
+from parabit.networks.config import METHODS, choose_shape, paper_recipe
+from parabit.networks.network import Binarization, WordSampler, expect
+
+LAYER = torch.tensor([[-3.0, -0.2, 0.0, 0.2, 3.0]], dtype=torch.float64)
+BITS = [[0.0, 0.0, 0.0, 1.0, 1.0]]
+STOCHASTIC = ("straight-through", "straight-through-sigmoid")
+
+
+def derivative(layer: torch.Tensor, slope: float = 1.0) -> torch.Tensor:
+    """Of the sigmoid with a slope, as autograd finds it."""
+    leaf = layer.clone().requires_grad_()
+    torch.sigmoid(slope * leaf).sum().backward()
+    assert leaf.grad is not None
+    return leaf.grad
+
+
+def seeded(seed: int = 1) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def test_rounding_gives_bits_and_the_gradient_of_the_sigmoid() -> None:
+    for rng in (None, seeded()):  # chance has no part in it
+        hidden, gate = Binarization("rounding")(LAYER, rng=rng)
+        assert hidden.tolist() == BITS
+        torch.testing.assert_close(gate, derivative(LAYER))
+
+
+def test_noise_stands_before_the_sigmoid() -> None:
+    drawn = torch.randn(LAYER.shape, generator=seeded(), dtype=torch.float64)
+    hidden, gate = Binarization("noise", noise=2.0)(LAYER, rng=seeded())
+    torch.testing.assert_close(hidden, torch.sigmoid(LAYER + 2 * drawn))
+    torch.testing.assert_close(gate, derivative(LAYER + 2 * drawn))
+
+
+def test_no_noise_is_the_sigmoid_itself() -> None:
+    for activation in (Binarization("noise", noise=0.0)(LAYER, rng=seeded()), Binarization("noise", noise=2.0)(LAYER)):
+        torch.testing.assert_close(activation.hidden, torch.sigmoid(LAYER))
+        torch.testing.assert_close(activation.gate, derivative(LAYER))
+
+
+@pytest.mark.parametrize("method", STOCHASTIC)
+def test_a_stochastic_bit_is_set_as_often_as_the_sigmoid_says(method: str) -> None:
+    draws = 20_000
+    hidden, _ = Binarization(method)(LAYER.expand(draws, -1), rng=seeded())
+    assert set(hidden.unique().tolist()) == {0.0, 1.0}
+    probability = torch.sigmoid(LAYER[0])
+    deviation = torch.sqrt(probability * (1 - probability) / draws)
+    assert ((hidden.mean(0) - probability).abs() < 5 * deviation).all()
+
+
+def test_the_two_straight_through_gradients_are_without_and_with_the_sigmoids() -> None:
+    for rng in (None, seeded()):
+        assert Binarization("straight-through")(LAYER, rng=rng).gate is None
+        torch.testing.assert_close(Binarization("straight-through-sigmoid")(LAYER, rng=rng).gate, derivative(LAYER))
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 4])
+def test_the_slope_grows_with_the_epochs(epoch: int) -> None:
+    slope = 1 + 0.5 * epoch
+    recipe = paper_recipe(choose_shape(8), binarization="straight-through-sigmoid", slope_growth=0.5)
+    layer = LAYER.expand(20_000, -1)
+    hidden, gate = Binarization.of(recipe, epoch)(layer, seeded())
+    probability = torch.sigmoid(slope * LAYER[0])
+    deviation = torch.sqrt(probability * (1 - probability) / len(layer))
+    assert ((hidden.mean(0) - probability).abs() < 5 * deviation).all()
+    torch.testing.assert_close(gate, derivative(layer, slope))
+    plain = Binarization("straight-through", slope=slope)(layer, seeded())
+    assert torch.equal(plain.hidden, hidden)
+    assert plain.gate is None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_generator_chance_plays_no_part(method: str) -> None:
+    binarization = Binarization(method, noise=2.0, slope=2.5 if method in STOCHASTIC else 1.0)
+    before = torch.get_rng_state()
+    first, second = binarization(LAYER), binarization(LAYER)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(first.hidden, second.hidden)
+    assert ((first.hidden > 0.5).to(LAYER.dtype)).tolist() == BITS  # zero itself is no set bit
+
+
+@pytest.mark.parametrize("method", ["noise", *STOCHASTIC])
+def test_the_same_generator_gives_the_same_bits_and_another_gives_others(method: str) -> None:
+    layer = torch.zeros(10, 10)
+    one, same, other = (Binarization(method)(layer, rng=seeded(seed)).hidden for seed in (1, 1, 2))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_a_recipe_says_which_binarization() -> None:
+    recipe = paper_recipe(choose_shape(8), binarization="straight-through", noise=0.5, slope_growth=0.25, epochs=5)
+    assert Binarization.of(recipe, epoch=1) == Binarization("straight-through", noise=0.5, slope=1.25)
+    assert Binarization.of(recipe) == Binarization("straight-through", noise=0.5, slope=2.0)  # of the last epoch
+
+
+FREQUENCIES = torch.tensor([500.0, 1.0, 40.0, 40.0, 7.0, 200.0, 3.0, 90.0], dtype=torch.float64)
+LOGITS = torch.tensor([0.5, 3.0, -1.0, 2.0, 0.0, -2.0, 4.0, 1.0], dtype=torch.float64)
+
+
+def probabilities(power: float) -> torch.Tensor:
+    weights = FREQUENCIES**power
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("power", [0.0, 0.75, 1.0])
+def test_words_are_drawn_with_their_frequency_to_a_power(power: float) -> None:
+    draws = 200_000
+    drawn = WordSampler(FREQUENCIES, draws, power).draw(seeded()).ids
+    shares = torch.bincount(drawn, minlength=len(FREQUENCIES)) / draws
+    q = probabilities(power)
+    assert ((shares - q).abs() < 5 * torch.sqrt(q * (1 - q) / draws)).all()
+
+
+@pytest.mark.parametrize("power", [0.0, 0.75, 1.0])
+@pytest.mark.parametrize("samples", [1, 5, 300])
+def test_a_word_is_corrected_by_how_often_it_is_expected(samples: int, power: float) -> None:
+    candidates = WordSampler(FREQUENCIES, samples, power).draw(seeded())
+    assert len(candidates.ids) == samples
+    torch.testing.assert_close(candidates.correction, -torch.log(samples * probabilities(power)[candidates.ids]))
+
+
+def test_the_whole_vocabulary_is_taken_where_no_samples_are_and_the_softmax_is_exact() -> None:
+    sampler = WordSampler(FREQUENCIES, samples=0, power=0.75)
+    candidates = sampler.draw(seeded())
+    assert sampler.size == len(FREQUENCIES)
+    assert candidates.ids.tolist() == list(range(len(FREQUENCIES)))
+    assert not candidates.correction.any()
+    expected = expect((LOGITS[candidates.ids] + candidates.correction)[None], torch.tensor([3.0], dtype=torch.float64))
+    torch.testing.assert_close(expected.log_denominator, torch.logsumexp(LOGITS, 0)[None])
+    torch.testing.assert_close(expected.words[0], 3 * torch.softmax(LOGITS, 0))
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_the_sampled_denominator_is_the_true_one_on_the_average(power: float) -> None:
+    sampler, rng = WordSampler(FREQUENCIES, 64, power), seeded()
+    totals = torch.ones(1, dtype=torch.float64)
+    estimates = []
+    for _ in range(3000):
+        ids, correction = sampler.draw(rng)
+        estimates.append(expect((LOGITS[ids] + correction)[None], totals).log_denominator.exp())
+    found = torch.cat(estimates)
+    standard_error = found.std() / math.sqrt(len(found))
+    assert abs(found.mean() - LOGITS.exp().sum()) < 5 * standard_error
+
+
+def test_draws_are_in_order_and_follow_the_generator() -> None:
+    sampler = WordSampler(FREQUENCIES, 500)
+    one, same, other = (sampler.draw(seeded(seed)).ids for seed in (1, 1, 2))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+    assert torch.equal(one, one.sort().values)
+
+
+def test_a_word_that_never_occurs_is_never_drawn() -> None:
+    drawn = WordSampler(torch.tensor([0.0, 2.0, 0.0, 1.0, 0.0]), 10_000).draw(seeded()).ids
+    assert set(drawn.tolist()) == {1, 3}
+
+
+def test_single_precision_draws_as_double_does() -> None:
+    single, double = (
+        WordSampler(frequencies, 1000).draw(seeded()) for frequencies in (FREQUENCIES.float(), FREQUENCIES)
+    )
+    assert torch.equal(single.ids, double.ids)
+    assert single.correction.dtype == torch.float32
+
+
+def test_as_many_words_are_expected_as_there_are_to_predict() -> None:
+    logits = torch.randn(4, 9, generator=seeded(), dtype=torch.float64)
+    totals = torch.tensor([0.0, 1.0, 2.5, 1000.0], dtype=torch.float64)
+    expected = expect(logits, totals)
+    torch.testing.assert_close(expected.words.sum(1), totals)
+    torch.testing.assert_close(expected.log_denominator, torch.logsumexp(logits, 1))
+
+
+def test_large_logits_do_not_overflow() -> None:
+    expected = expect(torch.tensor([[1000.0, -1000.0], [-5000.0, -5000.0]]), torch.ones(2))
+    assert expected.words.tolist() == [[1.0, 0.0], [0.5, 0.5]]
+    assert expected.log_denominator.tolist() == pytest.approx([1000.0, -5000.0 + math.log(2)])

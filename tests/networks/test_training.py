@@ -1,0 +1,422 @@
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from counted import count, count_ids
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parabit.codes import hamming, pack
+from parabit.errors import Interrupted, TrainingError
+from parabit.networks import Checkpoints, Documents, Trained, WordStatistics, choose_device, train
+from parabit.networks.config import Shape, choose_shape, paper_recipe
+from parabit.networks.training import AdaGrad, generator, stop_signals
+from parabit.progress import Progress, silent
+from topics import Topics
+
+DBOW, DM = choose_shape(16), choose_shape(16, architecture="dm")
+SHAPES = {
+    "Binary PV-DBOW": DBOW,
+    "Real-Binary PV-DBOW": choose_shape(16, dim=24),
+    "PV-DBOW": choose_shape(None, dim=16),
+    "Binary PV-DM": DM,
+    "PV-DM": choose_shape(None, dim=16, architecture="dm"),
+    "Binary PV-DM, wide window": choose_shape(16, architecture="dm", window=2, two_sided=True, word_dim=8),
+}
+# Fast, and random wherever training can be.
+QUICK: dict[str, Any] = {
+    "epochs": 2,
+    "batch_size": 32,
+    "samples": 32,
+    "inference_rounds": 2,
+    "dropout": 0.1,
+    "word_accumulator_start": 1e-4,
+}
+QUICK_DM = QUICK | {"batch_size": 1000}
+CASES: dict[str, tuple[Shape, dict[str, Any]]] = {
+    "dbow": (DBOW, {"binarization": "straight-through-sigmoid", "slope_growth": 0.2}),
+    "dbow, noise": (DBOW, {"binarization": "noise"}),
+    "real-binary": (SHAPES["Real-Binary PV-DBOW"], {}),
+    "real-valued": (SHAPES["PV-DBOW"], {}),
+    "dm": (DM, {"binarization": "straight-through"}),
+    "dm, real-valued": (SHAPES["PV-DM"], {}),
+}
+
+DOCUMENTS = 120
+
+Corpus = tuple[Documents, WordStatistics]
+
+
+@pytest.fixture(scope="module")
+def corpus(topics: Topics) -> Corpus:
+    return count(topics.texts[:DOCUMENTS])
+
+
+def run(
+    corpus: Corpus,
+    shape: Shape,
+    seed: int = 0,
+    checkpoints: Checkpoints | None = None,
+    report: Any = silent,
+    **changes: Any,
+) -> Trained:
+    recipe = paper_recipe(shape, **((QUICK_DM if shape.architecture == "dm" else QUICK) | changes))
+    return train(*corpus, shape, recipe, seed=seed, device="cpu", checkpoints=checkpoints, report=report)
+
+
+def same(one: Trained, other: Trained) -> bool:
+    """To the bit."""
+    ours, theirs = one.network.tensors, other.network.tensors
+    return (
+        ours.keys() == theirs.keys()
+        and all(torch.equal(ours[name], theirs[name]) for name in ours)
+        and torch.equal(one.embeddings, other.embeddings)
+        and one.history == other.history
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_seed_gives_the_same_result_to_the_bit_and_another_seed_another(case: str, corpus: Corpus) -> None:
+    shape, changes = CASES[case]
+    one, again, other = (run(corpus, shape, seed, **changes) for seed in (1, 1, 2))
+    assert same(one, again)
+    for name, tensor in one.network.tensors.items():
+        assert not torch.equal(tensor, other.network.tensors[name])
+    assert not torch.equal(one.embeddings, other.embeddings)
+
+
+def test_training_leaves_the_global_random_numbers_alone(corpus: Corpus) -> None:
+    torch_before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    run(corpus, DBOW, epochs=1)
+    assert torch.equal(torch.get_rng_state(), torch_before)
+    assert (np.random.get_state()[1] == numpy_before).all()  # noqa: NPY002
+
+
+class StopError(Exception):
+    """The end of a process."""
+
+
+def stop_after(calls: int) -> Any:
+    """A report that ends training after so many steps."""
+    left = calls
+
+    def report(progress: Progress) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise StopError
+
+    return report
+
+
+@pytest.mark.parametrize("calls", [3, 5])
+@pytest.mark.parametrize("case", CASES)
+def test_training_stopped_again_and_again_and_resumed_ends_as_if_it_had_never_stopped(
+    case: str, calls: int, corpus: Corpus, tmp_path: Path
+) -> None:
+    shape, changes = CASES[case]
+    unbroken = run(corpus, shape, **changes)
+    stops = 0
+    while stops < 50:
+        checkpoints = Checkpoints(tmp_path / "kept", {"case": case}, every=0)
+        try:
+            resumed = run(corpus, shape, 0, checkpoints, stop_after(calls), **changes)
+            break
+        except StopError:
+            stops += 1
+    assert 1 <= stops < 50
+    assert same(resumed, unbroken)
+
+
+def test_checkpoints_change_nothing(corpus: Corpus, tmp_path: Path) -> None:
+    shape, changes = CASES["dbow"]
+    checkpoints = Checkpoints(tmp_path / "kept", {}, every=0)
+    assert same(run(corpus, shape, 0, checkpoints, **changes), run(corpus, shape, **changes))
+
+
+@pytest.fixture
+def steady_handlers() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+def send(number: signal.Signals, share: float) -> Any:
+    """A report that sends a signal, once, when this share of the training is done."""
+    sent = False
+
+    def report(progress: Progress) -> None:
+        nonlocal sent
+        assert progress.share is not None
+        if not sent and progress.share >= share:
+            sent = True
+            signal.raise_signal(number)
+
+    return report
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.6, 1.0], ids=["begin", "between epochs", "middle", "end"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.usefixtures("steady_handlers")
+def test_a_signal_stops_training_after_the_step_with_everything_saved(
+    number: signal.Signals, share: float, corpus: Corpus, tmp_path: Path
+) -> None:
+    shape, changes = CASES["dbow"]
+    kept = tmp_path / "kept"
+    with pytest.raises(Interrupted) as stopped:
+        run(corpus, shape, 0, Checkpoints(kept, {}), send(number, share), **changes)
+    assert stopped.value.number == number
+    assert str(stopped.value) == f"interrupted in epoch {1 if share <= 0.5 else 2} of 2; saved in {kept}"
+    shares: list[float | None] = []
+    resumed = run(corpus, shape, 0, Checkpoints(kept, {}), lambda progress: shares.append(progress.share), **changes)
+    assert all(done is not None and done > share for done in shares)  # it did not start over
+    assert same(resumed, run(corpus, shape, **changes))
+
+
+@pytest.mark.usefixtures("steady_handlers")
+def test_a_signal_while_the_last_checkpoint_is_written_is_not_lost(corpus: Corpus, tmp_path: Path) -> None:
+    class Late(Checkpoints):
+        def save(self, step: int, tensors: Any, about: Any) -> None:
+            super().save(step, tensors, about)
+            if about["epoch"] == 2:
+                signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        run(corpus, DBOW, 0, Late(tmp_path / "kept", {}, every=0))
+    assert same(run(corpus, DBOW, 0, Checkpoints(tmp_path / "kept", {})), run(corpus, DBOW))
+
+
+def test_a_signal_that_nobody_has_acted_on_is_delivered_afterwards() -> None:
+    received: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: received.append(number))
+    try:
+        with stop_signals(True) as stop:
+            signal.raise_signal(signal.SIGTERM)
+            assert (stop.signal, received) == (signal.SIGTERM, [])
+        assert received == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("steady_handlers")
+def test_the_second_interrupt_stops_at_once(corpus: Corpus, tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(corpus, DBOW, 0, Checkpoints(tmp_path / "kept", {}), interrupt)
+    assert not (tmp_path / "kept").exists()
+
+
+def test_without_checkpoints_an_interrupt_is_pythons_own(corpus: Corpus) -> None:
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run(corpus, DBOW, report=send(signal.SIGINT, 0.0))
+    assert str(stopped.value) == ""
+
+
+@pytest.mark.parametrize("shape", [DBOW, DM], ids=["dbow", "dm"])
+def test_a_loss_that_is_not_a_number_ends_training_with_a_remedy(shape: Shape, corpus: Corpus) -> None:
+    with pytest.raises(TrainingError) as refused:
+        run(corpus, shape, epochs=3, word_rate=1e38, document_rate=1e38)
+    assert str(refused.value).startswith("the loss is no longer a number in epoch ")
+    assert str(refused.value).endswith("; lower the rates (documents 1e+38, words 1e+38)")
+
+
+@pytest.mark.parametrize("texts", [[[0, 1]], []])
+def test_fewer_than_two_documents_are_refused(texts: list[list[int]]) -> None:
+    with pytest.raises(TrainingError, match=f"^too few documents: {len(texts)}; train on two or more$"):
+        run(count_ids(texts, 2), DBOW)
+
+
+@pytest.mark.parametrize("shape", [DBOW, DM], ids=["dbow", "dm"])
+def test_documents_without_a_known_word_are_refused(shape: Shape) -> None:
+    documents, _ = count_ids([[], []], 3)
+    with pytest.raises(TrainingError, match="^no document has a known word; lower the minimum count$"):
+        run((documents, WordStatistics(np.ones(3, np.int64), np.ones(3, np.int64), 2)), shape)
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_a_document_without_a_known_word_gets_zeros_and_is_not_trained_on(shape: Shape) -> None:
+    trained = run(count_ids([[0, 1], [], [1, 2, 2]], 3), shape)
+    assert trained.embeddings.shape == (3, shape.dim)
+    assert trained.embeddings.isfinite().all()
+    assert trained.embeddings.any(dim=1).tolist() == [True, False, True]
+    assert [len(trained.history), trained.history[0].loss > 0] == [2, True]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_document_with_a_known_word_is_trained_on(case: str, corpus: Corpus) -> None:
+    shape, changes = CASES[case]
+    start, end = (run(corpus, shape, **changes | {"document_rate": rate}) for rate in (1e-30, 0.1))
+    assert (start.embeddings != end.embeddings).any(dim=1).all()
+
+
+def test_a_device_has_a_name() -> None:
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    with pytest.raises(TrainingError, match="^no device 'tpu'; choose cpu, cuda or auto$"):
+        choose_device("tpu")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_missing_gpu_is_an_error_with_a_remedy(corpus: Corpus) -> None:
+    with pytest.raises(TrainingError, match="^torch finds no GPU for device cuda; use cpu or auto$"):
+        train(*corpus, DBOW, paper_recipe(DBOW), device="cuda")
+
+
+def apart(trained: Trained, labels: list[int]) -> tuple[float, float]:
+    """The mean distance of codes of the same topic, and of different topics."""
+    projection = trained.network.projection
+    layer = trained.embeddings if projection is None else trained.embeddings @ projection
+    codes = pack((layer > 0).numpy())
+    distances = hamming(codes, codes)
+    together = np.equal.outer(labels, labels)
+    return distances[together & ~np.eye(len(labels), dtype=bool)].mean(), distances[~together].mean()
+
+
+# The exact softmax, so that a loss is no matter of luck, and rates for a small corpus.
+LEARNING = {"epochs": 8, "samples": 0, "dropout": 0.0, "document_rate": 1.0, "word_rate": 0.03}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_every_network_learns_and_gives_documents_of_a_topic_similar_codes(
+    shape: Shape, corpus: Corpus, topics: Topics
+) -> None:
+    trained = run(corpus, shape, **LEARNING)
+    losses = [epoch.loss for epoch in trained.history]
+    assert losses == sorted(losses, reverse=True)
+    together, otherwise = apart(trained, topics.labels[:DOCUMENTS])
+    assert together < 0.7 * otherwise
+
+
+@pytest.mark.parametrize("method", ["noise", "straight-through", "straight-through-sigmoid"])
+def test_every_binarization_learns(method: str, corpus: Corpus, topics: Topics) -> None:
+    slope = 0.1 if method.startswith("straight") else 0.0
+    trained = run(corpus, DBOW, **LEARNING, binarization=method, slope_growth=slope)
+    assert trained.history[-1].loss < trained.history[0].loss
+    together, otherwise = apart(trained, topics.labels[:DOCUMENTS])
+    assert together < 0.7 * otherwise
+
+
+@pytest.mark.parametrize("shape", [DBOW, DM], ids=["dbow", "dm"])
+def test_the_papers_recipe_as_it_is_learns_the_topics_of_a_small_corpus(shape: Shape, topics: Topics) -> None:
+    trained = train(*count(topics.texts), shape, paper_recipe(shape), device="cpu")
+    together, otherwise = apart(trained, topics.labels)
+    assert together < 0.7 * otherwise
+    assert trained.history[-1].loss < trained.history[0].loss
+
+
+def test_progress_grows_to_the_end(corpus: Corpus) -> None:
+    steps: list[Progress] = []
+    trained = run(corpus, DBOW, report=steps.append)
+    shares = [step.share for step in steps if step.share is not None]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert steps[-1].done == 2 * DOCUMENTS
+    assert steps[-1].note == f"epoch 2 of 2, loss {trained.history[-1].loss:.3f}"
+
+
+START, RATE = 0.01, 0.3
+
+
+def gradients(steps: int = 6) -> list[torch.Tensor]:
+    rng = torch.Generator().manual_seed(2)
+    return [torch.randn(7, 3, generator=rng, dtype=torch.float64) for _ in range(steps)]
+
+
+def a_table() -> AdaGrad:
+    values = torch.randn(7, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return AdaGrad(values, torch.full_like(values, START))
+
+
+def theirs(values: torch.Tensor, steps: list[torch.Tensor]) -> torch.Tensor:
+    """Where torch's own AdaGrad goes."""
+    parameter = torch.nn.Parameter(values.clone())
+    optimizer = torch.optim.Adagrad([parameter], lr=RATE, initial_accumulator_value=START, eps=0.0)
+    for gradient in steps:
+        parameter.grad = gradient.clone()
+        optimizer.step()
+    return parameter.detach()
+
+
+def test_on_a_whole_table_it_is_torchs() -> None:
+    table = a_table()
+    expected = theirs(table.values, gradients())
+    for gradient in gradients():
+        table.step(gradient, RATE)
+    torch.testing.assert_close(table.values, expected)
+
+
+@pytest.mark.parametrize("read_before", [False, True])
+def test_on_some_rows_it_is_torchs_with_no_gradient_elsewhere(read_before: bool) -> None:
+    table, rng = a_table(), torch.Generator().manual_seed(3)
+    chosen = [torch.randperm(7, generator=rng)[:size] for size in (3, 1, 7, 0, 2, 4)]
+    dense = [torch.zeros_like(gradient) for gradient in gradients()]
+    for target, gradient, rows in zip(dense, gradients(), chosen, strict=True):
+        target[rows] = gradient[rows]
+    expected = theirs(table.values, dense)
+    for gradient, rows in zip(gradients(), chosen, strict=True):
+        table.step(gradient[rows], RATE, rows, table.values[rows] if read_before else None)
+    torch.testing.assert_close(table.values, expected)
+
+
+def test_rows_without_a_gradient_do_not_change_by_a_bit() -> None:
+    table = a_table()
+    values, squares = table.values.clone(), table.squares.clone()
+    table.step(torch.ones(2, 3, dtype=torch.float64), RATE, rows=torch.tensor([5, 1]))
+    others = torch.tensor([0, 2, 3, 4, 6])
+    assert torch.equal(table.values[others], values[others])
+    assert torch.equal(table.squares[others], squares[others])
+    assert (table.values[[1, 5]] < values[[1, 5]]).all()
+    torch.testing.assert_close(table.squares[[1, 5]], squares[[1, 5]] + 1)
+
+
+def test_a_table_is_changed_in_its_place() -> None:
+    table = a_table()
+    values, squares = table.values, table.squares
+    table.step(gradients()[0], RATE)
+    table.step(gradients()[1], RATE, rows=torch.arange(7))
+    assert table.values is values
+    assert table.squares is squares
+    torch.testing.assert_close(values, theirs(a_table().values, gradients()[:2]))
+
+
+NAMES = st.lists(st.one_of(st.integers(0, 1000), st.sampled_from(["order", "batch", "step"])), max_size=3).map(tuple)
+
+
+def numbers(seed: int, *name: str | int) -> list[float]:
+    return torch.rand(4, generator=generator(seed, *name)).tolist()
+
+
+@given(seed=st.integers(-(2**70), 2**70), name=NAMES)
+def test_a_name_and_a_seed_give_the_same_numbers_at_every_call(seed: int, name: tuple[str | int, ...]) -> None:
+    assert numbers(seed, *name) == numbers(seed, *name)
+
+
+@given(one=st.tuples(st.integers(0, 50), NAMES), other=st.tuples(st.integers(0, 50), NAMES))
+def test_other_names_and_other_seeds_give_other_numbers(
+    one: tuple[int, tuple[str | int, ...]], other: tuple[int, tuple[str | int, ...]]
+) -> None:
+    assert (numbers(one[0], *one[1]) == numbers(other[0], *other[1])) == (one == other)
+
+
+def test_a_number_is_not_its_name_nor_joined_with_the_next() -> None:
+    names: list[tuple[str | int, ...]] = [("step", 1, 12), ("step", 11, 2), ("step", "1", 12), ("step1", 12)]
+    assert len({tuple(numbers(0, *name)) for name in names}) == len(names)
+
+
+def test_the_global_generator_is_left_alone() -> None:
+    before = torch.get_rng_state()
+    numbers(3, "order")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_numbers_are_those_of_every_release() -> None:
+    """A saved model infers with numbers drawn by name: other ones would give its documents other codes."""
+    assert generator(0, "inference", 0).initial_seed() == 7241477568000688659
+    assert generator(1, "inference", 19).initial_seed() == 7468281498999639776
