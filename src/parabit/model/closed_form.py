@@ -1,0 +1,210 @@
+"""The closed form: binary paragraph vectors in a few exact steps, without a network.
+
+PV-DBOW says that a document with code s (+1 or -1 per bit) has word w with probability
+
+    p(w | s) ~ exp(s . u_w + b_w)
+
+and a network learns codes and word vectors together by gradient descent. Hold one side still, and the other has a
+simple solution:
+
+- **Words, given codes.** One Newton step on the likelihood from u = 0, with a Gaussian prior, gives u_w as the mean
+  code of the documents that contain w, shrunk towards zero if w is rare. Its inverse hyperbolic tangent is the log odds
+  of the word between documents that have a bit and documents that have not, and works a little better.
+- **Codes, given words.** The same step for a document gives a code that is linear in the sum of its words' vectors.
+
+So all that is needed is a good start, and one pass:
+
+    Z = LSA of the TF-IDF rows X, at length 1               (documents, 192)
+    A = graph of each document and its 10 nearest           (documents, documents)
+    Y <- (1 - a) Z + a A Y                                  documents move towards their neighbours
+    S = rotated principal components of Y                   (documents, bits), the codes before rounding
+    U = atanh(X' sign(S) / (column sums of X + prior))      (words, bits)
+    M = ridge regression of S on X U                        (bits, bits)
+    D = ridge regression of S on X itself                   (words, bits)
+    code = sign(x (U M + D / 2) + offset)                   of any document with the TF-IDF row x
+
+The neighbours are found twice: among the LSA vectors, then among the activations learned from the first. The last line
+is also the encoder: one matrix, so a code costs one sparse product.
+
+A code has levels. The first mixes all components; each of the others is a short code of its own, learned from as many
+leading components as it has bits, so that the main topics have bits that nothing else disturbs.
+
+How the constants were chosen: `benchmarks/closed_form_choices.py`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
+
+from parabit.model.lsa import Matrix, lsa, unit
+from parabit.model.neighbours import diffuse, nearest
+from parabit.model.rotation import quantizing_rotation
+from parabit.progress import Progress, Report, silent
+
+DIMENSIONS = 192  # of the LSA
+_NEIGHBOUR_BITS = 128  # of the activations among which neighbours are found again
+_SHARE, _COARSE_SHARE = 0.5, 0.7  # of the neighbours in where a document moves; more for the short levels
+_COARSE = 32  # bits up to which a level is short
+_PRIOR = 1.0  # on a word, beside the median column sum
+_RIDGE = 1e-2  # of M, beside the mean square
+_DIRECT_RIDGE, _DIRECT_ROUNDS, _DIRECT_WEIGHT = 1.0, 4, 0.5
+_ROTATED, _ROTATION_ROUNDS = 4096, 30  # documents that a rotation is found from, and steps
+_LEAST_VARIANCE = 1e-6  # of a component, beside the largest; below is rounding noise
+
+
+class Solution(NamedTuple):
+    """A linear encoder: activations of a TF-IDF row x are x @ matrix + offset."""
+
+    matrix: Matrix  # (words, columns)
+    offset: Matrix  # (columns,)
+
+
+def default_levels(size: int) -> tuple[int, ...]:
+    """The sizes of the levels of a code, finest first.
+
+    Example:
+        >>> default_levels(128), default_levels(32), default_levels(16)
+        ((92, 24, 8, 4), (26, 5, 1), (16,))
+    """
+    shares = (6, 2, 1) if size >= 64 else (5, 1) if size >= 24 else ()
+    coarse = [round(size * share / 32) for share in shares]
+    return (size - sum(coarse), *coarse)
+
+
+def learn(rows: csr_array, codes: Sequence[Sequence[int]], seed: int = 0, report: Report = silent) -> Solution:
+    """Learn an encoder of documents from their TF-IDF rows, each of length 1: (documents, words).
+
+    `codes` are the levels of each code that the encoder gives, one after the other in its columns. The same seed gives
+    the same encoder, bit for bit, on any number of cores.
+
+    Example:
+        >>> X = csr_array(np.eye(6, dtype=np.float32)[[0, 0, 1, 2, 2, 3]])
+        >>> solution = learn(X, [default_levels(16)])
+        >>> solution.matrix.shape, solution.offset.shape
+        ((6, 16), (16,))
+    """
+    rng = np.random.default_rng(seed)
+    columns = sum(sum(levels) for levels in codes)
+    rows = rows[np.diff(rows.indptr) > 0]
+    by_word = rows.T.tocsr()
+    # BLAS on several threads adds in another order, and the model would depend on the number of cores.
+    with threadpool_limits(1):
+        targets = _targets(rows, by_word, codes, rng, report) if rows.shape[0] > 1 else None
+        if targets is None:  # one document, or all the same: nothing to tell apart, so words get random directions
+            matrix = rng.standard_normal((rows.shape[1], columns), dtype=np.float32)
+            return Solution(matrix, np.zeros(columns, dtype=np.float32))
+        report(Progress("learning the encoder", 4, "steps", 4 / 5))
+        return _encoder(rows, by_word, targets)
+
+
+def _targets(
+    rows: csr_array, by_word: csr_array, codes: Sequence[Sequence[int]], rng: np.random.Generator, report: Report
+) -> list[Matrix] | None:
+    """The codes that documents should have, before rounding, level by level; None if all documents are the same."""
+    report(Progress("latent semantic analysis", 0, "steps", 0.0))
+    start = unit(lsa(rows, by_word, DIMENSIONS, rng))  # Z: (documents, dimensions)
+    report(Progress("finding neighbours", 1, "steps", 1 / 5))
+    neighbours = nearest(start, rows)
+    first = _components(diffuse(start, neighbours, _SHARE))
+    if not first.shape[1]:
+        return None
+    wanted = _rotated(first, min(_NEIGHBOUR_BITS, first.shape[1]), rng)
+    report(Progress("finding neighbours again", 2, "steps", 2 / 5))
+    neighbours = nearest(rows @ _word_vectors(by_word, wanted), rows)
+    report(Progress("rotating", 3, "steps", 3 / 5))
+    fine = _components(diffuse(start, neighbours, _SHARE))
+    coarse = _components(diffuse(start, neighbours, _COARSE_SHARE))
+    if not min(fine.shape[1], coarse.shape[1]):
+        return None
+    return [
+        _rotated(fine, size, rng) if number == 0 else _leading(coarse if size <= _COARSE else fine, size, rng)
+        for levels in codes
+        for number, size in enumerate(levels)
+    ]
+
+
+def _components(vectors: Matrix) -> Matrix:
+    """The principal components of vectors, strongest first: (documents, components); those without variance go."""
+    centred = vectors - vectors.mean(axis=0)
+    variances, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    kept = variances[::-1] > max(_LEAST_VARIANCE * variances[-1], _LEAST_VARIANCE * len(vectors) * 1e-3)
+    return centred @ directions[:, ::-1][:, kept].astype(np.float32)
+
+
+def _leading(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
+    """A short code of the strongest components alone, each document at the same distance from the centre."""
+    directions = unit(components[:, :size])
+    return _rotated(directions - directions.mean(axis=0), size, rng)
+
+
+def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
+    """Components rotated so that signs lose little, at standard deviation 1: (documents, size).
+
+    More bits than components are several rotations of the same components, each from a start of its own.
+    """
+    some = components[rng.permutation(len(components))[:_ROTATED]]
+    blocks = -(-size // components.shape[1])
+    sizes = [size // blocks + (number < size % blocks) for number in range(blocks)]
+    rotations = [quantizing_rotation(some, bits, rng, _ROTATION_ROUNDS)[0] for bits in sizes]
+    rotated = components @ np.concatenate(rotations, axis=1)
+    return rotated / max(float(rotated.std()), 1e-9)
+
+
+def _word_vectors(by_word: csr_array, targets: Matrix) -> Matrix:
+    """U, one Newton step from zero: the log odds of each word between the documents with a bit and without it."""
+    sums = by_word.sum(axis=1)  # (words,)
+    prior = _PRIOR * np.median(sums[sums > 0])
+    means = (by_word @ np.where(targets > 0, np.float32(1), np.float32(-1))) / (sums + prior)[:, None]
+    return np.arctanh(np.clip(means, -0.99, 0.99), dtype=np.float32)
+
+
+def _encoder(rows: csr_array, by_word: csr_array, targets: list[Matrix]) -> Solution:
+    """Both ways from words to codes added up: through the word vectors, and straight from the rows."""
+    wanted = np.concatenate(targets, axis=1)  # S: (documents, columns)
+    words = _word_vectors(by_word, wanted)  # U: (words, columns)
+    summed = rows @ words  # (documents, columns)
+    centre = summed.mean(axis=0)
+    direct = by_word @ _ridge_weights(rows, by_word, wanted)  # D: (words, columns)
+    fitted = rows @ direct
+    offset = np.zeros(wanted.shape[1], dtype=np.float32)
+    for level in _slices(targets):
+        mapping = _small_ridge(summed[:, level] - centre[level], wanted[:, level])  # M: (bits, bits)
+        mapping /= max(float(((summed[:, level] - centre[level]) @ mapping).std()), 1e-9)
+        words[:, level] = words[:, level] @ mapping
+        offset[level] = -centre[level] @ mapping
+        direct[:, level] *= _DIRECT_WEIGHT / max(float(fitted[:, level].std()), 1e-9)
+    words += direct
+    return Solution(words, offset)
+
+
+def _slices(targets: list[Matrix]) -> Iterator[slice]:
+    start = 0
+    for target in targets:
+        yield slice(start, start + target.shape[1])
+        start += target.shape[1]
+
+
+def _small_ridge(features: Matrix, targets: Matrix) -> Matrix:
+    """The matrix M with the least |F M - S|^2 + a |M|^2."""
+    square = (features.T @ features).astype(np.float64)
+    ridge = _RIDGE * np.trace(square) / len(square) + 1e-12
+    found: NDArray[np.float64] = np.linalg.solve(square + ridge * np.eye(len(square)), features.T @ targets)
+    return found.astype(np.float32)
+
+
+def _ridge_weights(rows: csr_array, by_word: csr_array, targets: Matrix) -> Matrix:
+    """W with X X' W + a W = S, so that X' W is the ridge regression of S on X: conjugate gradients on all columns."""
+    solution, residual = np.zeros_like(targets), targets.copy()
+    direction, squares = residual.copy(), (residual**2).sum(axis=0)
+    for _ in range(_DIRECT_ROUNDS):
+        image = rows @ (by_word @ direction) + _DIRECT_RIDGE * direction
+        step = squares / np.maximum((direction * image).sum(axis=0), 1e-12)
+        solution += step * direction
+        residual -= step * image
+        before, squares = squares, (residual**2).sum(axis=0)
+        direction = residual + squares / np.maximum(before, 1e-12) * direction
+    return solution
