@@ -102,7 +102,7 @@ def here(tmp_path: Path, lines: str, monkeypatch: pytest.MonkeyPatch) -> Path:
 def topic_model(topics: Topics, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a model of 20 bits."""
     folder = tmp_path_factory.mktemp("model") / "news-20"
-    ParagraphVectors(20, epochs=2, samples=64, device="cpu").fit(topics.texts).save(folder)
+    ParagraphVectors(20).fit(topics.texts).save(folder)
     return folder
 
 

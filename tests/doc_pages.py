@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import redirect_stdout
 from importlib.util import find_spec
@@ -41,6 +42,8 @@ NEEDS = {
     "--backend milvus": "a Milvus server",
 }
 LANGUAGES = {"python", "pycon", "bash", "text", "json", "sql"}
+# The collections here are small, and stand for larger ones.
+_EXPECTED_WARNING = "fewer documents .* than bits"
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHELL = re.compile(r"[|<>;&$`*]")
@@ -135,44 +138,46 @@ class Page:
             self._database.stop()
 
     def run(self, blocks: list[Block]) -> None:
-        """Run the blocks one after the other; an AssertionError tells the line where one is not true."""
-        told = ""
+        """Run the blocks one after the other; an AssertionError names the line of one that is not true."""
+        output = ""
         for block in blocks:
             assert block.language in LANGUAGES, f"line {block.line}: {block.language or 'no language'} is never run"
             if block.language in ("text", "json"):
-                if block.follows and told is not None:
-                    self._compare(block, told)
+                if block.follows and output is not None:
+                    self._compare(block, output)
                 continue
-            told = getattr(self, f"_run_{block.language}")(block)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", f".*{_EXPECTED_WARNING}")
+                output = getattr(self, f"_run_{block.language}")(block)
 
-    def _compare(self, block: Block, told: str) -> None:
+    def _compare(self, block: Block, output: str) -> None:
         if block.language == "json":
-            found = json.loads(told)
-            assert same_form(json.loads(block.code), found), f"line {block.line}: the JSON is another:\n{told[:2000]}"
+            found = json.loads(output)
+            assert same_form(json.loads(block.code), found), f"line {block.line}: the JSON differs:\n{output[:2000]}"
         else:
-            assert fits(block.code, told), f"line {block.line}: the output is another:\n{told}"
+            assert fits(block.code, output), f"line {block.line}: the output differs:\n{output}"
 
     def _run_python(self, block: Block) -> str:
         code = self._addressed(block.code)
-        told = StringIO()
-        with redirect_stdout(told):
+        output = StringIO()
+        with redirect_stdout(output):
             exec(compile("\n" * block.line + code, "page", "exec"), self._space)
-        lines = iter(told.getvalue().splitlines())
+        lines = iter(output.getvalue().splitlines())
         for promise in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE):
-            assert promise in lines, f"line {block.line}: {promise!r} is not printed:\n{told.getvalue()}"
-        return told.getvalue()
+            assert promise in lines, f"line {block.line}: {promise!r} is not printed:\n{output.getvalue()}"
+        return output.getvalue()
 
     def _run_pycon(self, block: Block) -> str:
         flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         test = doctest.DocTestParser().get_doctest(block.code, self._space, "page", "page", block.line)
-        told = StringIO()
-        failed = doctest.DocTestRunner(optionflags=flags).run(test, out=told.write, clear_globs=False).failed
+        output = StringIO()
+        failed = doctest.DocTestRunner(optionflags=flags).run(test, out=output.write, clear_globs=False).failed
         self._space.update(test.globs)
-        assert not failed, told.getvalue()
-        return told.getvalue()
+        assert not failed, output.getvalue()
+        return output.getvalue()
 
     def _run_bash(self, block: Block) -> str | None:
-        told = ""
+        output = ""
         ran = 0
         for command in commands_in(block.code):
             reason = reason_not_to_run(command, ["a Milvus server"] if self._milvus else [])
@@ -183,10 +188,10 @@ class Page:
             if re.match(r"(\w+=\S+ )*parabit serve\b", command):
                 self._serve(command)
             elif command.startswith("parabit ") and "--engine ray" not in command and not _needs_shell(command):
-                told += self._in_process(command, block)
+                output += self._in_process(command, block)
             else:
-                told += self._in_shell(command, block)
-        return told if ran else None
+                output += self._in_shell(command, block)
+        return output if ran else None
 
     def _run_sql(self, block: Block) -> str | None:
         if not _has("PostgreSQL"):
@@ -234,9 +239,9 @@ class Page:
         self._address = f"http://127.0.0.1:{port}"
         end = time.monotonic() + 60
         while not _answers(f"{self._address}/healthz"):
-            told = (self.folder / "serve.log").read_text()
-            assert self._server.poll() is None, f"{command} ended:\n{told}"
-            assert time.monotonic() < end, f"{command} does not answer:\n{told}"
+            output = (self.folder / "serve.log").read_text()
+            assert self._server.poll() is None, f"{command} ended:\n{output}"
+            assert time.monotonic() < end, f"{command} does not answer:\n{output}"
             time.sleep(0.1)
 
 

@@ -1,13 +1,14 @@
 """parabit learns short binary codes for text documents and searches them."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from parabit.lazy import lazy
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
     from parabit.errors import ParabitError
     from parabit.index import Index
-    from parabit.model import ParagraphVectors
+    from parabit.model import ParagraphVectors, TextEncoder
     from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
 
 __version__ = "0.1.0"
@@ -20,6 +21,7 @@ __all__ = [
     "ParabitError",
     "ParagraphVectors",
     "ReadOptions",
+    "TextEncoder",
     "Tokenizer",
     "Vocabulary",
     "VocabularyRule",
@@ -30,30 +32,25 @@ __all__ = [
     "write_bags",
 ]
 
-# Each stage is imported when something of it is first asked for: a part should not cost the libraries of all parts.
-_STAGES = {
-    "parabit.corpus": ("Corpus", "Document", "ReadOptions", "open_corpus"),
-    "parabit.model": ("ParagraphVectors",),
-    "parabit.errors": ("ParabitError",),
-    "parabit.index": ("Index",),
-    "parabit.text": (
-        "Bags",
-        "Tokenizer",
-        "Vocabulary",
-        "VocabularyRule",
-        "build_bags",
-        "build_vocabulary",
-        "write_bags",
-    ),
-}
+__getattr__ = lazy(
+    __name__,
+    {
+        "parabit.corpus": ("Corpus", "Document", "ReadOptions", "open_corpus"),
+        "parabit.errors": ("ParabitError",),
+        "parabit.index": ("Index",),
+        "parabit.model": ("ParagraphVectors", "TextEncoder"),
+        "parabit.text": (
+            "Bags",
+            "Tokenizer",
+            "Vocabulary",
+            "VocabularyRule",
+            "build_bags",
+            "build_vocabulary",
+            "write_bags",
+        ),
+    },
+)
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-def __getattr__(name: str) -> Any:
-    for stage, offered in _STAGES.items():
-        if name in offered:
-            return getattr(import_module(stage), name)
-    raise AttributeError(f"module 'parabit' has no attribute {name!r}")

@@ -63,10 +63,6 @@ class BaselineError(ParabitError, ValueError):
     """A baseline that cannot be fitted or used with what it was given, or whose library is not here."""
 
 
-class LostWorkerError(TrainingError):
-    """Another of the workers that train together is lost; with new ones training can go on from its checkpoint."""
-
-
 class Interrupted(KeyboardInterrupt):
     """Work that was stopped from outside, by a signal, with its state saved."""
 

@@ -157,4 +157,4 @@ def test_it_needs_torch_numpy_and_scipy_alone() -> None:
 def test_without_torch_the_extra_is_named() -> None:
     use = "import sys; sys.modules['torch'] = None; from parabit.baselines import LSA, TfIdf, SemanticHashing"
     result = subprocess.run([sys.executable, "-c", use], check=False, capture_output=True, text=True)
-    assert "torch is not installed; pip install 'parabit[train]'" in result.stderr.splitlines()[-1]
+    assert "torch is not installed; pip install 'parabit[networks]'" in result.stderr.splitlines()[-1]

@@ -172,7 +172,7 @@ def test_only_the_report_is_made_of_what_is_finished(here: Path, performed: list
             1,
             "parabit: there is nothing to run; transfer is",
         ),
-        ((*TABLE_2, "--device", "tpu"), 1, "parabit: no device 'tpu'; there are cpu, cuda and auto"),
+        ((*TABLE_2, "--device", "tpu"), 1, "parabit: no device 'tpu'; choose cpu, cuda or auto"),
         ((*TABLE_2, "-o", "file"), 1, "parabit: Not a directory"),
         ((*TABLE_2, "-o", "n" * 300), 1, "parabit: File name too long"),
         (("table2", "--seeds", "0"), 2, "--seeds"),

@@ -1,281 +1,342 @@
+"""`parabit train`: models by the closed form and by networks, and what is wrong explained before the work."""
+
 import json
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from caught_at_work import INTERRUPTED, expected, interrupting, signalled, stopped
 from typer.testing import CliRunner, Result
 
-from parabit import ParagraphVectors, Recipe
+from parabit import ParagraphVectors
 from parabit.cli.app import app
-from parabit.networks.config import choose_shape, paper_recipe
+from parabit.cli.train import PRESETS, SOLVERS
+from parabit.model import estimator
+from parabit.networks.config import Recipe, choose_shape, paper_recipe
 from topics import Topics
+from without_torch import WITHOUT_TORCH
 
-QUICK = ("--bits", "16", "--epochs", "2", "--samples", "64", "--inference-rounds", "3", "--device", "cpu")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+NETWORK = ("--solver", "network", "--bits", "16", "--device", "cpu")
+NETWORK += ("--set", "epochs=2", "--set", "samples=64", "--set", "inference_rounds=3")
 
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["train", *map(str, arguments)])
 
 
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+def config_of(folder: Path) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text())
+    return config
+
+
 @pytest.fixture
-def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is told must be told before the work."""
-
-    def fit(*_: object, **__: object) -> None:
-        pytest.fail("it trained first")
-
-    monkeypatch.setattr("parabit.model.fitting.train", fit)
+def no_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is wrong must be said before the work."""
+    for name in ("learn_closed_form", "train_network"):
+        monkeypatch.setattr(f"parabit.model.estimator.{name}", lambda *_: pytest.fail("it learned first"))
 
 
+@pytest.fixture
 def unfinished(here: Path) -> Path:
-    """What a kill before the first checkpoint leaves."""
-    folder = here / "model.training"
-    (folder / "scratch").mkdir(parents=True)
-    (folder / "scratch" / "documents.f32").write_bytes(b"half")
+    """A folder of checkpoints, as far as anybody looks before the corpus is read."""
+    folder = here / "model.training" / "checkpoint-000000000001"
+    folder.mkdir(parents=True)
     return folder
 
 
-def test_a_model_is_trained_saved_and_told_as_json(here: Path, topics: Topics) -> None:
-    result = run("news.jsonl", "-o", "model", *QUICK, "--json")
+def test_the_options_name_what_the_estimator_has() -> None:
+    assert (SOLVERS, PRESETS) == (estimator.SOLVERS, estimator.PRESETS)
+
+
+def test_the_closed_form_is_the_default_and_all_is_in_the_json(here: Path, topics: Topics) -> None:
+    result = run("news.jsonl", "-o", "model", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
-    told = json.loads(result.stdout)
-    assert told.pop("seconds") > 0
-    history = told.pop("history")
-    assert told == {
+    summary = json.loads(result.stdout)
+    assert summary.pop("seconds") > 0
+    assert summary == {
         "corpus": "news.jsonl",
         "model": "model",
         "documents": 300,
+        "sampled": 300,
         "words": len(set(" ".join(topics.texts).split())),
         "bigrams": 0,
-        "bits": 16,
-        "dim": 16,
-        "epochs": 2,
-        "kept": told["kept"],
-        "loss": history[told["kept"] - 1]["loss"],
-        "completion": history[told["kept"] - 1]["completion"],
+        "solver": "closed-form",
+        "bits": 128,
+        "dim": 128,
+        "levels": [92, 24, 8, 4],
         "skipped": 0,
     }
-    assert len(history) == 2
-    assert ParagraphVectors.load("model").transform(topics.texts[:2]).shape == (2, 2)
-    assert {path.name for path in here.iterdir()} == {"news.jsonl", "model"}  # and nothing of the work is left
+    assert names(here) == {"news.jsonl", "model"}
 
 
 def test_the_command_reads_standard_input_and_makes_the_librarys_model_to_the_byte(
-    parabit: Callable[..., subprocess.CompletedProcess[str]], here: Path, lines: str, topics: Topics
+    parabit: Run, tmp_path: Path, lines: str, topics: Topics
 ) -> None:
-    result = parabit("train", "-", "-o", "model", *QUICK, "--json", stdin=lines)
+    result = parabit("train", "-", "-o", "model", "--bits", "16", stdin=lines)
     assert (result.returncode, result.stderr) == (0, "")
-    told = json.loads(result.stdout)
-    assert (told["corpus"], told["documents"]) == ("-", 300)
-    model = ParagraphVectors(16, epochs=2, samples=64, inference_rounds=3, device="cpu").fit(topics.texts)
-    model.save(here / "same")
-    assert contents(here / "model") == contents(here / "same")
-    # What another process trained infers here as what was trained here.
-    loaded = ParagraphVectors.load(here / "model", device="cpu")
-    assert loaded.infer(topics.texts).vectors.tobytes() == model.infer(topics.texts).vectors.tobytes()
+    ParagraphVectors(16).fit(topics.texts).save(tmp_path / "same")
+    config, same = config_of(tmp_path / "model"), config_of(tmp_path / "same")
+    assert config["parameters"].pop("tokenizer") is not None  # the command line writes out what a word is
+    same["parameters"].pop("tokenizer")
+    assert config == same
+    for name in ("model.safetensors", "vocabulary.parquet", "README.md"):
+        assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "same" / name).read_bytes()
 
 
-def test_people_are_told_in_words(here: Path) -> None:
-    result = run("news.jsonl", "-o", "model", *QUICK, "--dim", "20")
-    assert result.exit_code == 0
-    assert result.stdout.startswith("model: Real-Binary PV-DBOW, 16 bits a document\n")
-    assert "300 documents, 200 words, 0 bigrams, 2 epochs in " in result.stdout
-    assert "loss a word: " in result.stdout
-    assert " in document completion, after epoch " in result.stdout
+def test_the_closed_form_needs_no_torch_and_a_network_says_what_to_install(here: Path) -> None:
+    program = f"{WITHOUT_TORCH}\nfrom parabit.cli import main\nmain()"
+    command = [sys.executable, "-c", program, "train", "news.jsonl", "-o"]
+    result = subprocess.run([*command, "model"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    result = subprocess.run([*command, "network", *NETWORK], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "parabit: torch is not installed; pip install 'parabit[networks]'\n"
+    assert names(here) == {"news.jsonl", "model"}
+
+
+def test_people_get_a_summary_in_words(here: Path) -> None:
+    with (here / "news.jsonl").open("a") as file:
+        file.write("bad\n")
+    result = run("news.jsonl", "-o", "model", "--bits", "16", "--sample", "100", "--min-count", "1", "--skip-bad")
+    first, second, third = result.stdout.splitlines()
+    assert first == "model: binary paragraph vectors in closed form, 16 bits per document"
+    assert second == "  1 bad records skipped"
+    assert third.startswith("  300 documents (learned from 100), 200 words, ")
+    result = run("news.jsonl", "-o", "network", *NETWORK, "--dim", "20", "--skip-bad")
+    assert result.stdout.startswith("network: Real-Binary PV-DBOW, 16 bits per document\n")
+    assert "\n  2 epochs, loss per word " in result.stdout
+
+
+def test_a_warning_is_one_line_without_a_place_in_the_source(parabit: Run) -> None:
+    result = parabit("train", "-", "-o", "model", "--bits", "8", stdin="space telescope\nice hockey\n")
+    assert result.returncode == 0
+    assert result.stderr.startswith("parabit: warning: fewer documents (2) than bits (8): ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_levels_sample_and_seed_decide_the_model(here: Path) -> None:
+    assert run("news.jsonl", "-o", "usual", "--bits", "16").exit_code == 0
+    for name, options in {
+        "levels": ("--levels", "12+4"),
+        "sample": ("--sample", "100"),
+        "seed": ("--seed", "5"),
+    }.items():
+        assert run("news.jsonl", "-o", name, "--bits", "16", *options).exit_code == 0
+        assert (here / name / "model.safetensors").read_bytes() != (here / "usual" / "model.safetensors").read_bytes()
+    assert config_of(here / "levels")["levels"] == [12, 4]
+    assert config_of(here / "sample")["training"]["sampled"] == 100
+    assert run("news.jsonl", "-o", "all", "--bits", "16", "--sample", "0").exit_code == 0
+    assert config_of(here / "all")["parameters"]["sample"] is None
+    assert config_of(here / "all")["training"]["sampled"] == 300
 
 
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ((), "Binary PV-DBOW"),
-        (("--bigrams", "--min-count", "2"), "Binary PV-DBOW"),
-        (("--dim", "24"), "Real-Binary PV-DBOW"),
-        (("--bits", "none", "--dim", "12"), "PV-DBOW"),
-        (("--architecture", "dm", "--window", "2", "--two-sided", "--word-dim", "4"), "Binary PV-DM"),
-        (("--architecture", "dm", "--bits", "none", "--dim", "12"), "PV-DM"),
-        (("--preset", "paper", "--binarization", "straight-through", "--slope-growth", "0.1"), "Binary PV-DBOW"),
+        (("--bits", "none", "--dim", "12"), "paragraph vectors in closed form, 12 numbers"),
+        (("--bits", "16", "--dim", "12"), "binary paragraph vectors in closed form, 16 bits"),
+        (NETWORK, "Binary PV-DBOW, 16 bits"),
+        ((*NETWORK[2:], "--preset", "paper"), "Binary PV-DBOW, 16 bits"),
+        ((*NETWORK, "--bits", "none", "--dim", "12", "--bigrams"), "PV-DBOW, 12 numbers"),
+        ((*NETWORK, "--architecture", "dm", "--set", "two_sided=true"), "Binary PV-DM, 16 bits"),
     ],
 )
-def test_every_network_can_be_trained(options: tuple[str, ...], name: str, here: Path) -> None:
-    result = run("news.jsonl", "-o", "model", *QUICK, *options)
+def test_every_kind_of_model_can_be_learned(options: tuple[str, ...], name: str, here: Path) -> None:
+    result = run("news.jsonl", "-o", "model", *options)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert f"model: {name}, " in result.stdout
+    assert result.stdout.startswith(f"model: {name} per document\n")
+    assert names(here) == {"news.jsonl", "model"}  # and nothing of the work is left
 
 
-def test_every_option_of_the_recipe_arrives(here: Path) -> None:
-    other: dict[str, Any] = {"start": "random", "binarization": "straight-through-sigmoid"}
+def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived: list[Recipe] = []
+
+    def train_network(corpus: object, shape: object, recipe: Recipe, *_: object) -> None:
+        arrived.append(recipe)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("parabit.model.estimator.train_network", train_network)
+    assert run("news.jsonl", "-o", "model", "--preset", "paper", "--bits", "16").exit_code == 130
     usual = paper_recipe(choose_shape(16))
+    other: dict[str, Any] = {"binarization": "straight-through-sigmoid"}
     for parameter in fields(Recipe):
         value = getattr(usual, parameter.name)
         if parameter.type is float:
             other[parameter.name] = value / 2 if value else 0.25
         elif parameter.type is int:
             other[parameter.name] = 3
-    options = [text for name, value in other.items() for text in (f"--{name.replace('_', '-')}", str(value))]
-    network = ("--bits", "8", "--dim", "10", "--seed", "9", "--device", "cpu")
+    settings = [text for name, value in other.items() for text in ("--set", f"{name}={value}")]
+    assert run("news.jsonl", "-o", "model", "--solver", "network", "--bits", "16", *settings).exit_code == 130
+    assert [asdict(recipe) for recipe in arrived] == [asdict(usual), other]
+
+
+def test_every_option_of_the_vocabulary_arrives(here: Path) -> None:
     words = ("--bigrams", "--min-count", "2", "--min-bigram-count", "3", "--max-size", "150", "--min-length", "3")
     words += ("--max-length", "9", "--stop-words", "none", "--pattern", "[a-z]+")
-    result = run("news.jsonl", "-o", "model", *network, *words, *options)
-    assert (result.exit_code, result.stderr) == (0, "")
-    config = json.loads((here / "model" / "config.json").read_text())
-    assert config["recipe"] == other
-    expected = {"bits": 8, "dim": 10, "seed": 9, "bigrams": True, "min_count": 2, "min_bigram_count": 3}
-    expected |= {"max_size": 150, "min_length": 3, "max_length": 9, "stop_words": "none", "pattern": "[a-z]+"}
-    assert expected.items() <= config["parameters"].items()
+    assert run("news.jsonl", "-o", "model", "--bits", "16", *words).exit_code == 0
+    parameters = config_of(here / "model")["parameters"]
+    expected = {"bigrams": True, "min_count": 2, "min_bigram_count": 3, "max_size": 150}
+    assert expected.items() <= parameters.items()
+    tokenizer = ParagraphVectors.load(here / "model").vocabulary_.tokenizer
+    assert (tokenizer.min_length, tokenizer.max_length, tokenizer.pattern) == (3, 9, "[a-z]+")
+    assert not tokenizer.stop_words
 
 
-def test_a_slim_model_is_saved_slim(here: Path) -> None:
-    assert run("news.jsonl", "-o", "model", *QUICK, "--slim").exit_code == 0
-    assert ParagraphVectors.load("model").embeddings_ is None
+def test_a_network_of_the_command_line_is_the_librarys_and_tells_its_history(here: Path, topics: Topics) -> None:
+    summary = json.loads(run("news.jsonl", "-o", "model", *NETWORK, "--json").stdout)
+    assert (summary["solver"], summary["levels"], len(summary["history"])) == ("network", [16], 2)
+    params = {"epochs": 2, "samples": 64, "inference_rounds": 3}
+    model = ParagraphVectors(16, solver="network", network_params=params, device="cpu").fit(topics.texts)
+    loaded = ParagraphVectors.load(here / "model", device="cpu")
+    assert loaded.encoder_.fingerprint == model.encoder_.fingerprint
+    assert loaded.transform(topics.texts).tobytes() == model.transform(topics.texts).tobytes()
 
 
 def test_an_old_model_is_replaced_only_if_asked_for(here: Path) -> None:
-    assert run("news.jsonl", "-o", "model", *QUICK).exit_code == 0
+    assert run("news.jsonl", "-o", "model", "--bits", "16").exit_code == 0
     before = contents(here / "model")
-    result = run("news.jsonl", "-o", "model", *QUICK, "--seed", "5")
+    result = run("news.jsonl", "-o", "model", "--bits", "24")
     assert result.exit_code == 1
-    assert result.stderr == "parabit: model is there already; choose another name, or replace it with --overwrite\n"
+    assert result.stderr == "parabit: model exists already; choose another name, or replace it with --overwrite\n"
     assert contents(here / "model") == before
-    assert run("news.jsonl", "-o", "model", *QUICK, "--seed", "5", "--overwrite").exit_code == 0
+    assert run("news.jsonl", "-o", "model", "--bits", "24", "--overwrite").exit_code == 0
     assert contents(here / "model") != before
-    assert {path.name for path in here.iterdir()} == {"news.jsonl", "model"}
+    assert names(here) == {"news.jsonl", "model"}
 
 
-@pytest.mark.usefixtures("no_training")
-def test_an_unfinished_training_is_told_and_not_lost(here: Path) -> None:
-    folder = unfinished(here)
-    result = run("news.jsonl", "-o", "model", *QUICK)
+@pytest.mark.usefixtures("no_learning")
+def test_an_unfinished_training_is_not_lost_by_accident(unfinished: Path) -> None:
+    result = run("news.jsonl", "-o", "model", *NETWORK)
     assert result.exit_code == 1
     assert result.stderr == (
-        "parabit: an unfinished training is in model.training; go on with --resume, or start anew with --overwrite\n"
+        "parabit: an unfinished training is in model.training; go on with --resume, or start over with --overwrite\n"
     )
-    assert (folder / "scratch" / "documents.f32").exists()
-
-
-@pytest.mark.parametrize("option", ["--resume", "--overwrite"])
-def test_an_unfinished_training_can_be_resumed_or_forgotten(option: str, here: Path) -> None:
-    unfinished(here)
-    assert run("news.jsonl", "-o", "model", *QUICK, option).exit_code == 0
-    assert {path.name for path in here.iterdir()} == {"news.jsonl", "model"}
-
-
-@pytest.mark.usefixtures("no_training")
-def test_there_must_be_something_to_resume(here: Path) -> None:
-    result = run("news.jsonl", "-o", "model", *QUICK, "--resume")
-    assert result.exit_code == 1
-    assert result.stderr == (
-        "parabit: there is no unfinished training in model.training; leave out --resume to start one\n"
-    )
-
-
-@pytest.mark.parametrize("option", [(), ("--resume",), ("--overwrite",)])
-@pytest.mark.usefixtures("no_training")
-def test_a_folder_of_somebodys_is_not_taken_for_an_unfinished_training(option: tuple[str, ...], here: Path) -> None:
-    folder = unfinished(here)
-    (folder / "thesis.txt").write_text("mine")
-    result = run("news.jsonl", "-o", "model", *QUICK, *option)
-    assert result.exit_code == 1
-    assert "model.training is there and is something else; nothing was touched" in result.stderr
-    assert (folder / "thesis.txt").read_text() == "mine"
-    assert (folder / "scratch" / "documents.f32").exists()
-
-
-def test_a_typing_error_does_not_cost_an_unfinished_training(here: Path) -> None:
-    folder = unfinished(here)
     for corpus, epochs in (("no-such-file.jsonl", "2"), ("news.jsonl", "0")):
-        assert run(corpus, "-o", "model", *QUICK, "--epochs", epochs, "--overwrite").exit_code == 1
-        assert (folder / "scratch" / "documents.f32").exists()
+        assert run(corpus, "-o", "model", *NETWORK, "--set", f"epochs={epochs}", "--overwrite").exit_code == 1
+    assert unfinished.exists()
+
+
+def test_an_unfinished_training_can_be_forgotten(here: Path, unfinished: Path) -> None:
+    assert run("news.jsonl", "-o", "model", *NETWORK, "--overwrite").exit_code == 0
+    assert names(here) == {"news.jsonl", "model"}
+
+
+@pytest.mark.usefixtures("no_learning")
+def test_a_folder_of_somebodys_is_not_taken_for_an_unfinished_training(unfinished: Path) -> None:
+    thesis = unfinished.parent / "thesis.txt"
+    thesis.write_text("mine")
+    for option in ((), ("--resume",), ("--overwrite",)):
+        result = run("news.jsonl", "-o", "model", *NETWORK, *option)
+        assert result.exit_code == 1
+        assert "model.training exists and is not a training folder; nothing was changed" in result.stderr
+    assert (thesis.read_text(), unfinished.exists()) == ("mine", True)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--bits", "0"), 1, "parabit: bits is 0; it must be a whole number, at least 1"),
-        (("--bits", "-3"), 1, "parabit: bits is -3; it must be a whole number, at least 1"),
-        (("--bits", "abc"), 1, "parabit: bits is 'abc'; it must be a whole number, at least 1, or none"),
-        (("--bits", "1.5"), 1, "parabit: bits is '1.5'; it must be a whole number"),
+        (("--bits", "7"), 1, "parabit: bits is 7; it must be a whole number from 8 to 1,024"),
+        (("--bits", "abc"), 1, "parabit: bits is 'abc'; it must be a whole number, or none"),
         (("--bits", "none"), 1, "parabit: neither bits nor dim is given"),
-        (("--dim", "8"), 1, "parabit: dim 8 is less than bits 16"),
-        (("--dim", "0"), 1, "parabit: dim is 0; it must be a whole number"),
-        (("--dim", "many"), 2, "--dim"),
-        (("--window", "2"), 1, "parabit: window with architecture dbow; it is an option of dm"),
-        (("--architecture", "cbow"), 1, "parabit: no architecture 'cbow'; did you mean dbow? There are dbow, dm"),
-        (("--architecture", "dm", "--bigrams"), 1, "parabit: bigrams with architecture dm; it reads words in their"),
-        (("--architecture", "dm", "--neighbours", "5"), 1, "parabit: neighbours with architecture dm; it is an option"),
-        (("--architecture", "dm", "--dim", "20"), 1, "parabit: dim and bits with architecture dm"),
-        (("--preset", "best"), 1, "parabit: no preset 'best'; there are default, paper"),
-        (("--device", "tpu"), 1, "parabit: no device 'tpu'; there are cpu, cuda and auto"),
-        (("--binarization", "sign"), 1, "parabit: binarization is 'sign'; it must be one of rounding, noise"),
-        (("--slope-growth", "0.1"), 1, "parabit: slope annealing with binarization 'rounding'"),
-        (("--epochs", "0"), 1, "parabit: epochs is 0; it must be a whole number, at least 1"),
-        (("--epochs", "few"), 2, "--epochs"),
-        (("--dropout", "1"), 1, "parabit: dropout is 1.0; it must be a share, at least 0 and below 1"),
-        (("--word-rate", "nan"), 1, "parabit: word_rate is nan; it must be a number above 0"),
-        (("--seed", "-1"), 1, "parabit: seed is -1; it must be a whole number, at least 0"),
-        (("--seed", "x"), 2, "--seed"),
-        (("--checkpoint-every", "-1"), 2, "--checkpoint-every"),
-        (("--min-count", "99999"), 1, "parabit: no word occurs 99999 times"),
-        (("--text-field", "body"), 1, "no field 'body'"),
-        (("--resume",), 1, "there is no unfinished training in model.training"),
-        (("-o", "no/such/folder/model"), 1, "parabit: there is no folder no/such/folder to write model in"),
-        (("-o", "news.jsonl"), 1, "parabit: news.jsonl is there already"),
+        (("--dim", "0"), 1, "parabit: dim is 0; it must be a whole number from 1 to 1,024"),
         (
-            ("-o", "news.jsonl", "--overwrite"),
+            ("--levels", "9+9"),
             1,
-            "parabit: news.jsonl is there and is something else; nothing",
+            "parabit: levels [9, 9] for a size of 16; give whole numbers, at least 1",
         ),
-        (("-o", ".", "--overwrite"), 1, "is there and is something else"),
-        (("-o", "link"), 1, "parabit: link is there"),
-        (("-o", "link", "--overwrite"), 1, "parabit: link is there"),
+        (("--levels", "8,8"), 1, "parabit: levels are '8,8'; write them as 92+24+8+4"),
+        (("--sample", "-1"), 2, "--sample"),
+        (("--seed", "-1"), 2, "--seed"),
+        (("--solver", "adagrad"), 1, "parabit: no solver 'adagrad'; there are closed-form and network"),
+        (("--preset", "best"), 1, "parabit: no preset 'best'; there are default and paper"),
+        (("--set", "epochs=2"), 1, "parabit: --set is for networks; add --solver network"),
+        (("--architecture", "dm"), 1, "parabit: --architecture dm is for networks; add --solver network"),
+        (("--resume",), 1, "no unfinished training: the closed form takes seconds and keeps nothing; leave out"),
+        ((*NETWORK, "--resume"), 1, "there is no unfinished training: nothing is in model.training; leave out"),
+        ((*NETWORK, "--levels", "8+8"), 1, "parabit: levels with a network; only the closed form's codes have levels"),
+        ((*NETWORK, "--dim", "8"), 1, "parabit: dim 8 is less than bits 16"),
+        ((*NETWORK, "--set", "epochs"), 1, "parabit: --set epochs; write it as name=value, such as --set epochs=20"),
+        ((*NETWORK, "--set", "epoch=2"), 1, "parabit: no network parameter 'epoch'; did you mean epochs?"),
+        ((*NETWORK, "--set", "depth=2"), 1, "parabit: no network parameter 'depth'; there are epochs, batch_size,"),
+        ((*NETWORK, "--set", "epochs=few"), 1, "parabit: epochs is 'few'; it must be a whole number, at least 1"),
+        ((*NETWORK, "--set", "word_rate=nan"), 1, "parabit: word_rate is nan; it must be a number above 0"),
+        ((*NETWORK, "--set", "window=2"), 1, "parabit: window with architecture dbow; it is an option of dm"),
+        (
+            (*NETWORK, "--architecture", "dm", "--set", "two_sided=no"),
+            1,
+            "parabit: two_sided is 'no'; it must be true or false",
+        ),
+        ((*NETWORK, "--architecture", "dm", "--bigrams"), 1, "parabit: bigrams with architecture dm; dm predicts"),
+        (("-o", "no/such/folder/model"), 1, "parabit: there is no folder no/such/folder to write model in"),
+        (("-o", "news.jsonl"), 1, "parabit: news.jsonl exists already"),
+        (("-o", "news.jsonl", "--overwrite"), 1, "parabit: news.jsonl is there and is something else; nothing"),
+        (("-o", "link"), 1, "parabit: link exists already"),
         (("-o", "n" * 245), 1, "File name too long"),
-        (("-o", "n" * 300), 1, "File name too long"),
         (("--no-such-option",), 2, "No such option"),
     ],
 )
-@pytest.mark.usefixtures("no_training")
-def test_what_is_wrong_is_told_before_training_in_a_line_and_by_the_exit_code(
-    arguments: tuple[str, ...], code: int, words: str, here: Path
+def test_what_is_wrong_is_explained_before_the_work_in_one_line(
+    arguments: tuple[str, ...], code: int, words: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("parabit.model.learning.draw_sample", lambda *_: pytest.fail("it read the corpus first"))
     (here / "link").symlink_to("nowhere")
-    before = {path.name for path in here.iterdir()}
-    result = run("news.jsonl", "-o", "model", *QUICK, *arguments)
+    before = names(here)
+    result = run("news.jsonl", "-o", "model", "--bits", "16", *arguments)
     assert (result.exit_code, result.stdout) == (code, "")
     assert words in result.stderr
-    assert "Traceback" not in result.stderr
     if code == 1:
         assert result.stderr.count("\n") == 1
-    assert {path.name for path in here.iterdir()} == before
+    assert names(here) == before
 
 
-def test_a_corpus_of_one_document_is_told(here: Path) -> None:
-    (here / "one.txt").write_text("a telescope in orbit")
-    result = run("one.txt", "-o", "model", *QUICK)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--min-count", "99999"), "parabit: no word occurs 99999 times"),
+        (("--text-field", "body"), "no field 'body'"),
+        ((*NETWORK, "--device", "tpu"), "parabit: no device 'tpu'; choose cpu, cuda or auto"),
+    ],
+)
+def test_what_turns_out_wrong_later_leaves_nothing(options: tuple[str, ...], words: str, here: Path) -> None:
+    result = run("news.jsonl", "-o", "model", *options)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("parabit: a corpus of 1 document; codes are learned from what tells documents ")
-    assert not (here / "model.training").exists()
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert names(here) == {"news.jsonl"}
 
 
-@pytest.mark.parametrize("moment", ["parabit.model.fitting.build_bags", "parabit.model.persistence.save_file"])
-def test_an_interrupt_outside_of_training_says_in_whole_sentences_that_one_can_go_on(
-    moment: str, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = here / "model.training"
+@pytest.mark.parametrize("stage", ["reading", "rotating"])
+def test_an_interrupted_closed_form_leaves_nothing(stage: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parabit.cli.train.progress", interrupting(stage))
+    result = run("news.jsonl", "-o", "model")
+    assert (result.exit_code, result.stderr) == (130, INTERRUPTED)
+    assert names(here) == {"news.jsonl"}
 
-    def stop(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr("parabit.networks.checkpoint.Checkpoints.load", lambda self: None)
-    (folder / "checkpoint-000000000001").mkdir(parents=True)
-    monkeypatch.setattr(moment, stop)
-    result = run("news.jsonl", "-o", "model", *QUICK, "--resume")
-    assert result.exit_code == 130
-    assert result.stderr.startswith("parabit: interrupted")
-    assert result.stderr.endswith("go on with the same command and --resume\n")
-    assert [path.name for path in folder.iterdir()] == ["checkpoint-000000000001"]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_corpus_is_read_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    assert stopped(number, tmp_path, "train", "-", "-o", "model") == expected(number)
+    assert names(tmp_path) == set()
+
+
+def test_a_signal_while_the_model_is_saved_leaves_no_half_of_it(here: Path) -> None:
+    result = signalled(signal.SIGINT, "parabit.model.persistence._card", 1, here, "train", "news.jsonl", "-o", "model")
+    assert (result.returncode, result.stderr) == expected(signal.SIGINT)
+    assert names(here) == {"news.jsonl"}

@@ -25,7 +25,7 @@ def test_a_document_is_given_as_it_was_stored(index: Index, topic_documents: lis
     assert (late.id, late.text, late.fields) == ("late", added.text, {"year": 7, "labels": ["a", "b"]})
     assert first.text == late.text
     assert np.array_equal(first.code, late.code)
-    assert np.array_equal(first.code, index.model.transform([added.text])[0])
+    assert np.array_equal(first.code, index.model.infer([added.text]).codes[0])
     assert index.stored([]) == []
     with pytest.raises(IndexFolderError, match="there is no document 'nobody'"):
         index.stored(["late", "nobody"])
@@ -107,7 +107,7 @@ def test_ranks_are_those_that_the_index_can_do(topic_model: Path, topic_document
 def test_words_of_a_query_are_those_that_the_model_knows(index: Index, topic_documents: list[Document]) -> None:
     text = topic_documents[0].text
     hits = index.search([text, "xyzzy", f"xyzzy {text.split()[0]}"], k=3)
-    assert set(hits.words(0, most=1000)) == set(text.split()) & set(index.model.vocabulary_.words.to_list())
+    assert set(hits.words(0, most=1000)) == set(text.split()) & set(index.model.vocabulary.words.to_list())
     assert len(hits.words(0, most=3)) == 3
     assert hits.words(1) == []
     assert hits.words(2) == [text.split()[0]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from index_models import LEARNT, QUICK, TEXTS, UNKNOWN, binary, documents, queries, real_binary
+from index_models import LEARNT, TEXTS, UNKNOWN, binary, documents, queries, real_binary
 from sklearn.exceptions import NotFittedError
 
 from parabit import Document, ParabitError, ParagraphVectors
@@ -93,7 +93,7 @@ def test_the_kept_model_answers_as_the_one_that_built(folder: Path) -> None:
         assert again.model is not binary()
     with Index.open(folder, model=binary()) as again:
         assert of_everything(again) == expected
-        assert again.model is binary()
+        assert again.model is binary().encoder_
 
 
 @pytest.mark.parametrize("how", ["compacted", "saved", "saved over itself", "saved by a reader"])
@@ -220,14 +220,14 @@ def test_a_kept_model_that_is_not_the_one_is_refused(folder: Path, tmp_path: Pat
         content[-9] ^= 1
         (kept / "model.safetensors").write_bytes(content)
     elif damage == "the vocabulary":
-        real_binary().save(tmp_path / "other", slim=True)
+        real_binary().save(tmp_path / "other")
         shutil.copy(tmp_path / "other" / "config.json", kept)
     elif damage == "a file":
         (kept / "vocabulary.parquet").unlink()
     else:
         shutil.rmtree(kept)
         if damage == "the model of another":
-            real_binary().save(kept, slim=True)
+            real_binary().save(kept)
     with Index.open(folder) as index:
         with pytest.raises(ParabitError, match="model"):
             index.search(QUERIES)
@@ -247,31 +247,16 @@ def test_a_reader_takes_the_model_of_the_index_that_was_written_over_the_old_one
         assert reader.search(QUERIES).codes.tolist() == real_binary().transform(QUERIES).tolist()
 
 
-@pytest.fixture(scope="module")
-def exact() -> ParagraphVectors:
-    model = ParagraphVectors(24, **{**QUICK, "epochs": 1, "inference_rounds": 3}, mode="exact")
-    fitted: ParagraphVectors = model.fit(LEARNT[:100])
-    return fitted
-
-
-def test_queries_are_encoded_in_the_mode_of_the_documents(folder: Path, exact: ParagraphVectors) -> None:
+def test_an_index_of_a_network_answers_by_the_networks_inference(folder: Path) -> None:
+    quick = {"epochs": 1, "samples": 64, "inference_rounds": 3}
+    model = ParagraphVectors(24, solver="network", network_params=quick, device="cpu").fit(LEARNT[:100])
     asked = TEXTS[:20]
-    modes = {mode: exact.infer(asked, mode=mode).codes for mode in ("exact", "fast")}
-    assert modes["exact"] is not None
-    assert modes["fast"] is not None
-    assert modes["exact"].tolist() != modes["fast"].tolist()
-    with Index.build(exact, TEXTS[:10], folder) as index:
-        exact.mode = "fast"
-        try:
-            index.add(documents(10, 20))
-            assert index.info()["mode"] == "exact"
-            assert index.search(asked).codes.tolist() == modes["exact"].tolist()
-            for place, distances in enumerate(index.search(asked, k=20).distances):
-                assert distances[0] == 0, place
-        finally:
-            exact.mode = "exact"
+    with Index.build(model, TEXTS[:10], folder) as index:
+        index.add(documents(10, 20))
     with Index.open(folder) as index:
-        assert index.search(asked).codes.tolist() == modes["exact"].tolist()
+        hits = index.search(asked, k=20)
+        assert hits.codes.tolist() == model.transform(asked).tolist()
+        assert all(distances[0] == 0 for distances in hits.distances)
 
 
 def test_what_is_added_during_a_search_does_not_disturb_it() -> None:
@@ -313,7 +298,7 @@ def test_building_tells_how_far_it_is() -> None:
 
 
 def test_a_model_without_codes_is_refused() -> None:
-    real = ParagraphVectors(None, dim=12, **{**QUICK, "epochs": 1}).fit(TEXTS[:20])
+    real = ParagraphVectors(None, dim=12).fit(TEXTS[:20])
     with pytest.raises(ParabitError, match="a real-valued model has no codes"):
         Index.build(real, TEXTS[:20])
     with pytest.raises(NotFittedError):

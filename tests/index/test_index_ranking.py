@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from index_models import LEARNT, QUICK, TEXTS, UNKNOWN, binary, documents, queries, real_binary
+from index_models import LEARNT, TEXTS, UNKNOWN, binary, documents, queries, real_binary
 from numpy.typing import NDArray
 
 from parabit import Document, ParabitError, ParagraphVectors
@@ -37,7 +37,8 @@ def unit(rows: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def asymmetric(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
-    activations = model.activations(model.infer(asked).vectors)
+    activations = model.infer(asked).activations
+    assert activations is not None
     signs = 2.0 * unpack(model.transform(texts), model.bits) - 1
     return unit(activations) @ unit(signs).T
 
@@ -202,7 +203,7 @@ def test_the_real_binary_model_ranks_by_its_own_real_vectors() -> None:
 
 @pytest.mark.parametrize("length", [1.0, 1e6, 1e-9])  # the last two do not fit in 16 bits
 def test_codes_of_one_model_are_ranked_by_the_vectors_of_another(length: float) -> None:
-    short, long = binary(), ParagraphVectors(None, dim=25, **QUICK).fit(LEARNT)
+    short, long = binary(), ParagraphVectors(None, dim=25).fit(LEARNT)
     vectors, asked = long.infer(TEXTS[:ALL]).vectors * length, long.infer(QUERIES).vectors
     codes = short.transform(TEXTS[:ALL])
     index = Index.of_codes(codes[:BUILT], 20, vectors=vectors[:BUILT])

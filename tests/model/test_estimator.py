@@ -1,68 +1,41 @@
-"""ParagraphVectors as scikit-learn sees it, though it does not inherit from scikit-learn."""
+"""ParagraphVectors as scikit-learn and its users see it."""
 
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils import estimator_checks
 
-from parabit import ParagraphVectors
-from parabit.model.sklearn_api import Estimator
+from parabit import Document, ParagraphVectors, Tokenizer
+from parabit.codes import unpack
+from parabit.corpus import as_corpus
+from parabit.errors import CorpusError, ModelError, ParabitError, TrainingError
 from topics import Topics
+from without_torch import WITHOUT_TORCH
+
+QUICK = {"epochs": 2, "samples": 64, "inference_rounds": 3}
 
 
-class _Own(Estimator):
-    def __init__(self, bits: int | None = 128, *, pattern: str = "a", stop_words: Any = "english", b: int = 1) -> None:
-        self.bits, self.pattern, self.stop_words, self.b = bits, pattern, stop_words, b
+@pytest.fixture(scope="module")
+def model(topics: Topics) -> ParagraphVectors:
+    return ParagraphVectors(20).fit(topics.texts)
 
 
-class _Theirs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    __init__ = _Own.__init__  # type: ignore[assignment]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
-
-
-_Own.__name__ = _Theirs.__name__ = "Model"
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"bits": 16},
-        {"b": 2, "bits": None},
-        {"pattern": "[a-z]  [a-z]"},
-        {"stop_words": frozenset({"a"}), "bits": 64, "b": 7},
-        {"pattern": "a" * 40, "stop_words": "b" * 30, "bits": 64},
-    ],
-)
-def test_what_it_shows_gives_and_refuses_is_what_scikit_learns_own_base_does(parameters: dict[str, Any]) -> None:
-    own, theirs = _Own(**parameters), _Theirs(**parameters)
-    assert repr(own) == repr(theirs)
-    assert list(own.get_params().items()) == list(theirs.get_params().items())
-    assert get_tags(own) == get_tags(theirs)
-    for each in (own, theirs):
-        with pytest.raises(ValueError, match="Invalid parameter 'bytes' for estimator Model") as problem:
-            each.set_params(bytes=2)
-        assert "Valid parameters are: ['b', 'bits', 'pattern', 'stop_words']." in str(problem.value)
-
-
-def test_a_long_list_of_stop_words_is_not_shown_whole() -> None:
-    shown = repr(ParagraphVectors(stop_words=frozenset(f"word{number}" for number in range(300))))
-    assert len(shown) < 200
-    assert shown.startswith("ParagraphVectors(stop_words=frozenset({'word0', ")
-
-
+# The other checks of scikit-learn fit on arrays of numbers, which are no texts: what they claim is tested below, on
+# texts (not fitted, cloned, fitted twice the same, feature names, fit returns self, a pipeline, pickled after fitting).
 @pytest.mark.parametrize(
     "check",
     [
@@ -78,51 +51,230 @@ def test_a_long_list_of_stop_words_is_not_shown_whole() -> None:
         "check_valid_tag_types",
     ],
 )
-def test_it_passes_scikit_learns_own_checks_of_estimators(check: str) -> None:
-    """Those that do not train: they do so on numbers."""
-    run = getattr(estimator_checks, check, None)
-    if run is None:
-        pytest.skip(f"this version of scikit-learn has no {check}")
-    run("ParagraphVectors", ParagraphVectors(bits=16))
+def test_it_passes_scikit_learns_checks_that_need_no_data(check: str) -> None:
+    getattr(estimator_checks, check)("ParagraphVectors", ParagraphVectors(bits=16))
 
 
-def test_a_notebook_shows_its_parameters_alone_and_in_a_pipeline() -> None:
-    model = ParagraphVectors(bits=24, bigrams=True)
-    pipeline = Pipeline([("codes", model), ("topic", KNeighborsClassifier())])
-    for shown in (model._repr_html_(), pipeline._repr_html_()):
-        assert "ParagraphVectors" in shown
-        assert "bigrams" in shown
-        assert "24" in shown
-    with config_context(display="text"):
-        assert model._repr_html_() is None
+def test_it_has_at_most_18_parameters() -> None:
+    assert len(ParagraphVectors().get_params()) <= 18
 
 
-def test_a_fitted_model_is_shown_as_fitted(topics: Topics) -> None:
-    model = ParagraphVectors(8, epochs=1, device="cpu")
-    assert "Not fitted" in str(model._repr_html_())
-    assert "Not fitted" not in str(model.fit(topics.texts[:50])._repr_html_())
+def test_fit_returns_itself_and_twice_the_same(topics: Topics, model: ParagraphVectors) -> None:
+    twin = clone(model)
+    with pytest.raises(NotFittedError):
+        twin.transform(topics.texts)
+    assert twin.fit(topics.texts, topics.labels) is twin
+    codes = model.transform(topics.texts)
+    assert twin.transform(topics.texts).tobytes() == codes.tobytes()
+    assert twin.fit(topics.texts).transform(topics.texts).tobytes() == codes.tobytes()
+    assert clone(model).fit_transform(topics.texts).tobytes() == codes.tobytes()
+    assert pickle.loads(pickle.dumps(model)).transform(topics.texts).tobytes() == codes.tobytes()
 
 
-def test_it_works_in_a_pipeline_with_metadata_routing(topics: Topics) -> None:
-    model = ParagraphVectors(8, epochs=1, device="cpu")
+def test_what_is_not_fitted_says_so(tmp_path: Path) -> None:
+    for ask in (ParagraphVectors().transform, ParagraphVectors().infer):
+        with pytest.raises(NotFittedError):
+            ask(["text"])
+    with pytest.raises(NotFittedError):
+        ParagraphVectors().save(tmp_path / "model")
+
+
+def test_output_is_packed_bytes_or_bits_with_names(topics: Topics, model: ParagraphVectors) -> None:
+    packed = model.transform(topics.texts)
+    assert packed.shape == (300, 3)
+    assert model.get_feature_names_out().tolist() == [f"paragraphvectors{number}" for number in range(3)]
+    bits = clone(model).set_params(output="bits").fit(topics.texts)
+    assert (bits.transform(topics.texts) == unpack(packed, 20)).all()
+    assert len(bits.get_feature_names_out()) == 20
+    frame = clone(bits).set_output(transform="pandas").fit(topics.texts).transform(topics.texts)
+    assert frame.columns[-1] == "paragraphvectors19"
+    real = ParagraphVectors(None, dim=30).fit(topics.texts)
+    assert real.transform(topics.texts).dtype == np.float32
+    assert len(real.get_feature_names_out()) == 30
+    with pytest.raises(TrainingError, match="output is 'hex'; it must be packed or bits"):
+        model.set_params(output="hex").transform(topics.texts)
+    model.set_params(output="packed")
+
+
+def test_it_stands_in_a_pipeline_and_a_grid_search(topics: Topics) -> None:
+    pipeline = Pipeline([("codes", ParagraphVectors(24, output="bits")), ("topic", KNeighborsClassifier(5))])
+    assert pipeline.fit(topics.texts[:200], topics.labels[:200]).score(topics.texts[200:], topics.labels[200:]) > 0.9
+    search = GridSearchCV(pipeline, {"codes__bits": np.array([8, 16])}, cv=2, error_score="raise")
+    assert search.fit(topics.texts, topics.labels).best_params_["codes__bits"] in (8, 16)
     with config_context(enable_metadata_routing=True):
-        pipeline = Pipeline([("codes", clone(model)), ("topic", KNeighborsClassifier())])
-        pipeline.fit(topics.texts[:60], topics.labels[:60])
-        assert len(pipeline.predict(topics.texts[60:70])) == 10
+        assert clone(pipeline).fit(topics.texts[:60], topics.labels[:60]).predict(topics.texts[60:70]).shape == (10,)
+    assert "ParagraphVectors" in pipeline._repr_html_()
 
 
-def test_it_can_be_pickled_for_work_in_other_processes() -> None:
-    model = ParagraphVectors(24, bigrams=True)
-    assert pickle.loads(pickle.dumps(model)).get_params() == model.get_params()
+def test_random_state_follows_scikit_learn(topics: Topics) -> None:
+    def codes(random_state: Any) -> bytes:
+        texts = topics.texts[:60]
+        return bytes(ParagraphVectors(16, random_state=random_state).fit(texts).transform(texts).tobytes())
+
+    assert codes(3) == codes(np.int64(3)) != codes(4)
+    assert codes(np.random.RandomState(5)) == codes(np.random.RandomState(5))
+    assert len({codes(None) for _ in range(3)}) > 1
 
 
-def test_loading_and_encoding_import_neither_scikit_learn_nor_torch(topic_model: Path) -> None:
-    code = """import sys
-from parabit import Index, ParagraphVectors
-model = ParagraphVectors.load(sys.argv[1])
-index = Index.build(model, ["alpha beta", *model.vocabulary_.words.head(3)])
-index.search(["x"], k=1), repr(model), model.get_params()
-print({"sklearn", "torch", "pandas"} & sys.modules.keys())
+def test_texts_come_in_any_form(topics: Topics, model: ParagraphVectors) -> None:
+    texts, codes = topics.texts, model.transform(topics.texts).tobytes()
+    forms = [
+        tuple(texts), np.array(texts), np.array(texts, dtype=object), pd.Series(texts), pl.Series(texts),
+        [Document(str(number), text) for number, text in enumerate(texts)], as_corpus(texts), (text for text in texts),
+    ]  # fmt: skip
+    for form in forms:
+        assert model.transform(form).tobytes() == codes
+    assert ParagraphVectors(20).fit(text for text in texts).transform(texts).tobytes() == codes
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (pd.DataFrame({"text": ["a"], "year": [1]}), 'DataFrame has several columns; give .* df\\["text"\\]'),
+        (pl.DataFrame({"text": ["a"]}), "DataFrame has several columns"),
+        ("a text", "a single str was given; put it in a list"),
+        (Document("a", "text"), "a single Document"),
+        ({"a": "text"}, "a single dict"),
+        (7, "a single int"),
+        (np.array([["a"], ["b"]]), r"texts have shape \(2, 1\)"),
+        (["a", None, "b"], 'text 1 is missing \\(None\\); drop it, or set missing="skip"'),
+        (pd.Series(["a", "b", float("nan")]), "text 2 is missing"),
+        (["a", b"b"], "document 1 is a bytes"),
+        (["a", 7.0], "document 1 is a float"),
+        (["a", "\ud800"], "document 1 has half of a surrogate pair"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused_with_words_that_help(
+    model: ParagraphVectors, given: Any, words: str
+) -> None:
+    for ask in (model.transform, ParagraphVectors().fit):
+        with pytest.raises(CorpusError, match=words):
+            ask(given)
+
+
+def test_missing_texts_are_learned_without_and_get_zeros(topics: Topics) -> None:
+    texts: list[Any] = [*topics.texts[:100], None, *topics.texts[100:], float("nan")]
+    model = ParagraphVectors(20, missing="skip").fit(texts)
+    with pytest.warns(UserWarning, match="2 of 302 texts have no word"):
+        codes = model.transform(texts)
+    assert not codes[[100, 301]].any()
+    assert (codes[:100] == model.transform(topics.texts[:100])).all()
+    with pytest.raises(TrainingError, match="missing is 'drop'"):
+        ParagraphVectors(missing="drop").fit(texts)
+
+
+def test_texts_without_known_words_are_counted_and_warned_about_once(model: ParagraphVectors, topics: Topics) -> None:
+    with pytest.warns(UserWarning, match="2 of 3 texts have no word that the model knows") as warned:
+        model.transform([topics.texts[0], "qqqq", ""])
+    assert len(warned) == 1
+    assert model.n_unknown_ == 2
+    model.transform(topics.texts)
+    assert model.n_unknown_ == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"bits": 7}, "bits is 7; it must be a whole number from 8 to 1,024"),
+        ({"bits": 1025}, "bits is 1025"),
+        ({"bits": "many"}, "bits is 'many'"),
+        ({"bits": True}, "bits is True"),
+        ({"bits": None}, "neither bits nor dim is given"),
+        ({"bits": None, "dim": 0}, "dim is 0"),
+        ({"levels": (64, 32)}, "levels [64, 32] for a size of 128"),
+        ({"solver": "closed"}, "no solver 'closed'; did you mean closed-form?"),
+        ({"preset": "best"}, "no preset 'best'; there are default and paper"),
+        ({"architecture": "dm"}, "architecture 'dm' with the closed form; use solver=\"network\""),
+        ({"network_params": {"epochs": 5}}, 'network_params with the closed form; use solver="network"'),
+        ({"solver": "network", "network_params": {"epoch": 5}}, "no network parameter 'epoch'; did you mean epochs?"),
+        ({"solver": "network", "network_params": {"epochs": 0}}, "epochs is 0; it must be a whole number, at least 1"),
+        ({"solver": "network", "levels": (120, 8)}, "levels with a network"),
+        ({"solver": "network", "architecture": "cbow"}, "no architecture 'cbow'"),
+        ({"solver": "network", "architecture": "dm", "bigrams": True}, "bigrams with architecture dm"),
+        ({"random_state": 1.5}, "random_state is 1.5; it must be a whole number"),
+        ({"random_state": -1}, "random_state is -1"),
+        ({"min_count": 0}, "min_count is 0"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused_before_a_text_is_read(
+    parameters: dict[str, Any], words: str
+) -> None:
+    class Untouched:
+        def __iter__(self) -> Iterator[str]:
+            raise AssertionError("the texts were read")
+
+    with pytest.raises(ParabitError) as refused:
+        ParagraphVectors(**parameters).fit(Untouched())
+    assert str(refused.value).startswith(words)
+
+
+@pytest.mark.parametrize("parameters", [{"solver": "network"}, {"preset": "paper"}], ids=["network", "paper"])
+def test_the_papers_networks_are_trained_by_gradient_descent(topics: Topics, parameters: dict[str, Any]) -> None:
+    model = ParagraphVectors(16, **parameters, network_params=QUICK, device="cpu").fit(topics.texts)
+    assert model.encoder_.solver == "network"
+    assert model.encoder_.name == "Binary PV-DBOW"
+    assert model.embeddings_ is not None
+    assert model.embeddings_.shape == (300, 16)
+    assert len(model.encoder_.config["training"]["history"]) == 2
+    assert model.encoder_.config["network"]["recipe"]["samples"] == 64
+
+
+def test_training_a_network_goes_on_from_its_checkpoints(topics: Topics, tmp_path: Path) -> None:
+    whole = ParagraphVectors(8, solver="network", network_params=QUICK, device="cpu").fit(topics.texts)
+    halted = clone(whole)
+
+    def stop(progress: Any) -> None:
+        if progress.stage == "training" and progress.share and progress.share > 0.4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halted.fit(topics.texts, work=tmp_path / "work", checkpoint_every=0, report=stop)
+    resumed = clone(whole).fit(topics.texts, work=tmp_path / "work")
+    assert resumed.transform(topics.texts).tobytes() == whole.transform(topics.texts).tobytes()
+    with pytest.raises(TrainingError, match="from another training run: .*bits"):
+        clone(whole).set_params(bits=16).fit(topics.texts, work=tmp_path / "work")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").touch()
+    with pytest.raises(ParabitError, match="is not a training folder"):
+        clone(whole).fit(topics.texts, work=tmp_path / "mine")
+
+
+def test_parameters_set_after_fitting_do_not_change_what_is_saved(topics: Topics, tmp_path: Path) -> None:
+    for name, model in {
+        "closed": ParagraphVectors(16, tokenizer=Tokenizer(max_length=9)),
+        "network": ParagraphVectors(16, solver="network", network_params=QUICK, device="cpu"),
+    }.items():
+        codes = model.fit(topics.texts).transform(topics.texts)
+        fitted_with = model.get_params()
+        model.set_params(random_state=7, bits=24, tokenizer=None)
+        model.save(tmp_path / name)
+        loaded = ParagraphVectors.load(tmp_path / name, device=model.device)
+        assert loaded.transform(topics.texts).tobytes() == codes.tobytes()
+        assert loaded.get_params() == fitted_with
+
+
+def test_it_learns_without_torch_and_a_network_says_what_it_needs(topics: Topics, tmp_path: Path) -> None:
+    network = ParagraphVectors(8, solver="network", network_params=QUICK, device="cpu").fit(topics.texts)
+    network.save(tmp_path / "network")
+    program = f"""{WITHOUT_TORCH}
+from parabit import ParagraphVectors
+from parabit.errors import ModelError
+texts = {topics.texts[:60]!r}
+assert ParagraphVectors(bits=32).fit(texts).transform(texts).shape == (60, 4)
+model = ParagraphVectors.load({str(tmp_path / "network")!r})
+for ask in (lambda: model.transform(texts), lambda: ParagraphVectors(solver="network").fit(texts)):
+    try:
+        ask()
+    except ModelError as problem:
+        print(problem)
+assert "torch" not in sys.modules
 """
-    result = subprocess.run([sys.executable, "-c", code, topic_model], capture_output=True, text=True, check=False)
-    assert (result.stdout, result.stderr) == ("set()\n", "")
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.stdout == "torch is not installed; pip install 'parabit[networks]'\n" * 2, result.stderr
+
+
+def test_a_model_needs_documents_with_words() -> None:
+    for texts, words in (([], "the corpus has no documents"), (["", "..."], "not one word in 2 documents")):
+        with pytest.raises(ParabitError, match=words):
+            ParagraphVectors().fit(texts)
+    assert issubclass(ModelError, ValueError)

@@ -34,7 +34,7 @@ def test_the_error_is_that_of_the_signs_before_the_last_rotation() -> None:
 def test_vectors_that_are_turned_corners_of_a_cube_are_turned_back() -> None:
     corners = np.where(np.random.default_rng(1).random((200, 4)) < 0.5, -1.0, 1.0)
     turn, _ = np.linalg.qr(np.random.default_rng(2).standard_normal((4, 4)))
-    errors = [quantizing_rotation(corners @ turn, seed)[1][-1] for seed in range(4)]
+    errors = [quantizing_rotation(corners @ turn, seed=seed)[1][-1] for seed in range(4)]
     assert min(errors) == pytest.approx(0, abs=1e-12)
 
 
@@ -47,7 +47,7 @@ def test_it_is_the_rotation_of_iterative_quantization() -> None:
 
 
 def test_a_seed_gives_the_same_rotation_and_another_seed_another() -> None:
-    first, again, other = (quantizing_rotation(some_vectors(), seed)[0] for seed in (1, 1, 2))
+    first, again, other = (quantizing_rotation(some_vectors(), seed=seed)[0] for seed in (1, 1, 2))
     assert (first == again).all()
     assert (first != other).any()
 
@@ -56,3 +56,10 @@ def test_vectors_that_are_all_zero_are_rotated_too() -> None:
     rotation, errors = quantizing_rotation(np.zeros((5, 3)))
     np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
     assert (errors == 3).all()
+
+
+def test_with_fewer_bits_than_dimensions_every_bit_mixes_all_of_them() -> None:
+    rotation, errors = quantizing_rotation(some_vectors(), bits=5)
+    np.testing.assert_allclose(rotation.T @ rotation, np.eye(5), atol=1e-12)
+    assert (np.abs(rotation) > 1e-6).all()
+    assert (np.diff(errors) <= 1e-12 * errors[0]).all()

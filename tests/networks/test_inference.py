@@ -63,7 +63,7 @@ def test_a_document_gets_the_same_alone_in_any_batch_and_in_any_order(
     for chosen in ([0], [250], [252], [253], [5, 5, 252], [256, 1], list(range(last, -1, -1)), list(range(100, 110))):
         part = encoder.embed(bags([texts[place] for place in chosen], vocabulary))
         assert part.tobytes() == together[chosen].tobytes()
-        assert encoder.bits(part).tobytes() == encoder.bits(together)[chosen].tobytes()
+        assert encoder.activations(part).tobytes() == encoder.activations(together)[chosen].tobytes()
 
 
 def test_documents_without_a_known_word_get_zeros_and_no_documents_nothing(
@@ -71,7 +71,7 @@ def test_documents_without_a_known_word_get_zeros_and_no_documents_nothing(
 ) -> None:
     embedded = encoder.embed(bags(["", "qqqq xxxx"], vocabulary))
     assert not embedded.any()
-    assert not encoder.bits(embedded).any()
+    assert not encoder.activations(embedded).any()
     assert encoder.embed(bags([], vocabulary)).shape == (0, encoder.network.shape.dim)
 
 
@@ -90,7 +90,7 @@ def test_new_documents_get_codes_like_those_of_their_topic(topics: Topics) -> No
     recipe = paper_recipe(shape, epochs=8, batch_size=32, word_accumulator_start=1e-4)
     trained = train(documents, statistics, shape, recipe, device="cpu")
     encoder = NetworkEncoder(trained.network, statistics, recipe, seed=0)
-    codes = pack(encoder.bits(encoder.embed_documents(documents)))
+    codes = pack(encoder.activations(encoder.embed_documents(documents)) > 0)
     distances = hamming(codes, pack((trained.embeddings > 0).numpy()))
     together = np.equal.outer(topics.labels, topics.labels)
     assert distances[together].mean() < 0.6 * distances[~together].mean()

@@ -41,7 +41,7 @@ def results_of(job: Job, others: Iterable[str], rng: np.random.Generator) -> dic
         return {name: scores() for name in others}
     hashed = {name: scores(searched=bool(job.baseline)) for name in ("hyperplanes", "itq")}
     if job.baseline == "closed-form":
-        return {"codes": scores(searched=True), "exact": scores(searched=True), "asymmetric": scores()}
+        return {"codes": scores(searched=True), "asymmetric": scores()}
     if job.baseline:
         if "semantic" in job.name:
             return {"codes": scores(searched=True)}

@@ -15,18 +15,21 @@ from scipy.sparse import csr_array
 from made_up_collections import GROUPS, POSTS, lay_out
 from parabit.baselines import BM25, LSA, IterativeQuantization, RandomHyperplanes, SentenceEncoder, TfIdf
 from parabit.codes import pack
-from parabit.corpus import Document, open_corpus
+from parabit.corpus import Document, as_corpus, open_corpus
 from parabit.evaluation import (
     Relevance,
     ScoreRanking,
     Scores,
+    asymmetric_ranking,
     evaluate,
     evaluate_codes,
     evaluate_filtered,
     evaluate_vectors,
 )
+from parabit.model import closed_form, learn_closed_form
 from parabit.networks import Documents, NetworkEncoder, WordStatistics, config, train
 from parabit.networks.config import Recipe
+from parabit.paper import corpora
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.jobs import JOBS, PICTURED, QUICK_EPOCHS, RADII, Job, Network, Run
 from parabit.paper.runs import perform
@@ -95,7 +98,7 @@ class Model(NamedTuple):
         return self.encoder.embed(batch_bags(tokens, self.vocabulary))
 
     def codes(self, documents: list[Document]) -> NDArray[np.uint8]:
-        return pack(self.encoder.bits(self.vectors(documents)))
+        return pack(self.encoder.activations(self.vectors(documents)) > 0)
 
 
 @cache
@@ -141,7 +144,8 @@ def test_the_scores_of_codes_are_those_of_the_librarys_model(
     # The hashing literature's protocol: training documents, those with labels, are searched.
     trained = [document.labels for document in open_corpus(f"{corpus.name}/train")]
     labelled = [place for place, mine in enumerate(trained) if mine]
-    searched = (pack(true.encoder.bits(true.embeddings))[labelled], [trained[place] for place in labelled])
+    codes_of_trained = pack(true.encoder.activations(true.embeddings) > 0)
+    searched = (codes_of_trained[labelled], [trained[place] for place in labelled])
     scores = evaluate_codes(codes, labels(corpus), relevance=corpus.relevance, searched=searched)
     assert told["codes"]["training_precision@100"] == round(scores.precision, 4)
 
@@ -285,6 +289,40 @@ def test_lsa_is_scored_as_vectors_and_as_codes_of_two_kinds(performed: Perform, 
         check(told[name], evaluate_codes(codes, labels(NEWS), bits=16))
         searched = evaluate_codes(codes, labels(NEWS), searched=(hashing.transform(known), train_labels))
         assert told[name]["training_precision@100"] == round(searched.precision, 4)
+
+
+def test_the_closed_form_is_the_librarys_default_model(performed: Perform, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parabit.model.learning._MANY_DOCUMENTS", 2)  # from which words of one document are dropped
+    few = NEWS.small(40, POSTS["test"])
+    told = performed(Job("small closed form", baseline="closed-form", size=32), few)
+    trained = corpora._some(open_corpus("20newsgroups/train"), 40)
+    rule = VocabularyRule(Tokenizer(pattern="[a-z]+"))
+    encoder = learn_closed_form(as_corpus(trained), bits=32, rule=rule, seed=SEED)
+    assert len(encoder.vocabulary) < len(build_vocabulary(trained, rule))
+    known, asked = encoder.infer(trained), encoder.infer(queries_of(NEWS))
+    assert told.keys() == {"codes", "asymmetric"}
+    check(told["codes"], evaluate_codes(asked.codes, labels(NEWS)))
+    searched = evaluate_codes(asked.codes, labels(NEWS), searched=(known.codes, [one.labels for one in trained]))
+    assert told["codes"]["training_precision@100"] == round(searched.precision, 4)
+    ranking = asymmetric_ranking(asked.activations, asked.codes)
+    check(told["asymmetric"], evaluate(ranking, Relevance(labels(NEWS), "shared")))
+
+
+def test_the_closed_form_learns_from_no_more_documents_than_the_library(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned = []
+    real = closed_form.learn
+
+    def learn(rows: csr_array, *rest: Any) -> closed_form.Solution:
+        learned.append(rows.shape[0])
+        return real(rows, *rest)
+
+    monkeypatch.setattr("parabit.model.learning.learn", learn)
+    monkeypatch.setattr("parabit.model.learning.SAMPLE", 50)
+    told = _performed(work, Job("sampled closed form", baseline="closed-form", size=16), NEWS)["results"]
+    assert learned == [50]
+    assert told["codes"]["map"] > 1.5 * chance()
 
 
 def chance() -> float:

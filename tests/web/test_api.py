@@ -332,7 +332,7 @@ def test_codes_without_a_model_are_browsed(tmp_path: Path) -> None:
 
 def test_a_very_long_document_is_cut_and_says_so(news: Path) -> None:
     with Index.open(news, write=True) as writer:
-        word = writer.model.vocabulary_.words[0]
+        word = writer.model.vocabulary.words[0]
         writer.add([Document("long", f"{word} " * 100_000)])
     with serving(news, NO_MAP) as address, httpx.Client(base_url=address) as client:
         whole = client.get("/api/document", params={"id": "long"}).json()
@@ -409,6 +409,6 @@ def test_the_map_is_sent_compressed_once(client: httpx.Client) -> None:
 
 def test_marks_are_those_of_the_tokenizer(folder: Path) -> None:
     with Index.open(folder) as index:
-        tokenizer = index.model.vocabulary_.tokenizer
+        tokenizer = index.model.vocabulary.tokenizer
     pieces = marked(tokenizer, "Café CAFÉ, cafés 2café", {"café"})
     assert [piece.text for piece in pieces if piece.mark] == ["Café", "CAFÉ", "café"]

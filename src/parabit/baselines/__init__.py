@@ -45,5 +45,5 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'parabit.baselines' has no attribute {name!r}")
     if _MODULES[name] == "semantic_hashing":
-        need("torch", "train", BaselineError)
+        need("torch", "networks", BaselineError)
     return getattr(import_module(f"parabit.baselines.{_MODULES[name]}"), name)

@@ -83,7 +83,7 @@ class IterativeQuantization:
         _, directions = np.linalg.eigh(centred.T @ centred)  # by ascending variance
         self.components_ = directions[:, ::-1][:, : self.bits]
         projected = centred @ self.components_  # (documents, bits)
-        self.rotation_, self.errors_ = quantizing_rotation(projected, self.seed, self.rounds)
+        self.rotation_, self.errors_ = quantizing_rotation(projected, seed=self.seed, rounds=self.rounds)
         return self
 
     def transform(self, vectors: NDArray[Any]) -> NDArray[np.uint8]:

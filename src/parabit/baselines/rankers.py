@@ -19,8 +19,7 @@ class TfIdf:
 
     A word that stands c times in a document and in d of the n training documents weighs (1 + log c) log((n + 1) / d).
     One that no training document has weighs nothing, as nothing is known of it. One of a single training document keeps
-    its weight: it makes no two of those alike, but two new documents may share it, and then it tells much (where
-    training looks for neighbours among its own documents, such words are left out).
+    its weight: it makes no two of those alike, but two new documents may share it, and then it tells much.
 
     Example:
         >>> counts = csr_array([[2, 1, 0], [1, 0, 1], [0, 1, 0]])

@@ -48,7 +48,7 @@ def demo(
         list[str] | None,
         typer.Option("--ask", metavar="TEXT", help="What to look for; may be given again.", show_default=False),
     ] = None,
-    bits: Annotated[int, typer.Option(min=1, help="Bits of a code.")] = 128,
+    bits: Annotated[int, typer.Option(min=8, max=1024, help="Bits per code.")] = 128,
     serve: Annotated[bool, typer.Option("--serve", help="Start the search page when all is done.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the search page is, on this machine.")] = 8000,
     again: Annotated[bool, typer.Option("--again", help="Learn anew, and not take what an earlier demo kept.")] = False,

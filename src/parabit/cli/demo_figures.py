@@ -16,14 +16,13 @@ from parabit.progress import Progress, Report
 from parabit.text import Vocabulary, batch_bags
 
 if TYPE_CHECKING:
-    from parabit.model import ParagraphVectors
+    from parabit.model import TextEncoder
 
+_MOST_LEARNED = 20_000  # documents that LSA + ITQ is learned from, in seconds
 _QUERIES = 2_000  # enough for three decimals, and seconds where all would take minutes
 
 
-def measure(
-    model: "ParagraphVectors", documents: list[Document], trained: list[Document], name: str, report: Report
-) -> dict[str, Any] | None:
+def measure(model: "TextEncoder", documents: list[Document], name: str, report: Report) -> dict[str, Any] | None:
     """MAP and NDCG@10 of the model's codes and of the peer's, both learned from the same documents without labels.
 
     All documents with labels query each other; of many, some, evenly spread, query all the others. None where labels
@@ -52,9 +51,11 @@ def measure(
         return {"map": scores.map, "ndcg@10": scores.ndcg}
 
     report(Progress("measuring", 0, "documents", 0.0))
-    ours = score(model.transform(kept))
+    codes = model.infer(kept).codes
+    assert codes is not None
+    ours = score(codes)
     report(Progress("measuring", len(kept), "documents", 0.3, "LSA + ITQ"))
-    peer = _peer(model, trained, kept)
+    peer = _peer(model, documents, kept)
     report(Progress("measuring", len(kept), "documents", 0.9, "LSA + ITQ"))
     return {
         "ours": ours,
@@ -66,10 +67,10 @@ def measure(
     }
 
 
-def _peer(model: "ParagraphVectors", trained: list[Document], kept: list[Document]) -> NDArray[np.uint8] | None:
+def _peer(model: "TextEncoder", documents: list[Document], kept: list[Document]) -> NDArray[np.uint8] | None:
     """The codes of LSA + ITQ with as many bits and the same words; None where it cannot have so many."""
-    bits, vocabulary = model.shape_.bits or 0, model.vocabulary_
-    counts = counts_of(trained, vocabulary)
+    bits, vocabulary = model.bits or 0, model.vocabulary
+    counts = counts_of(documents[:: -(-len(documents) // _MOST_LEARNED)], vocabulary)
     if bits >= min(counts.shape):
         return None
     # Threads of a matrix product wait by spinning: on a machine that is busy with something else, one is faster.

@@ -35,13 +35,13 @@ def _learned(figures: dict[str, Any], path: str | None) -> Iterator[str]:
     if figures["found"] > count + figures["left_out"]:
         yield f"  taken evenly from {figures['found']:,}, as a demo is to be quick; `parabit train` takes all"
     if figures["skipped"]:
-        yield f"  left out for want of text that can be read: {figures['skipped']:,}"
+        yield f"  {figures['skipped']:,} skipped: no readable text"
     if figures["left_out"]:
-        yield f"  left out for want of a word that the model knows: {figures['left_out']:,}"
-    part = "all of them" if figures["trained"] >= count else f"{figures['trained']:,} of them"
+        yield f"  {figures['left_out']:,} skipped: no known words"
+    part = "all of them" if figures["sampled"] >= count else f"{figures['sampled']:,} of them"
     yield (
-        f"  {figures['bits']}-bit codes, {figures['bytes_a_document']} bytes a document, learned without labels from "
-        f"{part} in {figures['epochs']} epochs"
+        f"  {figures['bits']}-bit codes, {figures['bytes_a_document']} bytes per document, learned without labels from "
+        f"{part} in {figures['seconds']['training']:.1f} s"
     )
 
 

@@ -7,20 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from parabit.cli.demo_kept import INDEX, MODEL, Place, is_demo, write_figures
-from parabit.corpus import Corpus, Document
-from parabit.errors import CorpusError, ModelError
-from parabit.extras import need
+from parabit.corpus import Corpus, Document, as_corpus
+from parabit.errors import CorpusError
 from parabit.progress import Progress, Report
 
 FEWEST = 10  # documents that anything can be learned from
-# What makes two minutes on two cores: documents that are indexed, in memory meanwhile; documents that are learned from;
-# and how often, which is less the more there are. On 34,000 pieces of documentation a half of them, 15 times, gave
-# codes as good as all of them 10 times (MAP .375 and .365), in two thirds of the time.
-MOST, MOST_CHARACTERS = 100_000, 300_000_000
-_MOST_TRAINED = 20_000
-_TRAINED_IN_ALL, _CHARACTERS_IN_ALL = 300_000, 300_000_000
-_FEWEST_EPOCHS, _MOST_EPOCHS = 10, 30
-_OFTEN = 1_000  # with so many documents, a word that occurs but once tells nothing
+MOST, MOST_CHARACTERS = 100_000, 300_000_000  # documents that are indexed, in memory meanwhile
 
 _QUESTIONS = 3
 _ENDS = re.compile(r"(?<=[.!?])\s+|\n")  # of sentences
@@ -42,10 +34,9 @@ class Seconds(dict[str, float]):
 
 def make(corpus: Corpus, name: str, bits: int, place: Place, report: Report) -> dict[str, Any]:
     """Do all the work of a demo and keep it; what is told of it."""
-    need("torch", "train", ModelError)  # before the documents are read
     from parabit.cli.demo_figures import measure
     from parabit.index import Index
-    from parabit.model import ParagraphVectors
+    from parabit.model import learn_closed_form, save_model
     from parabit.storage import whole_folder
 
     place.prepare()
@@ -58,16 +49,13 @@ def make(corpus: Corpus, name: str, bits: int, place: Place, report: Report) -> 
                 f"{name} has {len(documents)} documents, and codes are learned from {FEWEST} or more",
                 hint="give a file or folder with more of them; a text file has a document a line",
             )
-        trained = documents[:: -(-len(documents) // _MOST_TRAINED)]
-        epochs = epochs_for(trained)
         with seconds.of("training"):
-            model = ParagraphVectors(bits, epochs=epochs, min_count=2 if len(trained) >= _OFTEN else 1)
-            model.fit(trained, report=report)
-            model.save(folder / MODEL, slim=True)
+            model = learn_closed_form(as_corpus(documents), bits, report=report)
+            save_model(model, folder / MODEL)
         with seconds.of("indexing"), Index.build(model, documents, folder / INDEX, report=report) as index:
             indexed, size = len(index), index.info()["bytes"]
         with seconds.of("measuring"):
-            measured = measure(model, documents, trained, name, report)
+            measured = measure(model, documents, name, report)
         figures = {
             "documents": indexed,
             "left_out": len(documents) - indexed,
@@ -75,8 +63,7 @@ def make(corpus: Corpus, name: str, bits: int, place: Place, report: Report) -> 
             "skipped": corpus.skipped,
             "characters": sum(len(document.text) for document in documents),
             "labels": len({label for document in documents for label in document.labels[:1]}),
-            "trained": len(trained),
-            "epochs": len(model.history_),
+            "sampled": model.config["training"]["sampled"],
             "bits": bits,
             "bytes_a_document": -(-bits // 8),
             "bytes": size,
@@ -111,13 +98,6 @@ def spread_over(corpus: Corpus, report: Report, most: int = MOST) -> tuple[list[
         if count % 500 == 0:
             report(Progress("reading documents", count, "documents", corpus.share_read))
     return kept, count
-
-
-def epochs_for(documents: list[Document]) -> int:
-    """How often to train on each document: as often as a good model needs, less where there are many."""
-    size = sum(len(document.text) for document in documents)
-    epochs = min(_TRAINED_IN_ALL // len(documents), _CHARACTERS_IN_ALL // max(size, 1))
-    return min(max(epochs, _FEWEST_EPOCHS), _MOST_EPOCHS)
 
 
 def questions_of(documents: list[Document]) -> list[dict[str, str]]:

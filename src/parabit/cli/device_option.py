@@ -9,5 +9,5 @@ from parabit.cli.choices import completing
 _DEVICES = ("cpu", "cuda", "auto")
 
 Device = Annotated[
-    str, typer.Option(metavar="|".join(_DEVICES), help="Where to train.", autocompletion=completing(_DEVICES))
+    str, typer.Option(metavar="|".join(_DEVICES), help="Where to train a network.", autocompletion=completing(_DEVICES))
 ]

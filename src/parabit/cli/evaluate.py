@@ -21,9 +21,7 @@ from parabit.cli.corpus_options import (
     read_options,
 )
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
-from parabit.cli.mode_option import Mode
 from parabit.corpus import open_corpus
-from parabit.encoding.estimator import MODES
 from parabit.errors import EvaluationError, ParabitError
 from parabit.extras import need
 
@@ -70,7 +68,6 @@ def evaluate(
             autocompletion=completing(_RANKS),
         ),
     ] = None,
-    mode: Mode = None,
     radius: Annotated[
         int | None,
         typer.Option(
@@ -113,9 +110,8 @@ def evaluate(
     """
     check_spelling("order", rank, _RANKS)
     check_spelling("relevance", relevance, KINDS)
-    check_spelling("mode", mode, MODES)
     from parabit.evaluation.protocols import labelled, relevance_of
-    from parabit.model import ParagraphVectors
+    from parabit.model import load_model
 
     if rank is not None and rank not in _RANKS:
         raise EvaluationError(f"no order {rank!r}", hint=f"there are {', '.join(_RANKS)}")
@@ -125,22 +121,21 @@ def evaluate(
     options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     start = time.perf_counter()
     with progress(quiet or json) as report:
-        loaded = ParagraphVectors.load(model, slim=True)
+        loaded = load_model(model)
         by = rank or ("cosine" if loaded.bits is None else "hamming")
         _check_parts(loaded, by, radius, searched)
         kind = relevance or relevance_of(corpus)
         names = [corpus, *([searched] if searched is not None else [])]
         opened = [open_corpus(name, options, format, report) for name in names]
         queries, *found = [labelled(documents, name, least) for documents, name in zip(opened, names, strict=True)]
-        coded = loaded.infer(queries.documents, report, mode)
-        others = (loaded.infer(found[0].documents, report, mode), found[0].labels) if found else None
-        scores = _scores(loaded, coded, queries.labels, by, kind, k, others, report)
+        coded = loaded.infer(queries.documents, report)
+        others = (loaded.infer(found[0].documents, report), found[0].labels) if found else None
+        scores = _scores(coded, queries.labels, by, kind, k, others, report)
         result = {
             "model": str(model),
             "corpus": corpus,
             "searched": searched,
             "rank": by,
-            "mode": mode or loaded.mode_,
             "relevance": kind,
             "documents": len(queries.labels),
             "unlabelled": queries.unlabelled,
@@ -166,15 +161,13 @@ def _check_parts(model: Any, by: str, radius: int | None, searched: str | None) 
     """Find out before the work that the model lacks what is asked for."""
     if by != "cosine" and model.bits is None:
         raise EvaluationError("this model has no codes to rank by", hint="it is real-valued: leave out --rank")
-    if radius is not None and (model.bits is None or not model.shape_.projected):
+    if radius is not None and (model.bits is None or model.dim == model.bits):
         raise EvaluationError("a radius needs a code and a real vector", hint="train with both --bits and --dim")
     if radius is not None and searched is not None:
         raise EvaluationError("--radius with --searched", hint="inside a radius, documents query each other")
 
 
-def _scores(
-    model: Any, coded: Any, labels: list[tuple[str, ...]], by: str, kind: str, k: int, others: Any, report: Any
-) -> Any:
+def _scores(coded: Any, labels: list[tuple[str, ...]], by: str, kind: str, k: int, others: Any, report: Any) -> Any:
     from parabit.evaluation import HammingRanking, Relevance, asymmetric_ranking, cosine_ranking
     from parabit.evaluation import evaluate as evaluate_ranking
 
@@ -183,7 +176,7 @@ def _scores(
         ranking: Any = HammingRanking(coded.codes, found and found.codes)
     elif by == "asymmetric":
         codes = coded.codes if found is None else found.codes
-        ranking = asymmetric_ranking(model.activations(coded.vectors), codes, itself=found is None)
+        ranking = asymmetric_ranking(coded.activations, codes, itself=found is None)
     else:
         ranking = cosine_ranking(coded.vectors, found and found.vectors)
     return evaluate_ranking(ranking, Relevance(labels, kind, found_labels), k, _DEPTH, report)

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +30,7 @@ P = ParamSpec("P")
 FAILED = 1
 # What makes a verb that ran out of memory need less.
 _SMALLER = {
-    "train": "a higher --min-count makes a smaller vocabulary, and fewer --bits a smaller network",
+    "train": "a higher --min-count makes a smaller vocabulary, and a smaller --sample needs less",
     "vocabulary": "a higher --min-count makes a smaller vocabulary",
     "search": "ask for less with -k, --radius or --candidates",
     "pairs": "a smaller --radius has fewer pairs",
@@ -54,7 +55,8 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
                 stream.reconfigure(errors="backslashreplace")
         try:
-            function(*args, **kwargs)
+            with _plain_warnings():
+                function(*args, **kwargs)
             out.file.flush()
         except KeyboardInterrupt as stop:
             _fail(str(stop) or "interrupted; nothing half-written was left", 128 + signal_of(stop))
@@ -165,6 +167,22 @@ def progress(quiet: bool) -> Iterator[Report]:
             )
 
         yield show
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show the library's warnings as one line each, without the place in the source that Python adds."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def show_plainly(message: Warning | str, category: type[Warning], *place: Any, **other: Any) -> None:
+            if category is UserWarning:
+                _print(Text(f"parabit: warning: {message}"), err)
+            else:
+                show(message, category, *place, **other)
+
+        warnings.showwarning = show_plainly
+        yield
 
 
 def _fail(message: str, code: int = FAILED) -> NoReturn:

@@ -88,14 +88,14 @@ def index(
     """
     check_spelling("back end", backend, (*BACKENDS, MILVUS))
     from parabit.index import Index
-    from parabit.model import ParagraphVectors
+    from parabit.model import load_model
 
     if (output.exists() or output.is_symlink()) and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
     server = milvus_of(backend, uri, collection, milvus_index, consistency)
     options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     with progress(quiet or json) as report:
-        loaded = ParagraphVectors.load(model, slim=True)
+        loaded = load_model(model)
         start = time.perf_counter()
         documents = open_corpus(corpus, options, format, report)
         with Index.build(

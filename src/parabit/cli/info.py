@@ -52,7 +52,7 @@ def _show(result: dict[str, Any]) -> None:
     for note in result.get("notes", ()):
         say(f"  {note}")
     if result["fingerprint"]:
-        say(f"  model {result['fingerprint'][:16]}, mode {result['mode']}")
+        say(f"  model {result['fingerprint'][:16]}")
     else:
         say("  made of codes, without a model")
     merge = result["to_merge"]

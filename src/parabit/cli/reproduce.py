@@ -64,7 +64,7 @@ def reproduce(
         parabit reproduce all -o results
     """
     check_spelling("experiment", what, WHAT)
-    need("torch", "train")
+    need("torch", "networks")
     from parabit.paper.reproduce import Plan
     from parabit.paper.reproduce import reproduce as run
 

@@ -1,10 +1,7 @@
 """`parabit train`: a model of a corpus."""
 
-import inspect
-import os
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,35 +36,14 @@ from parabit.cli.vocabulary_options import (
 )
 from parabit.corpus import open_corpus
 from parabit.errors import Interrupted, ParabitError, TrainingError
-from parabit.recipe import PRESETS, Recipe
-from parabit.shape import ARCHITECTURES
+from parabit.networks.config import ARCHITECTURES, Recipe
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
 
-_NETWORK, _RECIPE = "The network", "The recipe (each has the preset's value unless given)"
-
-
-def _with_recipe(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb that takes `**recipe` one option for each parameter of a recipe."""
-    signature = inspect.signature(function)
-    options = [
-        inspect.Parameter(
-            parameter.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                parameter.type | None,  # type: ignore[operator]
-                typer.Option(help=f"{parameter.metadata['about']}.", rich_help_panel=_RECIPE, show_default=False),
-            ],
-        )
-        for parameter in fields(Recipe)
-    ]
-    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-    function.__signature__ = signature.replace(parameters=keyword + options)  # type: ignore[attr-defined]
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword + options}
-    return function
+SOLVERS, PRESETS = ("closed-form", "network"), ("default", "paper")
+_NETWORK = "The network (--solver network)"
+_PARAMETERS = (*(parameter.name for parameter in fields(Recipe)), "window", "two_sided", "word_dim")
 
 
 def _bits(given: str) -> int | None:
@@ -76,30 +52,85 @@ def _bits(given: str) -> int | None:
     try:
         return int(given)
     except ValueError:
-        raise TrainingError(f"bits is {given!r}", hint="it must be a whole number, at least 1, or none") from None
+        raise TrainingError(f"bits is {given!r}", hint="it must be a whole number, or none") from None
+
+
+def _levels(given: str | None) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    try:
+        return tuple(int(level) for level in given.split("+"))
+    except ValueError:
+        raise TrainingError(f"levels are {given!r}", hint="write them as 92+24+8+4") from None
+
+
+def _network_params(given: list[str]) -> dict[str, Any]:
+    """Parameters written as name=value, each value as the number, the truth or the word that it looks like."""
+    params: dict[str, Any] = {}
+    for assignment in given:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise TrainingError(f"--set {assignment}", hint="write it as name=value, such as --set epochs=20")
+        check_spelling("network parameter", name, _PARAMETERS)
+        if name not in _PARAMETERS:
+            raise TrainingError(f"no network parameter {name!r}", hint=f"there are {', '.join(_PARAMETERS)}")
+        params[name] = _value(value)
+    if not isinstance(params.get("two_sided", False), bool):
+        raise TrainingError(f"two_sided is {params['two_sided']!r}", hint="it must be true or false")
+    return params
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 @verb
-@_with_recipe
 def train(
     corpus: CorpusName,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The folder to save the model in.")],
     bits: Annotated[
-        str,
-        typer.Option(
-            metavar="N|none",
-            help="Bits of a code; none, with --dim, for real-valued vectors.",
-            rich_help_panel=_NETWORK,
-        ),
+        str, typer.Option(metavar="N|none", help="Bits per code, 8 to 1024; none, with --dim, for real-valued vectors.")
     ] = "128",
     dim: Annotated[
         int | None,
+        typer.Option(help="Numbers per real vector, beside the code or instead of it.", show_default=False),
+    ] = None,
+    levels: Annotated[
+        str | None,
         typer.Option(
-            help="Numbers of a real vector, beside the code or instead of it.",
-            rich_help_panel=_NETWORK,
-            show_default=False,
+            metavar="N+N+…", help="Bits of each level of the code, finest first.", show_default="by the number of bits"
         ),
     ] = None,
+    sample: Annotated[
+        int, typer.Option(min=0, help="Learn from this many documents, drawn at random; 0 for all.")
+    ] = 50_000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same model.")] = 0,
+    solver: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(SOLVERS),
+            autocompletion=completing(SOLVERS),
+            help="parabit's closed form, in seconds, or the paper's networks, which need torch.",
+        ),
+    ] = "closed-form",
+    preset: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(PRESETS),
+            autocompletion=completing(PRESETS),
+            help="paper: the paper's network and recipe, whatever the solver.",
+        ),
+    ] = "default",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an old model, and forget an unfinished training.")
+    ] = False,
     architecture: Annotated[
         str,
         typer.Option(
@@ -109,35 +140,23 @@ def train(
             rich_help_panel=_NETWORK,
         ),
     ] = "dbow",
-    window: Annotated[
-        int | None,
-        typer.Option(help="dm: context words on a side.", rich_help_panel=_NETWORK, show_default="1"),
-    ] = None,
-    two_sided: Annotated[
-        bool,
-        typer.Option("--two-sided", help="dm: context words on both sides.", rich_help_panel=_NETWORK),
-    ] = False,
-    word_dim: Annotated[
-        int | None,
+    settings: Annotated[
+        list[str] | None,
         typer.Option(
-            help="dm: numbers of a context word's embedding.",
+            "--set",
+            metavar="NAME=VALUE",
+            help=f"A parameter of the network, as often as needed: {', '.join(_PARAMETERS)}.",
             rich_help_panel=_NETWORK,
-            show_default="as the document's",
+            show_default=False,
         ),
     ] = None,
-    preset: Annotated[
-        str, typer.Option(metavar="|".join(PRESETS), help="The named recipe.", autocompletion=completing([*PRESETS]))
-    ] = "default",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     device: Device = "auto",
-    slim: Annotated[
-        bool, typer.Option("--slim", help="Leave the training documents' embeddings out of the model.")
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an unfinished training.", rich_help_panel=_NETWORK)
     ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an old model, and forget an unfinished training.")
-    ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished training.")] = False,
-    checkpoint_every: Annotated[float, typer.Option(min=0.0, help="Seconds between checkpoints.")] = 60.0,
+    checkpoint_every: Annotated[
+        float, typer.Option(min=0.0, help="Seconds between checkpoints.", rich_help_panel=_NETWORK)
+    ] = 60.0,
     bigrams: Bigrams = False,
     min_count: MinCount = 1,
     min_bigram_count: MinBigramCount = None,
@@ -155,60 +174,54 @@ def train(
     skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
-    **recipe: Any,
 ) -> None:
-    """Train a model on a corpus, without labels, and save it as a folder.
+    """Learn a model from a corpus, without labels, and save it as a folder.
 
-    While it runs, the state is saved in MODEL.training; after Ctrl-C, a kill or a power cut the same command with
-    --resume goes on as if nothing had happened. Examples:
+    The closed form takes seconds. While a network trains, its state is saved in MODEL.training; after Ctrl-C, a kill or
+    a power cut the same command with --resume goes on. Examples:
 
         parabit train 20newsgroups/train -o news-128
 
         parabit train articles.csv --text-field body -o articles --bits 32
 
-        parabit train notes.jsonl.gz -o notes --bigrams --min-count 5
-
         parabit train papers/ -o papers --bits 28 --dim 300
 
-        parabit train 20newsgroups/train -o paper-dm --architecture dm --preset paper
-
-        torchrun --nproc-per-node 4 -m parabit train papers/ -o papers
+        parabit train 20newsgroups/train -o paper-dm --preset paper --architecture dm --set epochs=20
     """
+    check_spelling("solver", solver, SOLVERS)
     check_spelling("preset", preset, PRESETS)
     check_spelling("architecture", architecture, ARCHITECTURES)
+    if (settings or architecture == "dm") and (solver, preset) == (SOLVERS[0], PRESETS[0]):
+        raise TrainingError(
+            f"{'--set' if settings else '--architecture dm'} is for networks", hint="add --solver network"
+        )
     from parabit.model import ParagraphVectors  # here: it costs more than a second, and --help should not
+    from parabit.text import Tokenizer, read_stop_words
 
     model = ParagraphVectors(
-        _bits(bits), dim=dim, architecture=architecture, window=window, two_sided=two_sided, word_dim=word_dim,
-        bigrams=bigrams, min_count=min_count, min_bigram_count=min_bigram_count, max_size=max_size, pattern=pattern,
-        min_length=min_length, max_length=max_length, stop_words=stop_words, preset=preset, seed=seed, device=device,
-        **recipe,
+        _bits(bits), dim=dim, levels=_levels(levels), solver=solver, preset=preset, architecture=architecture,
+        network_params=_network_params(settings or []) or None, sample=sample or None, bigrams=bigrams,
+        tokenizer=Tokenizer(pattern, True, min_length, max_length, read_stop_words(stop_words)),
+        min_count=min_count, min_bigram_count=min_bigram_count, max_size=max_size, random_state=seed, device=device,
     )  # fmt: skip
     options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
-    # As torchrun says it: the first of its workers speaks and writes, and a worker that it has started again goes on.
-    first, again = os.environ.get("RANK", "0") == "0", os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
-    work = output.parent / f"{output.name}.training"
-    if first:
-        _need_output(output, overwrite)
-        if not again:
-            _need_work_folder(work, resume, overwrite)
+    work = None if model.network() is None else output.parent / f"{output.name}.training"
+    _need_output(output, overwrite)
+    _need_work_folder(work, resume, overwrite)
     start = time.perf_counter()
     try:
-        with progress(quiet or json or not first) as report:
+        with progress(quiet or json) as report:
             documents = open_corpus(corpus, options, format, report)
-            goes_on = resume or again
-            model.fit(documents, work=work, resume=goes_on, checkpoint_every=checkpoint_every, report=report)
-            if not first:
-                return
-            model.save(output, slim=slim, overwrite=overwrite)
+            model.fit(documents, work=work, resume=resume, checkpoint_every=checkpoint_every, report=report)
+            model.save(output, overwrite=overwrite)
     except (KeyboardInterrupt, SystemExit) as stop:
-        if not work.exists():
+        if work is None or not work.exists():
             raise
-        message = (
-            f"{str(stop) if isinstance(stop, Interrupted) else 'interrupted'}; go on with the same command and --resume"
-        )
+        reason = str(stop) if isinstance(stop, Interrupted) else "interrupted"
+        message = f"{reason}; go on with the same command and --resume"
         raise Interrupted(message, signal_of(stop)) from stop
-    shutil.rmtree(work, ignore_errors=True)
+    if work is not None:
+        shutil.rmtree(work, ignore_errors=True)
     result = _summary(model, documents.skipped, time.perf_counter() - start)
     if json:
         print_json({"corpus": corpus, "model": str(output), **result})
@@ -217,59 +230,56 @@ def train(
 
 
 def _need_output(output: Path, overwrite: bool) -> None:
-    """Find out before the work, not after, that its result could not be kept."""
+    """Find out before the work, not after, that its result could not be saved."""
     from parabit.model import is_model
     from parabit.storage import need_room_for_folder
 
     if (output.exists() or output.is_symlink()) and not overwrite:
-        raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
+        raise ParabitError(f"{output} exists already", hint="choose another name, or replace it with --overwrite")
     need_room_for_folder(output, is_model)
 
 
-def _need_work_folder(work: Path, resume: bool, overwrite: bool) -> None:
-    """Find out that there is an unfinished training where one is gone on with, and none where one begins."""
-    from parabit.model import is_work_folder
+def _need_work_folder(work: Path | None, resume: bool, overwrite: bool) -> None:
+    """Find out that there is an unfinished training to go on with, or none if one begins."""
+    from parabit.model.learning import is_work_folder
 
-    if not work.exists():
+    if work is None or not work.exists():
         if resume:
-            raise TrainingError(f"there is no unfinished training in {work}", hint="leave out --resume to start one")
+            what = "the closed form takes seconds and keeps nothing" if work is None else f"nothing is in {work}"
+            raise TrainingError(f"there is no unfinished training: {what}", hint="leave out --resume")
         return
     if not is_work_folder(work):
-        raise ParabitError(f"{work} is there and is something else", hint="nothing was touched; choose another name")
+        raise ParabitError(f"{work} exists and is not a training folder", hint="nothing was changed; use another name")
     if not resume and not overwrite and any(work.iterdir()):
         raise TrainingError(
-            f"an unfinished training is in {work}", hint="go on with --resume, or start anew with --overwrite"
+            f"an unfinished training is in {work}", hint="go on with --resume, or start over with --overwrite"
         )
 
 
 def _summary(model: "ParagraphVectors", skipped: int, seconds: float) -> dict[str, Any]:
-    last = model.history_[model.kept_ - 1]
+    encoder = model.encoder_
+    training = encoder.config["training"]
     return {
-        "documents": model.vocabulary_.documents,
-        "words": len(model.vocabulary_.words),
-        "bigrams": len(model.vocabulary_.bigrams),
-        "bits": model.shape_.bits,
-        "dim": model.shape_.dim,
-        "epochs": len(model.history_),
-        "kept": model.kept_,
-        "loss": last["loss"],
-        "completion": last["completion"],
-        "history": model.history_,
+        "documents": training["documents"],
+        "sampled": training["sampled"],
+        "words": training["words"],
+        "bigrams": training["bigrams"],
+        "solver": encoder.solver,
+        "bits": encoder.bits,
+        "dim": encoder.dim,
+        "levels": list(model.levels_),
+        **({"history": training["history"]} if "history" in training else {}),
         "skipped": skipped,
         "seconds": round(seconds, 3),
     }
 
 
 def _show(output: Path, model: "ParagraphVectors", result: dict[str, Any]) -> None:
-    say(f"[bold]{escape(str(output))}[/bold]: {model.shape_.name}, {model.shape_.size} a document")
+    say(f"[bold]{escape(str(output))}[/bold]: {model.encoder_.name}, {model.encoder_.size} per document")
     if result["skipped"]:
-        say(f"  {result['skipped']:,} bad records left out")
-    say(
-        f"  {result['documents']:,} documents, {result['words']:,} words, {result['bigrams']:,} bigrams, "
-        f"{result['epochs']} epochs in {result['seconds']:.1f} s"
-    )
-    say(
-        f"  loss a word: {result['loss']:.3f} in training"
-        + ("" if result["completion"] is None else f", {result['completion']:.3f} in document completion")
-        + f", after epoch {result['kept']}"
-    )
+        say(f"  {result['skipped']:,} bad records skipped")
+    sampled = "" if result["sampled"] == result["documents"] else f" (learned from {result['sampled']:,})"
+    bigrams = f", {result['bigrams']:,} bigrams" if result["bigrams"] else ""
+    say(f"  {result['documents']:,} documents{sampled}, {result['words']:,} words{bigrams}, {result['seconds']:.1f} s")
+    if history := result.get("history"):
+        say(f"  {len(history)} epochs, loss per word {history[-1]['loss']:.3f}")

@@ -5,7 +5,6 @@ import logging
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from parabit.cluster.shards import DIED, Failed, answer, failure, output_names, 
 from parabit.corpus.files import Shard
 from parabit.corpus.remote import is_address
 from parabit.errors import ClusterError, CorpusError
-from parabit.model import ParagraphVectors, encode_to_file
+from parabit.model import TextEncoder, encode_to_file
 from parabit.model.code_files import META, SUFFIXES, columns_of
 from parabit.parallel import limit_cores, ordered_map
 from parabit.progress import Progress, Report, silent
@@ -38,8 +37,7 @@ class EncodedShards(NamedTuple):
     shards: int
     resumed: int  # of the shards, those that an earlier run had encoded
     encoded: int  # documents that this run encoded
-    mode: str
-    bytes: int  # a document's, without its id
+    bytes: int  # per document, without its id
 
 
 class _Task(NamedTuple):
@@ -52,12 +50,11 @@ class _Task(NamedTuple):
 
 def encode_shards(
     ray: Any,
-    model: ParagraphVectors,
+    model: TextEncoder,
     name: str,
     shards: Sequence[Shard],
     output: str,
     *,
-    mode: str | None = None,
     vectors: bool = False,
     overwrite: bool = False,
     workers: int | None = None,
@@ -70,13 +67,12 @@ def encode_shards(
     that is there already, of the same shard, model and options, is left as it is. What cannot be read is told when all
     others are done. `workers` processes, as many as the cluster has cores unless given, load the model once each.
     """
-    place, mode = Place(output), mode or model.mode_
+    place = Place(output)
     about = {
         "format": FORMAT,
         "parabit": __version__,
         "corpus": name if is_address(name) else str(Path(name).absolute()),
-        "model": model.fingerprint_,
-        "mode": mode,
+        "model": model.fingerprint,
         "vectors": vectors,
         "reading": shards[0].reading,
     }
@@ -93,7 +89,7 @@ def encode_shards(
     done: dict[str, dict[str, Any]] = dict(kept)
     documents = sum(row["documents"] for row in kept.values())
     _tell(documents, len(done), len(shards), report)
-    for row in _encoded(ray, model, waiting, min(workers or most, most), cores, place, mode, vectors):
+    for row in _encoded(ray, model, waiting, min(workers or most, most), cores, place, vectors):
         if row["problem"]:
             failed.append(Failed(row["shard"], row["problem"]))
         else:
@@ -111,7 +107,6 @@ def encode_shards(
         shards=len(shards),
         resumed=len(kept),
         encoded=total["documents"] - before,
-        mode=mode,
         bytes=sum(width for _, width in columns_of(model, Path(names[0]), vectors).values()),
     )
 
@@ -180,17 +175,14 @@ def _finished(place: Place, tasks: Sequence[_Task]) -> dict[str, dict[str, Any]]
 
 
 def _encoded(
-    ray: Any, model: ParagraphVectors, tasks: Sequence[_Task], workers: int, cores: int, *how: Any
+    ray: Any, model: TextEncoder, tasks: Sequence[_Task], workers: int, cores: int, *how: Any
 ) -> Iterator[dict[str, Any]]:
     """What became of each shard, as they are done."""
     if not tasks:
         return iter([])
-    slim = copy(model)
-    slim.embeddings_ = None
-    slim._exact = None
     pool = min(workers, len(tasks))
     attempts = ray.remote(_Attempts).options(num_cpus=0, max_restarts=-1, max_task_retries=-1).remote()
-    shared = (ray.put(slim), ray.put(list(tasks)), attempts, cores, *how)
+    shared = (ray.put(model), ray.put(list(tasks)), attempts, cores, *how)
     if not ray.util.client.ray.is_connected():
         return _pipeline(len(tasks), pool, cores, shared)
     # Ray Data does not run at the far end of ray://; so all of it runs on the cluster, and tells when it is done. Not
@@ -274,15 +266,13 @@ class _Attempts:
 class _Worker:
     """Encodes shards; the model comes once."""
 
-    def __init__(
-        self, model: Any, tasks: Any, attempts: Any, cores: int, place: Place, mode: str, vectors: bool
-    ) -> None:
+    def __init__(self, model: Any, tasks: Any, attempts: Any, cores: int, place: Place, vectors: bool) -> None:
         import ray
 
         limit_cores(cores)
         self._model, self._tasks = ray.get([model, tasks])
         self._begin: Callable[[int], int] = lambda task: ray.get(attempts.begin.remote(task))
-        self._place, self._mode, self._vectors = place, mode, vectors
+        self._place, self._vectors = place, vectors
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         task: _Task = self._tasks[row["task"]]
@@ -298,7 +288,7 @@ class _Worker:
         with tempfile.TemporaryDirectory(prefix="parabit-") as folder:
             file = Path(folder, "codes.parquet")
             encoded = encode_to_file(
-                self._model, task.shard, file, mode=self._mode, vectors=self._vectors, told={_SHARD: task.identity}
+                self._model, task.shard, file, vectors=self._vectors, about={_SHARD: task.identity}
             )
             if task.identity["first"] is None and task.shard.unnamed:
                 nameless = f"some documents have an id, and document {task.shard.unnamed[0]}, from 0, has none"

@@ -21,7 +21,6 @@ def about(store: Store) -> dict[str, Any]:
         "keeps": sorted([*store.extra, *(["text"] if store.meta["text"] else [])]),
         "fields": [name for name in store.field_names if name != "text"],
         "fingerprint": store.fingerprint,
-        "mode": store.meta.get("mode"),
         "to_merge": {
             "added": len(store.tail),
             "deleted": len(base) + len(store.tail) - store.documents,

@@ -10,7 +10,8 @@ from parabit.corpus import Corpus
 from parabit.errors import CodesError
 from parabit.index.documents import words_of
 from parabit.index.ranking import Queries
-from parabit.model import ParagraphVectors
+from parabit.model import TextEncoder
+from parabit.model.encoder import joined
 
 
 def checked_k(k: object) -> int:
@@ -56,16 +57,13 @@ def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
     return Queries(codes, np.ones(len(codes), dtype=np.bool_))
 
 
-def asked_texts(corpus: Corpus, model: ParagraphVectors, mode: str) -> Queries:
+def asked_texts(corpus: Corpus, model: TextEncoder) -> Queries:
     """Texts as queries, with their words."""
-    parts = list(model.infer_each(corpus, mode=mode))
-    shape = model.shape_
-    nothing = np.zeros((0, -(-(shape.bits or 0) // 8)), dtype=np.uint8)  # so that no texts are queries too
-    inferred = [part.inferred for part in parts]
-    codes = np.concatenate([nothing, *(part.codes for part in inferred if part.codes is not None)])
-    vectors = np.concatenate([np.zeros((0, shape.dim), dtype=np.float32), *(part.vectors for part in inferred)])
+    parts = list(model.infer_each(corpus))
+    codes, activations, vectors = joined([part.inferred for part in parts], model.bits, model.dim)
+    assert codes is not None
     known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
-    return Queries(codes, known, model.activations(vectors), vectors, words_of(model, parts))
+    return Queries(codes, known, activations, vectors, words_of(model, parts))
 
 
 def with_vectors(queries: Queries, vectors: NDArray[Any], width: int | None) -> Queries:

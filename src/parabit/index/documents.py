@@ -14,8 +14,7 @@ from parabit.errors import CodesError
 from parabit.index.ranking import unit
 from parabit.index.reading import VECTORS, WORD, WORDS
 from parabit.index.store import Batch, Id, Kind, Ragged
-from parabit.model import ParagraphVectors
-from parabit.model.encoder import InferredBatch
+from parabit.model import InferredBatch, TextEncoder
 from parabit.progress import Report
 from parabit.ragged import row_offsets
 from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
@@ -33,20 +32,18 @@ class Kept:
     left_out: int = 0  # documents without a known word, counted on the way
     unknown: Sequence[str] = ()  # the ids of those in the latest batch
 
-    def kinds(self, model: ParagraphVectors) -> dict[str, Kind]:
+    def kinds(self, model: TextEncoder) -> dict[str, Kind]:
         """The extra arrays of the store."""
         kinds = {WORDS: Kind(WORD, ragged=True)} if self.words else {}
-        return kinds | ({VECTORS: Kind("<f2", model.shape_.dim)} if self.vectors else {})
+        return kinds | ({VECTORS: Kind("<f2", model.dim)} if self.vectors else {})
 
 
-def batches_of(
-    model: ParagraphVectors, corpus: Corpus, kept: Kept, report: Report, mode: str | None = None
-) -> Iterator[Batch]:
+def batches_of(model: TextEncoder, corpus: Corpus, kept: Kept, report: Report) -> Iterator[Batch]:
     """Encode a corpus, batch by batch. What has no word that the model knows has no code to be found by."""
     unique = UniqueIds(corpus)
-    for part in model.infer_each(corpus, report, mode):
+    for part in model.infer_each(corpus, report):
         unique.add([document.id for document in part.documents])
-        codes, vectors = part.inferred
+        codes, _, vectors = part.inferred
         assert codes is not None
         known = np.flatnonzero(part.known)
         kept.unknown = [part.documents[place].id for place in np.flatnonzero(~part.known).tolist()]
@@ -64,9 +61,9 @@ def batches_of(
         yield Batch([document.id for document in documents], codes[known], fields, extra)
 
 
-def words_of(model: ParagraphVectors, parts: Sequence[InferredBatch]) -> csr_array:
+def words_of(model: TextEncoder, parts: Sequence[InferredBatch]) -> csr_array:
     """The TF-IDF rows of documents, by the model's words and their frequencies: (documents, vocabulary)."""
-    vocabulary = model.vocabulary_
+    vocabulary = model.vocabulary
     if not parts:
         return csr_array(np.zeros((0, len(vocabulary)), dtype=np.float32))
     bags = [part.bags for part in parts]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from parabit.index.asking import asked_codes, asked_texts, checked_k, checked_ra
 from parabit.index.documents import Kept, batch_of_codes, batches_of
 from parabit.index.filtering import Where
 from parabit.index.hits import Hits
-from parabit.index.kept import KeptIndex
+from parabit.index.kept import KeptIndex, encoder_of
 from parabit.index.milvus import Milvus
 from parabit.index.pairing import Pairs, pairs_within
 from parabit.index.ranking import READS, Queries, need_for, ranked, score
@@ -24,9 +24,11 @@ from parabit.index.store import Id, Kind
 from parabit.index.stored import rows_with
 from parabit.index.view import View
 from parabit.index.writing import Ids, Written, write
-from parabit.model import ParagraphVectors
-from parabit.model.sklearn_api import check_fitted
+from parabit.model import TextEncoder
 from parabit.progress import Report, silent
+
+if TYPE_CHECKING:
+    from parabit.model import ParagraphVectors
 
 CANDIDATES = 1000  # that are ranked by more than their distance, where no radius is given
 
@@ -38,7 +40,7 @@ class Index(KeptIndex):
 
     Example:
         >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired the telescope.", "Goalies like ice."]
-        >>> model = ParagraphVectors(bits=16, epochs=3).fit(texts)
+        >>> model = ParagraphVectors(bits=16).fit(texts)
         >>> index = Index.build(model, texts)
         >>> hits = index.search(["a telescope in orbit"], k=2)
         >>> len(hits.ids[0]), hits[0][0].text in texts
@@ -53,7 +55,7 @@ class Index(KeptIndex):
     @classmethod
     def build(
         cls,
-        model: ParagraphVectors,
+        model: "ParagraphVectors | TextEncoder",
         documents: Texts,
         folder: Path | str | None = None,
         *,
@@ -75,13 +77,13 @@ class Index(KeptIndex):
         With `milvus` the documents go to a collection on that server, which then does the searching; the folder keeps
         the model and where they are.
         """
-        check_fitted(model, "vocabulary_")
+        model = encoder_of(model)
         if model.bits is None:
             raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
         check_backend(backend)
         kept = Kept(text, words, vectors)
         batches = batches_of(model, as_corpus(documents), kept, report)
-        meta = {"backend": backend, "text": text, "mode": model.mode_}
+        meta = {"backend": backend, "text": text}
         index = cls._create(
             folder, model.bits, batches, kept.kinds(model), meta, backend, report, model, overwrite, milvus
         )
@@ -160,7 +162,7 @@ class Index(KeptIndex):
 
         Example:
             >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(ParagraphVectors(bits=16, epochs=3).fit(texts), texts)
+            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts), texts)
             >>> sorted(index.like(["0"]).ids[0])
             ['1', '2']
         """
@@ -204,7 +206,7 @@ class Index(KeptIndex):
         scores = score(rank, asked, found, view, self.bits)
         if rank != "hamming":
             found, scores = ranked(found, scores, k)
-        vocabulary = None if asked.words is None else self.model.vocabulary_
+        vocabulary = None if asked.words is None else self.model.vocabulary
         return Hits(found, scores, asked, view, vocabulary, view.notes(backend))
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
@@ -236,7 +238,7 @@ class Index(KeptIndex):
 
         Example:
             >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(ParagraphVectors(bits=16, epochs=3).fit(texts), texts[:2])
+            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts), texts[:2])
             >>> index.put(texts)
             Written(added=1, replaced=2, removed=0, left_out=0)
         """
@@ -298,7 +300,7 @@ class Index(KeptIndex):
             asked = asked_codes(queries, self.bits)
         else:
             corpus = as_corpus([queries] if isinstance(queries, str) else queries)
-            asked = asked_texts(corpus, self.model, self._home.meta["mode"])
+            asked = asked_texts(corpus, self.model)
         if vectors is None:
             return asked
         return with_vectors(asked, vectors, extra[VECTORS].width if VECTORS in extra else None)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,21 @@ from parabit.index.searching import derive_with
 from parabit.index.store import MAP, Batch, Id, Kind
 from parabit.index.stored import Stored, ids_of_written, stored_with
 from parabit.index.view import Home
-from parabit.model import ParagraphVectors
+from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Report, silent
+
+if TYPE_CHECKING:
+    from parabit.model import ParagraphVectors
 
 
 class KeptIndex:
     """An index as files and what is read from them; `Index` searches and writes."""
 
-    def __init__(self, home: Home, model: ParagraphVectors | None = None, scratch: Path | None = None) -> None:
+    def __init__(self, home: Home, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
         self._home, self._model = home, model
         # Without a folder of its own the index is gone when nobody has it any more.
         self._remove = None if scratch is None else weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
-        if model is not None and model.fingerprint_ != home.fingerprint:
+        if model is not None and model.fingerprint != home.fingerprint:
             home.close()
             raise IndexFolderError(
                 f"{home.folder} was made with another model", hint="give the model it was made with, or build it anew"
@@ -49,16 +52,14 @@ class KeptIndex:
         meta: Mapping[str, Any],
         backend: str,
         report: Report,
-        model: ParagraphVectors | None = None,
+        model: TextEncoder | None = None,
         overwrite: bool = False,
         milvus: Milvus | None = None,
     ) -> Self:
-        save_model = None if model is None else lambda place: model.save(place, slim=True)
-        fingerprint = "" if model is None else model.fingerprint_
+        save = None if model is None else lambda place: save_model(model, place)
+        fingerprint = "" if model is None else model.fingerprint
         if milvus is not None:
-            home = create_on_milvus(
-                folder, milvus, bits, batches, fingerprint, meta, kinds, save_model, overwrite, report
-            )
+            home = create_on_milvus(folder, milvus, bits, batches, fingerprint, meta, kinds, save, overwrite, report)
             return cls(home, model)
         scratch = None
         if folder is None:
@@ -74,7 +75,7 @@ class KeptIndex:
                     meta=meta,
                     extra=kinds,
                     derive=derive_with(backend, bits, report),
-                    save_model=save_model,
+                    save_model=save,
                     overwrite=overwrite,
                 )
             return cls(Embedded.open(folder, write=True), model, scratch)
@@ -84,14 +85,16 @@ class KeptIndex:
             raise
 
     @classmethod
-    def open(cls, folder: Path | str, write: bool = False, model: ParagraphVectors | None = None) -> Self:
+    def open(
+        cls, folder: Path | str, write: bool = False, model: "ParagraphVectors | TextEncoder | None" = None
+    ) -> Self:
         """Open an index, in milliseconds; its model is read when a text is first asked for, or taken from here.
 
         One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
         An index whose documents are on a Milvus server is opened in the same way, by its folder.
         """
         home: Home = open_on_milvus(folder, write) if is_on_milvus(folder) else Embedded.open(folder, write)
-        return cls(home, model)
+        return cls(home, None if model is None else encoder_of(model))
 
     @property
     def folder(self) -> Path:
@@ -107,18 +110,18 @@ class KeptIndex:
         return self._home.documents
 
     @property
-    def model(self) -> ParagraphVectors:
+    def model(self) -> TextEncoder:
         """The model that encodes documents and queries."""
         if self._model is None:
             self._model = self._kept_model()
         return self._model
 
-    def _kept_model(self) -> ParagraphVectors:
+    def _kept_model(self) -> TextEncoder:
         folder = self._home.model_folder
         if not self._home.fingerprint:
             raise IndexFolderError("this index was made of codes and knows no texts", hint="search it with codes")
-        model = ParagraphVectors.load(folder)
-        if model.fingerprint_ != self._home.fingerprint:
+        model = load_model(folder)
+        if model.fingerprint != self._home.fingerprint:
             raise IndexFolderError(f"{folder} is not the model of the index", hint="restore it from a copy")
         return model
 
@@ -226,3 +229,14 @@ class KeptIndex:
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""
         return self._home.about()
+
+
+def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
+    """What encodes texts, of a model in either form."""
+    if isinstance(model, TextEncoder):
+        return model
+    from sklearn.utils.validation import check_is_fitted  # who has an estimator has it imported already
+
+    check_is_fitted(model, "encoder_")
+    encoder: TextEncoder = model.encoder_
+    return encoder

@@ -13,7 +13,7 @@ from parabit.errors import IndexFolderError
 from parabit.index.documents import Kept, batches_of
 from parabit.index.reading import VECTORS, WORDS
 from parabit.index.view import Home
-from parabit.model import ParagraphVectors
+from parabit.model import TextEncoder
 from parabit.progress import Progress, Report
 
 Ids = Literal["new", "there", "any"]  # which ids documents may have: new ones, those of others, or both
@@ -29,7 +29,7 @@ class Written:
     left_out: int = 0  # that have no such word; those removed among them
 
 
-def write(home: Home, model: ParagraphVectors, corpus: Corpus, ids: Ids, report: Report) -> Written:
+def write(home: Home, model: TextEncoder, corpus: Corpus, ids: Ids, report: Report) -> Written:
     """Encode documents and put them in the index. Those of a batch are all on the disk, or, in an embedded index, none.
 
     An id that must not be there, or must be and is not, and any record that cannot be read, is told before the first
@@ -39,7 +39,7 @@ def write(home: Home, model: ParagraphVectors, corpus: Corpus, ids: Ids, report:
     kept = Kept(bool(home.meta["text"]), WORDS in home.extra, VECTORS in home.extra)
     written = Written()
     with _told_of_what_stays(written):
-        for batch in batches_of(model, corpus, kept, report, mode=home.meta["mode"]):
+        for batch in batches_of(model, corpus, kept, report):
             there = home.rows_of(kept.unknown) >= 0
             gone = [identity for identity, old in zip(kept.unknown, there.tolist(), strict=True) if old]
             replaced = home.put(batch, gone)

@@ -1,15 +1,15 @@
 """Learning models and encoding with them: the closed form, the estimator, model folders and files of codes."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from parabit.model.code_files import EncodedFile, check_output, encode_to_file
-from parabit.model.encoder import Inferred, InferredBatch, TextEncoder
-from parabit.model.learning import learn_closed_form
-from parabit.model.persistence import fingerprint, is_model, load_model, save_model
+from parabit.lazy import lazy
 
 if TYPE_CHECKING:
+    from parabit.model.code_files import EncodedFile, check_output, encode_to_file
+    from parabit.model.encoder import Inferred, InferredBatch, TextEncoder
     from parabit.model.estimator import ParagraphVectors
+    from parabit.model.learning import learn_closed_form
+    from parabit.model.persistence import is_model, load_model, save_model
 
 __all__ = [
     "EncodedFile",
@@ -19,15 +19,20 @@ __all__ = [
     "TextEncoder",
     "check_output",
     "encode_to_file",
-    "fingerprint",
     "is_model",
     "learn_closed_form",
     "load_model",
     "save_model",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "ParagraphVectors":  # on first use: scikit-learn takes a second to import, and searching needs none of it
-        return import_module("parabit.model.estimator").ParagraphVectors
-    raise AttributeError(f"module 'parabit.model' has no attribute {name!r}")
+# The estimator needs scikit-learn, which takes a second to import; searching has no use for it.
+__getattr__ = lazy(
+    __name__,
+    {
+        "parabit.model.code_files": ("EncodedFile", "check_output", "encode_to_file"),
+        "parabit.model.encoder": ("Inferred", "InferredBatch", "TextEncoder"),
+        "parabit.model.estimator": ("ParagraphVectors",),
+        "parabit.model.learning": ("learn_closed_form",),
+        "parabit.model.persistence": ("is_model", "load_model", "save_model"),
+    },
+)

@@ -132,7 +132,8 @@ def _components(vectors: Matrix) -> Matrix:
     centred = vectors - vectors.mean(axis=0)
     variances, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
     kept = variances[::-1] > max(_LEAST_VARIANCE * variances[-1], _LEAST_VARIANCE * len(vectors) * 1e-3)
-    return centred @ directions[:, ::-1][:, kept].astype(np.float32)
+    components: Matrix = centred @ directions[:, ::-1][:, kept].astype(np.float32)
+    return components
 
 
 def _leading(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
@@ -150,8 +151,10 @@ def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
     blocks = -(-size // components.shape[1])
     sizes = [size // blocks + (number < size % blocks) for number in range(blocks)]
     rotations = [quantizing_rotation(some, bits, rng, _ROTATION_ROUNDS)[0] for bits in sizes]
-    rotated = components @ np.concatenate(rotations, axis=1)
-    return rotated / max(float(rotated.std()), 1e-9)
+    signs = rng.choice(np.array([-1, 1], dtype=np.float32), size)  # so that few components do not give codes of zeros
+    rotated = components @ (np.concatenate(rotations, axis=1) * signs)
+    scaled: Matrix = rotated / max(float(rotated.std()), 1e-9)
+    return scaled
 
 
 def _word_vectors(by_word: csr_array, targets: Matrix) -> Matrix:

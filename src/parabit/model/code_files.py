@@ -14,7 +14,6 @@ from parabit import __version__
 from parabit.corpus import as_corpus
 from parabit.errors import ParabitError
 from parabit.model.encoder import InferredBatch, InferredBatches, TextEncoder
-from parabit.model.persistence import fingerprint
 from parabit.progress import Report, silent
 from parabit.storage import ArrayWriter, need_room_for_file, plain_disk_errors, whole_file
 from parabit.text.build import Documents as Texts
@@ -68,9 +67,13 @@ def encode_to_file(
         if output.suffix == ".npy":
             documents, unknown = _write_array(partial, batches, columns)
         else:
-            made_with = {"parabit": __version__, "model": fingerprint(model), "bits": model.bits, "dim": model.dim}
+            made_with = {"parabit": __version__, "model": model.fingerprint, "bits": model.bits, "dim": model.dim}
+            made_with |= about or {}
             documents, unknown = _write_table(
-                partial, batches, columns, lambda counts: {**made_with, **counts, "skipped": corpus.skipped, **(about or {})}
+                partial,
+                batches,
+                columns,
+                lambda counts: {**made_with, **counts, "skipped": corpus.skipped},
             )
     return EncodedFile(documents, unknown, sum(width for _, width in columns.values()))
 
@@ -124,7 +127,7 @@ def _write_table(path: Path, batches: InferredBatches, columns: Columns, about: 
     """Write batch by batch to small files, then those as one: a Parquet file cannot grow."""
     documents = unknown = 0
     with tempfile.TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder, plain_disk_errors():
-        parts = []
+        parts: list[Path] = []
         for batch in batches:
             parts.append(Path(folder, f"{len(parts):06d}.parquet"))
             _rows(batch, columns).write_parquet(parts[-1])

@@ -2,8 +2,10 @@
 without torch.
 """
 
-from collections.abc import Callable, Generator, Mapping
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -38,6 +40,22 @@ class Inferred(NamedTuple):
     vectors: NDArray[np.float32]  # (documents, dim)
 
 
+def joined(parts: Sequence[Inferred], bits: int | None, dim: int) -> Inferred:
+    """What a model says about several batches, as one; of none too."""
+    if len(parts) == 1:
+        return parts[0]
+    vectors = np.concatenate([np.zeros((0, dim), np.float32), *(part.vectors for part in parts)])
+    if bits is None:
+        return Inferred(None, None, vectors)
+    codes = [part.codes for part in parts if part.codes is not None]
+    activations = [part.activations for part in parts if part.activations is not None]
+    return Inferred(
+        np.concatenate([np.zeros((0, -(-bits // 8)), np.uint8), *codes]),
+        np.concatenate([np.zeros((0, bits), np.float32), *activations]),
+        vectors,
+    )
+
+
 class InferredBatch(NamedTuple):
     """Some documents of a corpus, in its order, and what a model says about them."""
 
@@ -65,29 +83,17 @@ class TextEncoder:
 
     def __init__(self, vocabulary: Vocabulary, config: Mapping[str, Any], tensors: Tensors, device: str = "auto"):
         self.vocabulary = vocabulary
-        self.config = dict(config)  # all that decides the codes beside words and tensors, and how it was learned
+        self.config = dict(config)  # how it was learned; some of it decides the codes
         self.tensors = tensors
         self.device = device
+        self.bits: int | None = config["bits"]  # per code; None for a real-valued model
+        self.dim: int = config["dim"]  # numbers per vector
+        self.solver: str = config["solver"]  # closed-form or network
+        self.name: str = config["name"]  # what kind of model this is, in words
 
-    @property
-    def bits(self) -> int | None:
-        """Bits of a code; None for a real-valued model."""
-        return self.config["bits"]
-
-    @property
-    def dim(self) -> int:
-        """Numbers of a vector."""
-        return self.config["dim"]
-
-    @property
-    def solver(self) -> str:
-        """How it was learned: `closed-form` or `network`."""
-        return self.config["solver"]
-
-    @property
-    def name(self) -> str:
-        """What kind of model this is, in words."""
-        return self.config["name"]
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes: without what is made of the tensors on first use."""
+        return TextEncoder, (self.vocabulary, self.config, self.tensors, self.device)
 
     @property
     def size(self) -> str:
@@ -95,24 +101,26 @@ class TextEncoder:
         return f"{self.dim} numbers" if self.bits is None else f"{self.bits} bits"
 
     @cached_property
+    def fingerprint(self) -> str:
+        """A digest of everything that decides the codes; two models with the same one give the same codes."""
+        parts = {name: self.config.get(name) for name in ("solver", "bits", "dim", "network")}
+        digest = sha256(json.dumps([parts, self.vocabulary.fingerprint], sort_keys=True).encode())
+        for name, tensor in sorted(self.tensors.items()):
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(tensor).data)
+        return digest.hexdigest()
+
+    @cached_property
     def _encode(self) -> Callable[[BatchBags], Inferred]:
         if self.solver == "closed-form":
-            return _LinearEncoder(self.vocabulary, self.tensors, self.bits, self.dim)
+            idf = inverse_frequencies(self.vocabulary.document_frequencies, self.vocabulary.documents)
+            return LinearEncoder(idf, self.tensors, self.bits, self.dim)
         need("torch", "networks", ModelError)
         return _network_encoder(self)
 
     def infer(self, texts: Texts, report: Report = silent) -> Inferred:
         """The codes and vectors of texts; a text without a known word gets zeros."""
-        parts = [batch.inferred for batch in self.infer_each(as_corpus(texts), report)]
-        if len(parts) == 1:
-            return parts[0]
-        vectors = np.concatenate([np.zeros((0, self.dim), np.float32), *(part.vectors for part in parts)])
-        if self.bits is None:
-            return Inferred(None, None, vectors)
-        nothing = np.zeros((0, -(-self.bits // 8)), np.uint8), np.zeros((0, self.bits), np.float32)
-        codes = np.concatenate([nothing[0], *(part.codes for part in parts if part.codes is not None)])
-        activations = np.concatenate([nothing[1], *(part.activations for part in parts if part.activations is not None)])
-        return Inferred(codes, activations, vectors)
+        return joined([batch.inferred for batch in self.infer_each(as_corpus(texts), report)], self.bits, self.dim)
 
     def infer_each(self, corpus: Corpus, report: Report = silent) -> InferredBatches:
         """The same, batch by batch and with the documents: a corpus of any size is encoded in constant memory."""
@@ -130,13 +138,13 @@ class TextEncoder:
         encode = self._encode
         batches = corpus.batches(documents=AT_ONCE)
         first = next(batches, [])
-        if len(first) <= FEW and (second := next(batches, None)) is None:  # a query should not wait for threads
+        second = next(batches, []) if len(first) <= FEW else []
+        if len(first) <= FEW and not second:  # a query should not wait for threads
             if first:
                 yield infer(read(first))
+                report(Progress("encoding", len(first), "documents", corpus.share_read))
             return
-        if len(first) <= FEW:
-            batches = chain([second], batches)
-        batches = chain([first], batches)
+        batches = chain(filter(None, [first, second]), batches)
         if self.solver == "closed-form":
             parts = ordered_map(lambda documents: infer(read(documents)), batches)
         else:  # torch has threads of its own; only the next batch's text is read meanwhile
@@ -157,17 +165,16 @@ class TextEncoder:
         return np.concatenate(shares)
 
 
-class _LinearEncoder:
+class LinearEncoder:
     """The closed form's encoder: the activations of a TF-IDF row are one sparse product.
 
     Each word has a row of 8-bit numbers and a scale. A document's weights are rounded to whole numbers as well, so that
     sums are exact: a code is the same alone and in any batch, on any machine and any number of threads.
     """
 
-    def __init__(self, vocabulary: Vocabulary, tensors: Tensors, bits: int | None, dim: int) -> None:
+    def __init__(self, idf: NDArray[np.float32], tensors: Tensors, bits: int | None, dim: int) -> None:
         self._weights, self._scales, self._offset = tensors["weights"], tensors["scales"], tensors["offset"]
-        self._idf = inverse_frequencies(vocabulary.document_frequencies, vocabulary.documents)
-        self._bits, self._dim = bits, dim
+        self._idf, self._bits, self._dim = idf, bits, dim
 
     def __call__(self, bags: BatchBags) -> Inferred:
         features, documents = bags.features, len(bags.feature_lengths)
@@ -189,8 +196,7 @@ class _LinearEncoder:
     ) -> NDArray[np.int32]:
         if len(lengths) > FEW:
             rows = csr_array((whole, features, row_offsets(lengths)), shape=(len(lengths), len(self._weights)))
-            product: NDArray[np.int32] = rows @ self._integers
-            return product
+            return np.asarray(rows @ self._integers)
         sums, start = np.zeros((len(lengths), self._weights.shape[1]), dtype=np.int32), 0
         for number, length in enumerate(lengths.tolist()):
             own = slice(start, start + length)

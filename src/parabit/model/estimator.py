@@ -3,7 +3,7 @@
 import numbers
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,8 +16,8 @@ from parabit.codes import unpack
 from parabit.corpus import Corpus, Document
 from parabit.corpus.document import PythonCorpus
 from parabit.errors import CorpusError, TrainingError, did_you_mean
-from parabit.model.encoder import Inferred, TextEncoder
-from parabit.model.learning import SAMPLE, learn_closed_form, train_network
+from parabit.model.encoder import Inferred
+from parabit.model.learning import SAMPLE, check_levels, check_size, learn_closed_form, train_network
 from parabit.model.persistence import load_model, save_model
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
 from parabit.progress import Report, silent
@@ -34,8 +34,8 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     """Learns short binary codes for texts, or real-valued vectors, without labels.
 
     Two ways to learn the same kind of model. `solver="closed-form"`, the default, alternates exact steps in numpy and
-    takes seconds; it is parabit's own, derived from the likelihood of PV-DBOW. `solver="network"` trains the networks of
-    the paper (Grzegorczyk and Kurdziel, "Binary Paragraph Vectors", 2017) by gradient descent and needs torch.
+    takes seconds; it is parabit's own, derived from the likelihood of PV-DBOW. `solver="network"` trains the networks
+    of the paper (Grzegorczyk and Kurdziel, "Binary Paragraph Vectors", 2017) by gradient descent and needs torch.
 
     `bits` alone gives codes; `bits=None` with `dim` real-valued vectors; `bits` with `dim` both a code and a vector.
 
@@ -125,11 +125,11 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     ) -> Self:
         """Learn from texts: an iterable of strings or `parabit.Document`s, a pandas or polars Series, or a Corpus.
 
-        They are read once. `y` is not used. `work`, `resume` and `checkpoint_every` are for networks: `work` is a folder
-        where the state is saved every so many seconds and when Ctrl-C is pressed, and from where training goes on.
+        They are read once. `y` is not used. `work`, `resume` and `checkpoint_every` are for networks: `work` is a
+        folder where the state is saved every so many seconds and on Ctrl-C, and from where training goes on.
         """
-        network = self.network()
-        corpus, rule, seed = self._corpus(X), self.rule(), self._seed()
+        network, rule, seed = self.network(), self.rule(), self._seed()
+        corpus = self._corpus(X)
         if network is None:
             bits, dim, sample = (_number(value) for value in (self.bits, self.dim, self.sample))
             self.encoder_ = learn_closed_form(corpus, bits, dim, self.levels, rule, sample, seed, report)
@@ -208,14 +208,16 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             if self.architecture != "dbow" or self.network_params:
                 what = "network_params" if self.network_params else f"architecture {self.architecture!r}"
                 raise TrainingError(f"{what} with the closed form", hint='use solver="network"')
+            check_size(_number(self.bits), _number(self.dim))
+            check_levels(self.levels, _number(self.bits or self.dim))
             return None
         if self.levels is not None:
             raise TrainingError("levels with a network", hint="only the closed form's codes have levels")
         options = {name: _number(value) for name, value in dict(self.network_params or {}).items()}
-        known = [*_SHAPE, *(parameter.name for parameter in fields(Recipe))]
+        names = [*_SHAPE, *(parameter.name for parameter in fields(Recipe))]
         for name in options:
-            if name not in known:
-                raise TrainingError(f"no network parameter {name!r}", hint=did_you_mean(name, known))
+            if name not in names:
+                raise TrainingError(f"no network parameter {name!r}", hint=did_you_mean(name, names))
         shape = choose_shape(
             _number(self.bits), _number(self.dim), self.architecture,
             **{name: options.pop(name) for name in _SHAPE if name in options},
@@ -226,6 +228,11 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """What the vocabulary is made of."""
         tokenizer = self.tokenizer or Tokenizer()
         return VocabularyRule(tokenizer, self.bigrams, self.min_count, self.min_bigram_count, self.max_size)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
 
     def _seed(self) -> int:
         if self.random_state is None:

@@ -1,29 +1,29 @@
 """From documents to a learned model, by the closed form or by a network."""
 
-import shutil
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from parabit import __version__
 from parabit.corpus import Corpus
-from parabit.errors import ModelError, ParabitError, TrainingError, VocabularyError
+from parabit.errors import ModelError, ParabitError, TrainingError
 from parabit.extras import need
 from parabit.model.closed_form import default_levels, learn
 from parabit.model.encoder import TextEncoder, quantized
 from parabit.networks.config import Recipe, Shape
 from parabit.progress import Progress, Report, silent
 from parabit.ragged import row_offsets
-from parabit.text import BatchBags, Vocabulary, VocabularyRule, count_bags
+from parabit.text import Vocabulary, VocabularyRule, count_bags
 from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
 
-SAMPLE = 50_000  # documents; learning from more changes nothing (FINDINGS in docs/models.md)
+SAMPLE = 50_000  # documents; learning from more changes nothing (docs/models.md)
 LARGEST = 1024  # bits or numbers of the closed form
 _SAMPLED_CHARACTERS = 500_000_000  # at most, in all, so that long documents fit in memory
 _REPORTED = 10_000  # documents after which reading reports progress
@@ -91,6 +91,35 @@ def check_levels(levels: Sequence[int] | None, size: int) -> tuple[int, ...]:
     return given
 
 
+class Learned(NamedTuple):
+    """A linear encoder, and the words that it knows."""
+
+    kept: NDArray[np.bool_]  # (words,) those of the vocabulary that it has a row for
+    idf: NDArray[np.float32]  # (kept words,)
+    tensors: dict[str, NDArray[Any]]
+
+
+def learn_from_counts(
+    counts: csr_array, codes: Sequence[Sequence[int]], seed: int = 0, report: Report = silent
+) -> Learned:
+    """Learn from how often each document has each word: (documents, words).
+
+    Of many documents, words that only one of them has are dropped: nothing can be learned about them.
+
+    Example:
+        >>> learned = learn_from_counts(csr_array(np.eye(3, dtype=np.int32)[[0, 1, 0, 2]]), [(8,)])
+        >>> learned.kept.tolist(), learned.tensors["weights"].shape
+        ([True, True, True], (3, 8))
+    """
+    documents = counts.shape[0]
+    frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
+    kept = frequencies >= (2 if documents >= _MANY_DOCUMENTS and frequencies.max(initial=0) > 1 else 1)
+    counts = counts[:, np.flatnonzero(kept)]
+    idf = inverse_frequencies(frequencies[kept], documents)
+    rows = tf_idf_rows(counts.indices, counts.data, counts.indptr, idf)
+    return Learned(kept, idf, quantized(learn(rows, codes, seed, report)))
+
+
 def learn_closed_form(
     corpus: Corpus,
     bits: int | None = 128,
@@ -114,17 +143,18 @@ def learn_closed_form(
     codes = [chosen] if bits is None or dim is None else [default_levels(dim), chosen]
     drawn = draw_sample(corpus, sample, seed, report)
     vocabulary, bags = count_bags(drawn.texts, rule, report)
-    vocabulary, counts = _without_single_documents(vocabulary, bags)
-    known = int(np.count_nonzero(np.diff(counts.indptr)))
-    if known < sum(map(sum, codes)):
+    offsets = row_offsets(bags.feature_lengths)
+    counts = csr_array((bags.counts, bags.features, offsets), shape=(len(offsets) - 1, len(vocabulary)))
+    known = int(np.count_nonzero(bags.feature_lengths))
+    size = max(map(sum, codes))
+    if known < size:
         warnings.warn(
-            f"{known} documents are few for {sum(map(sum, codes))} bits: the codes tell them apart, "
-            "but learn little about their subjects",
+            f"fewer documents ({known}) than bits ({size}): "
+            "the codes tell these documents apart, but learn little about subjects",
             stacklevel=3,
         )
-    idf = inverse_frequencies(vocabulary.document_frequencies, vocabulary.documents)
-    rows = tf_idf_rows(counts.indices, counts.data, counts.indptr, idf)
-    tensors = quantized(learn(rows, codes, seed, report))
+    learned = learn_from_counts(counts, codes, seed, report)
+    vocabulary = vocabulary.without_features(~learned.kept)
     kind = "paragraph vectors" if bits is None else "binary paragraph vectors"
     config = {
         "parabit": __version__,
@@ -135,19 +165,7 @@ def learn_closed_form(
         "levels": list(chosen),
         "training": _training(vocabulary, drawn.documents),
     }
-    return TextEncoder(vocabulary, config, tensors)
-
-
-def _without_single_documents(vocabulary: Vocabulary, bags: BatchBags) -> tuple[Vocabulary, csr_array]:
-    """The counts of documents by word, and the vocabulary, without words that only one document of many has."""
-    offsets = row_offsets(bags.feature_lengths)
-    shape = (len(offsets) - 1, len(vocabulary))
-    counts = csr_array((bags.counts, bags.features, offsets), shape=shape)
-    single = vocabulary.document_frequencies < 2
-    if shape[0] < _MANY_DOCUMENTS or single.all() or not single.any():
-        return vocabulary, counts
-    smaller = vocabulary.without_features(single)
-    return smaller, counts[:, np.flatnonzero(~single)]
+    return TextEncoder(vocabulary, config, learned.tensors)
 
 
 def _training(vocabulary: Vocabulary, documents: int) -> dict[str, Any]:
@@ -172,7 +190,7 @@ def train_network(
     checkpoint_every: float = 60.0,
     identity: Mapping[str, Any] | None = None,
     report: Report = silent,
-) -> tuple[TextEncoder, np.ndarray[Any, np.dtype[np.float32]]]:
+) -> tuple[TextEncoder, NDArray[np.float32]]:
     """Train one of the paper's networks on all documents of a corpus: the model, and the documents' embeddings.
 
     `work` is a folder for checkpoints; training goes on from the last one there, unless `resume` is False.

@@ -12,7 +12,8 @@ _OVERSAMPLING = 10
 
 def unit(rows: Matrix) -> Matrix:
     """Rows scaled to length 1; a row of zeros stays as it is."""
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    scaled: Matrix = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return scaled
 
 
 def lsa(rows: csr_array, columns: csr_array, size: int, rng: np.random.Generator) -> Matrix:
@@ -35,11 +36,13 @@ def lsa(rows: csr_array, columns: csr_array, size: int, rng: np.random.Generator
     image = columns @ basis  # (words, wide)
     squares, directions = np.linalg.eigh((image.T @ image).astype(np.float64))
     strongest = directions[:, ::-1][:, :size] * np.sqrt(np.maximum(squares[::-1][:size], 0))
-    return basis @ strongest.astype(np.float32)
+    placed: Matrix = basis @ strongest.astype(np.float32)
+    return placed
 
 
 def _orthogonal(basis: Matrix) -> Matrix:
     """A basis of the same space, orthonormal up to rounding: six times faster than QR, and close enough on the way."""
     squares, directions = np.linalg.eigh((basis.T @ basis).astype(np.float64))
     scales = 1 / np.sqrt(np.maximum(squares, 1e-10 * squares[-1]) + 1e-30)
-    return basis @ (directions * scales).astype(np.float32)
+    orthogonal: Matrix = basis @ (directions * scales).astype(np.float32)
+    return orthogonal

@@ -74,5 +74,5 @@ def diffuse(vectors: Matrix, neighbours: NDArray[np.int64], share: float) -> Mat
     adjacency = (scale @ both @ scale).tocsr()
     moved = vectors
     for _ in range(_STEPS):
-        moved = (1 - share) * vectors + share * (adjacency @ moved)
+        moved = np.asarray((1 - share) * vectors + share * (adjacency @ moved), dtype=np.float32)
     return unit(moved)

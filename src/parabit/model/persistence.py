@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -71,16 +69,6 @@ def _shapes(config: Mapping[str, Any], words: int) -> dict[str, tuple[int, ...]]
     bits, dim = config["bits"], config["dim"]
     columns = dim if bits is None or config["dim"] == bits else dim + bits
     return {"weights": (words, columns), "scales": (words,), "offset": (columns,)}
-
-
-def fingerprint(encoder: TextEncoder) -> str:
-    """A digest of everything that decides the codes; two models with the same one give the same codes."""
-    parts = {name: encoder.config.get(name) for name in ("solver", "bits", "dim", "network")}
-    digest = sha256(json.dumps([parts, encoder.vocabulary.fingerprint], sort_keys=True).encode())
-    for name, tensor in sorted(encoder.tensors.items()):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(tensor).data)
-    return digest.hexdigest()
 
 
 def is_model(folder: Path) -> bool:

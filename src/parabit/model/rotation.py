@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 def quantizing_rotation(
     vectors: NDArray[np.floating], bits: int | None = None, seed: Any = 0, rounds: int = 50
-) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """The rotation of centred vectors after which rounding to signs loses little, and the squared error per vector.
 
     From a random rotation R on, two steps alternate: the signs B of the rotated vectors V R, and the rotation that

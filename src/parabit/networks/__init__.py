@@ -1,7 +1,8 @@
 """The paper's five networks, trained by gradient descent. Needs torch, except for `parabit.networks.config`."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from parabit.lazy import lazy
 
 if TYPE_CHECKING:
     from parabit.networks.checkpoint import Checkpoints
@@ -21,15 +22,12 @@ __all__ = [
 ]
 
 # Imported on first use: shapes and recipes must be available without torch.
-_MODULES = dict.fromkeys(__all__, "training") | {
-    "Checkpoints": "checkpoint",
-    "Documents": "documents",
-    "WordStatistics": "documents",
-    "NetworkEncoder": "inference",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'parabit.networks' has no attribute {name!r}")
-    return getattr(import_module(f"parabit.networks.{_MODULES[name]}"), name)
+__getattr__ = lazy(
+    __name__,
+    {
+        "parabit.networks.checkpoint": ("Checkpoints",),
+        "parabit.networks.documents": ("Documents", "WordStatistics"),
+        "parabit.networks.inference": ("NetworkEncoder",),
+        "parabit.networks.training": ("Epoch", "Trained", "choose_device", "train"),
+    },
+)

@@ -17,7 +17,7 @@ _CURVES: tuple[tuple[str, Family, str, str], ...] = (
     ("Binary PV-DBOW, words", "binary", "binary-pv-dbow-{size}-words", "codes"),
     ("Binary PV-DBOW, bigrams", "binary", "binary-pv-dbow-{size}-bigrams", "codes"),
     ("Binary PV-DM", "binary", "binary-pv-dm-{size}", "codes"),
-    ("parabit's default recipe", "binary", "default-{size}", "codes"),
+    ("parabit, default", "binary", "default-{size}", "codes"),
     ("Semantic hashing", "baseline", "semantic-hashing-{size}", "codes"),
 )
 

@@ -13,7 +13,7 @@ _QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # where every position has a softmax
 _REAL_DIM = 300
 
 
-# What the default codes and the peers are run with, beside size and seed.
+# What the closed form and the peers are run with, beside size and seed.
 BASELINES: dict[str, dict[str, Any]] = {
     "closed-form": {},
     "semantic-hashing": {

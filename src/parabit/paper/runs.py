@@ -15,6 +15,7 @@ from parabit.evaluation import (
     Relevance,
     ScoreRanking,
     Scores,
+    asymmetric_ranking,
     evaluate,
     evaluate_codes,
     evaluate_retrieved,
@@ -70,7 +71,7 @@ def _train_network(
     encoder = NetworkEncoder(trained.network, statistics, recipe, run.seed)
 
     def encoded(vectors: NDArray[np.float32]) -> Encoded:
-        return Encoded(None if shape.bits is None else pack(encoder.bits(vectors)), vectors)
+        return Encoded(None if shape.bits is None else pack(encoder.activations(vectors) > 0), vectors)
 
     tests = {name: encoded(encoder.embed_documents(part.documents)) for name, part in data.tests.items()}
     return encoded(trained.embeddings.numpy(force=True)), tests
@@ -92,14 +93,34 @@ def _network(run: Run, data: Prepared, device: str, report: Report) -> dict[str,
     return results
 
 
-def _closed_form_run(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
-    """The default codes of `run.job.size` bits, learned by the closed form."""
-    # To do: import `parabit.model.closed_form.learn` here and learn from `_matrix(data.training, data)`. With
-    # the packed codes of training documents, `trained`, and codes and real vectors of the test documents,
-    # `part = data.tests[run.corpus.name]`, and `relevance = run.corpus.relevance`, it must return
-    #   "codes": _scores(codes, part, relevance) | _searched(trained, codes, data, part, relevance)
-    #   "asymmetric": _told(evaluate(asymmetric_ranking(vectors, codes), Relevance(part.labels, relevance)))
-    raise NotImplementedError
+def _closed_form(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
+    """The codes that parabit gives by default, learned from the same words as all others."""
+    from parabit.model.closed_form import default_levels
+    from parabit.model.encoder import Inferred, LinearEncoder
+    from parabit.model.learning import SAMPLE, learn_from_counts
+    from parabit.text import BatchBags
+
+    counts = _matrix(data.training, data)
+    if counts.shape[0] > SAMPLE:
+        counts = counts[np.sort(np.random.default_rng(run.seed).choice(counts.shape[0], SAMPLE, replace=False))]
+    learned = learn_from_counts(counts, [default_levels(run.job.size)], run.seed, report)
+    words = np.flatnonzero(learned.kept)
+    encoder = LinearEncoder(learned.idf, learned.tensors, run.job.size, run.job.size)
+
+    def encoded(part: Part) -> Inferred:
+        counts = _matrix(part, data)[:, words]
+        none, lengths = np.zeros(0, dtype=np.int32), np.diff(counts.indptr)
+        return encoder(BatchBags(none, np.zeros_like(lengths), counts.indices, counts.data, lengths))
+
+    part, relevance = data.tests[run.corpus.name], run.corpus.relevance
+    trained, tested = encoded(data.training), encoded(part)
+    assert tested.codes is not None
+    assert tested.activations is not None
+    asymmetric = asymmetric_ranking(tested.activations, tested.codes)
+    return {
+        "codes": _scores(tested.codes, part, relevance) | _searched(trained.codes, tested.codes, data, part, relevance),
+        "asymmetric": _told(evaluate(asymmetric, Relevance(part.labels, relevance))),
+    }
 
 
 def _real_binary(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
@@ -205,7 +226,7 @@ _ACTIONS: dict[str, Callable[[Run, Prepared, str, Report], dict[str, Any]]] = {
     "real-binary-24": _real_binary,
     "separate": _separate,
     "transfer": _transfer,
-    "closed-form": _closed_form_run,
+    "closed-form": _closed_form,
     "semantic-hashing": _semantic_hashing,
     "wide-semantic-hashing": _semantic_hashing,
     "sentences": _sentences,

@@ -32,7 +32,8 @@ def tf_idf_weights(
     """
     weights = (1 + np.log(counts)) * idf[features]
     lengths = np.sqrt(np.bincount(rows, weights * weights, documents))
-    return (weights / np.maximum(lengths, 1e-12)[rows]).astype(np.float32)
+    scaled: NDArray[np.float32] = (weights / np.maximum(lengths, 1e-12)[rows]).astype(np.float32)
+    return scaled
 
 
 def tf_idf_rows(

@@ -250,7 +250,7 @@ class Collection:
             return [[] for _ in texts]
         if not self._index.knows_texts:
             return [[Piece(text[:300], mark=False)] if text else [] for text in texts]
-        return passages(self._index.model.vocabulary_.tokenizer, texts, words)
+        return passages(self._index.model.vocabulary.tokenizer, texts, words)
 
     def _positions(self, hits: Hits, codes: Sequence[NDArray[np.uint8]]) -> list[list[tuple[int, int] | None]]:
         """Where each query, and after it each of its hits, lies on the map."""
@@ -280,7 +280,7 @@ class Collection:
         text = stored.text[:_WHOLE]
         pieces = [Piece(text, mark=False)] if text else []
         if index.knows_texts and text:
-            pieces = marked(index.model.vocabulary_.tokenizer, text, self._words_for(wanted))
+            pieces = marked(index.model.vocabulary.tokenizer, text, self._words_for(wanted))
         fields = dict(stored.fields)
         position = self._places.get(stored.id)
         if position is None and self._map is not None:

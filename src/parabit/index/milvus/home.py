@@ -223,7 +223,6 @@ class MilvusHome:
             "keeps": sorted([*self.extra, *(["text"] if self.meta["text"] else [])]),
             "fields": [name for name in self.field_names if name != "text"],
             "fingerprint": self.fingerprint,
-            "mode": self.meta.get("mode"),
             "to_merge": {"added": 0, "deleted": 0, "bytes": 0},  # as above
             "recall": None,
             "milvus": {**asdict(place), "version": self._open.server.version, "fault": self._open.server.fault},

@@ -1,0 +1,23 @@
+"""Names of a package that are imported on first use: one part should not cost the libraries of all parts."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
+    """A package's `__getattr__` that finds each name in its module.
+
+    Example:
+        >>> find = lazy("parabit", {"parabit.codes": ("pack", "unpack")})
+        >>> find("pack").__name__
+        'pack'
+    """
+
+    def find(name: str) -> Any:
+        for module, names in modules.items():
+            if name in names:
+                return getattr(import_module(module), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find

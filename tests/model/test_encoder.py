@@ -1,0 +1,208 @@
+"""Texts to codes: the same alone and in any batch, whatever learned them."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parabit import Document, ParagraphVectors, Vocabulary, VocabularyRule, build_vocabulary
+from parabit.codes import check_codes
+from parabit.corpus import as_corpus
+from parabit.errors import ParabitError
+from parabit.model import Inferred, TextEncoder, encode_to_file, learn_closed_form
+from parabit.model.code_files import META
+from parabit.model.encoder import FEW
+from parabit.text import bags_of_few, batch_bags
+from topics import make_topics
+
+NETWORK: dict[str, Any] = {"solver": "network", "device": "cpu"}
+QUICK = {"epochs": 2, "samples": 64, "inference_rounds": 3}
+MODELS: dict[str, dict[str, Any]] = {
+    "codes": {"bits": 20},
+    "bigrams": {"bits": 64, "bigrams": True},
+    "vectors": {"bits": None, "dim": 21},
+    "both": {"bits": 12, "dim": 40},
+    "network": {"bits": 16, **NETWORK, "network_params": QUICK},
+    "network, both": {"bits": 12, "dim": 40, **NETWORK, "network_params": QUICK},
+    "network, dm": {"bits": 9, "architecture": "dm", **NETWORK, "network_params": {**QUICK, "window": 2}},
+}
+TOPICS = make_topics(300)
+WORDS = " ".join(TOPICS.texts).split()
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def encoder(request: pytest.FixtureRequest) -> TextEncoder:
+    return ParagraphVectors(**MODELS[request.param]).fit(TOPICS.texts).encoder_
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    """Texts of all kinds: seen and new, long and short, empty, unknown, not ASCII, and some twice."""
+    long = [" ".join(WORDS[start : start + size]) for start, size in ((0, 1024), (50, 1025), (7, 3000))]
+    short = [WORDS[0], f"{WORDS[1]} {WORDS[1]}", " ".join(reversed(WORDS[:30])), f"Éa {WORDS[3].upper()} ça"]
+    return [*TOPICS.texts[:250], *long, *short, "", "qqqq xxxx", "...", *TOPICS.texts[:20]]
+
+
+def rows(inferred: Inferred, chosen: Any) -> list[bytes]:
+    return [b"" if part is None else part[chosen].tobytes() for part in inferred]
+
+
+def test_a_code_is_the_same_alone_in_any_batch_and_in_any_order(encoder: TextEncoder, texts: list[str]) -> None:
+    rng = np.random.default_rng(1)
+    together = encoder.infer(texts)
+    subsets = [[place] for place in (0, 17, 250, 251, 252, 253, 255, 256, 257)]
+    subsets += [rng.choice(len(texts), size, replace=False).tolist() for size in (2, FEW, FEW + 1, 200)]
+    subsets.append(list(range(len(texts)))[::-1])
+    for chosen in subsets:
+        assert rows(encoder.infer([texts[place] for place in chosen]), slice(None)) == rows(together, chosen)
+
+
+def test_more_texts_than_are_encoded_at_once_get_the_same_codes(topic_encoder: TextEncoder, texts: list[str]) -> None:
+    places = np.random.default_rng(2).integers(len(texts), size=5000)
+    many = topic_encoder.infer([texts[place] for place in places])
+    assert rows(many, slice(None)) == rows(topic_encoder.infer(texts), places)
+
+
+def test_a_batch_may_begin_with_a_few_long_texts(topic_encoder: TextEncoder) -> None:
+    texts = [" ".join(WORDS) * 40, *TOPICS.texts[:50]]  # over the characters of a batch
+    alone = [topic_encoder.infer([text]).codes for text in texts]
+    assert rows(topic_encoder.infer(texts), slice(None))[0] == b"".join(
+        code.tobytes() for code in alone if code is not None
+    )
+
+
+@pytest.fixture(scope="module")
+def topic_encoder() -> TextEncoder:
+    return learn_closed_form(as_corpus(TOPICS.texts), 20)
+
+
+def test_a_text_without_a_known_word_gets_zeros_and_no_texts_nothing(encoder: TextEncoder) -> None:
+    strange = ["", "qqqq xxxx", "!!! ...", "\n"]
+    for given_texts in (strange, [TOPICS.texts[0], *strange]):
+        assert not any(any(part) for part in rows(encoder.infer(given_texts), slice(-4, None)))
+    nothing = encoder.infer([])
+    assert nothing.vectors.shape == (0, encoder.dim)
+    assert nothing.codes is None or nothing.codes.shape == (0, -(-(encoder.bits or 0) // 8))
+
+
+def test_shapes_and_padding(encoder: TextEncoder) -> None:
+    codes, activations, vectors = encoder.infer(TOPICS.texts[:40])
+    assert (vectors.shape, vectors.dtype) == ((40, encoder.dim), np.float32)
+    if encoder.bits is not None:
+        assert codes is not None
+        assert activations is not None
+        check_codes(codes, encoder.bits)
+        assert activations.shape == (40, encoder.bits)
+
+
+def test_coverage_is_the_share_of_known_words(topic_encoder: TextEncoder) -> None:
+    known = TOPICS.texts[0].split()
+    texts = [known[0], f"{known[0]} qqqq", f"{known[0]} {known[0]} qqqq xxxx", "qqqq", ""]
+    assert topic_encoder.coverage(texts).tolist() == [1.0, 0.5, 0.5, 0.0, 0.0]
+
+
+def test_an_encoder_goes_to_other_processes(topic_encoder: TextEncoder) -> None:
+    there = pickle.loads(pickle.dumps(topic_encoder))
+    assert rows(there.infer(TOPICS.texts), slice(None)) == rows(topic_encoder.infer(TOPICS.texts), slice(None))
+    assert there.fingerprint == topic_encoder.fingerprint
+
+
+def test_a_fingerprint_tells_models_apart() -> None:
+    def fingerprint(texts: list[str], **parameters: Any) -> str:
+        return learn_closed_form(as_corpus(texts), **parameters).fingerprint
+
+    base = fingerprint(TOPICS.texts, bits=16)
+    assert base == fingerprint(TOPICS.texts, bits=16)
+    others = [{"bits": 24}, {"bits": 16, "seed": 1}, {"bits": 16, "levels": [12, 4]}, {"bits": 16, "dim": 20}]
+    prints = [base, fingerprint(TOPICS.texts[:200], bits=16), *(fingerprint(TOPICS.texts, **other) for other in others)]
+    assert len(set(prints)) == 6
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["words", "bigrams"])
+def vocabulary(request: pytest.FixtureRequest) -> Vocabulary:
+    return build_vocabulary([*TOPICS.texts, "Straße écran naïve ÉCRAN"], VocabularyRule(bigrams=request.param))
+
+
+@given(st.lists(st.lists(st.sampled_from([*WORDS[:12], "écran", "ÉCRAN", "the", "x", "qqqq", "!?", "1993", "\n"]))))
+def test_the_bags_of_a_few_texts_are_those_of_many(vocabulary: Vocabulary, texts: list[list[str]]) -> None:
+    joined = [" ".join(text) for text in texts]
+    few, many = bags_of_few(joined, vocabulary), batch_bags(vocabulary.tokenizer.tokenize(joined), vocabulary)
+    assert [array.tolist() for array in few] == [array.tolist() for array in many]
+    assert [array.dtype for array in few] == [array.dtype for array in many]
+
+
+@given(st.text())
+def test_the_words_of_one_text_are_those_of_a_batch(text: str) -> None:
+    tokenizer = build_vocabulary(["telescope"]).tokenizer
+    tokens = tokenizer.tokenize([text])
+    assert tokenizer.words(text) == [tokens.words[int(code)] for code in tokens.codes]
+
+
+@pytest.mark.parametrize(("suffix", "vectors"), [(".npy", False), (".parquet", False), (".parquet", True)])
+def test_a_file_has_the_codes_of_a_corpus_in_its_order(
+    encoder: TextEncoder, texts: list[str], tmp_path: Path, suffix: str, vectors: bool
+) -> None:
+    documents = [Document(f"d{number}", text) for number, text in enumerate(texts * 9)]
+    output = tmp_path / f"codes{suffix}"
+    written = encode_to_file(encoder, documents, output, vectors=vectors, about={"shard": 7})
+    expected = encoder.infer(documents)
+    assert (written.documents, written.without_words) == (len(documents), 27)
+    if suffix == ".npy":
+        wanted = expected.vectors if expected.codes is None else expected.codes
+        assert np.load(output).tobytes() == wanted.tobytes()
+    else:
+        table = pl.read_parquet(output)
+        assert table["id"].to_list() == [document.id for document in documents]
+        if expected.codes is not None:
+            assert b"".join(table["code"]) == expected.codes.tobytes()
+        if vectors or expected.codes is None:
+            assert table["vector"].to_numpy().tobytes() == expected.vectors.tobytes()
+        assert '"shard": 7' in pl.read_parquet_metadata(output)[META]
+    assert [path.name for path in tmp_path.iterdir()] == [output.name]
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+def test_no_documents_make_a_file_of_none(topic_encoder: TextEncoder, tmp_path: Path, suffix: str) -> None:
+    encode_to_file(topic_encoder, [], tmp_path / f"codes{suffix}")
+    read = np.load(tmp_path / "codes.npy") if suffix == ".npy" else pl.read_parquet(tmp_path / "codes.parquet")
+    assert read.shape == ((0, 3) if suffix == ".npy" else (0, 2))
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+@pytest.mark.parametrize("there", [False, True])
+def test_an_interrupt_leaves_the_old_file_and_nothing_else(
+    topic_encoder: TextEncoder, tmp_path: Path, suffix: str, there: bool
+) -> None:
+    output = tmp_path / f"codes{suffix}"
+    if there:
+        encode_to_file(topic_encoder, ["old"], output)
+    before = output.read_bytes() if there else None
+
+    class Interrupted:
+        def __iter__(self) -> Any:
+            yield from TOPICS.texts * 20
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode_to_file(topic_encoder, Interrupted(), output, overwrite=True)
+    assert (output.read_bytes() if there else None) == before
+    assert len(list(tmp_path.iterdir())) == there
+
+
+def test_only_files_of_codes_are_replaced_and_only_if_asked_for(topic_encoder: TextEncoder, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.npy"
+    mine.write_bytes(b"my data")
+    for overwrite, words in ((False, "exists already"), (True, "is not a file of codes")):
+        with pytest.raises(ParabitError, match=words):
+            encode_to_file(topic_encoder, TOPICS.texts, mine, overwrite=overwrite)
+    assert mine.read_bytes() == b"my data"
+    for name, words in (("codes.txt", "ends neither"), ("no/codes.npy", "no folder")):
+        with pytest.raises(ParabitError, match=words):
+            encode_to_file(topic_encoder, TOPICS.texts, tmp_path / name)
+    with pytest.raises(ParabitError, match=r"write to a \.parquet file"):
+        encode_to_file(topic_encoder, TOPICS.texts, tmp_path / "codes.npy", vectors=True)

@@ -1,0 +1,204 @@
+"""A model as a folder: complete or not there, the same after loading, and anything wrong with it said in words."""
+
+import json
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from parabit import ParagraphVectors, Tokenizer, Vocabulary, __version__
+from parabit.errors import ModelError, ParabitError
+from parabit.model import is_model, load_model
+from topics import Topics
+
+QUICK = {"epochs": 2, "samples": 64, "inference_rounds": 3}
+MODELS: dict[str, dict[str, Any]] = {
+    "codes": {"bits": 16, "bigrams": True, "min_count": 2, "random_state": 5},
+    "both": {"bits": 12, "dim": 40, "levels": (9, 3), "tokenizer": Tokenizer(stop_words=frozenset({"und", "oder"}))},
+    "vectors": {"bits": None, "dim": 20},
+    "network": {"bits": 16, "solver": "network", "network_params": QUICK},
+    "dm": {"bits": None, "dim": 8, "preset": "paper", "architecture": "dm", "network_params": QUICK},
+}
+FILES = ["README.md", "config.json", "model.safetensors", "vocabulary.parquet"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def model(topics: Topics) -> ParagraphVectors:
+    return ParagraphVectors(16).fit(topics.texts)
+
+
+@pytest.fixture
+def saved(model: ParagraphVectors, tmp_path: Path) -> Path:
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("parameters", MODELS.values(), ids=MODELS)
+def test_a_model_that_was_saved_and_loaded_is_the_same(
+    parameters: dict[str, Any], topics: Topics, tmp_path: Path
+) -> None:
+    model = ParagraphVectors(**parameters, device="cpu").fit(topics.texts)
+    model.save(tmp_path / "model")
+    loaded = ParagraphVectors.load(tmp_path / "model", device="cpu")
+    assert loaded.transform(topics.texts).tobytes() == model.transform(topics.texts).tobytes()
+    assert loaded.encoder_.fingerprint == model.encoder_.fingerprint
+    asked = model.get_params() | {"levels": None if model.levels is None else list(model.levels)}
+    assert loaded.get_params() == asked
+    assert loaded.levels_ == model.levels_
+    loaded.save(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(tmp_path / "model")
+
+
+def test_a_folder_has_these_files_and_says_what_it_is(saved: Path) -> None:
+    assert [path.name for path in sorted(saved.iterdir())] == FILES
+    config = json.loads((saved / "config.json").read_text())
+    assert (config["format"], config["parabit"], config["solver"]) == (1, __version__, "closed-form")
+    assert (config["bits"], config["levels"]) == (16, [16])
+    assert "device" not in config["parameters"]
+    card = (saved / "README.md").read_text()
+    assert card.startswith("# Binary paragraph vectors in closed form, 16 bits per document\n")
+    assert "| documents | 300, learned from 300 |" in card
+    assert is_model(saved)
+
+
+def test_others_may_read_it_as_the_umask_says(saved: Path) -> None:
+    plain = saved.with_name("plain")
+    plain.touch()
+    assert {stat.S_IMODE(path.stat().st_mode) for path in saved.iterdir()} == {stat.S_IMODE(plain.stat().st_mode)}
+
+
+def edit(**changes: Any) -> Callable[[Path], None]:
+    def harm(folder: Path) -> None:
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **changes}))
+
+    return harm
+
+
+def put(name: str, content: bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def cut(name: str, share: float) -> Callable[[Path], object]:
+    def harm(folder: Path) -> None:
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: int(len(content) * share)])
+
+    return harm
+
+
+def drop(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).unlink()
+
+
+def retensor(name: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
+    def harm(folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        tensors[name] = np.ascontiguousarray(change(tensors.get(name)))
+        save_file(tensors, folder / "model.safetensors")
+
+    return harm
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (shutil.rmtree, "no model in {folder}; make one with `parabit train CORPUS -o FOLDER`"),
+        (drop("config.json"), "no model in {folder}"),
+        *((put("config.json", content), "{folder}/config.json is damaged") for content in (b"", b"{", b"[]", b"7")),
+        (cut("config.json", 0.9), "{folder}/config.json is damaged"),
+        (put("config.json", b'{"format": 1}'), "{folder}/config.json is not that of a model"),
+        (edit(solver="network"), "{folder}/config.json is not that of a model"),
+        (edit(bits=24), "{folder}/model.safetensors does not belong to its config.json"),
+        (edit(format=2), "{folder} was made by a newer version of parabit; upgrade parabit"),
+        *(
+            (harm("model.safetensors"), "{folder}/model.safetensors is damaged or missing")
+            for harm in (drop, lambda name: put(name, b"no tensors"), lambda name: cut(name, 0.5))
+        ),
+        *(
+            (harm("vocabulary.parquet"), "{folder}/vocabulary.parquet is damaged or missing")
+            for harm in (drop, lambda name: put(name, b"no table"), lambda name: cut(name, 0.5))
+        ),
+        (retensor("weights", lambda weights: weights[:-1]), "{folder}/model.safetensors does not belong"),
+        (retensor("offset", lambda offset: offset[None]), "{folder}/model.safetensors does not belong"),
+        (retensor("more", lambda _: np.zeros(3)), "{folder}/model.safetensors does not belong"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_said(saved: Path, harm: Callable[[Path], object], words: str) -> None:
+    harm(saved)
+    with pytest.raises(ModelError) as refused:
+        load_model(saved)
+    assert str(refused.value).startswith(words.format(folder=saved))
+
+
+def test_files_of_two_models_do_not_make_a_third(saved: Path, topics: Topics, tmp_path: Path) -> None:
+    ParagraphVectors(16).fit(topics.texts[:100]).save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "vocabulary.parquet", saved)
+    with pytest.raises(ModelError, match="has the vocabulary of another model"):
+        load_model(saved)
+
+
+def test_an_old_model_is_replaced_only_if_asked_for(saved: Path, topics: Topics) -> None:
+    before = contents(saved)
+    other = ParagraphVectors(8).fit(topics.texts[:50])
+    with pytest.raises(ParabitError, match="model is there already"):
+        other.save(saved)
+    assert contents(saved) == before
+    other.save(saved, overwrite=True)
+    assert load_model(saved).bits == 8
+    assert [path.name for path in saved.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("kind", ["file", "empty folder", "folder of mine", "model with notes", "link"])
+def test_what_is_no_model_is_never_replaced(kind: str, saved: Path, model: ParagraphVectors) -> None:
+    place = saved.with_name("place")
+    if kind == "file":
+        place.write_text("mine")
+    elif kind == "link":
+        place.symlink_to("nowhere")
+    elif kind == "model with notes":
+        shutil.copytree(saved, place)
+        (place / "notes.txt").write_text("mine")
+    else:
+        place.mkdir()
+        if kind == "folder of mine":
+            (place / "config.json").write_text('{"mine": true}')
+    for overwrite in (False, True):
+        with pytest.raises(ParabitError, match="place is there"):
+            model.save(place, overwrite=overwrite)
+    assert place.is_symlink() == (kind == "link")
+    if kind == "model with notes":
+        assert (place / "notes.txt").read_text() == "mine"
+    assert {path.name for path in saved.parent.iterdir()} == {"model", "place"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+@pytest.mark.parametrize("there", [False, True])
+def test_an_interrupted_save_leaves_the_old_model_and_nothing_else(
+    there: bool, error: type[BaseException], saved: Path, model: ParagraphVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(saved)
+
+    def interrupted(self: Vocabulary, path: Path) -> None:
+        path.write_bytes(b"half")
+        raise error
+
+    monkeypatch.setattr(Vocabulary, "save", interrupted)
+    with pytest.raises(error):
+        model.save(saved if there else saved.with_name("new"), overwrite=True)
+    assert contents(saved) == before
+    assert [path.name for path in saved.parent.iterdir()] == ["model"]
+
+
+def test_there_must_be_a_folder_to_save_in(model: ParagraphVectors, tmp_path: Path) -> None:
+    with pytest.raises(ParabitError, match="there is no folder"):
+        model.save(tmp_path / "no" / "such" / "model")
