@@ -1,149 +1,110 @@
-"""Encoding new documents beside gensim's infer_vector, from text to codes, with one core and with all.
+"""Documents encoded per second, and the time of one text, beside another commit of parabit and gensim in the same run.
 
-    python benchmarks/encode_speed.py [--rounds 3]
+    PARABIT_DATA=FOLDER python benchmarks/encode_speed.py [--commit fc30e91]
 
-Both models are trained on the training posts of 20 Newsgroups without headers and see the test posts as text. gensim's
-words are cut by a regular expression and inferred with as many epochs as it was trained with. parabit's `transform` is
-timed whole, in a process of its own for each number of cores, and so are its parts: cutting and counting words, and
-the sparse product. The floor of the product is reading a row of the encoder for each word of each document at the
-memory's speed.
+Each version encodes the 7,532 test posts of 20 Newsgroups with a model of its own default, learned from the training
+posts, in a process of its own; versions take turns, three rounds. The other commit is checked out in a temporary
+worktree. Its default needs torch to learn, for one epoch here, and none to encode.
 """
 
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
-from statistics import median
-from typing import Any
+
+import numpy as np
 
 from common import keep, machine, run
 
-BITS, EPOCHS = 128, 20
-SAMPLED = 300  # posts that gensim infers
-REPEATED = 4  # times that parabit encodes the test posts in a round
+ROOT = Path(__file__).parent.parent
+ROUNDS = 3
+PROGRAM = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+from parabit import ParagraphVectors, open_corpus
+texts = [document.text for document in open_corpus("20newsgroups/test")]
+folder, new = sys.argv[1], sys.argv[2] == "new"
+try:
+    model = ParagraphVectors.load(folder)
+except Exception:
+    model = ParagraphVectors() if new else ParagraphVectors(epochs=1)
+    model.fit([document.text for document in open_corpus("20newsgroups/train")])
+    model.save(folder)
+query = "the shuttle crew repaired the Hubble telescope in orbit"
+model.transform(texts[:2000]), model.transform([query])
+
+def best(work, times):
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+encode = model.encoder_.infer if new else model.transform
+print(json.dumps({"documents per second": len(texts) / best(lambda: model.transform(texts), 3),
+                  "ms per text": 1000 * best(lambda: encode([query]), 300)}))
+"""
+GENSIM = """
+import json, time
+from gensim.models.doc2vec import Doc2Vec, TaggedDocument
+from parabit import Tokenizer, open_corpus
+words = Tokenizer().words
+train = [TaggedDocument(words(d.text), [n]) for n, d in enumerate(open_corpus("20newsgroups/train"))]
+model = Doc2Vec(train, dm=0, vector_size=128, epochs=20, negative=5, sample=1e-4, seed=0, workers=2)
+texts = [words(d.text) for d in open_corpus("20newsgroups/test")][:1000]
+start = time.perf_counter()
+for text in texts:
+    model.infer_vector(text)
+print(json.dumps({"documents per second": len(texts) / (time.perf_counter() - start)}))
+"""
 
 
-def measure(model_folder: str, rounds: int) -> None:
-    """In a process of its own: the rates on the cores that it has, as JSON."""
-    import numpy as np
+def measure(source: Path, program: str, *arguments: str) -> dict[str, float]:
+    """Run a program with a version of parabit."""
+    command = [sys.executable, "-c", program, *arguments]
+    environment = {"PYTHONPATH": str(source / "src")}
 
-    from parabit import ParagraphVectors, open_corpus
-    from parabit.text import batch_bags
-
-    model = ParagraphVectors.load(model_folder)
-    texts = [post.text for post in open_corpus("20newsgroups/test")] * REPEATED
-    model.transform(texts[:500])
-
-    def rate(work: Any) -> float:
-        taken = []
-        for _ in range(rounds):
-            start = time.perf_counter()
-            work()
-            taken.append(time.perf_counter() - start)
-        return len(texts) / median(taken)
-
-    tokenizer, vocabulary = model.vocabulary_.tokenizer, model.vocabulary_
-    bags = batch_bags(tokenizer.tokenize(texts), vocabulary)
-    offsets = np.concatenate([[0], np.cumsum(bags.feature_lengths)])
-    encoder = model._fast
-    assert encoder is not None
-    source, target = np.ones(1 << 26, dtype=np.float32), np.zeros(1 << 26, dtype=np.float32)
-    target += 1  # its pages are there before the clock starts
-    start = time.perf_counter()
-    np.copyto(target, source)
-    bandwidth = 2 * source.nbytes / (time.perf_counter() - start)
-    entries = len(bags.features) / len(texts)
-    print(
-        json.dumps(
-            {
-                "documents_per_second": round(rate(lambda: model.transform(texts))),
-                "words_alone": round(rate(lambda: batch_bags(tokenizer.tokenize(texts), vocabulary))),
-                "product_alone": round(rate(lambda: encoder.embed(bags.features, bags.counts, offsets))),
-                "product_floor": round(bandwidth / (entries * BITS * 4)),
-                "words_a_document": round(entries, 1),
-                "copy_gb_per_second": round(bandwidth / 1e9, 1),
-            }
-        )
-    )
-
-
-def on_cores(count: int, folder: Path, rounds: int) -> dict[str, Any]:
-    """The rates with so many cores."""
-    mine = sorted(os.sched_getaffinity(0))[:count]
-    told = subprocess.run(
-        [sys.executable, __file__, "--measure", str(folder), "--rounds", str(rounds)],
-        env={**os.environ, "POLARS_MAX_THREADS": str(count), "OMP_NUM_THREADS": str(count)},
-        preexec_fn=lambda: os.sched_setaffinity(0, mine),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    result: dict[str, Any] = json.loads(told.stdout)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment})
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
-def gensim_rate() -> float:
-    """Posts a second from text to vector."""
-    from gensim.models.doc2vec import Doc2Vec, TaggedDocument
-
-    from parabit import open_corpus
-    from parabit.parallel import cores
-    from parabit.text import read_stop_words
-
-    stop, word = read_stop_words("english"), re.compile("[a-z]+")
-
-    def cut(text: str) -> list[str]:
-        return [found for found in word.findall(text.lower()) if 2 <= len(found) <= 15 and found not in stop]
-
-    posts = [TaggedDocument(cut(post.text), [place]) for place, post in enumerate(open_corpus("20newsgroups/train"))]
-    model = Doc2Vec(posts, vector_size=BITS, dm=0, min_count=1, epochs=EPOCHS, workers=cores(), seed=0)
-    texts = [post.text for post in open_corpus("20newsgroups/test")][:: 7532 // SAMPLED]
-    start = time.perf_counter()
-    for text in texts:
-        model.infer_vector(cut(text))
-    return len(texts) / (time.perf_counter() - start)
-
-
 def main() -> None:
-    """Measure, print and keep."""
+    """Measure both versions in turn, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--measure", metavar="MODEL", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.measure:
-        return measure(options.measure, options.rounds)
-    from parabit import ParagraphVectors, open_corpus
-    from parabit.parallel import cores
-
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch, "model")
-        # How long it was trained does not change how fast it encodes.
-        ParagraphVectors(BITS, epochs=2).fit(open_corpus("20newsgroups/train")).save(folder, slim=True)
-        peer = gensim_rate()
-        rates = {count: on_cores(count, folder, options.rounds) for count in sorted({1, cores()})}
-    print(f"gensim infer_vector: {peer:,.0f} posts a second")
-    for count, told in rates.items():
-        ratio = told["documents_per_second"] / peer
-        print(f"parabit, {count} cores: {told['documents_per_second']:,} posts a second, {ratio:.0f} times gensim's")
-        print(f"  {told}")
-    keep(
-        "encode_speed",
-        {
-            "command": "python benchmarks/encode_speed.py",
-            "machine": machine("numpy", "scipy", "polars", "gensim"),
-            "gensim_documents_per_second": round(peer, 1),
-            "parabit": {str(count): told for count, told in rates.items()},
-            "times_gensim": {
-                str(count): round(told["documents_per_second"] / peer, 1) for count, told in rates.items()
-            },
-        },
-    )
-    return None
+    parser.add_argument("--commit", default="fc30e91", help="the version to compare with")
+    commit = parser.parse_args().commit
+    rounds = []
+    with tempfile.TemporaryDirectory() as folder:
+        other = Path(folder, "other")
+        subprocess.run(["git", "worktree", "add", "--detach", "--quiet", other, commit], cwd=ROOT, check=True)
+        try:
+            for number in range(ROUNDS):
+                old = measure(other, PROGRAM, f"{folder}/old", "old")
+                new = measure(ROOT, PROGRAM, f"{folder}/new", "new")
+                rounds.append({"old": old, "new": new})
+                print(f"round {number + 1}: {rounds[-1]}", flush=True)
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", other], cwd=ROOT, check=False)
+    gensim = measure(ROOT, GENSIM)["documents per second"]
+    rate = float(np.median([one["new"]["documents per second"] for one in rounds]))
+    ratio = float(np.median([o["new"]["documents per second"] / o["old"]["documents per second"] for o in rounds]))
+    result = {
+        "machine": machine("numpy", "scipy", "polars", "gensim"),
+        "commit": commit,
+        "documents_per_second": round(rate),
+        "ratio_to_commit": round(ratio, 2),
+        "ms_per_text": round(float(np.median([one["new"]["ms per text"] for one in rounds])), 4),
+        "gensim_documents_per_second": round(gensim),
+        "ratio_to_gensim": round(rate / gensim, 1),
+        "rounds": rounds,
+    }
+    print(json.dumps({name: value for name, value in result.items() if name not in ("machine", "rounds")}, indent=1))
+    keep("encode_speed", result)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit import ParagraphVectors, open_corpus
+from parabit import TextEncoder, open_corpus
+from parabit.model import load_model
+from parabit.text import BatchBags
 
 Codes = NDArray[np.uint8]
 
@@ -56,16 +58,14 @@ def changed(codes: Codes, bits: int, count: int, most: float, seed: int = 0) -> 
     return np.packbits(some ^ flips, axis=1)
 
 
-def multiplied(model: ParagraphVectors, corpus: str, count: int, seed: int = 0) -> Codes:
+def multiplied(model: TextEncoder, corpus: str, count: int, seed: int = 0) -> Codes:
     """Codes of a real model: the documents of a corpus over and over, without a tenth to half of their words."""
     rng = np.random.default_rng(seed)
-    bags = [batch.bags for batch in model.infer_each(open_corpus(corpus))]
-    features = np.concatenate([bag.features for bag in bags])
-    counts = np.concatenate([bag.counts for bag in bags])
-    lengths = np.concatenate([bag.feature_lengths for bag in bags])
-    bits = model.shape_.bits or 0
-    encoder = model._fast
-    assert encoder is not None
+    batches = [batch.bags for batch in model.infer_each(open_corpus(corpus))]
+    features = np.concatenate([batch.features for batch in batches])
+    counts = np.concatenate([batch.counts for batch in batches])
+    lengths = np.concatenate([batch.feature_lengths for batch in batches])
+    bits = model.bits or 0
     codes = np.empty((count, -(-bits // 8)), dtype=np.uint8)
     done = 0
     while done < count:
@@ -77,11 +77,14 @@ def multiplied(model: ParagraphVectors, corpus: str, count: int, seed: int = 0) 
         for start in range(0, len(lengths), _AT_A_TIME):
             stop = min(start + _AT_A_TIME, len(lengths))
             here = slice(offsets[start], offsets[stop])
-            embedded = encoder.embed(
-                features[kept][here], counts[kept][here], offsets[start : stop + 1] - offsets[start]
+            sizes = np.diff(offsets[start : stop + 1])
+            bags = BatchBags(
+                np.zeros(0, np.int32), np.zeros_like(sizes), features[kept][here], counts[kept][here], sizes
             )
             mine = some[(some >= start) & (some < stop)]
-            codes[done : done + len(mine)] = np.packbits(embedded[mine - start] > 0, axis=1)
+            found = model.infer_bags(bags).codes
+            assert found is not None
+            codes[done : done + len(mine)] = found[mine - start]
             done += len(mine)
         print(f"{done:,} of {count:,} codes", flush=True)
     return codes
@@ -96,7 +99,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=5_000_000)
     parser.add_argument("-o", "--output", type=Path, required=True, help="CODES.npy; queries go to CODES.queries.npy")
     options = parser.parse_args()
-    model = ParagraphVectors.load(options.model)
+    model = load_model(options.model)
     np.save(options.output, multiplied(model, options.corpus, options.count))
     known, unseen = (multiplied(model, name, 1000, seed=1) for name in (options.corpus, options.unseen))
     np.save(options.output.with_suffix(".queries.npy"), np.stack([known, unseen], axis=1).reshape(2000, -1))

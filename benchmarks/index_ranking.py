@@ -70,13 +70,13 @@ def main() -> None:
     posts = list(open_corpus("20newsgroups/test"))
     texts = [] if folders else [post.text for post in open_corpus("20newsgroups/train")]
     models = [ParagraphVectors.load(folder) for folder in folders]
-    models = models or [ParagraphVectors(BITS, pattern="[a-z]+", seed=seed).fit(texts) for seed in SEEDS]
+    models = models or [ParagraphVectors(BITS, random_state=seed).fit(texts) for seed in SEEDS]
     found: dict[str, list[float]] = {rank: [] for rank in RANKS}
     for model in models:
         index = Index.build(model, posts, vectors=True)
         for rank, values in found.items():
             values.append(ndcg(index, posts, rank))
-            print(f"seed {model.seed}, {rank}: {values[-1]:.4f}", flush=True)
+            print(f"seed {model.random_state}, {rank}: {values[-1]:.4f}", flush=True)
     rows: list[dict[str, Any]] = []
     for rank, values in found.items():
         alone, batch = seconds_of(index, posts, rank)
@@ -102,7 +102,7 @@ def main() -> None:
             "documents": len(index),
             "left_out": index.left_out,
             "bits": BITS,
-            "seeds": [model.seed for model in models],
+            "seeds": [model.random_state for model in models],
             "candidates": CANDIDATES,
             "rows": rows,
             "machine": machine("numpy", "scipy", "faiss-cpu"),

@@ -12,9 +12,9 @@ from made_up_collections import lay_out
 from parabit import ParagraphVectors
 from parabit.cli.app import app
 from parabit.evaluation import Scores, evaluate_codes, evaluate_filtered, evaluate_vectors
+from parabit.model import TextEncoder
 from topics import Topics
 
-QUICK = {"epochs": 2, "samples": 64, "inference_rounds": 3, "device": "cpu"}
 TRAINED = 100  # the first so many texts; the next are evaluated
 TESTED = 80
 NAMES = ("tin", "wool", "tea", "rope")
@@ -36,7 +36,7 @@ def models(tmp_path_factory: pytest.TempPathFactory, topics: Topics) -> Path:
     """A folder with a model of codes, one of vectors, and one of both."""
     folder = tmp_path_factory.mktemp("models")
     for name, bits, dim in (("codes", 16, None), ("vectors", None, 12), ("both", 16, 20)):
-        ParagraphVectors(bits, dim=dim, **QUICK).fit(topics.texts[:TRAINED]).save(folder / name)
+        ParagraphVectors(bits, dim=dim).fit(topics.texts[:TRAINED]).save(folder / name)
     return folder
 
 
@@ -85,7 +85,6 @@ def test_the_figures_are_those_of_the_models_codes(here: Path, models: Path, top
         "corpus": "test.jsonl",
         "searched": None,
         "rank": "hamming",
-        "mode": "fast",
         "relevance": "shared",
         "documents": len(labels),
         "unlabelled": TESTED - len(labels),
@@ -240,7 +239,7 @@ def test_a_place_where_nothing_can_be_written_still_evaluates(here: Path, models
 @pytest.fixture
 def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is told must be told before documents are encoded."""
-    monkeypatch.setattr(ParagraphVectors, "infer", lambda *_: pytest.fail("it encoded first"))
+    monkeypatch.setattr(TextEncoder, "infer", lambda *_: pytest.fail("it encoded first"))
 
 
 @pytest.mark.parametrize(
@@ -340,10 +339,3 @@ def test_standard_input_is_a_corpus(here: Path, models: Path) -> None:
     told = json.loads(result.stdout)
     assert (told["corpus"], told["plot"]) == ("-", "codes.svg")
     assert told["map"] == figures(models / "codes", "test.jsonl", "--no-plot")["map"]
-
-
-@pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_it_has_help(flag: str) -> None:
-    result = run(flag)
-    assert result.exit_code == 0
-    assert "Usage" in result.stdout

@@ -129,13 +129,10 @@ print({"numpy", "polars", "scipy", "sklearn", "torch", "faiss", "fastapi", "pyda
         (("index", "new-20", "posts.jsonl", "-o", "a"), "did you mean news-20?"),
         (("index", "news-20", "posts.jsonl", "-o", "a", "--backend", "mulit"), "did you mean multi?"),
         (("encode", "news20", "posts.jsonl", "-o", "a.npy"), "did you mean news-20?"),
-        (
-            ("encode", "news-20", "posts.jsonl", "-o", "a.npy", "--mode", "exakt"),
-            "no mode 'exakt'; did you mean exact?",
-        ),
         (("evaluate", "news-20", "posts.jsonl", "--rank", "cosin"), "no order 'cosin'; did you mean cosine?"),
         (("evaluate", "news-20", "posts.jsonl", "--relevance", "share"), "did you mean shared?"),
         (("train", "posts.jsonl", "-o", "a", "--preset", "papr"), "no preset 'papr'; did you mean paper?"),
+        (("train", "posts.jsonl", "-o", "a", "--solver", "netwrk"), "no solver 'netwrk'; did you mean network?"),
         (("train", "posts.jsonl", "-o", "a", "--architecture", "dbo"), "did you mean dbow?"),
         (("train", "20newsgroup/train", "-o", "a"), "did you mean 20newsgroups/train?"),
         (("vocabulary", "docstrings/tain"), "did you mean docstrings/train?"),
@@ -177,7 +174,7 @@ def completed(*words: str) -> list[str]:
         (("train", "reuters21578/"), ["reuters21578/train", "reuters21578/test"]),
         (("train", "2"), ["20newsgroups", "20newsgroups/train", "20newsgroups/test", *["2"] * 4]),
         (("evaluate", "a", "b", "--searched", "rc"), ["rcv1", "rcv1/train", "rcv1/test"]),
-        (("evaluate", "a", "b", "--mode", "f"), ["fast"]),
+        (("train", "a", "--solver", ""), ["closed-form", "network"]),
         (("reproduce", "f"), ["figures"]),
         (("train", "pap"), []),  # the shell's own completion of paths
         (("search", "pap"), []),

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from caught_at_work import COMMAND, expected, stopped
+from caught_at_work import COMMAND, INTERRUPTED, expected, interrupting, stopped
+from typer.testing import CliRunner
 
 from parabit import Document
+from parabit.cli.app import app
 from parabit.index import Index
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -20,27 +22,29 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def large(topic_documents: list[Document], tmp_path: Path) -> Path:
-    """Big enough that a command can be caught at work."""
+    """More documents than one batch."""
     path = tmp_path / "large.jsonl"
     with path.open("w") as file:
-        for number in range(30_000):
+        for number in range(3_000):
             file.write(json.dumps({"id": f"large{number}", "text": topic_documents[number % 300].text}) + "\n")
     return path
 
 
-@pytest.mark.parametrize(("number", "delay"), [(signal.SIGINT, 0.0), (signal.SIGTERM, 0.3), (signal.SIGINT, 0.8)])
-def test_an_interrupt_leaves_nothing_under_the_name(
-    number: signal.Signals, delay: float, large: Path, topic_model: Path, tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_it_reads_leaves_nothing(number: signal.Signals, topic_model: Path, tmp_path: Path) -> None:
+    assert stopped(number, tmp_path, "index", topic_model, "-", "-o", "a.index") == expected(number)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stage", ["checking", "encoding", "grouping"])
+def test_an_interrupt_at_any_stage_leaves_nothing_under_the_name(
+    stage: str, large: Path, topic_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = ["index", topic_model, large, "-o", tmp_path / "a.index"]
-    ended = stopped(number, delay, tmp_path, ".a.index*", *command)
-    left = {path.name for path in tmp_path.iterdir()} - {"large.jsonl"}
-    if left == {"a.index"}:  # it was done before the signal came
-        assert len(Index.open(tmp_path / "a.index")) == 30_000
-        assert delay > 0
-    else:
-        assert not left
-        assert ended == expected(number)
+    monkeypatch.setattr("parabit.cli.index.progress", interrupting(stage))
+    command = ["index", topic_model, large, "-o", tmp_path / "a.index", "--backend", "lists"]
+    result = CliRunner().invoke(app, [*map(str, command)])
+    assert (result.exit_code, result.stderr) == (130, INTERRUPTED)
+    assert [path.name for path in tmp_path.iterdir()] == ["large.jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +124,7 @@ def test_closed_streams_and_readers_that_leave_are_no_traceback(news: Path) -> N
 
 def test_newsgroups_are_indexed_and_found(real: Callable[[str], str], topic_model: Path, parabit: Run) -> None:
     corpus = real("20newsgroups/test")
-    result = parabit("train", corpus, "-o", "news-32", "--bits", "32", "--epochs", "1", "--min-count", "20", "--quiet")
+    result = parabit("train", corpus, "-o", "news-32", "--bits", "32", "--quiet")
     assert result.returncode == 0
     told = json.loads(parabit("index", "news-32", corpus, "-o", "news.index", "--json").stdout)
     assert (told["documents"] + told["left_out"], told["fields"]) == (7532, ["labels"])

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from parabit import __version__
 
 _NEEDED = ("numpy", "polars", "faiss-cpu", "scipy", "scikit-learn", "safetensors")
-_EXTRAS = {"torch": "train", "fastapi": "web"}  # and the extra that brings each
+_EXTRAS = {"torch": "networks", "fastapi": "web"}  # and the extra that brings each
 
 
 def version_lines() -> Iterator[str]:

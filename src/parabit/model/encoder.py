@@ -111,7 +111,8 @@ class TextEncoder:
         return digest.hexdigest()
 
     @cached_property
-    def _encode(self) -> Callable[[BatchBags], Inferred]:
+    def infer_bags(self) -> Callable[[BatchBags], Inferred]:
+        """What gives codes and vectors of bags of words."""
         if self.solver == "closed-form":
             idf = inverse_frequencies(self.vocabulary.document_frequencies, self.vocabulary.documents)
             return LinearEncoder(idf, self.tensors, self.bits, self.dim)
@@ -135,7 +136,7 @@ class TextEncoder:
             documents, bags = batch
             return InferredBatch(documents, encode(bags), bags.feature_lengths > 0, bags)
 
-        encode = self._encode
+        encode = self.infer_bags
         batches = corpus.batches(documents=AT_ONCE)
         first = next(batches, [])
         second = next(batches, []) if len(first) <= FEW else []

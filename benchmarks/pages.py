@@ -1,0 +1,137 @@
+"""Writes the tables of the pages from the result files, so that no figure is typed by hand.
+
+    python benchmarks/pages.py          # write
+    python benchmarks/pages.py --check  # only say which pages are out of date
+
+A table stands between `<!-- NAME -->` and `<!-- end of NAME -->`; NAME is a function of this file.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PAGES = [HERE.parent / "README.md", HERE / "README.md", *sorted((HERE.parent / "docs").rglob("*.md"))]
+
+
+def _result(name: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads((HERE / "results" / f"{name}.json").read_text())
+    return result
+
+
+def _rows(*rows: tuple[Any, ...]) -> list[str]:
+    head, *rest = (f"| {' | '.join(map(str, row))} |" for row in rows)
+    return [head, f"|{' --- |' * len(rows[0])}", *rest]
+
+
+def _pair(scores: dict[str, Any], spread: bool = False) -> str:
+    values = []
+    for metric in ("map", "ndcg@10"):
+        value = scores[metric]
+        mean, deviation = value if isinstance(value, list) else (value, None)
+        values.append(f"{mean:.3f}".lstrip("0") + (f" ±{deviation:.3f}".replace("0.", ".") if spread else ""))
+    return " / ".join(values)
+
+
+def _quality(bits: str) -> list[str]:
+    result = _result("quality")
+    before = result["network default of commit fc30e91"]
+    rows: list[tuple[Any, ...]] = [
+        ("collection", "parabit", "LSA + ITQ", "network default before", "Doc2Vec")
+    ]
+    for name, row in result["collections"].items():
+        old = _pair(before[name][bits]) if name in before else ""
+        peer = _pair(row["Doc2Vec"]) if "Doc2Vec" in row else ""
+        rows.append((name, _pair(row[bits]["closed form"], True), _pair(row[bits]["LSA + ITQ"], True), old, peer))
+    return _rows(*rows)
+
+
+def quality_128() -> list[str]:
+    """Codes of 128 bits on all collections."""
+    return _quality("128")
+
+
+def quality_32() -> list[str]:
+    """Codes of 32 bits on all collections."""
+    return _quality("32")
+
+
+def quality_short() -> list[str]:
+    """The best known collections, for the README."""
+    collections = _result("quality")["collections"]
+    names = [
+        name for name in ("20 Newsgroups", "Reuters-21578", "arXiv sample", "Wikipedia sample") if name in collections
+    ]
+    rows: list[tuple[Any, ...]] = [("MAP / NDCG@10", *names)]
+    for bits, size in (("128", 16), ("32", 4)):
+        for method, title in (("closed form", "parabit"), ("LSA + ITQ", "LSA + ITQ")):
+            cells = [_pair(collections[name][bits][method]) for name in names]
+            rows.append((f"{title}, {bits} bits ({size} bytes)", *cells))
+    if all("Doc2Vec" in collections[name] for name in names):
+        rows.append(("Doc2Vec, 128 floats (512 bytes)", *(_pair(collections[name]["Doc2Vec"]) for name in names)))
+    return _rows(*rows)
+
+
+def learn_speed() -> list[str]:
+    """Seconds of the steps of learning, and the ratio to gensim."""
+    result = _result("learn_speed")
+    rows = [("step", "seconds", "floor"), *((s, r["seconds"], r["floor"] or "") for s, r in result["steps"].items())]
+    ratios = ", ".join(str(one["ratio"]) for one in result["rounds"])
+    return [*_rows(*rows), "", f"Beside gensim's 20 epochs in the same run: {result['ratio']} of its time ({ratios})."]
+
+
+def learn_million() -> list[str]:
+    """A model of a million documents."""
+    r = _result("learn_million")
+    return _rows(
+        ("documents", "learned from", "reading", "learning", "peak memory", "model"),
+        (
+            f"{r['documents']:,}", f"{r['sampled']:,}", f"{r['reading_seconds']} s", f"{r['learning_seconds']} s",
+            f"{r['peak_mb']:,} MB", f"{r['model_mb']} MB",
+        ),
+    )  # fmt: skip
+
+
+def encode_speed() -> list[str]:
+    """Documents per second."""
+    r = _result("encode_speed")
+    return _rows(
+        ("documents per second", f"beside commit {r['commit']}", "beside gensim's infer_vector", "one text"),
+        (
+            f"{r['documents_per_second']:,}", f"{r['ratio_to_commit']} times", f"{r['ratio_to_gensim']:.0f} times",
+            f"{r['ms_per_text']:.3f} ms",
+        ),
+    )  # fmt: skip
+
+
+def written(page: str) -> str:
+    """A page with its tables as the result files have them now."""
+
+    def table(found: re.Match[str]) -> str:
+        lines = globals()[found["name"]]()
+        return "\n".join([f"<!-- {found['name']} -->", "", *lines, "", f"<!-- end of {found['name']} -->"])
+
+    return re.sub(r"<!-- (?P<name>\w+) -->\n.*?<!-- end of (?P=name) -->", table, page, flags=re.DOTALL)
+
+
+def main() -> None:
+    """Write or check all pages."""
+    stale = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        # Milvus' table has a script of its own, which needs a server.
+        parts = re.split(r"(<!-- milvus -->.*?<!-- end of milvus -->)", text, flags=re.DOTALL)
+        new = "".join(part if part.startswith("<!-- milvus -->") else written(part) for part in parts)
+        if new != text:
+            stale.append(str(page.relative_to(HERE.parent)))
+            if "--check" not in sys.argv:
+                page.write_text(new, encoding="utf-8")
+    if "--check" in sys.argv and stale:
+        sys.exit(f"out of date: {', '.join(stale)}; run python benchmarks/pages.py")
+    print(f"written: {', '.join(stale) or 'nothing'}")
+
+
+if __name__ == "__main__":
+    main()

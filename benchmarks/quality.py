@@ -1,0 +1,191 @@
+"""The quality of codes on collections of all kinds, beside LSA + ITQ and gensim's Doc2Vec.
+
+    PARABIT_DATA=FOLDER python benchmarks/quality.py [--peers]
+
+Test documents query each other (the paper's protocol); MAP and NDCG@10 are expected values over all orders of equal
+distances. Codes of 128 and 32 bits, the mean and spread of three seeds. Collections: those of the data folder that
+`parabit datasets` knows, titles and the longest articles of some, Python documentation, and files `short/*.jsonl.gz`
+with `text` and `label`, of which a random 60% are learned from. Labels are used for scores alone.
+
+`--peers` also runs Doc2Vec (128 floats, cosine), which takes an hour: PV-DBOW, `sample=1e-4`, epochs of 20 or 40 and
+`min_count` of 1, 2 or 5, chosen on 40% of at most 5,000 training documents; one seed. Results are written after each
+collection, and a collection that has them is not measured again.
+"""
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from common import RESULTS, machine, run
+from parabit import Document, ParagraphVectors, Tokenizer
+from parabit.baselines import LSA, IterativeQuantization
+from parabit.corpus import data_folder
+from parabit.evaluation import evaluate_codes, evaluate_vectors
+from parabit.paper.corpora import _some, further_corpora, labelled_documents, paper_corpora
+from parabit.text import batch_bags, count_bags
+
+SEEDS, SIZES = (0, 1, 2), (128, 32)
+EPOCHS, MIN_COUNTS = (20, 40), (1, 2, 5)
+OUT = RESULTS / "quality.json"
+
+
+class Collection(NamedTuple):
+    """What is learned from, and what is searched."""
+
+    name: str
+    train: list[Document]
+    test: list[Document]
+    relevance: str
+
+
+def collections() -> Iterator[Collection]:
+    """All collections that are here, one in memory at a time."""
+    present = [path.name for path in data_folder().iterdir()]
+    for corpus in (*paper_corpora(present), *further_corpora(present)):
+        train = list(_some(corpus.open("train"), corpus.most_trained))
+        yield Collection(corpus.title, train, labelled_documents(corpus), corpus.relevance)
+    for path in sorted((data_folder() / "short").glob("*.jsonl.gz")):
+        with gzip.open(path, "rt") as file:
+            records = [json.loads(line) for line in file]
+        documents = [Document(str(n), record["text"], (str(record["label"]),)) for n, record in enumerate(records)]
+        order = np.random.default_rng(0).permutation(len(documents))
+        cut = int(0.6 * len(order))
+        train, test = ([documents[place] for place in part] for part in (order[:cut], order[cut:]))
+        yield Collection(path.name.removesuffix(".jsonl.gz"), train, test, "shared")
+
+
+def codes_of(collection: Collection, bits: int, seed: int) -> dict[str, NDArray[np.uint8]]:
+    """The codes of the test documents, by the closed form and by LSA + ITQ."""
+    texts = [document.text for document in collection.test]
+    model = ParagraphVectors(bits, random_state=seed).fit(collection.train).encoder_
+    codes = model.infer(texts).codes
+    assert codes is not None
+    vocabulary, bags = count_bags(collection.train)
+    train = _matrix(bags.features, bags.counts, bags.feature_lengths, len(vocabulary))
+
+    test = batch_bags(vocabulary.tokenizer.tokenize(texts), vocabulary)
+    tested = _matrix(test.features, test.counts, test.feature_lengths, len(vocabulary))
+    analysis = LSA(bits, seed).fit(train)
+    quantization = IterativeQuantization(bits, seed=seed).fit(analysis.transform(train))
+    return {"closed form": codes, "LSA + ITQ": quantization.transform(analysis.transform(tested))}
+
+
+def _matrix(features: Any, counts: Any, lengths: Any, words: int) -> csr_array:
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return csr_array((counts, features, offsets), shape=(len(lengths), words))
+
+
+def doc2vec(train: list[Document], test: list[Document], epochs: int, min_count: int) -> NDArray[np.float32]:
+    """Vectors of test documents by gensim, as its documentation recommends for DBOW."""
+    from gensim.models.doc2vec import Doc2Vec, TaggedDocument
+
+    words = Tokenizer().words
+    tagged = [TaggedDocument(words(document.text), [number]) for number, document in enumerate(train)]
+    model = Doc2Vec(
+        tagged, dm=0, vector_size=128, epochs=epochs, negative=5, sample=1e-4, min_count=min_count, seed=0, workers=2
+    )
+    return np.stack([model.infer_vector(words(document.text)) for document in test])
+
+
+def tuned_doc2vec(collection: Collection) -> dict[str, Any]:
+    """Doc2Vec with what is best on a validation part of the training documents."""
+    labelled = [document for document in collection.train if document.labels]
+    order = np.random.default_rng(1).permutation(len(labelled))[:5000]
+    learned, kept = ([labelled[place] for place in part] for part in np.split(order, [int(0.6 * len(order))]))
+    choices: dict[tuple[int, int], float] = {}
+    for epochs in EPOCHS:
+        for min_count in MIN_COUNTS:
+            vectors = doc2vec(learned, kept, epochs, min_count)
+            choices[epochs, min_count] = _score(vectors, kept, collection.relevance)[1]
+    epochs, min_count = max(choices, key=lambda choice: choices[choice])
+    score = _score(doc2vec(collection.train, collection.test, epochs, min_count), collection.test, collection.relevance)
+    return {"map": score[0], "ndcg@10": score[1], "epochs": epochs, "min_count": min_count}
+
+
+def _score(found: NDArray[Any], documents: list[Document], relevance: str) -> tuple[float, float]:
+    evaluate: Any = evaluate_codes if found.dtype == np.uint8 else evaluate_vectors
+    scores = evaluate(found, [document.labels for document in documents], relevance=relevance)
+    return round(scores.map, 4), round(scores.ndcg, 4)
+
+
+def measure(collection: Collection) -> dict[str, Any]:
+    """Mean and spread of both kinds of codes."""
+    result: dict[str, Any] = {
+        "documents": len(collection.train),
+        "tested": len(collection.test),
+        "relevance": collection.relevance,
+    }
+    for bits in SIZES:
+        scores: dict[str, list[tuple[float, float]]] = {}
+        for seed in SEEDS:
+            for method, codes in codes_of(collection, bits, seed).items():
+                scores.setdefault(method, []).append(_score(codes, collection.test, collection.relevance))
+        result[str(bits)] = {
+            method: {
+                "map": [round(float(value), 4) for value in (np.mean(rows, axis=0)[0], np.std(rows, axis=0)[0])],
+                "ndcg@10": [round(float(value), 4) for value in (np.mean(rows, axis=0)[1], np.std(rows, axis=0)[1])],
+            }
+            for method, rows in scores.items()
+        }
+    return result
+
+
+def before() -> dict[str, Any]:
+    """The figures of the network that was the default before, from the report that was made with it."""
+    report = json.loads((Path(__file__).parent.parent / "results" / "report.json").read_text())
+    [table] = [table for table in report["tables"] if table["name"] == "everywhere"]
+    return {
+        row["labels"][0]: {
+            "128": {"map": row["cells"][0]["mean"], "ndcg@10": row["cells"][1]["mean"]},
+            "32": {"map": row["cells"][2]["mean"], "ndcg@10": row["cells"][3]["mean"]},
+        }
+        for row in table["rows"]
+        if row["labels"][1] in ("parabit, fast", "parabit, default")
+    }
+
+
+def show(results: dict[str, Any]) -> None:
+    """Print a table."""
+    for bits in map(str, SIZES):
+        print(f"\n{bits} bits, MAP / NDCG@10{'':18} closed form    LSA + ITQ      Doc2Vec, 128 floats")
+        for name, row in results["collections"].items():
+            cells = [
+                f"{row[bits][method]['map'][0]:.3f} / {row[bits][method]['ndcg@10'][0]:.3f}"
+                for method in ("closed form", "LSA + ITQ")
+            ]
+            if peer := row.get("Doc2Vec"):
+                cells.append(f"{peer['map']:.3f} / {peer['ndcg@10']:.3f}")
+            print(f"{name:40} {'  '.join(cells)}")
+
+
+def main() -> None:
+    """Measure what has not been measured yet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers", action="store_true", help="also run Doc2Vec")
+    parser.add_argument("--only", nargs="*", help="collections, by name")
+    arguments = parser.parse_args()
+    results = json.loads(OUT.read_text()) if OUT.exists() else {"collections": {}}
+    results |= {"machine": machine("numpy", "scipy", "gensim", "faiss-cpu"), "seeds": list(SEEDS)}
+    results["network default of commit fc30e91"] = before()
+    for collection in collections():
+        if arguments.only and collection.name not in arguments.only:
+            continue
+        row = results["collections"].setdefault(collection.name, {})
+        if "128" not in row:
+            row |= measure(collection)
+        if arguments.peers and "Doc2Vec" not in row:
+            row["Doc2Vec"] = tuned_doc2vec(collection)
+        OUT.write_text(json.dumps(results, indent=1) + "\n")
+        print(collection.name, json.dumps({name: row[name] for name in row if name in ("128", "Doc2Vec")}), flush=True)
+    show(results)
+
+
+if __name__ == "__main__":
+    run(main)
