@@ -357,7 +357,9 @@ def components(vectors: Tensor, whitening: float) -> Tensor:
 
 def word_vectors(rows: Tensor, targets: Tensor, prior: float) -> Tensor:
     sums = rows.sum(dim=0)
-    means = rows.T @ torch.where(targets > 0, 1.0, -1.0) / (sums + prior * np.median(sums[sums > 0].cpu()))[:, None]
+    means = (
+        rows.T @ torch.where(targets > 0, 1.0, -1.0) / (sums + prior * float(np.median(sums[sums > 0].cpu())))[:, None]
+    )
     return means.clamp(-0.99, 0.99).atanh()
 
 

@@ -261,6 +261,12 @@ def test_the_tables_of_the_index_are_what_was_measured() -> None:
         assert any(line.startswith(start) and all(figure in line for figure in figures) for line in lines), start
 
 
+def test_tables_that_a_script_writes_are_those_of_the_result_files() -> None:
+    script = [sys.executable, ROOT / "benchmarks" / "pages.py", "--check"]
+    checked = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
 def test_the_table_of_the_server_is_what_was_measured() -> None:
     load, page = _measured("serve_load"), _page("benchmarks/README.md")
     for row in (load["one_client"], load["many_clients"]):
