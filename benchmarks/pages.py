@@ -38,9 +38,7 @@ def _pair(scores: dict[str, Any], spread: bool = False) -> str:
 def _quality(bits: str) -> list[str]:
     result = _result("quality")
     before = result["network default of commit fc30e91"]
-    rows: list[tuple[Any, ...]] = [
-        ("collection", "parabit", "LSA + ITQ", "network default before", "Doc2Vec")
-    ]
+    rows: list[tuple[Any, ...]] = [("collection", "parabit", "LSA + ITQ", "network default before", "Doc2Vec")]
     for name, row in result["collections"].items():
         old = _pair(before[name][bits]) if name in before else ""
         peer = _pair(row["Doc2Vec"]) if "Doc2Vec" in row else ""

@@ -9,7 +9,7 @@ with `text` and `label`, of which a random 60% are learned from. Labels are used
 
 `--peers` also runs Doc2Vec (128 floats, cosine), which takes an hour: PV-DBOW, `sample=1e-4`, epochs of 20 or 40 and
 `min_count` of 1, 2 or 5, chosen on 40% of at most 5,000 training documents; one seed. Results are written after each
-collection, and a collection that has them is not measured again.
+collection; what is there is not measured again.
 """
 
 import argparse
@@ -45,13 +45,17 @@ class Collection(NamedTuple):
     relevance: str
 
 
-def collections() -> Iterator[Collection]:
-    """All collections that are here, one in memory at a time."""
+def collections(only: list[str] | None) -> Iterator[Collection]:
+    """All collections that are here, or some by name, one in memory at a time."""
     present = [path.name for path in data_folder().iterdir()]
     for corpus in (*paper_corpora(present), *further_corpora(present)):
+        if only and corpus.title not in only:
+            continue
         train = list(_some(corpus.open("train"), corpus.most_trained))
         yield Collection(corpus.title, train, labelled_documents(corpus), corpus.relevance)
     for path in sorted((data_folder() / "short").glob("*.jsonl.gz")):
+        if only and path.name.removesuffix(".jsonl.gz") not in only:
+            continue
         with gzip.open(path, "rt") as file:
             records = [json.loads(line) for line in file]
         documents = [Document(str(n), record["text"], (str(record["label"]),)) for n, record in enumerate(records)]
@@ -61,20 +65,26 @@ def collections() -> Iterator[Collection]:
         yield Collection(path.name.removesuffix(".jsonl.gz"), train, test, "shared")
 
 
-def codes_of(collection: Collection, bits: int, seed: int) -> dict[str, NDArray[np.uint8]]:
-    """The codes of the test documents, by the closed form and by LSA + ITQ."""
-    texts = [document.text for document in collection.test]
+def closed_form(collection: Collection, bits: int, seed: int) -> NDArray[np.uint8]:
+    """The codes of the test documents by parabit."""
     model = ParagraphVectors(bits, random_state=seed).fit(collection.train).encoder_
-    codes = model.infer(texts).codes
+    codes = model.infer([document.text for document in collection.test]).codes
     assert codes is not None
+    return codes
+
+
+def lsa_itq(collection: Collection, bits: int, seed: int) -> NDArray[np.uint8]:
+    """The codes of the test documents by LSA with iterative quantization, of as many dimensions."""
     vocabulary, bags = count_bags(collection.train)
     train = _matrix(bags.features, bags.counts, bags.feature_lengths, len(vocabulary))
-
-    test = batch_bags(vocabulary.tokenizer.tokenize(texts), vocabulary)
+    test = batch_bags(vocabulary.tokenizer.tokenize([document.text for document in collection.test]), vocabulary)
     tested = _matrix(test.features, test.counts, test.feature_lengths, len(vocabulary))
     analysis = LSA(bits, seed).fit(train)
     quantization = IterativeQuantization(bits, seed=seed).fit(analysis.transform(train))
-    return {"closed form": codes, "LSA + ITQ": quantization.transform(analysis.transform(tested))}
+    return quantization.transform(analysis.transform(tested))
+
+
+METHODS = {"closed form": closed_form, "LSA + ITQ": lsa_itq}
 
 
 def _matrix(features: Any, counts: Any, lengths: Any, words: int) -> csr_array:
@@ -115,26 +125,20 @@ def _score(found: NDArray[Any], documents: list[Document], relevance: str) -> tu
     return round(scores.map, 4), round(scores.ndcg, 4)
 
 
-def measure(collection: Collection) -> dict[str, Any]:
-    """Mean and spread of both kinds of codes."""
-    result: dict[str, Any] = {
+def measure(collection: Collection, row: dict[str, Any]) -> None:
+    """Mean and spread of each kind of codes that has not been measured."""
+    row |= {
         "documents": len(collection.train),
         "tested": len(collection.test),
         "relevance": collection.relevance,
     }
     for bits in SIZES:
-        scores: dict[str, list[tuple[float, float]]] = {}
-        for seed in SEEDS:
-            for method, codes in codes_of(collection, bits, seed).items():
-                scores.setdefault(method, []).append(_score(codes, collection.test, collection.relevance))
-        result[str(bits)] = {
-            method: {
-                "map": [round(float(value), 4) for value in (np.mean(rows, axis=0)[0], np.std(rows, axis=0)[0])],
-                "ndcg@10": [round(float(value), 4) for value in (np.mean(rows, axis=0)[1], np.std(rows, axis=0)[1])],
-            }
-            for method, rows in scores.items()
-        }
-    return result
+        for method, encode in METHODS.items():
+            found = row.setdefault(str(bits), {})
+            if method not in found:
+                rows = [_score(encode(collection, bits, s), collection.test, collection.relevance) for s in SEEDS]
+                spread = np.round([np.mean(rows, axis=0), np.std(rows, axis=0)], 4).T.tolist()
+                found[method] = dict(zip(("map", "ndcg@10"), spread, strict=True))
 
 
 def before() -> dict[str, Any]:
@@ -174,12 +178,9 @@ def main() -> None:
     results = json.loads(OUT.read_text()) if OUT.exists() else {"collections": {}}
     results |= {"machine": machine("numpy", "scipy", "gensim", "faiss-cpu"), "seeds": list(SEEDS)}
     results["network default of commit fc30e91"] = before()
-    for collection in collections():
-        if arguments.only and collection.name not in arguments.only:
-            continue
+    for collection in collections(arguments.only):
         row = results["collections"].setdefault(collection.name, {})
-        if "128" not in row:
-            row |= measure(collection)
+        measure(collection, row)
         if arguments.peers and "Doc2Vec" not in row:
             row["Doc2Vec"] = tuned_doc2vec(collection)
         OUT.write_text(json.dumps(results, indent=1) + "\n")

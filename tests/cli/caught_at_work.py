@@ -1,10 +1,13 @@
 """Commands that are stopped at a known point of their work."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,7 +53,7 @@ def some_lines(count: int) -> str:
 
 @contextmanager
 def reading(folder: Path, *arguments: str | Path, command: list[str] = COMMAND) -> Iterator[subprocess.Popen[str]]:
-    """A command that reads standard input and waits for more; its temporary files are in the folder, too."""
+    """A command that has read documents of standard input and waits for more; its temporary files are there, too."""
     process = subprocess.Popen(
         [*command, *map(str, arguments)],
         stdin=subprocess.PIPE,
@@ -62,9 +65,22 @@ def reading(folder: Path, *arguments: str | Path, command: list[str] = COMMAND) 
     )
     with process:
         assert process.stdin is not None
-        process.stdin.write(some_lines(PIPED))  # done when all but what a pipe holds has been read
+        process.stdin.write(some_lines(PIPED))
         process.stdin.flush()
+        while not _waits(process):
+            time.sleep(0.01)
         yield process
+
+
+def _waits(process: subprocess.Popen[str]) -> bool:
+    """Whether a process has read everything and sleeps until more comes.
+
+    Only then is a signal sure to wake it: Python looks for signals before and after a read, not when it begins.
+    """
+    assert process.stdin is not None
+    unread = int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)), sys.byteorder)
+    state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return (unread == 0 and state == "S") or process.poll() is not None
 
 
 def stopped(number: signal.Signals, folder: Path, *arguments: str | Path) -> tuple[int, str]:

@@ -71,17 +71,15 @@ class Nodes:
         self._cluster.shutdown()
 
 
+def odd_command(go: str, *arguments: str) -> list[str]:
+    """The command with a model that waits at one shard until there is a file; for `never`, that worker dies."""
+    return [sys.executable, str(Path(__file__).with_name("odd_shard.py")), go, *arguments]
+
+
 @contextmanager
-def started(here: Path, *arguments: str | Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """The real command, while it runs."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "parabit", *map(str, arguments)],
-        cwd=here,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def started(here: Path, command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A command, while it runs."""
+    process = subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process
     finally:
@@ -89,12 +87,10 @@ def started(here: Path, *arguments: str | Path, **environment: str) -> Iterator[
         process.communicate()
 
 
-def run(here: Path, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(here: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """The real command, to its end."""
     command = [sys.executable, "-m", "parabit", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=here, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False
-    )
+    return subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=300, check=False)
 
 
 def _children(parent: int) -> list[int]:

@@ -4,7 +4,6 @@ import shutil
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -51,16 +50,14 @@ def test_options_of_a_cluster_are_refused_elsewhere() -> None:
     assert (code, "spark" in error) == (1, True)
 
 
-def test_an_address_where_nobody_answers_is_told_within_seconds() -> None:
+def test_an_address_where_nobody_answers_is_told() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
         port = taken.getsockname()[1]
         for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
-            began = time.monotonic()
             refused = f"no Ray cluster answers at {address}: Connection refused; is the cluster up"
             with pytest.raises(ClusterError, match=refused), connected(address):
                 pass
-            assert time.monotonic() - began < 10
     with pytest.raises(ClusterError, match="'nonsense' is no address of Ray; give HOST:PORT"), connected("nonsense"):
         pass
 
@@ -79,13 +76,12 @@ def test_a_server_that_is_no_cluster_is_told() -> None:
         thread.join()
 
 
-def test_a_server_that_says_nothing_is_told() -> None:
+def test_a_server_that_says_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parabit.cluster.connection._PATIENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        began = time.monotonic()
         with pytest.raises(ClusterError, match=f"no Ray cluster answers at {address}: timed out"), connected(address):
             pass
-        assert time.monotonic() - began < 10
 
 
 def test_without_ray_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,10 +179,10 @@ def test_a_file_takes_its_name_when_it_is_whole(memory: str, tmp_path: Path, mon
 
 def test_a_damaged_description_of_codes_can_be_replaced(tmp_path: Path) -> None:
     place = Place(str(tmp_path))
-    (tmp_path / "about.json").write_text('{"mode": "fa')
+    (tmp_path / "about.json").write_text('{"model": "fa')
     assert place.read_json("about.json") == {}
-    place.write_json("about.json", {"mode": "fast"})
-    assert place.read_json("about.json") == {"mode": "fast"}
+    place.write_json("about.json", {"model": "fast"})
+    assert place.read_json("about.json") == {"model": "fast"}
 
 
 def test_what_a_worker_raised_is_told_in_its_own_words() -> None:

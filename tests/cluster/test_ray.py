@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from ray_cluster import Nodes, run, started, write_shards
+from ray_cluster import Nodes, odd_command, run, started, write_shards
 
 from parabit import ParagraphVectors
 from topics import Topics
@@ -45,7 +45,7 @@ def here(tmp_path: Path, topics: Topics) -> Path:
     """A folder with a corpus in shards, one of them empty, and a model."""
     write_shards(tmp_path / "corpus", topics.texts, 7)
     (tmp_path / "corpus" / "empty.jsonl").touch()
-    ParagraphVectors(16, epochs=2, device="cpu").fit(topics.texts).save(tmp_path / "model")
+    ParagraphVectors(16).fit(topics.texts).save(tmp_path / "model")
     return tmp_path
 
 
@@ -64,63 +64,68 @@ def wait_for_codes(folder: Path, process: subprocess.Popen[str]) -> None:
 
 
 def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray: list[str], topics: Topics) -> None:
-    for corpus, mode in (("corpus", "fast"), ("without-ids", "exact")):
-        if corpus == "without-ids":  # then a document's position in the whole corpus is its id
-            write_shards(here / corpus, topics.texts, 4, "parquet")
-        local = run(here, "encode", "model", corpus, "-o", f"{mode}.parquet", "--mode", mode, "--vectors")
+    write_shards(here / "without-ids", topics.texts, 4, "parquet")  # then a document's position is its id
+    for corpus in ("without-ids", "corpus"):
+        local = run(here, "encode", "model", corpus, "-o", f"{corpus}.parquet", "--vectors")
         assert local.returncode == 0, local.stderr
-        command = ["encode", "model", corpus, "-o", f"{mode}-codes", "--mode", mode, "--vectors", *ray]
-        done = run(here, *command)
+        done = run(here, "encode", "model", corpus, "-o", f"{corpus}-codes", "--vectors", *ray)
         assert (done.returncode, done.stderr) == (0, "")
-        assert rows(here / f"{mode}-codes").equals(pl.read_parquet(here / f"{mode}.parquet"))
-    assert {path.name for path in (here / "fast-codes").iterdir()} > {"empty.jsonl.parquet", "more", "parabit.json"}
-    written = {path: path.stat().st_mtime_ns for path in (here / "fast-codes").rglob("*.parquet")}
-    command = ["encode", "model", "corpus", "-o", f"file://{here}/fast-codes", "--vectors", *ray]
+        assert rows(here / f"{corpus}-codes").equals(pl.read_parquet(here / f"{corpus}.parquet"))
+    codes = here / "corpus-codes"
+    assert {path.name for path in codes.iterdir()} > {"empty.jsonl.parquet", "more", "parabit.json"}
+    written = {path: path.stat().st_mtime_ns for path in codes.rglob("*.parquet")}
+    command = ["encode", "model", "corpus", "-o", f"file://{codes}", "--vectors", *ray]
     with (here / "corpus" / "part-00.jsonl").open("a") as file:
         file.write('\n{"id": "new", "text": "a telescope in orbit"}')
     (here / "corpus" / "empty.jsonl").unlink()
     result = json.loads(run(here, *command, "--json").stdout)
     assert (result["documents"], result["shards"], result["resumed"]) == (301, 7, 6)
-    assert not (here / "fast-codes" / "empty.jsonl.parquet").exists()
-    written.pop(here / "fast-codes" / "empty.jsonl.parquet")
-    again = {path for path, time in written.items() if path.stat().st_mtime_ns != time}
-    assert {path.name for path in again} == {"part-00.jsonl.parquet"}
-    other = run(here, *command[:5], "--mode", "exact", *ray)
+    assert not (codes / "empty.jsonl.parquet").exists()
+    written.pop(codes / "empty.jsonl.parquet")
+    again = {path.name for path, time in written.items() if path.stat().st_mtime_ns != time}
+    assert again == {"part-00.jsonl.parquet"}
+    other = run(here, *command[:5], *ray)
     assert other.returncode == 1
+    assert "were made with another vectors; choose another folder, or replace them" in other.stderr
     within = run(here, "encode", "model", "corpus", "-o", "corpus/codes", *ray)
     assert (within.returncode, "corpus/codes is within the corpus; write" in within.stderr) == (1, True)
-    assert "were made with another mode and vectors; choose another folder, or replace them" in other.stderr
 
 
-def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(
-    here: Path, nodes: Nodes, ray: list[str], topics: Topics
-) -> None:
-    write_shards(here / "many", topics.texts * 8, 60)
-    assert run(here, "encode", "model", "many", "-o", "local.parquet", "--mode", "exact").returncode == 0
-    with started(here, "encode", "model", "many", "-o", "codes", "--mode", "exact", *ray) as process:
-        wait_for_codes(here / "codes", process)
-        nodes.kill_one_that_runs("MapWorker")
-        done = len(list((here / "codes").rglob("part-*.parquet")))
-        _, told = process.communicate(timeout=180)
-    assert process.returncode == 0, told
-    assert done < 60  # it was killed in the middle
+def test_a_network_encodes_as_it_does_locally(here: Path, ray: list[str], topics: Topics) -> None:
+    few = {"epochs": 1, "inference_rounds": 2}
+    ParagraphVectors(8, solver="network", network_params=few, device="cpu").fit(topics.texts).save(here / "network")
+    assert run(here, "encode", "network", "corpus", "-o", "local.parquet").returncode == 0
+    done = run(here, "encode", "network", "corpus", "-o", "codes", *ray)
+    assert (done.returncode, done.stderr) == (0, "")
     assert rows(here / "codes").equals(pl.read_parquet(here / "local.parquet"))
 
 
-def test_encoding_that_is_interrupted_goes_on_with_the_same_command(here: Path, ray: list[str], topics: Topics) -> None:
-    write_shards(here / "many", topics.texts * 8, 60)
-    command = ["encode", "model", "many", "-o", "codes", "--mode", "exact", *ray]
-    with started(here, *command) as process:
+def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(here: Path, nodes: Nodes, ray: list[str]) -> None:
+    assert run(here, "encode", "model", "corpus", "-o", "local.parquet").returncode == 0
+    with started(here, odd_command("go", "encode", "model", "corpus", "-o", "codes", *ray)) as process:
+        wait_for_codes(here / "codes", process)
+        nodes.kill_one_that_runs("MapWorker")
+        (here / "go").touch()
+        _, told = process.communicate(timeout=180)
+    assert process.returncode == 0, told
+    assert rows(here / "codes").equals(pl.read_parquet(here / "local.parquet"))
+
+
+def test_encoding_that_is_interrupted_goes_on_with_the_same_command(here: Path, ray: list[str]) -> None:
+    command = ["encode", "model", "corpus", "-o", "codes", *ray]
+    with started(here, odd_command("go", *command)) as process:
         wait_for_codes(here / "codes", process)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT
-    assert "interrupted; the shards that are done are in codes; go on with the same command" in told
+    assert "interrupted; the finished shards are in " in told
+    assert "codes; go on with the same command" in told
+    (here / "go").touch()
     done = run(here, *command, "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert 0 < result["resumed"] < result["shards"] == 60
-    assert len(rows(here / "codes")) == 8 * len(topics.texts)
+    assert 0 < result["resumed"] < result["shards"] == 8
+    assert len(rows(here / "codes")) == 300
 
 
 def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(here: Path, ray: list[str]) -> None:
@@ -135,12 +140,12 @@ def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(here: Path
     assert len(rows(here / "codes")) == 300 - 43  # without the codes of what the shard was before
 
 
-def test_a_shard_that_kills_its_worker_is_given_up_and_the_others_are_done(here: Path, nodes: Nodes) -> None:
-    program = Path(__file__).with_name("poisoned_shard.py")
-    command = [sys.executable, str(program), nodes.address]
-    done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=240, check=False)
-    assert "1 of 8 shards could not be used: " in done.stdout, done.stderr
-    assert "part-01.jsonl: its worker died each time" in done.stdout
+def test_a_shard_that_kills_its_worker_is_given_up_and_the_others_are_done(here: Path, ray: list[str]) -> None:
+    with started(here, odd_command("never", "encode", "model", "corpus", "-o", "codes", *ray)) as process:
+        _, told = process.communicate(timeout=240)
+    assert process.returncode == 1
+    assert "1 of 8 shards could not be used: " in told
+    assert "part-01.jsonl: its worker died each time" in told
     assert len(rows(here / "codes")) == 300 - 43
 
 

@@ -128,6 +128,9 @@ def print_json(result: Mapping[str, Any]) -> None:
 @contextmanager
 def progress(quiet: bool) -> Iterator[Report]:
     """A report that draws on standard error, where that is a terminal."""
+    if hasattr(signal, "siginterrupt"):
+        # polars, imported by now, lets a read go on after Ctrl-C: a pipe that brings nothing would never be left.
+        signal.siginterrupt(signal.SIGINT, True)
     if quiet or not err.is_terminal:
         yield silent
         return

@@ -1,7 +1,7 @@
 """The document, and the corpus: documents that can be read again and again."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,9 @@ class Corpus(ABC):
         """How much of the corpus the latest reading has passed, from 0 to 1; None where nobody can know."""
         return None
 
-    def batches(self, characters: int = BATCH_CHARACTERS, documents: int = BATCH_DOCUMENTS) -> Iterator[list[Document]]:
+    def batches(
+        self, characters: int = BATCH_CHARACTERS, documents: int = BATCH_DOCUMENTS
+    ) -> Generator[list[Document], None, None]:
         """Read the documents in lists of bounded size; one that is longer than the bound comes whole, alone."""
         batch: list[Document] = []
         size = 0

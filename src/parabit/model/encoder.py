@@ -3,7 +3,8 @@ without torch.
 """
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from hashlib import sha256
 from itertools import chain
@@ -137,24 +138,21 @@ class TextEncoder:
             return InferredBatch(documents, encode(bags), bags.feature_lengths > 0, bags)
 
         encode = self.infer_bags
-        batches = corpus.batches(documents=AT_ONCE)
-        first = next(batches, [])
-        second = next(batches, []) if len(first) <= FEW else []
-        if len(first) <= FEW and not second:  # a query should not wait for threads
-            if first:
-                yield infer(read(first))
-                report(Progress("encoding", len(first), "documents", corpus.share_read))
-            return
-        batches = chain(filter(None, [first, second]), batches)
-        if self.solver == "closed-form":
-            parts = ordered_map(lambda documents: infer(read(documents)), batches)
-        else:  # torch has threads of its own; only the next batch's text is read meanwhile
-            parts = map(infer, ordered_map(read, batches, threads=1))
-        done = 0
-        for part in parts:
-            yield part
-            done += len(part.documents)
-            report(Progress("encoding", done, "documents", corpus.share_read))
+        with closing(corpus.batches(documents=AT_ONCE)) as batches:
+            first = next(batches, [])
+            second = next(batches, []) if len(first) <= FEW else []
+            waiting = filter(None, [first, second])
+            if len(first) <= FEW and not second:  # a query should not wait for threads
+                parts: Iterator[InferredBatch] = map(infer, map(read, waiting))
+            elif self.solver == "closed-form":
+                parts = ordered_map(lambda documents: infer(read(documents)), chain(waiting, batches))
+            else:  # torch has threads of its own; only the next batch's text is read meanwhile
+                parts = map(infer, ordered_map(read, chain(waiting, batches), threads=1))
+            done = 0
+            for part in parts:
+                yield part
+                done += len(part.documents)
+                report(Progress("encoding", done, "documents", corpus.share_read))
 
     def coverage(self, texts: Texts) -> NDArray[np.float64]:
         """The share of each text's words that the model knows; 0 if it knows none, and the code means nothing."""
