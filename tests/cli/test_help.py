@@ -101,7 +101,9 @@ def test_versions_are_told_of_what_matters() -> None:
     assert versions["Python"] == sys.version.split()[0]
     for name in ("numpy", "polars", "scipy", "faiss-cpu", "scikit-learn"):
         assert re.match(r"\d+\.\d+", versions[name])
-    assert re.match(r"\d.*, (CUDA \d|without CUDA)|not installed; pip install 'parabit\[train\]'$", versions["torch"])
+    assert re.match(
+        r"\d.*, (CUDA \d|without CUDA)|not installed; pip install 'parabit\[networks\]'$", versions["torch"]
+    )
     assert "fastapi" in versions
 
 

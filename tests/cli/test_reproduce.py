@@ -195,7 +195,7 @@ def test_what_is_wrong_is_told_before_any_run_in_a_line_and_by_the_exit_code(
 
 @pytest.mark.parametrize(
     ("library", "extra", "asked"),
-    [("matplotlib", "plot", TABLE_2), ("openTSNE", "plot", ("figures", "--quick")), ("torch", "train", TABLE_2)],
+    [("matplotlib", "plot", TABLE_2), ("openTSNE", "plot", ("figures", "--quick")), ("torch", "networks", TABLE_2)],
 )
 def test_a_missing_library_is_told_before_any_run(
     library: str,

@@ -212,6 +212,7 @@ def test_the_map_has_a_point_for_each_document_and_hits_lie_on_it(
 
 
 def test_health_and_metrics(client: httpx.Client) -> None:
+    ask(client, query="anything")
     health = client.get("/healthz").json()
     assert health == {"status": "ok", "documents": 300, "version": parabit.__version__, "error": ""}
     client.get("/there/is/nothing")

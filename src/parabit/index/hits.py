@@ -91,7 +91,7 @@ class Hits:
         Example:
             >>> from parabit import Index, ParagraphVectors
             >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts), texts)
+            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts * 6), texts)
             >>> index.search(["a repaired telescope"]).words(0)
             ['telescope', 'repaired']
         """

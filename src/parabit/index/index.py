@@ -39,8 +39,9 @@ class Index(KeptIndex):
     """Documents by their codes: exact search, ranking, deletion and files that are safe to keep, in one place.
 
     Example:
+        >>> from parabit import ParagraphVectors
         >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired the telescope.", "Goalies like ice."]
-        >>> model = ParagraphVectors(bits=16).fit(texts)
+        >>> model = ParagraphVectors(bits=16).fit(texts * 6)
         >>> index = Index.build(model, texts)
         >>> hits = index.search(["a telescope in orbit"], k=2)
         >>> len(hits.ids[0]), hits[0][0].text in texts
@@ -161,8 +162,9 @@ class Index(KeptIndex):
         A document's text is the query where it was kept, and by default the best rank then; else it is its code.
 
         Example:
+            >>> from parabit import ParagraphVectors
             >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts), texts)
+            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts * 6), texts)
             >>> sorted(index.like(["0"]).ids[0])
             ['1', '2']
         """
@@ -237,8 +239,9 @@ class Index(KeptIndex):
         """Update the documents whose ids are there, and add the others; how many of each.
 
         Example:
+            >>> from parabit import ParagraphVectors
             >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts), texts[:2])
+            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts * 6), texts[:2])
             >>> index.put(texts)
             Written(added=1, replaced=2, removed=0, left_out=0)
         """

@@ -77,7 +77,7 @@ class TextEncoder:
     Example:
         >>> from parabit import ParagraphVectors
         >>> texts = ["telescope in orbit", "the telescope of Hubble", "hockey on ice", "ice hockey goalies"]
-        >>> encoder = ParagraphVectors(bits=16).fit(texts).encoder_
+        >>> encoder = ParagraphVectors(bits=16).fit(texts * 5).encoder_
         >>> encoder.infer(["a telescope", "hockey"]).codes.shape
         (2, 2)
     """

@@ -134,7 +134,8 @@ def learn_closed_form(
 
     Example:
         >>> from parabit.corpus import as_corpus
-        >>> encoder = learn_closed_form(as_corpus(["hubble telescope", "telescope in orbit", "ice hockey"]), bits=8)
+        >>> texts = ["hubble telescope", "telescope in orbit", "ice hockey"] * 3
+        >>> encoder = learn_closed_form(as_corpus(texts), bits=8)
         >>> encoder.bits, encoder.config["levels"]
         (8, [8])
     """
