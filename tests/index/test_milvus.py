@@ -85,7 +85,7 @@ def test_an_index_tells_the_same_of_itself(texts: Both) -> None:
     ):
         do_both(texts, tell)
     embedded, milvus = (index.info() for index in texts)
-    for same_in_both in ("documents", "bits", "bytes_a_code", "keeps", "fingerprint", "mode"):
+    for same_in_both in ("documents", "bits", "bytes_a_code", "keeps", "fingerprint"):
         assert embedded[same_in_both] == milvus[same_in_both]
     assert (milvus["backends"], milvus["notes"], milvus["milvus"]["consistency"]) == (["BIN_FLAT"], [], "strong")
     with pytest.raises(IndexFolderError, match="there is no document 'nobody'"):
