@@ -20,6 +20,7 @@ from parabit.model.encoder import TextEncoder, quantized
 from parabit.networks.config import Recipe, Shape
 from parabit.progress import Progress, Report, silent
 from parabit.ragged import row_offsets
+from parabit.storage import CHECKPOINT
 from parabit.text import Vocabulary, VocabularyRule, count_bags
 from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
 
@@ -231,7 +232,7 @@ def train_network(
 def is_work_folder(folder: Path) -> bool:
     """Whether a folder holds the checkpoints of a training, and nothing else."""
     try:
-        return all(path.name.lstrip(".").startswith("checkpoint-") for path in folder.iterdir())
+        return all(path.name.lstrip(".").startswith(CHECKPOINT) for path in folder.iterdir())
     except OSError:
         return False
 

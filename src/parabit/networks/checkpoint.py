@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from parabit.errors import TrainingError
-from parabit.storage import whole_folder
+from parabit.storage import CHECKPOINT, whole_folder
 
-_PREFIX = "checkpoint-"
 _ABOUT = "about.json"
 
 
@@ -31,7 +30,7 @@ class Checkpoints:
     def save(self, step: int, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
         """Write the state after this many steps, then delete the one before; a kill leaves one of the two."""
         self.folder.mkdir(exist_ok=True)
-        older, new = self._found(), self.folder / f"{_PREFIX}{step:012d}"
+        older, new = self._found(), self.folder / f"{CHECKPOINT}{step:012d}"
         with whole_folder(new, replaces=lambda old: old in older, durable=True) as partial:
             for name, tensor in tensors.items():
                 np.save(partial / f"{name}.npy", tensor.numpy(force=True))
@@ -63,7 +62,7 @@ class Checkpoints:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _found(self) -> list[Path]:
-        return sorted(self.folder.glob(f"{_PREFIX}*"))
+        return sorted(self.folder.glob(f"{CHECKPOINT}*"))
 
     def _check(self, found: Mapping[str, Any]) -> None:
         differences = [
