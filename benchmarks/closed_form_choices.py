@@ -39,7 +39,7 @@ OUT = Path(__file__).parent / "results" / "closed_form_choices.json"
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SIZES = (16, 24, 32, 48, 64, 96, 128, 192, 256, 512)
 COMPARED = (128, 32)  # bits at which everything but the levels is compared
-RULES = ((), (4,), (5, 1), (6, 2), (6, 2, 1), (8, 3, 1), (10, 4, 2))  # bits of the short levels, in 32
+RULES = ((), (4,), (5, 1), (5, 2), (6, 2), (6, 2, 1), (5, 3, 2, 1), (6, 4, 2, 1))  # bits of the short levels, in 32
 POLAR_STEPS = 18  # of Newton and Schulz
 LARGEST = 50_000  # documents of a collection
 BLOCK = 2048  # documents ranked, or given neighbours, at a time
@@ -91,7 +91,7 @@ class Options:
     words: tuple[float, ...] = (1.0, 1.0)  # weight of the words' cosine, each time that neighbours are searched
     share: tuple[float, float] = (0.5, 0.7)  # of the neighbours, for the first level and for the short ones
     steps: int = 8  # of diffusion
-    whitening: float = 0.0  # power of the components' standard deviations that is divided out
+    whitening: float | None = None  # power of the first level's standard deviations divided out; None is by its size
     rotation_rounds: int = 30
     prior: float = 1.0
     ridge: float = 1e-2
@@ -108,16 +108,13 @@ TRIED: dict[str, tuple[Any, ...]] = {
     "ways": ((1.0, 0.0), (0.0, 1.0), (1.0, 0.25), (1.0, 0.5), (1.0, 1.0)),
     "neighbours": (5, 10, 15, 20),
     "words": ((1.0,), (0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 1.0, 1.0)),
-    "share": ((0.3, 0.7), (0.4, 0.7), (0.5, 0.5), (0.5, 0.7), (0.6, 0.7), (0.7, 0.8)),
+    "share": ((0.4, 0.7), (0.5, 0.5), (0.5, 0.7), (0.6, 0.7), (0.7, 0.8)),
     "dimensions": (128, 160, 192, 256),
-    "whitening": (0.0, 0.25, 0.5),
-    "prior": (0.5, 1.0, 2.0, 3.0),
+    "whitening": (None, 0.0, 0.25, 0.5, 0.75),
+    "prior": (0.5, 1.0, 2.0),
     "direct_rounds": (2, 4, 8),
-    "power_steps": (2, 3, 4),
     "ridge": (1e-3, 1e-2, 1e-1),
     "direct_ridge": (0.3, 1.0, 3.0),
-    "steps": (4, 8, 16),
-    "rotation_rounds": (20, 30, 50),
 }
 
 
@@ -127,7 +124,7 @@ def levels_of(bits: int, rule: Sequence[int]) -> Levels:
 
 
 def default_levels(bits: int) -> Levels:
-    return levels_of(bits, (6, 2, 1) if bits >= 64 else (5, 1) if bits >= 24 else ())
+    return levels_of(bits, (5, 3, 2, 1) if bits >= 64 else (5, 1) if bits >= 24 else ())
 
 
 # Step 1: word counts of all collections, as arrays.
@@ -173,7 +170,7 @@ def _counter(stemmed: bool, least: int = 1) -> Any:
 
     from parabit.text import Tokenizer
 
-    words, stems = Tokenizer().words, Stemmer.Stemmer("english").stemWords
+    words, stems = Tokenizer().content_words, Stemmer.Stemmer("english").stemWords
     return CountVectorizer(analyzer=lambda text: stems(words(text)) if stemmed else words(text), min_df=least)
 
 
@@ -334,13 +331,12 @@ def diffuse(vectors: Tensor, neighbours: Tensor, share: float, steps: int) -> Te
     return unit(moved)
 
 
-def components(vectors: Tensor, whitening: float) -> Tensor:
+def components(vectors: Tensor) -> Tensor:
     """Principal components, strongest first."""
     centred = vectors - vectors.mean(dim=0)
     variances, directions = eigh(centred.T @ centred)
     kept = variances > max(1e-6 * float(variances[0]), 1e-9 * len(vectors))
-    scales = (variances[kept] / len(vectors)) ** (-whitening / 2)
-    return centred @ (directions[:, kept] * scales).float()
+    return centred @ directions[:, kept].float()
 
 
 def word_vectors(rows: Tensor, targets: Tensor, prior: float) -> Tensor:
@@ -354,20 +350,21 @@ class Targets:
     """The codes that documents should have, before rounding."""
 
     def __init__(self, collection: Collection, options: Options, seed: int) -> None:
-        self.rounds, self.seed = options.rotation_rounds, seed
+        self.rounds, self.whitening, self.seed = options.rotation_rounds, options.whitening, seed
         start = unit(collection.lsa(options.dimensions, options.power_steps, seed)[0])
         found = nearest(start, collection.gram, options.neighbours, options.words[0])
         for words in options.words[1:]:
-            first = components(diffuse(start, found, options.share[0], options.steps), options.whitening)
+            first = components(diffuse(start, found, options.share[0], options.steps))
             wanted = self.rotated(first, min(128, first.shape[1]))
             vectors = collection.rows @ word_vectors(collection.rows, wanted, options.prior)
             found = nearest(vectors, collection.gram, options.neighbours, words)
         fine, coarse = (diffuse(start, found, share, options.steps) for share in options.share)
-        self.fine, self.coarse = components(fine, options.whitening), components(coarse, options.whitening)
+        self.fine, self.coarse = components(fine), components(coarse)
 
     def level(self, size: int, first: bool) -> Tensor:
         if first:
-            return self.rotated(self.fine, size)
+            power = min(size / 130, 0.5) if self.whitening is None else self.whitening
+            return self.rotated(self.fine / self.fine.std(dim=0) ** power, size)
         directions = unit((self.coarse if size <= 32 else self.fine)[:, :size])
         return self.rotated(directions - directions.mean(dim=0), size)
 

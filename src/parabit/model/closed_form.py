@@ -4,12 +4,12 @@ PV-DBOW says that a document with code s (+1 or -1 per bit) has word w with prob
 
     p(w | s) ~ exp(s . u_w + b_w)
 
-and a network learns codes and word vectors together by gradient descent. Hold one side still, and the other has a
+and a network learns codes and word vectors together by gradient descent. With one side fixed, the other has a
 simple solution:
 
 - **Words, given codes.** One Newton step on the likelihood from u = 0, with a Gaussian prior, gives u_w as the mean
   code of the documents that contain w, shrunk towards zero if w is rare. Its inverse hyperbolic tangent is the log odds
-  of the word between documents that have a bit and documents that have not, and works a little better.
+  of the word between documents with a bit and documents without it, and works a little better.
 - **Codes, given words.** The same step for a document gives a code that is linear in the sum of its words' vectors.
 
 So all that is needed is a good start, and one pass:
@@ -26,8 +26,8 @@ So all that is needed is a good start, and one pass:
 The neighbours are found twice: among the LSA vectors, then among the activations learned from the first. The last line
 is also the encoder: one matrix, so a code costs one sparse product.
 
-A code has levels. The first mixes all components; each of the others is a short code of its own, learned from as many
-leading components as it has bits, so that the main topics have bits that nothing else disturbs.
+A code has levels. The first mixes all components, partly whitened. Each of the others is a short code of its own,
+learned from as many leading components as it has bits, so that the main topics have bits that nothing else disturbs.
 
 How the constants were chosen: `benchmarks/closed_form_choices.py`.
 """
@@ -49,11 +49,12 @@ DIMENSIONS = 192  # of the LSA
 _NEIGHBOUR_BITS = 128  # of the activations among which neighbours are found again
 _SHARE, _COARSE_SHARE = 0.5, 0.7  # of the neighbours in where a document moves; more for the short levels
 _COARSE = 32  # bits up to which a level is short
-_PRIOR = 1.0  # on a word, beside the median column sum
-_RIDGE = 1e-2  # of M, beside the mean square
+_WHITENED, _MOST_WHITENING = 130, 0.5  # the first level is whitened with the power of bits / 130, at most 0.5
+_PRIOR = 1.0  # on a word, relative to the median column sum
+_RIDGE = 1e-2  # of M, relative to the mean square
 _DIRECT_RIDGE, _DIRECT_ROUNDS, _DIRECT_WEIGHT = 1.0, 4, 0.5
 _ROTATED, _ROTATION_ROUNDS = 4096, 30  # documents that a rotation is found from, and steps
-_LEAST_VARIANCE = 1e-6  # of a component, beside the largest; below is rounding noise
+_LEAST_VARIANCE = 1e-6  # of a component, relative to the largest; less is rounding noise
 
 
 class Solution(NamedTuple):
@@ -68,9 +69,9 @@ def default_levels(size: int) -> tuple[int, ...]:
 
     Example:
         >>> default_levels(128), default_levels(32), default_levels(16)
-        ((92, 24, 8, 4), (26, 5, 1), (16,))
+        ((84, 20, 12, 8, 4), (26, 5, 1), (16,))
     """
-    shares = (6, 2, 1) if size >= 64 else (5, 1) if size >= 24 else ()
+    shares = (5, 3, 2, 1) if size >= 64 else (5, 1) if size >= 24 else ()
     coarse = [round(size * share / 32) for share in shares]
     return (size - sum(coarse), *coarse)
 
@@ -121,7 +122,7 @@ def _targets(
     if not min(fine.shape[1], coarse.shape[1]):
         return None
     return [
-        _rotated(fine, size, rng) if number == 0 else _leading(coarse if size <= _COARSE else fine, size, rng)
+        _fine(fine, size, rng) if number == 0 else _leading(coarse if size <= _COARSE else fine, size, rng)
         for levels in codes
         for number, size in enumerate(levels)
     ]
@@ -134,6 +135,12 @@ def _components(vectors: Matrix) -> Matrix:
     kept = variances[::-1] > max(_LEAST_VARIANCE * variances[-1], _LEAST_VARIANCE * len(vectors) * 1e-3)
     components: Matrix = centred @ directions[:, ::-1][:, kept].astype(np.float32)
     return components
+
+
+def _fine(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
+    """The first level: partly whitened, so that its bits are for details; the short levels have the main topics."""
+    whitening = min(size / _WHITENED, _MOST_WHITENING)
+    return _rotated(components / components.std(axis=0) ** whitening, size, rng)
 
 
 def _leading(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
