@@ -1,10 +1,9 @@
-"""Writing to disk so that a name never stands for half of a thing."""
+"""Files and folders that appear complete or not at all."""
 
 import os
 import re
 import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
@@ -19,114 +18,114 @@ from parabit.errors import ParabitError
 
 CHECKPOINT = "checkpoint-"  # how the names of checkpoint folders begin
 
+Replaces = Callable[[Path], bool]  # whether an old folder may be replaced
+
 
 @contextmanager
 def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
-    """Give a name to write to, beside `path`; what is there when the block ends becomes `path`, in one step.
+    """Give a temporary name to write to; the file gets its real name when the block ends, in one step.
 
-    After an error or an interrupt the old file is still there and the new one is gone. What is `durable` is on the disk
-    before it takes the name, so that a power cut leaves it whole too.
+    After an error or an interrupt the old file is still there and the new one is gone. A `durable` file is flushed to
+    disk before it gets its name, so that it is complete after a power cut too.
     """
-    _need_place_for_file(path)
-    partial = _beside(path)
+    _check_file(path)
+    partial = _temporary(path)
     try:
-        with _told_of(path):
-            partial.touch(mode=0o600, exist_ok=False)
+        with _explained(path):
+            partial.touch(exist_ok=False)
         yield partial
-        partial.chmod(0o666 & ~_umask())
         if durable:
-            settle(partial)
+            sync(partial)
         partial.replace(path)
         if durable:
-            settle(path.parent)
+            sync(path.parent)
     finally:
-        with suppress(OSError):  # what went wrong before is what is told
+        with suppress(OSError):
             partial.unlink()
 
 
 @contextmanager
-def whole_folder(path: Path, replaces: Callable[[Path], bool] | None = None, durable: bool = False) -> Iterator[Path]:
-    """Give a new folder beside `path` to fill; it takes the name when the block ends.
+def whole_folder(path: Path, replaces: Replaces | None = None, durable: bool = False) -> Iterator[Path]:
+    """Give a new folder with a temporary name to fill; it gets its real name when the block ends.
 
-    An old folder is replaced only if `replaces` says that it is of the same kind: a slip of the pen must not cost
-    anybody their documents. After an error or an interrupt it is still there and the new one is gone. What is `durable`
-    is on the disk before it takes the name, so that a power cut leaves it whole too.
+    An old folder is replaced only if `replaces` says that it is of the same kind: a mistyped name must not cost anybody
+    their documents. After an error or an interrupt it is still there and the new one is gone; after a kill, `recover`
+    puts it back if necessary. A `durable` folder is flushed to disk before it gets its name.
     """
-    _need_place_for_folder(path, replaces)
-    partial = _beside(path)
+    _check_folder(path, replaces)
+    path = path.resolve()  # what a link points to is replaced, not the link
+    partial = _temporary(path)
     try:
-        with _told_of(path):
-            partial.mkdir(mode=0o700)
+        with _explained(path):
+            partial.mkdir()
         yield partial
-        partial.chmod(0o777 & ~_umask())
         if durable:
-            for written in (*partial.iterdir(), partial):
-                settle(written)
-        _take_name(partial, path)
+            _sync_folder(partial)
+        _check_folder(path, replaces)  # another process may have written it meanwhile
+        # No system call swaps two folders everywhere: the old one is set aside under a name that `recover` knows.
+        while not _renamed(partial, path):
+            recover(path)
+            path.rename(_aside(path))
         if durable:
-            settle(path.parent)
+            sync(path.parent)
     finally:
+        recover(path)
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def need_room_for_folder(path: Path, replaces: Callable[[Path], bool] | None = None) -> None:
-    """Raise if `whole_folder` could not write a folder of this name; to ask before long work."""
-    _need_place_for_folder(path, replaces)
-    partial = _beside(path)
-    try:
-        with _told_of(path):
-            partial.mkdir(mode=0o700)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+def recover(path: Path) -> None:
+    """Finish what a killed `whole_folder` left: put the old folder back, or remove it if the new one is in place."""
+    path = path.resolve()
+    aside = _aside(path)
+    with suppress(OSError):  # a folder that cannot be written can still be read
+        if aside.exists() and path.exists():
+            partial = _temporary(path)
+            aside.rename(partial)  # half removed, it must not be put back
+            shutil.rmtree(partial, ignore_errors=True)
+        elif aside.exists():
+            aside.rename(path)
 
 
-def _beside(path: Path) -> Path:
-    """A name beside another one, of which nothing is there yet.
-
-    It is known before anything is made, so that a signal in between finds what is to be cleared away.
-    """
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+def need_room_for_file(path: Path) -> None:
+    """Raise if a file of this name cannot be written, or is a folder; to call before long work."""
+    _check_file(path)
+    _check_writable(path)
 
 
-def _need_place_for_folder(path: Path, replaces: Callable[[Path], bool] | None) -> None:
-    _need_parent(path)
-    if path.exists() or path.is_symlink():
-        if replaces is None:
-            raise ParabitError(f"{path} is there already", hint="choose another name, or ask for it to be overwritten")
-        if not replaces(path):
-            raise ParabitError(
-                f"{path} is there and is something else", hint="nothing was touched; choose another name"
-            )
+def need_room_for_folder(path: Path, replaces: Replaces | None = None) -> None:
+    """Raise if `whole_folder` cannot write a folder of this name; to call before long work."""
+    _check_folder(path, replaces)
+    _check_writable(path)
 
 
-def settle(path: Path) -> None:
-    """Wait until a file or a folder's list of names is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Flush a file, or the list of names in a folder, to disk."""
+    windows = os.name == "nt"
+    if windows and path.is_dir():
+        return  # cannot be flushed there
+    handle = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
 
 
-def copy_folder(source: Path, place: Path) -> None:
-    """Copy a folder of files to a new name, and wait until they are on the disk."""
-    shutil.copytree(source, place)
-    for written in (*place.iterdir(), place):
-        settle(written)
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy the files of a folder to a new one, and flush them to disk."""
+    target.mkdir()
+    for file in source.iterdir():
+        shutil.copyfile(file, target / file.name)  # without its permissions: those of new files apply
+    _sync_folder(target)
 
 
 @contextmanager
-def plain_disk_errors(*others: type[Exception]) -> Iterator[None]:
-    """Turn what polars raises for a full disk, each time something else, into the OSError that all others raise.
+def plain_disk_errors() -> Iterator[None]:
+    """Raise an OSError for a full disk, as Python does, where polars raises various errors of its own."""
+    import polars as pl  # here: training writes checkpoints without polars
 
-    `others` are what other libraries in Rust raise for it.
-    """
-    import polars as pl  # here: training writes checkpoints where there is no polars
-
-    kinds: tuple[type[Exception], ...] = (pl.exceptions.PolarsError, OSError, *others)
     try:
         yield
-    except kinds as problem:
+    except (pl.exceptions.PolarsError, OSError) as problem:
         number = re.search(r"\(os error (\d+)\)", str(problem))
         if number is None:
             raise
@@ -134,12 +133,13 @@ def plain_disk_errors(*others: type[Exception]) -> Iterator[None]:
 
 
 class ArrayWriter:
-    """Writes a `.npy` file piece by piece, its length known only at the end; `row` is the shape of one of its rows.
+    """Writes a `.npy` file piece by piece, its length known only at the end; `row` is the shape of one row.
 
-    Plain writes, not a memory map: a full disk is then an error that can be told, where a map would kill the process.
+    Plain writes, not a memory map: a full disk is then an error, where a memory map would kill the process.
 
     Example:
-        >>> with tempfile.TemporaryDirectory() as folder:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
         ...     with ArrayWriter(Path(folder, "a.npy"), np.int32) as writer:
         ...         writer.append(np.array([1, 2])); writer.append(np.array([3]))
         ...     np.load(Path(folder, "a.npy")).tolist()
@@ -175,7 +175,7 @@ class ArrayWriter:
 
 
 def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
-    """How the `.npy` file of such an array begins; as long for every length of the first dimension.
+    """The header of an array's `.npy` file; its size does not depend on the first dimension.
 
     Example:
         >>> len(array_header(np.int32, (5, 2))) == len(array_header(np.int32, (5_000_000, 2)))
@@ -187,58 +187,67 @@ def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
     return header.getvalue()
 
 
-def _take_name(partial: Path, path: Path) -> None:
-    if not path.exists():
-        partial.rename(path)
-        return
-    # No system call swaps two folders everywhere; the old one keeps another name until the new one has its place.
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-    try:
-        path.rename(old / path.name)
-        try:
-            partial.rename(path)
-        except BaseException:
-            (old / path.name).rename(path)
-            raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+def _temporary(path: Path) -> Path:
+    # Chosen before anything is created, so that an interrupt in between finds what to remove.
+    return path.parent / f".{path.name}.{secrets.token_hex(4)}.partial"
 
 
-def need_room_for_file(path: Path) -> None:
-    """Raise if a file of this name could not be written, or would replace what is no file; to ask before long work."""
-    _need_place_for_file(path)
-    partial = _beside(path)
+def _aside(path: Path) -> Path:
+    return path.parent / f".{path.name}.old"
+
+
+def _renamed(folder: Path, path: Path) -> bool:
     try:
-        with _told_of(path):
-            partial.touch(mode=0o600, exist_ok=False)
+        folder.rename(path)
+    except OSError:
+        if path.exists():
+            return False
+        raise
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    for path in (*folder.iterdir(), folder):
+        sync(path)
+
+
+def _check_file(path: Path) -> None:
+    _check_parent(path)
+    if path.exists() and not path.is_file():
+        raise ParabitError(f"{path} is not a file", hint="choose another name")
+
+
+def _check_folder(path: Path, replaces: Replaces | None) -> None:
+    _check_parent(path)
+    recover(path)
+    if os.path.lexists(path):
+        if replaces is None:
+            raise ParabitError(f"{path} exists already", hint="choose another name, or ask for it to be overwritten")
+        if not replaces(path):
+            raise ParabitError(f"{path} exists and is something else", hint="nothing was changed; choose another name")
+
+
+def _check_parent(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise ParabitError(f"there is no folder {path.parent} to write {path.name} in", hint="create it first")
+
+
+def _check_writable(path: Path) -> None:
+    partial = _temporary(path)
+    try:
+        with _explained(path):
+            partial.touch(exist_ok=False)
     finally:
-        with suppress(OSError):  # what went wrong before is what is told
+        with suppress(OSError):
             partial.unlink()
 
 
-def _need_place_for_file(path: Path) -> None:
-    _need_parent(path)
-    if path.exists() and not path.is_file():
-        raise ParabitError(f"{path} is there and is no file", hint="choose another name")
-
-
 @contextmanager
-def _told_of(path: Path) -> Iterator[None]:
-    """Tell what goes wrong with a partial file by the name that the user knows."""
+def _explained(path: Path) -> Iterator[None]:
+    """Report what goes wrong with a temporary file by the name that the user knows."""
     try:
         yield
     except OSError as problem:
         raise ParabitError(
             f"{path} cannot be written: {problem.strerror}", hint="choose another place or name"
         ) from problem
-
-
-def _need_parent(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise ParabitError(f"there is no folder {path.parent} to write {path.name} in", hint="make it first")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -174,7 +174,7 @@ def test_an_id_twice_in_all_batches_is_told_and_leaves_nothing(tmp_path: Path) -
 
 
 def test_creating_replaces_an_index_only_when_asked_and_nothing_else_ever(folder: Path) -> None:
-    with pytest.raises(ParabitError, match="is there already"):
+    with pytest.raises(ParabitError, match="exists already"):
         make_store(folder, {})
     with Store.open(folder) as reader:
         make_store(folder, some_documents(5), overwrite=True)
@@ -184,7 +184,7 @@ def test_creating_replaces_an_index_only_when_asked_and_nothing_else_ever(folder
     with Store.open(folder, write=True), pytest.raises(IndexFolderError, match="is being written by process"):
         make_store(folder, {}, overwrite=True)
     (folder / "precious").touch()
-    with pytest.raises(ParabitError, match="is something else; nothing was touched"):
+    with pytest.raises(ParabitError, match="is something else; nothing was changed"):
         make_store(folder, {}, overwrite=True)
 
 

@@ -197,7 +197,7 @@ def test_a_folder_that_cannot_be_written_can_be_read(index: Path) -> None:
         kept = shutil.copytree(index, Path(name) / "index")
         for path in [kept, *kept.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
-        leave = "import os, fcntl\nif not os.getuid(): os.setuid(65534)\n"  # root may write everywhere
+        leave = "import os, filelock\nif not os.getuid(): os.setuid(65534)\n"  # root may write everywhere
         child = run_python(f"{leave}print(Store.open({str(kept)!r}).documents)")
         assert child.stdout == f"{len(EXPECTED)}\n", child.stderr
         child = run_python(f"{leave}Store.open({str(kept)!r}, write=True)")

@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import check_codes, unpack
-from parabit.errors import CodesError
-from parabit.extras import need
+from parabit.errors import CodesError, need
 from parabit.index.backends import Flat
 from parabit.progress import Progress, Report, silent
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
 from parabit.index.store.schema import Layout
-from parabit.storage import ArrayWriter, array_header, settle
+from parabit.storage import ArrayWriter, array_header, sync
 
 # What one check reads: little enough for the text of a hit to come at once. Checksums are a 16,000th of the data.
 BLOCK = 1 << 16
@@ -76,7 +76,7 @@ class CheckedWriter(ArrayWriter):
     ) -> None:
         super().__exit__(kind, error, trace)
         if error is None:
-            settle(self._path)
+            sync(self._path)
 
     @property
     def form(self) -> Form:
@@ -91,7 +91,7 @@ def write_checksums(folder: Path, writers: Mapping[str, CheckedWriter]) -> int:
     """Write the checksums of all blocks of all arrays, in the order of the arrays; gives the checksum of these."""
     content = b"".join(writer.checksums.tobytes() for writer in writers.values())
     (folder / CHECKSUMS).write_bytes(content)
-    settle(folder / CHECKSUMS)
+    sync(folder / CHECKSUMS)
     return zlib.crc32(content)
 
 

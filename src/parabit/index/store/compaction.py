@@ -15,7 +15,7 @@ from parabit.index.store.generation import Derive, GenerationWriter
 from parabit.index.store.log import new_log
 from parabit.index.store.schema import OFFSETS, RECORDS, Arrays, Batch, Ragged, Schema, taken
 from parabit.index.store.state import State
-from parabit.storage import settle
+from parabit.storage import sync
 
 _ROWS = 1 << 13  # documents copied at a time
 _ENTRIES = 1 << 20  # entries of a table copied at a time
@@ -37,7 +37,7 @@ def write_generation(
             fill(writer)
             written = writer.finish(derive)
         new_log(log_file(folder, number), token)
-        settle(folder)
+        sync(folder)
     except BaseException:
         remove_generation(folder, number)
         raise

@@ -27,7 +27,7 @@ from parabit.index.store.schema import (
     taken,
 )
 from parabit.index.store.table import HEADS, KEYS, ROWS, Table, TableWriter
-from parabit.storage import settle
+from parabit.storage import sync
 
 FIELDS = "fields"  # the table of fields' values
 DERIVED = "derived."  # how the names of a back end's arrays begin
@@ -135,7 +135,7 @@ class GenerationWriter:
                     writer.append(array[start : start + _AT_ONCE])
             self._stack.close()
         checksum = write_checksums(self._folder, self._done)
-        settle(self._folder)
+        sync(self._folder)
         forms = {name: writer.form for name, writer in self._done.items()}
         return Written(len(arrays[CODES]), list(self._names), forms, checksum)
 

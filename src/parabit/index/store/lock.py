@@ -1,9 +1,9 @@
 """One writer at a time, in all processes of the machine."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from weakref import finalize
 
 from parabit.errors import IndexFolderError
 
@@ -22,31 +22,24 @@ class WriterLock:
     """
 
     def __init__(self, folder: Path) -> None:
-        import fcntl  # here: Windows has none, and reading needs none
+        from filelock import FileLock, Timeout  # here: reading needs no lock
 
         path = folder / LOCK
+        # The file is part of the index, so it stays; any thread may close the index.
+        self._lock = FileLock(path, timeout=0, thread_local=False, preserve_lock_file=True)
         try:
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            self._lock.acquire()
+        except Timeout as problem:
+            raise IndexFolderError(
+                f"{folder} is being written by process {_holder(path) or 'unknown'}", hint="wait until it is done"
+            ) from problem
         except OSError as problem:
             raise IndexFolderError(
                 f"{folder} cannot be written: {problem.strerror}", hint="open it for reading, or change its permissions"
             ) from problem
-        self._close = finalize(self, os.close, self._handle)
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever locks the file of a folder that was removed meanwhile has locked nothing.
-            if os.fstat(self._handle).st_ino != path.stat().st_ino:
-                raise BlockingIOError
-            os.pwrite(self._handle, f"{os.getpid():<20}\n".encode(), 0)  # for the message to others
-        except (BlockingIOError, FileNotFoundError) as problem:
-            holder = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip()
-            self.close()
-            raise IndexFolderError(
-                f"{folder} is being written by process {holder or 'unknown'}", hint="wait until it is done"
-            ) from problem
-        except BaseException:
-            self.close()
-            raise
+        with suppress(OSError), path.open("r+b", buffering=0) as file:
+            file.seek(1)  # Windows lets nobody read the first byte of a locked file
+            file.write(f"{os.getpid():<20}\n".encode())
 
     def __enter__(self) -> "WriterLock":
         return self
@@ -58,4 +51,12 @@ class WriterLock:
 
     def close(self) -> None:
         """Give the right back."""
-        self._close()
+        self._lock.release()
+
+
+def _holder(path: Path) -> str:
+    """The process that wrote its number to the lock file."""
+    with suppress(OSError), path.open("rb", buffering=0) as file:
+        file.seek(1)
+        return file.read(20).decode("ascii", "replace").strip()
+    return ""

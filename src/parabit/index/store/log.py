@@ -15,7 +15,7 @@ from pathlib import Path
 from weakref import finalize
 
 from parabit.errors import IndexFolderError
-from parabit.storage import settle
+from parabit.storage import sync
 
 _NAME = b"parabit log\n"
 _HEAD = struct.Struct("<12s16sI")  # the name, the token, checksum
@@ -32,7 +32,7 @@ def new_log(path: Path, token: str) -> None:
     head = _sealed(_HEAD, _NAME, token.encode())
     place = _sealed(_PLACE, _START)
     path.write_bytes(head.ljust(_PLACES[0], b"\0") + 2 * place.ljust(16, b"\0"))
-    settle(path)
+    sync(path)
 
 
 class Log:
