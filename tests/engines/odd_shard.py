@@ -24,7 +24,7 @@ class Odd(TextEncoder):
 
     def infer_each(self, corpus: Any, *options: Any) -> Any:
         """End the process as a lack of memory would, or wait for a file."""
-        if "part-01" in corpus.source.name:
+        if "part-01" in corpus.sources[0].name:
             go = Path(self.config["go"])
             if go.name == "never":
                 os._exit(1)

@@ -1,0 +1,1 @@
+"""The same work elsewhere: encoding on a Ray cluster."""

@@ -1,0 +1,286 @@
+"""Encoding on a Ray cluster: files of documents in, files of codes out, the same codes as on one machine.
+
+Each file of the corpus is a shard, and each shard is one Ray task, which Ray runs again if its worker or its node is
+lost. The Parquet file of a shard appears when it is complete. Its metadata say what it was made of, so the same command
+again encodes only what is missing or has changed.
+"""
+
+import json
+import logging
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from parabit import __version__
+from parabit.corpus import ReadOptions, open_corpus
+from parabit.corpus.files import FileCorpus
+from parabit.corpus.remote import is_address, storage_of
+from parabit.corpus.sources import PipeSource
+from parabit.errors import ClusterError, CorpusError, ParabitError, need
+from parabit.model import TextEncoder, encode_to_file
+from parabit.model.code_files import META, SUFFIXES, columns_of
+from parabit.parallel import limit_cores, ordered_map
+from parabit.progress import Progress, Report, silent
+from parabit.storage import whole_file
+
+_PATIENCE = 5.0  # seconds for an address to answer; Ray itself would try for two minutes
+_RETRIES = 3  # of a shard whose worker or node is lost
+_FILES_AT_ONCE = 16  # whose metadata are read, which is mostly waiting for the storage
+_COUNTS = ("documents", "without_words", "skipped")
+
+
+class EncodedShards(NamedTuple):
+    """What was written."""
+
+    documents: int
+    without_words: int  # documents without a known word; their codes are zeros
+    skipped: int  # bad records
+    shards: int
+    resumed: int  # shards that an earlier run had encoded
+    encoded: int  # documents that this run encoded
+    bytes: int  # per document, without its id
+
+
+@contextmanager
+def connected(address: str | None = None) -> Iterator[Any]:
+    """The module `ray`, connected to a cluster until the block ends.
+
+    `address` is HOST:PORT of the cluster's head, or `auto` for the cluster that this machine is a node of. Without one
+    the environment variable RAY_ADDRESS counts; without that, Ray is started on this machine alone.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray = need("ray", "ray", ClusterError)
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    host, _, port = address.rpartition(":")
+    if port.isdigit() and "://" not in address:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+        except OSError as problem:
+            reason = problem.strerror or problem
+            raise ClusterError(
+                f"no Ray cluster answers at {address}: {reason}",
+                hint="is the cluster running, and is this the port of its head (6379 unless set)?",
+            ) from problem
+    elif address not in ("auto", "local"):
+        raise ClusterError(f"{address!r} is not an address of Ray", hint="give HOST:PORT or auto, on one of its nodes")
+    # polars would start one thread per core of the machine in every worker.
+    environment = {"env_vars": {"POLARS_MAX_THREADS": "1"}}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=environment)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as problem:
+        where = "Ray does not start here" if address == "local" else f"no Ray cluster can be used at {address}"
+        raise ClusterError(f"{where}: {_line(problem)}", hint="see `ray status`") from problem
+    try:
+        if address != "local":
+            _check_versions(ray)
+        yield ray
+    except ray.exceptions.RayError as problem:
+        raise ClusterError(f"the cluster failed: {_line(problem)}", hint="run the same command again") from problem
+    finally:
+        ray.shutdown()
+
+
+def _check_versions(ray: Any) -> None:
+    """Raise if a node has no parabit, or another version of it or of polars, whose codes might differ."""
+    import polars as pl
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    def versions() -> dict[str, str]:  # inside a function, so that Ray sends its code to a node without parabit
+        from importlib import import_module
+
+        found = {}
+        for name in ("parabit", "polars"):
+            try:
+                found[name] = str(import_module(name).__version__)
+            except ImportError:
+                found[name] = ""
+        return found
+
+    for node in ray.nodes():
+        if node["Alive"]:
+            only_there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            found = ray.get(ray.remote(versions).options(num_cpus=0, scheduling_strategy=only_there).remote())
+            for name, here in (("parabit", __version__), ("polars", pl.__version__)):
+                if found[name] != here:
+                    has = f"has {name} {found[name]}, and here it is {here}" if found[name] else f"has no {name}"
+                    raise ClusterError(
+                        f"the node {node['NodeManagerAddress']} {has}",
+                        hint=f"install on every node: pip install 'parabit[ray]=={__version__}' {name}=={here}",
+                    )
+
+
+def open_shards(names: Sequence[str], options: ReadOptions, format: str | None = None) -> list[FileCorpus]:
+    """The files of a corpus that all nodes see at the same path or address, each as a corpus of its own."""
+    # The workers of a cluster have other current folders.
+    paths = [str(Path(name).absolute()) if Path(name).exists() else name for name in names]
+    corpus = open_corpus(paths[0] if len(paths) == 1 else paths, options, format)
+    if not isinstance(corpus, FileCorpus) or any(isinstance(source, PipeSource) for source in corpus.sources):
+        raise CorpusError(f"{', '.join(names)} cannot be read by the nodes of a cluster", hint="give a folder of files")
+    return corpus.shards()
+
+
+def encode_shards(
+    ray: Any,
+    model: TextEncoder,
+    names: Sequence[str],
+    shards: Sequence[FileCorpus],
+    output: str,
+    *,
+    vectors: bool = False,
+    overwrite: bool = False,
+    workers: int | None = None,
+    cores: int = 1,
+    report: Report = silent,
+) -> EncodedShards:
+    """Write the codes of each shard to a Parquet file of its own in the folder `output`, a path or an address.
+
+    `names` are the paths or addresses that the shards are from; codes written there would be read as documents next.
+    The rows are those that `encode_to_file` writes for the whole corpus. A shard that cannot be read or that kills its
+    worker does not stop the others; the error at the end names it. `workers` tasks run at once, each on `cores` cores.
+    """
+    if output.startswith("file://"):  # a path, where a file can appear in one step
+        output = storage_of(output)[1]
+    output = output if is_address(output) else str(Path(output).absolute())
+    if Path(output).suffix in SUFFIXES:
+        raise ClusterError(f"{output} is a file, but each shard gets a file of its own", hint="name a folder")
+    roots = [name if is_address(name) else str(Path(name).absolute()) for name in names]
+    if any(f"{output}/".startswith(f"{root.rstrip('/')}/") for root in roots):
+        raise ClusterError(f"{output} is within the corpus", hint="write the codes elsewhere")
+    most = sum(int(node["Resources"].get("CPU", 0)) // cores for node in ray.nodes() if node["Alive"])
+    if not most:
+        raise ClusterError(f"no node of the cluster has {cores} cores", hint="ask for less with --worker-cores")
+    tasks = {f"{shard.sources[0].id.removesuffix('.parquet')}.parquet": shard for shard in shards}
+    if len(tasks) < len(shards):
+        raise CorpusError("two shards have the same name", hint="give one folder, in which each has its own")
+    made_with = {"parabit": __version__, "model": model.fingerprint, "vectors": vectors}
+    done = _finished(output, tasks, made_with, overwrite)
+    resumed, before = len(done), sum(row["documents"] for row in done.values())
+    waiting = [name for name in tasks if name not in done]
+    failed: dict[str, str] = {}
+    shared = ray.put(model)
+    encode = ray.remote(_encode).options(num_cpus=cores, max_retries=_RETRIES, name="encode")
+    running: dict[Any, str] = {}
+    while waiting or running:
+        while waiting and len(running) < min(workers or most, most):
+            name = waiting.pop(0)
+            running[encode.remote(shared, tasks[name], output, name, made_with, cores)] = name
+        [reference], _ = ray.wait(list(running), num_returns=1)
+        name = running.pop(reference)
+        try:
+            done[name], problem = ray.get(reference)
+        except ray.exceptions.RayError:
+            problem = "its worker died each time"
+        if problem:
+            done.pop(name, None)
+            shard = tasks[name].sources[0].name
+            failed[name] = problem if shard in problem else f"{shard}: {problem}"
+        documents = sum(row["documents"] for row in done.values())
+        share = (len(done) + len(failed)) / len(shards)
+        report(Progress("encoding", documents, "documents", share, f"{len(done):,} of {len(shards):,} shards"))
+    if failed:
+        more = f" and {len(failed) - 5:,} more" if len(failed) > 5 else ""
+        raise CorpusError(
+            f"{len(failed):,} of {len(shards):,} shards failed: {'; '.join([*failed.values()][:5])}{more}",
+            hint=f"the others are in {output}; run the same command again when these are repaired",
+        )
+    total = {key: sum(row[key] for row in done.values()) for key in _COUNTS}
+    if not total["documents"]:
+        raise CorpusError(f"no documents in {len(shards):,} shards", hint="are the files empty?")
+    width = sum(width for _, width in columns_of(model, Path("codes.parquet"), vectors).values())
+    return EncodedShards(**total, shards=len(shards), resumed=resumed, encoded=total["documents"] - before, bytes=width)
+
+
+def _finished(
+    output: str, tasks: dict[str, FileCorpus], made_with: dict[str, Any], overwrite: bool
+) -> dict[str, dict[str, Any]]:
+    """What complete files of earlier runs say, by name. Codes of shards that have changed or are gone are removed."""
+    with _explained(output) as (storage, folder):
+        depth = len(PurePosixPath(folder).parts)
+        paths = storage.find(folder) if storage.exists(folder) else []
+        found = {"/".join(PurePosixPath(path).parts[depth:]): path for path in paths if path.endswith(".parquet")}
+        rows = ordered_map(lambda path: _metadata(storage, path), found.values(), _FILES_AT_ONCE)
+        known = dict(zip(found, rows, strict=True))
+        for name, about in known.items():
+            if about is None:
+                raise ClusterError(f"{output}/{name} is not a file of codes", hint="use another folder")
+            if not overwrite and any(about.get(key) != value for key, value in made_with.items()):
+                raise ClusterError(
+                    f"the codes in {output} were made with another model or other options",
+                    hint="use another folder, or replace them with --overwrite",
+                )
+        done = {}
+        for name, about in known.items():
+            if name in tasks and about == {**(about or {}), **made_with, "shard": tasks[name].sources[0].version}:
+                done[name] = about
+            else:
+                storage.rm_file(found[name])
+        return done
+
+
+def _metadata(storage: Any, path: str) -> dict[str, Any] | None:
+    """What a file of codes says about itself, from its last bytes; None for any other file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with storage.open(path, "rb") as file:
+            found: dict[str, Any] = json.loads((pq.read_metadata(file).metadata or {})[META.encode()])
+    except (pa.ArrowException, KeyError, ValueError):
+        return None
+    return found
+
+
+def _encode(
+    model: TextEncoder, shard: FileCorpus, output: str, name: str, made_with: dict[str, Any], cores: int
+) -> tuple[dict[str, int], str]:
+    """Encode one shard, on a worker: its counts, and what went wrong."""
+    limit_cores(cores)
+    source = shard.sources[0]
+    try:
+        version = source.version
+        with tempfile.TemporaryDirectory(prefix="parabit-") as folder:
+            file = Path(folder, "codes.parquet")
+            about = {**made_with, "shard": version}
+            encoded = encode_to_file(model, shard, file, vectors=made_with["vectors"], about=about)
+            if source.version != version:
+                raise CorpusError(f"{source.name} changed while it was read")
+            _put(file, output, name)
+    except Exception as problem:  # whatever it is, it is this shard's
+        return {}, problem.problem if isinstance(problem, ParabitError) else _line(problem)
+    counts = (encoded.documents, encoded.without_words, len(shard.skipped))
+    return dict(zip(_COUNTS, counts, strict=True)), ""
+
+
+def _put(file: Path, output: str, name: str) -> None:
+    """Copy a file to the output folder, where it appears in one step; object stores do so by themselves."""
+    with _explained(output) as (storage, folder):
+        path = PurePosixPath(folder, name)
+        storage.makedirs(str(path.parent), exist_ok=True)
+        if is_address(output):
+            storage.put_file(str(file), str(path))
+        else:
+            with whole_file(Path(path), durable=True) as partial:
+                shutil.copyfile(file, partial)
+
+
+@contextmanager
+def _explained(output: str) -> Iterator[tuple[Any, str]]:
+    """The storage and the folder there; what it raises becomes a ClusterError."""
+    try:
+        if is_address(output):
+            yield storage_of(output)
+        else:  # not given to fsspec to parse: a path may look like an address
+            yield need("fsspec", "remote", ClusterError).filesystem("file"), output
+    except ParabitError:
+        raise
+    except Exception as problem:
+        raise ClusterError(f"{output} cannot be used: {_line(problem)}", hint="check it and your access") from problem
+
+
+def _line(problem: BaseException) -> str:
+    return " ".join(str(problem).split())[:300] or type(problem).__name__

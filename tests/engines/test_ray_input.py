@@ -1,0 +1,122 @@
+"""What is checked before a cluster does anything, and reading from other storage."""
+
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from json_lines import as_lines
+from parabit import Document, open_corpus
+from parabit.cli.app import app
+from parabit.corpus import ReadOptions
+from parabit.engines.ray import connected, open_shards
+from parabit.errors import ClusterError, CorpusError
+
+fsspec = pytest.importorskip("fsspec")
+pytest.importorskip("ray")
+
+
+def explained(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments))
+    return result.exit_code, result.stderr
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    """Storage that is no disk."""
+    storage = fsspec.filesystem("memory")
+    storage.store.clear()
+    yield "memory://corpus"
+    storage.store.clear()
+
+
+def put(address: str, content: bytes) -> None:
+    with fsspec.open(address, "wb") as file:
+        file.write(content)
+
+
+def test_options_of_a_cluster_are_refused_elsewhere() -> None:
+    encode = ["encode", "model", "c.jsonl", "-o", "codes"]
+    code, error = explained(*encode, "--address", "auto")
+    assert (code, error) == (1, "parabit: --address is for a cluster; give --engine ray, too\n")
+    code, error = explained(*encode, "--engine", "spark")
+    assert (code, "spark" in error) == (1, True)
+
+
+def test_an_address_where_nobody_answers_is_explained() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
+        port = taken.getsockname()[1]
+        refused = f"no Ray cluster answers at 127.0.0.1:{port}: Connection refused; is the cluster running"
+        with pytest.raises(ClusterError, match=refused), connected(f"127.0.0.1:{port}"):
+            pass
+    for address in ("nonsense", "ray://127.0.0.1:10001"):
+        with (
+            pytest.raises(ClusterError, match=f"'{address}' is not an address of Ray; give HOST:PORT"),
+            connected(address),
+        ):
+            pass
+
+
+def test_without_ray_it_is_explained_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ClusterError, match=r"ray is not installed; pip install 'parabit\[ray\]'"), connected():
+        pass
+
+
+def test_a_corpus_that_cannot_be_shared_out_is_explained() -> None:
+    for name in ("20newsgroups/train", "-"):
+        with pytest.raises(CorpusError, match="cannot be read by the nodes of a cluster"):
+            open_shards([name], ReadOptions())
+
+
+def test_documents_on_other_storage_are_read_as_from_a_disk(memory: str, tmp_path: Path) -> None:
+    documents = [Document(str(number), f"telescope {number}") for number in range(7)]
+    here = tmp_path / "corpus"
+    here.mkdir()
+    for name, part in (("b.jsonl", documents[:3]), ("c.jsonl", documents[3:])):
+        (here / name).write_text(as_lines(part))
+        put(f"{memory}/{name}", (here / name).read_bytes())
+    put(f"{memory}/_SUCCESS", b"")
+    put(f"{memory}/.hidden.jsonl", b"nonsense")
+    for corpus in (open_corpus(memory), open_corpus(f"{memory}/"), open_corpus(f"{memory}/*.jsonl")):
+        assert list(corpus) == list(open_corpus(here)) == documents
+        assert corpus.share_read == 1.0
+    assert list(open_corpus(f"{memory}/c.jsonl")) == documents[3:]
+    assert [shard.sources[0].id for shard in open_shards([memory], ReadOptions())] == ["b.jsonl", "c.jsonl"]
+    put(f"{memory}/year=1994/b.jsonl", b'{"text": "deep"}')
+    put(f"{memory}/_a.jsonl", b'{"text": "first"}')
+    shards = open_shards(["memory:///corpus"], ReadOptions())  # as fsspec itself writes it
+    assert [shard.sources[0].id for shard in shards][::3] == ["_a.jsonl", "year=1994/b.jsonl"]
+    put("memory://.hid/a.jsonl", b'{"text": "asked for by its name"}')
+    assert [document.text for document in open_corpus("memory://.hid/a.jsonl")] == ["asked for by its name"]
+    assert len(list(open_corpus("memory://.hid/*.jsonl"))) == 1
+    assert len(list(open_corpus("memory://.hid/a.jsonl", format="lines"))) == 1
+
+
+def test_a_table_on_other_storage_is_read(memory: str, tmp_path: Path) -> None:
+    import polars as pl
+
+    pl.DataFrame({"text": ["one", "two"], "id": [1, 2]}).write_parquet(tmp_path / "t.parquet")
+    put(f"{memory}/t.parquet", (tmp_path / "t.parquet").read_bytes())
+    assert [document.text for document in open_corpus(memory)] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "words"),
+    [
+        ({}, "memory://nothing", "memory://nothing: nothing there"),
+        ({"a.jsonl": b"\x1f\x8b\x08 cut"}, "memory://corpus", "a.jsonl: damaged or cut off"),
+        ({"a.jsonl": b"x"}, "nowhere://corpus", "nowhere://corpus: cannot be read: Protocol not known: nowhere"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_on_other_storage_is_explained(
+    files: dict[str, bytes], name: str, words: str, memory: str
+) -> None:
+    for file, content in files.items():
+        put(f"{memory}/{file}", content)
+    with pytest.raises(CorpusError, match=words):
+        list(open_corpus(name))
