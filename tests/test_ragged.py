@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from parabit.ragged import paired_products, row_entries
+from parabit.index.reading import row_entries
+from parabit.ragged import paired_products
 
 LENGTHS = st.lists(st.integers(0, 5), min_size=1, max_size=12)
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from parabit.lazy import lazy
 
 if TYPE_CHECKING:
-    from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
+    from parabit.corpus import Corpus, Document, ReadOptions, documents_from, open_corpus, title_of
     from parabit.errors import ParabitError
     from parabit.index import Index
     from parabit.model import ParagraphVectors, TextEncoder
-    from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, build_vocabulary, write_bags
+    from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_vocabulary, count_bags
 
 __version__ = "0.1.0"
 
@@ -26,16 +26,17 @@ __all__ = [
     "Vocabulary",
     "VocabularyRule",
     "__version__",
-    "build_bags",
     "build_vocabulary",
+    "count_bags",
+    "documents_from",
     "open_corpus",
-    "write_bags",
+    "title_of",
 ]
 
 __getattr__ = lazy(
     __name__,
     {
-        "parabit.corpus": ("Corpus", "Document", "ReadOptions", "open_corpus"),
+        "parabit.corpus": ("Corpus", "Document", "ReadOptions", "documents_from", "open_corpus", "title_of"),
         "parabit.errors": ("ParabitError",),
         "parabit.index": ("Index",),
         "parabit.model": ("ParagraphVectors", "TextEncoder"),
@@ -44,9 +45,8 @@ __getattr__ = lazy(
             "Tokenizer",
             "Vocabulary",
             "VocabularyRule",
-            "build_bags",
             "build_vocabulary",
-            "write_bags",
+            "count_bags",
         ),
     },
 )

@@ -1,7 +1,7 @@
 """Packed bits: the one place that knows their order.
 
-A code of n bits is a row of ceil(n / 8) bytes. The first bit is the highest of the first byte, as `np.packbits` has it,
-and zeros fill the last byte.
+A code of n bits is a row of ceil(n / 8) bytes. The first bit is the highest of the first byte, as in `np.packbits`, and
+zeros fill the last byte.
 """
 
 from typing import Any
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from parabit.errors import CodesError
 
-# Pairs compared at a time, so few that what a block needs stays in the cache: sixteen times as many take half as long
-# again.
+# Pairs compared at a time: few enough that a block stays in the cache. Sixteen times as many take 1.5 times as long.
 _BLOCK = 1 << 18
 
 
 def pack(bits: NDArray[np.bool_] | NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Codes of bits that are given one by one, (…, bits) to (…, bytes).
+    """Pack bits into codes, (…, bits) to (…, bytes).
 
     Example:
         >>> pack(np.array([[1, 0, 0, 0, 0, 0, 0, 1, 1]], dtype=np.uint8))
@@ -27,14 +26,14 @@ def pack(bits: NDArray[np.bool_] | NDArray[np.uint8]) -> NDArray[np.uint8]:
         raise CodesError(f"bits must be bool or uint8, found {bits.dtype}", hint="convert them, as in `vectors > 0`")
     if bits.ndim == 0 or bits.shape[-1] == 0:
         raise CodesError(f"there are no bits to pack in an array of shape {bits.shape}", hint="give one bit or more")
-    # A code that was packed already would pass for bits here, and lose most of what it says.
+    # Codes that are packed already would be taken for bits, and lose most of their information.
     if bits.dtype == np.uint8 and bits.size and bits.max() > 1:
-        raise CodesError(f"bits must be 0 or 1, found {bits.max()}", hint="codes that are packed need no packing")
+        raise CodesError(f"bits must be 0 or 1, found {bits.max()}", hint="packed codes need no packing")
     return np.packbits(bits, axis=-1)
 
 
 def unpack(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-    """The bits of codes, each 0 or 1, (…, bytes) to (…, bits).
+    """Unpack codes into bits, each 0 or 1, (…, bytes) to (…, bits).
 
     Example:
         >>> unpack(np.array([[129, 128]], dtype=np.uint8), bits=9)
@@ -79,8 +78,8 @@ def hamming(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.int32]:
 def asymmetric_scores(activations: NDArray[np.floating], codes: NDArray[np.uint8]) -> NDArray[np.float32]:
     """How well each code fits the real activations that a query's bits would be rounded from, (queries, codes).
 
-    The sum of the activations with the signs of the code's bits: a bit that the query is sure of counts more than one
-    that it is not. With activations of 1 and -1 the order is that of the Hamming distance.
+    The sum of the activations with the signs of the code's bits: a bit with a large activation counts more than
+    an uncertain one. With activations of 1 and -1 the order is that of the Hamming distance.
 
     Example:
         >>> codes = pack(np.array([[1, 0], [0, 1]], dtype=np.uint8))
@@ -89,14 +88,14 @@ def asymmetric_scores(activations: NDArray[np.floating], codes: NDArray[np.uint8
     """
     if activations.ndim != 2:
         raise CodesError(
-            f"activations must be rows of a 2-d array, found shape {activations.shape}", hint="give one a query"
+            f"activations must be rows of a 2-d array, found shape {activations.shape}", hint="give one row per query"
         )
     signs = unpack(codes, activations.shape[1]).astype(np.float32) * 2 - 1
     return activations.astype(np.float32) @ signs.T
 
 
 def check_codes(codes: NDArray[Any], bits: int | None = None) -> None:
-    """Raise CodesError unless these are packed codes and, where `bits` is given, of that many bits.
+    """Raise CodesError unless these are packed codes and, if `bits` is given, of that many bits.
 
     Example:
         >>> check_codes(np.zeros((5, 4), dtype=np.uint8), bits=28)
@@ -105,7 +104,7 @@ def check_codes(codes: NDArray[Any], bits: int | None = None) -> None:
         parabit.errors.CodesError: 128 bits take 16 bytes, but the codes have 4; give the bits they were packed from
     """
     if codes.dtype != np.uint8:
-        raise CodesError(f"packed codes are uint8, found {codes.dtype}", hint="make codes of bits with `pack`")
+        raise CodesError(f"packed codes are uint8, found {codes.dtype}", hint="convert bits to codes with `pack`")
     if codes.ndim == 0 or codes.shape[-1] == 0:
         raise CodesError(f"there are no codes in an array of shape {codes.shape}", hint="give rows of bytes")
     if bits is None:
@@ -127,7 +126,7 @@ def check_codes(codes: NDArray[Any], bits: int | None = None) -> None:
 
 
 def _words(codes: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """The codes in words of 64 bits, (codes, words): an eighth of the steps, and zeros on both sides do not differ."""
+    """The codes as 64-bit words, (codes, words): an eighth of the steps; the zeros that fill them add no distance."""
     missing = -codes.shape[1] % 8
     padded = np.pad(codes, ((0, 0), (0, missing))) if missing else codes
     return np.ascontiguousarray(padded).view(np.uint64)

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
+from types import ModuleType
 
 
 class ParabitError(Exception):
-    """A failure that parabit foresaw; the command line shows its text in place of a traceback.
+    """An expected failure; the command line shows its text instead of a traceback.
 
-    `hint` is the remedy, kept apart so that a caller can lay the two out as it likes.
+    `hint` is the remedy, kept separate so that a caller can format the two as it likes.
 
     Example:
         >>> str(ParabitError("no such model: news-128", hint="train it with `parabit train`"))
@@ -21,7 +23,7 @@ class ParabitError(Exception):
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """The hint for a name that is mistyped; empty where none of those known is like it.
+    """The hint for a mistyped name; empty if no known name is similar.
 
     Example:
         >>> did_you_mean("hybird", ["hamming", "hybrid"]), did_you_mean("best", ["hamming", "hybrid"])
@@ -31,28 +33,39 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]}?" if close else ""
 
 
+def need(library: str, extra: str, error: type[ParabitError] = ParabitError) -> ModuleType:
+    """Import a library that only some parts of parabit use; the error says what to install.
+
+    Example:
+        >>> need("no_such_library", "baselines")
+        Traceback (most recent call last):
+        parabit.errors.ParabitError: no_such_library is not installed; pip install 'parabit[baselines]'
+    """
+    try:
+        return import_module(library)
+    except ImportError as problem:
+        name = library.partition(".")[0]
+        raise error(f"{name} is not installed", hint=f"pip install 'parabit[{extra}]'") from problem
+
+
 class CorpusError(ParabitError, ValueError):
-    """Documents that cannot be read, or not as they were asked for."""
+    """Documents that cannot be read, or not with these options."""
 
 
 class VocabularyError(ParabitError, ValueError):
     """A vocabulary that cannot be built, read, or used with what it was given."""
 
 
-class BagsError(ParabitError, ValueError):
-    """A bags folder that cannot be opened or does not belong to the vocabulary it was opened with."""
-
-
 class TrainingError(ParabitError, ValueError):
-    """Parameters that make no sense, or training that cannot begin or go on."""
+    """Parameters that make no sense, or training that cannot start or continue."""
 
 
 class DownloadError(ParabitError):
-    """A data set that could not be fetched whole from its official place."""
+    """A data set that could not be downloaded completely."""
 
 
 class CodesError(ParabitError, ValueError):
-    """Bits that cannot be packed, or codes that do not go together."""
+    """Bits that cannot be packed, or codes that do not fit together."""
 
 
 class EvaluationError(ParabitError, ValueError):
@@ -60,11 +73,11 @@ class EvaluationError(ParabitError, ValueError):
 
 
 class BaselineError(ParabitError, ValueError):
-    """A baseline that cannot be fitted or used with what it was given, or whose library is not here."""
+    """A baseline that cannot be fitted or used with what it was given, or whose library is not installed."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Work that was stopped from outside, by a signal, with its state saved."""
+    """Work that was stopped by a signal, with its state saved."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
@@ -76,7 +89,7 @@ class ModelError(ParabitError, ValueError):
 
 
 class IndexFolderError(ParabitError, ValueError):
-    """An index folder that cannot be read or written, or documents that cannot go in or out of it as asked."""
+    """An index folder that cannot be read or written, or documents that cannot be added or removed."""
 
 
 class ClusterError(ParabitError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Names of a package that are imported on first use: one part should not cost the libraries of all parts."""
+"""Names of a package that are imported on first use, so that each part loads only the libraries that it needs."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module

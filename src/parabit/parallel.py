@@ -14,7 +14,7 @@ _limit: int | None = None
 
 
 def limit_cores(most: int) -> None:
-    """Use no more than so many cores in this process from now on, where others have the rest."""
+    """Use at most this many cores in this process from now on."""
     global _limit  # noqa: PLW0603
     _limit = most
 
@@ -31,8 +31,8 @@ def cores() -> int:
 def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
     """Apply a function to items on several threads; results come in the items' order.
 
-    Threads serve where the work is done in numpy or polars, which let others run meanwhile. At most two items a
-    thread are under way, so memory does not grow with the number of items.
+    Threads help if the work is done in numpy or polars, which run in parallel. At most two items per thread are in
+    progress, so memory does not grow with the number of items.
 
     Example:
         >>> list(ordered_map(lambda number: number * number, [3, 1, 2]))
@@ -48,5 +48,5 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int | N
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
-        finally:  # an error, Ctrl-C, or a caller that has seen enough: what has not begun must not begin
+        finally:  # after an error, Ctrl-C or a caller that stops early, nothing new should start
             pool.shutdown(cancel_futures=True)

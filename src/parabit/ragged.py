@@ -1,4 +1,4 @@
-"""Rows of different lengths, kept one after the other. Needs no torch."""
+"""Rows of different lengths, stored one after the other."""
 
 from itertools import pairwise
 
@@ -15,21 +15,6 @@ def row_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
         array([0, 2, 2, 5])
     """
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-
-
-def row_entries(
-    offsets: NDArray[np.integer], chosen: NDArray[np.integer]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of all entries of some rows, and the rows' new offsets.
-
-    Example:
-        >>> row_entries(np.array([0, 2, 2, 5]), np.array([2, 0]))
-        (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
-    """
-    starts, lengths = offsets[chosen].astype(np.int64), (offsets[chosen + 1] - offsets[chosen]).astype(np.int64)
-    ends = np.cumsum(lengths)
-    places = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
-    return places, np.concatenate([[0], ends])
 
 
 def paired_products(

@@ -1,11 +1,10 @@
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
+from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
 
 def test_the_idf_is_the_logarithm_of_documents_and_one_over_those_with_the_word() -> None:
@@ -18,10 +17,8 @@ def test_every_word_that_occurs_weighs_something_even_one_of_all_documents() -> 
     assert (inverse_frequencies(np.arange(1, 1001), documents=1000) > 0).all()
 
 
-@pytest.mark.parametrize(("least", "weighing"), [(1, [False, True, True, True]), (2, [False, False, True, True])])
-def test_words_of_too_few_documents_weigh_nothing(least: int, weighing: list[bool]) -> None:
-    idf = inverse_frequencies(np.array([0, 1, 2, 3]), documents=5, least=least)
-    assert (idf > 0).tolist() == weighing
+def test_words_of_no_document_weigh_nothing() -> None:
+    assert (inverse_frequencies(np.array([0, 1, 2]), documents=5) > 0).tolist() == [False, True, True]
 
 
 BAGS = st.lists(st.dictionaries(st.integers(0, 9), st.integers(1, 10_000), max_size=8), max_size=12)

@@ -1,59 +1,99 @@
-"""Bags: a corpus as integer arrays on disk, in the order of the text and as counts a document."""
+"""Bags: documents as arrays of word and bigram ids, and their TF-IDF weights. Needs no polars and no torch."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
-from functools import cached_property
-from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from parabit.errors import BagsError
-from parabit.storage import ArrayWriter, plain_disk_errors
-from parabit.text.counting import pair_keys, run_lengths
-from parabit.text.tokenizer import Tokens
-from parabit.text.vocabulary import Vocabulary
+from parabit.ragged import row_offsets
 
-FORMAT = 1
-_MANIFEST = "manifest.json"
-_IDS = "ids.parquet"
-_IDS_AT_ONCE = 100_000
-_ARRAYS = {
-    "tokens": np.int32,
-    "token_offsets": np.int64,
-    "features": np.int32,
-    "counts": np.int32,
-    "feature_offsets": np.int64,
-}
+if TYPE_CHECKING:
+    from parabit.text.vocabulary import Vocabulary
+
+FEW = 32  # texts, such as queries, that are split in Python: one text takes a tenth of the time
 
 
-class BatchBags(NamedTuple):
-    """The bags of some documents, in memory."""
+@dataclass(frozen=True)
+class Bags:
+    """Documents as counts of their words and bigrams, and as word ids in the order of the text.
 
-    tokens: NDArray[np.int32]  # (known tokens,) word ids in the order of the text, all documents one after the other
-    token_lengths: NDArray[np.int64]  # (documents,) known tokens
-    features: NDArray[np.int32]  # (entries,) distinct words and bigrams a document, ascending
-    counts: NDArray[np.int32]  # (entries,) how often
-    feature_lengths: NDArray[np.int64]  # (documents,) entries
+    Example:
+        >>> bags = Bags.of_counts(np.array([0, 2, 1]), np.array([1, 1, 3]), np.array([0, 2, 3]))
+        >>> len(bags), bags.matrix(3).toarray().tolist()
+        (2, [[1, 0, 1], [0, 3, 0]])
+    """
+
+    features: NDArray[np.int32]  # (entries,) the distinct words and bigrams of each document, ascending
+    counts: NDArray[np.int32]  # (entries,) how often each occurs
+    feature_offsets: NDArray[np.int64]  # (documents + 1,)
+    tokens: NDArray[np.int32]  # (known tokens,) word ids in the order of the text
+    token_offsets: NDArray[np.int64]  # (documents + 1,)
+
+    @classmethod
+    def of_counts(cls, features: NDArray[Any], counts: NDArray[Any], offsets: NDArray[Any]) -> "Bags":
+        """Bags without the order of the words."""
+        return cls(features, counts, offsets, np.zeros(0, dtype=np.int32), np.zeros(len(offsets), dtype=np.int64))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Bags"]) -> "Bags":
+        """Several bags as one."""
+        return cls(
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+            row_offsets(np.concatenate([part.feature_lengths for part in parts])),
+            np.concatenate([part.tokens for part in parts]),
+            row_offsets(np.concatenate([part.token_lengths for part in parts])),
+        )
+
+    def __len__(self) -> int:
+        return len(self.feature_offsets) - 1
+
+    @property
+    def feature_lengths(self) -> NDArray[np.int64]:
+        """(documents,) distinct words and bigrams."""
+        return np.diff(self.feature_offsets)
+
+    @property
+    def token_lengths(self) -> NDArray[np.int64]:
+        """(documents,) known tokens."""
+        return np.diff(self.token_offsets)
+
+    def matrix(self, vocabulary: int) -> csr_array:
+        """The counts as a sparse matrix: (documents, vocabulary)."""
+        return csr_array((self.counts, self.features, self.feature_offsets), shape=(len(self), vocabulary))
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of everything in the bags."""
+        digest = blake2b(digest_size=16)
+        for array in (self.features, self.counts, self.feature_offsets, self.tokens, self.token_offsets):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
 
-def batch_bags(tokens: Tokens, vocabulary: Vocabulary) -> BatchBags:
-    """Turn the tokens of some documents into bags; unknown words are left out.
+def make_bags(texts: Sequence[str], vocabulary: "Vocabulary") -> Bags:
+    """Turn texts into bags; stop words and words that the vocabulary does not have are left out.
 
     Example:
         >>> from parabit.text import build_vocabulary
         >>> vocabulary = build_vocabulary(["hubble space hubble", "space shuttle"])
-        >>> bags = batch_bags(vocabulary.tokenizer.tokenize(["space hubble space probe"]), vocabulary)
+        >>> bags = make_bags(["the space of hubble, space probe"], vocabulary)
         >>> vocabulary.words.gather(bags.features).to_list(), bags.counts.tolist()
         (['hubble', 'space'], [1, 2])
     """
-    ids, lengths = vocabulary.word_ids(tokens.words)[tokens.codes], tokens.lengths
+    if len(texts) <= FEW:
+        return _bags_of_few(texts, vocabulary)
+    words, codes, lengths = vocabulary.tokenizer.content_tokens(texts)
+    return bags_of_ids(vocabulary.word_ids(words)[codes], lengths, vocabulary)
+
+
+def bags_of_ids(ids: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: "Vocabulary") -> Bags:
+    """Bags of documents given as word ids, -1 for unknown words: those of all documents, and how many each has."""
     size, documents = len(vocabulary), len(lengths)
     document = np.repeat(np.arange(documents), lengths)  # (tokens,)
     known = ids >= 0
@@ -66,204 +106,113 @@ def batch_bags(tokens: Tokens, vocabulary: Vocabulary) -> BatchBags:
         keys.append((document[:-1][starts] * size + bigrams)[bigrams >= 0])
     entries, counts = run_lengths(np.sort(np.concatenate(keys)))
     firsts = np.arange(documents + 1) * size  # the number of each document's feature 0
-    feature_lengths = np.diff(np.searchsorted(entries, firsts))
-    return BatchBags(
-        tokens=known_ids,
-        token_lengths=np.bincount(of_document, minlength=documents),
-        features=(entries - np.repeat(firsts[:-1], feature_lengths)).astype(np.int32),
+    offsets = np.searchsorted(entries, firsts).astype(np.int64)
+    return Bags(
+        features=(entries - np.repeat(firsts[:-1], np.diff(offsets))).astype(np.int32),
         counts=counts.astype(np.int32),
-        feature_lengths=feature_lengths,
+        feature_offsets=offsets,
+        tokens=known_ids,
+        token_offsets=row_offsets(np.bincount(of_document, minlength=documents)),
     )
 
 
-def bags_of_few(texts: Sequence[str], vocabulary: Vocabulary) -> BatchBags:
-    """The same bags of a few texts, such as queries: no data frame, 50 times faster for one text.
-
-    Example:
-        >>> from parabit.text import build_vocabulary
-        >>> vocabulary = build_vocabulary(["hubble space hubble", "space shuttle"])
-        >>> bags_of_few(["space hubble space probe"], vocabulary).counts.tolist()
-        [1, 2]
-    """
-    numbers, tokenizer = vocabulary.numbers, vocabulary.tokenizer
-    tokens, lengths, features, counts, sizes = [], [], [], [], []
+def _bags_of_few(texts: Sequence[str], vocabulary: "Vocabulary") -> Bags:
+    numbers, tokens, features, counts = vocabulary.numbers, list[int](), list[int](), list[int]()
+    token_offsets, feature_offsets = [0], [0]
     for text in texts:
-        ids = [numbers.get(word, -1) for word in tokenizer.words(text)]
+        ids = [numbers.get(word, -1) for word in vocabulary.tokenizer.content_words(text)]
         known = [number for number in ids if number >= 0]
         tally = Counter(known)
         if len(vocabulary.bigrams):
             pairs, _ = pair_keys(np.array(ids, np.int32), np.array([len(ids)]), len(vocabulary.words))
             tally.update(number for number in vocabulary.bigram_ids(pairs).tolist() if number >= 0)
-        own = sorted(tally)
         tokens += known
-        features += own
+        features += (own := sorted(tally))
         counts += [tally[feature] for feature in own]
-        lengths.append(len(known))
-        sizes.append(len(own))
-    return BatchBags(
-        np.array(tokens, np.int32),
-        np.array(lengths, np.int64),
-        np.array(features, np.int32),
-        np.array(counts, np.int32),
-        np.array(sizes, np.int64),
+        token_offsets.append(len(tokens))
+        feature_offsets.append(len(features))
+    return Bags(
+        np.array(features, dtype=np.int32),
+        np.array(counts, dtype=np.int32),
+        np.array(feature_offsets, dtype=np.int64),
+        np.array(tokens, dtype=np.int32),
+        np.array(token_offsets, dtype=np.int64),
     )
 
 
-class Bags:
-    """A corpus as memory-mapped integer arrays; opened in an instant whatever its size.
+def pair_keys(
+    ids: NDArray[np.int32], lengths: NDArray[np.int64], words: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The bigrams in a stream of word ids, as numbers `first * words + second`, and which places they start at.
 
-    `tokens[token_offsets[i]:token_offsets[i + 1]]` are the word ids of document i in the order of its text;
-    `features` and `counts` between `feature_offsets[i]` and `feature_offsets[i + 1]` are its distinct words and
-    bigrams, ascending, and how often each occurs.
+    Two words are a bigram if they stand side by side in one document and are both known (not -1).
+
+    Example:
+        >>> keys, starts = pair_keys(np.array([0, 2, -1, 1, 1], dtype=np.int32), np.array([4, 1]), words=3)
+        >>> keys.tolist(), starts.tolist()
+        ([2], [True, False, False, False])
     """
-
-    def __init__(self, folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.folder = folder
-        self.vocabulary_fingerprint: str = manifest["vocabulary"]
-        self.vocabulary_size: int = manifest["features"]
-        self.tokens: NDArray[np.int32] = arrays["tokens"]
-        self.token_offsets: NDArray[np.int64] = arrays["token_offsets"]
-        self.features: NDArray[np.int32] = arrays["features"]
-        self.counts: NDArray[np.int32] = arrays["counts"]
-        self.feature_offsets: NDArray[np.int64] = arrays["feature_offsets"]
-
-    def __len__(self) -> int:
-        return len(self.token_offsets) - 1
-
-    @classmethod
-    def open(cls, folder: Path | str, vocabulary: Vocabulary | None = None) -> "Bags":
-        """Open a bags folder; with a vocabulary, make sure that it is the one the bags were made with."""
-        folder = Path(folder)
-        manifest = _read_manifest(folder)
-        if vocabulary is not None and vocabulary.fingerprint != manifest["vocabulary"]:
-            raise BagsError(
-                f"the bags in {folder} were made with another vocabulary", hint="make them anew from the corpus"
-            )
-        arrays = {}
-        for name, length in manifest["arrays"].items():
-            try:
-                arrays[name] = np.load(folder / f"{name}.npy", mmap_mode="r" if length else None)
-            except (OSError, ValueError, EOFError) as problem:
-                raise BagsError(f"{folder}: {name}.npy is damaged or missing", hint="make the bags anew") from problem
-            if arrays[name].shape != (length,) or arrays[name].dtype != _ARRAYS[name]:
-                raise BagsError(f"{folder}: {name}.npy is not the array that was written", hint="make the bags anew")
-        return cls(folder, manifest, arrays)
-
-    @cached_property
-    def ids(self) -> pl.Series:
-        """The documents' ids, in order."""
-        try:
-            ids = pl.read_parquet(self.folder / _IDS, glob=False)["id"]
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
-            raise BagsError(f"{self.folder}: {_IDS} is damaged or missing", hint="make the bags anew") from problem
-        if len(ids) != len(self):
-            raise BagsError(f"{self.folder}: {_IDS} is not the file that was written", hint="make the bags anew")
-        return ids
-
-    def matrix(self, start: int = 0, stop: int | None = None) -> csr_array:
-        """The counts of some documents as a sparse matrix, a row a document; all of them unless bounds are given."""
-        start, stop, _ = slice(start, stop).indices(len(self))
-        offsets = np.asarray(self.feature_offsets[start : max(start, stop) + 1])
-        entries = slice(offsets[0], offsets[-1])
-        return csr_array(
-            (self.counts[entries], self.features[entries], offsets - offsets[0]),
-            shape=(len(offsets) - 1, self.vocabulary_size),
-        )
+    starts = (ids[:-1] >= 0) & (ids[1:] >= 0)
+    ends = np.cumsum(lengths)[:-1]  # the last token of a document has no neighbour
+    inside = ends[(ends > 0) & (ends < len(ids))]
+    starts[inside - 1] = False
+    return ids[:-1][starts].astype(np.int64) * words + ids[1:][starts], starts
 
 
-class BagsWriter:
-    """Writes a bags folder batch by batch."""
+def run_lengths(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct numbers of an ordered array and how often each occurs.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._stack = ExitStack()
-        self._ids: list[str] = []
-        self._id_parts: list[Path] = []
-
-    def __enter__(self) -> "BagsWriter":
-        self._arrays = {
-            name: self._stack.enter_context(ArrayWriter(self._folder / f"{name}.npy", dtype))
-            for name, dtype in _ARRAYS.items()
-        }
-        for name in ("token_offsets", "feature_offsets"):
-            self._arrays[name].append(np.zeros(1))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
-    def append(self, bags: BatchBags) -> None:
-        """Add the next documents."""
-        tokens, features = self._arrays["tokens"].length, self._arrays["features"].length
-        self._arrays["token_offsets"].append(tokens + np.cumsum(bags.token_lengths))
-        self._arrays["feature_offsets"].append(features + np.cumsum(bags.feature_lengths))
-        self._arrays["tokens"].append(bags.tokens)
-        self._arrays["features"].append(bags.features)
-        self._arrays["counts"].append(bags.counts)
-
-    def append_ids(self, ids: Sequence[str]) -> None:
-        """Add the ids of the next documents; they may come before or after their bags."""
-        self._ids.extend(ids)
-        if len(self._ids) >= _IDS_AT_ONCE:
-            self._write_ids()
-
-    def _write_ids(self) -> None:
-        part = self._folder / f"ids-{len(self._id_parts):06d}.parquet"
-        with plain_disk_errors():
-            pl.DataFrame({"id": self._ids}, schema={"id": pl.String}).write_parquet(part)
-        self._id_parts.append(part)
-        self._ids.clear()
-
-    def finish(self, vocabulary: Vocabulary) -> None:
-        """Write what ties the arrays together; without it the folder does not open."""
-        self._write_ids()
-        if len(self._id_parts) == 1:
-            self._id_parts.pop().rename(self._folder / _IDS)
-        else:
-            with plain_disk_errors():
-                pl.scan_parquet(self._id_parts, glob=False).sink_parquet(self._folder / _IDS)
-        for part in self._id_parts:
-            part.unlink()
-        manifest = {
-            "format": FORMAT,
-            "vocabulary": vocabulary.fingerprint,
-            "features": len(vocabulary),
-            "documents": self._arrays["token_offsets"].length - 1,
-            "arrays": {name: writer.length for name, writer in self._arrays.items()},
-        }
-        (self._folder / _MANIFEST).write_text(json.dumps(manifest, indent=2))
+    Example:
+        >>> values, counts = run_lengths(np.array([2, 2, 5]))
+        >>> values.tolist(), counts.tolist()
+        ([2, 5], [2, 1])
+    """
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
+    return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
-def is_bags(folder: Path) -> bool:
-    """Whether a folder holds bags and nothing else, so that no file of anybody's is lost with it."""
-    try:
-        names = {path.name for path in folder.iterdir()}
-        manifest = json.loads((folder / _MANIFEST).read_text())
-    except (OSError, ValueError):
-        return False
-    ours = {_MANIFEST, _IDS, *(f"{name}.npy" for name in _ARRAYS)}
-    return names <= ours and isinstance(manifest, dict) and "arrays" in manifest
+def inverse_frequencies(document_frequencies: NDArray[Any], documents: int) -> NDArray[np.float32]:
+    """The idf of each word, log((n + 1) / df).
+
+    Example:
+        >>> inverse_frequencies(np.array([9, 1]), documents=9).astype(float).round(2).tolist()
+        [0.11, 2.3]
+    """
+    idf: NDArray[np.float64] = np.log((documents + 1) / np.maximum(document_frequencies, 1))
+    return np.where(document_frequencies < 1, 0.0, idf).astype(np.float32)
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    try:
-        manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text())
-        newer = manifest["format"] > FORMAT
-        known = isinstance(manifest["features"], int) and isinstance(manifest["vocabulary"], str)
-        known = known and manifest["arrays"].keys() == _ARRAYS.keys()
-    except FileNotFoundError as problem:
-        raise BagsError(
-            f"no bags in {folder}", hint="make them with `parabit vocabulary CORPUS --bags FOLDER`"
-        ) from problem
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise BagsError(f"{folder}: {_MANIFEST} is damaged", hint="make the bags anew") from problem
-    if newer:
-        raise BagsError(
-            f"{folder} has format {manifest['format']}, this version of parabit reads up to {FORMAT}",
-            hint="upgrade parabit",
-        )
-    if not known:
-        raise BagsError(f"{folder}: {_MANIFEST} is not that of bags", hint="make the bags anew")
-    return manifest
+def tf_idf_weights(
+    features: NDArray[Any], counts: NDArray[Any], rows: NDArray[Any], documents: int, idf: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """The weight of each entry, (1 + log count) idf, scaled so that each document has length 1.
+
+    `rows` is the document of each entry. A document's weights do not depend on the others.
+
+    Example:
+        >>> features, counts, rows = np.array([0, 1, 1]), np.array([1, 1, 3]), np.array([0, 0, 1])
+        >>> tf_idf_weights(features, counts, rows, 2, np.array([3.0, 4.0], dtype=np.float32)).round(2).tolist()
+        [0.6000000238418579, 0.800000011920929, 1.0]
+    """
+    weights = (1 + np.log(counts)) * idf[features]
+    lengths = np.sqrt(np.bincount(rows, weights * weights, documents))
+    scaled: NDArray[np.float32] = (weights / np.maximum(lengths, 1e-12)[rows]).astype(np.float32)
+    return scaled
+
+
+def tf_idf_rows(
+    features: NDArray[Any], counts: NDArray[Any], offsets: NDArray[Any], idf: NDArray[np.float32]
+) -> csr_array:
+    """Documents as sparse rows of length 1; without words, zeros.
+
+    Example:
+        >>> features, counts, offsets = np.array([0, 1, 1]), np.array([1, 1, 3]), np.array([0, 2, 3])
+        >>> rows = tf_idf_rows(features, counts, offsets, np.array([3.0, 4.0], dtype=np.float32))
+        >>> rows.toarray().astype(float).round(2).tolist()
+        [[0.6, 0.8], [0.0, 1.0]]
+    """
+    documents = len(offsets) - 1
+    weights = tf_idf_weights(features, counts, np.repeat(np.arange(documents), np.diff(offsets)), documents, idf)
+    if offsets[-1] < np.iinfo(np.int32).max:  # half the memory, and faster products
+        features, offsets = features.astype(np.int32, copy=False), offsets.astype(np.int32)
+    return csr_array((weights, features, offsets), shape=(documents, len(idf)))

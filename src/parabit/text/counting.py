@@ -1,19 +1,29 @@
-"""Counting words and bigrams of a corpus of any size: partial counts, merged one part of the keys at a time."""
+"""Counting the words and bigrams of documents, and choosing those that make the vocabulary."""
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from parabit.corpus import Corpus, Document, as_corpus
 from parabit.errors import VocabularyError
 from parabit.parallel import ordered_map
-from parabit.text.spool import TokenSpool
+from parabit.progress import Progress, Report, silent
+from parabit.text.bags import Bags, bags_of_ids, pair_keys, run_lengths
 from parabit.text.tokenizer import Tokenizer, Tokens
+from parabit.text.vocabulary import Vocabulary
 
-# So many partial counts are merged at a time: some 1 GB for words, half of it for bigrams.
-MERGED_AT_ONCE = 16_000_000
+Texts = Corpus | Iterable[str | Document]
+
+MOST_WORDS = 2_000_000  # different ones that `build_vocabulary` counts exactly
+MOST_BIGRAMS = 5_000_000
+_CHARACTERS = 1_000_000  # of a batch: small ones keep all cores busy, and their dictionaries in the cache
+_MERGED = 1_000_000  # rows of counts that wait until they are added up
 
 
 @dataclass(frozen=True)
@@ -48,123 +58,190 @@ class VocabularyRule:
         return self.min_count if self.min_bigram_count is None else self.min_bigram_count
 
 
-def count_words(spool: TokenSpool, rule: VocabularyRule) -> pl.DataFrame:
-    """The kept words with their counts, most frequent first."""
-    parts = 1 + spool.rows // MERGED_AT_ONCE
-    frames = []
-    for part in range(parts):
-        counts = spool.scan_words()
-        if parts > 1:
-            counts = counts.filter(pl.col("word").hash() % parts == part)
-        frames.append(merge_words(counts, rule.min_count))
-    return most_frequent_words(frames, rule)
+def build_vocabulary(documents: Texts, rule: VocabularyRule | None = None, report: Report = silent) -> Vocabulary:
+    """Count the words, and by the rule the bigrams, of a corpus of any size in bounded memory.
 
-
-def merge_words(counts: pl.LazyFrame, least: int) -> pl.DataFrame:
-    """Partial counts of words, `word` and `count`, added up; words that occur less often are left out."""
-    return counts.group_by("word").agg(pl.col("count").sum()).filter(pl.col("count") >= least).collect()
-
-
-def most_frequent_words(parts: Sequence[pl.DataFrame], rule: VocabularyRule) -> pl.DataFrame:
-    """The kept words of all parts of the keys, most frequent first."""
-    words = pl.concat(parts).sort(["count", "word"], descending=[True, False])
-    return words if rule.max_size is None else words.head(rule.max_size)
-
-
-def pair_keys(
-    ids: NDArray[np.int32], lengths: NDArray[np.int64], words: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The bigrams in a stream of word ids, as numbers `first * words + second`, and which places they start at.
-
-    Two words are a bigram if they stand side by side in one document and are both known (not -1).
+    Counts are exact up to 2 million different words and 5 million different bigrams. Of more, the rarest are dropped
+    while counting (J. Misra and D. Gries, "Finding repeated elements", 1982): in a corpus of n tokens, no count is too
+    low by more than n / 2 million for words and n / 5 million for bigrams, and none is too high.
 
     Example:
-        >>> keys, starts = pair_keys(np.array([0, 2, -1, 1, 1], dtype=np.int32), np.array([4, 1]), words=3)
-        >>> keys.tolist(), starts.tolist()
-        ([2], [True, False, False, False])
+        >>> vocabulary = build_vocabulary(["hubble space telescope", "space telescope"], VocabularyRule(bigrams=True))
+        >>> vocabulary.names.to_list()
+        ['space', 'telescope', 'hubble', 'space telescope', 'hubble space']
     """
-    starts = (ids[:-1] >= 0) & (ids[1:] >= 0)
-    ends = np.cumsum(lengths)[:-1]  # the last token of a document has no neighbour
-    inside = ends[(ends > 0) & (ends < len(ids))]
-    starts[inside - 1] = False
-    return ids[:-1][starts].astype(np.int64) * words + ids[1:][starts], starts
+    rule = rule or VocabularyRule()
+    counting = _Counting(rule, MOST_WORDS, MOST_BIGRAMS)
+    for batch in _batches(documents, rule, report):
+        counting.add(batch)
+    return counting.vocabulary()[0]
 
 
-def count_bigrams(
-    spool: TokenSpool,
-    word_ids: Callable[[pl.Series], NDArray[np.int32]],
-    word_counts: NDArray[np.int64],
-    least: int,
-    batch_done: Callable[[], None],
-) -> pl.DataFrame:
-    """The bigrams of known words that occur often enough: `first`, `second` (word ids) and `count`, in no order."""
-    words = len(word_counts)
-    bounds = key_bounds(word_counts)
-    paths = [spool.folder / f"bigrams-{part:04d}" for part in range(len(bounds) + 1)]
-    for rows in ordered_map(lambda tokens: partial_bigrams(tokens, word_ids, words), spool):
-        for path, part in zip(paths, split_keys(rows, bounds), strict=True):
-            with path.open("ab") as file:
-                file.write(part.data)
-        batch_done()
-
-    frames = []
-    for path in paths:
-        rows = np.fromfile(path, dtype=np.int64).reshape(-1, 2)
-        path.unlink()
-        frames.append(merge_bigrams(rows, words, least))
-    return pl.concat(frames)
-
-
-def partial_bigrams(
-    tokens: Tokens, word_ids: Callable[[pl.Series], NDArray[np.int32]], words: int
-) -> NDArray[np.int64]:
-    """The bigrams of some tokens, as (bigrams, 2) rows of key and count, in the order of the keys."""
-    ids = word_ids(tokens.words)[tokens.codes] if len(tokens.codes) else np.empty(0, np.int32)
-    return np.stack(run_lengths(np.sort(pair_keys(ids, tokens.lengths, words)[0])), axis=1)
-
-
-def split_keys(rows: NDArray[np.int64], bounds: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Rows in the order of their keys, cut where the next range of keys begins.
+def count_bags(
+    documents: Texts, rule: VocabularyRule | None = None, report: Report = silent
+) -> tuple[Vocabulary, Bags]:
+    """Count a vocabulary exactly and make the documents' bags, all in memory; the texts are read once.
 
     Example:
-        >>> [part.tolist() for part in split_keys(np.array([[1, 5], [4, 1], [9, 2]]), np.array([4, 9]))]
-        [[[1, 5]], [[4, 1]], [[9, 2]]]
+        >>> vocabulary, bags = count_bags(["hubble space telescope", "space telescope"])
+        >>> len(vocabulary), bags.feature_lengths.tolist()
+        (3, [3, 2])
     """
-    return np.split(rows, np.searchsorted(rows[:, 0], bounds))
+    rule = rule or VocabularyRule()
+    counting = _Counting(rule)
+    read = [
+        (counting.add(batch)[batch.tokens.codes], batch.tokens.lengths) for batch in _batches(documents, rule, report)
+    ]
+    vocabulary, ids = counting.vocabulary()
+    parts = []
+    for part in ordered_map(lambda batch: bags_of_ids(ids[batch[0]], batch[1], vocabulary), read):
+        parts.append(part)
+        report(Progress("making bags", len(parts), "batches", len(parts) / len(read)))
+    return vocabulary, Bags.joined(parts)
 
 
-def add_up(rows: NDArray[np.int64]) -> pl.LazyFrame:
-    """Rows of key and count, in no order, with the counts of each key added up."""
-    return pl.DataFrame({"key": rows[:, 0], "count": rows[:, 1]}).lazy().group_by("key").agg(pl.col("count").sum())
+class _Batch(NamedTuple):
+    """The tokens of some documents and their counts: arrays of keys, occurrences and documents."""
+
+    tokens: Tokens
+    words: tuple[NDArray[np.int64], ...]  # keys are places in the tokens' words
+    bigrams: tuple[NDArray[np.int64], ...]  # keys are first * words + second
 
 
-def merge_bigrams(rows: NDArray[np.int64], words: int, least: int) -> pl.DataFrame:
-    """Partial counts of the bigrams in a range of keys added up: `first`, `second` and `count` of the frequent ones."""
-    merged = add_up(rows).filter(pl.col("count") >= least)
-    return merged.select(first=pl.col("key") // words, second=pl.col("key") % words, count="count").collect()
+def _batches(documents: Texts, rule: VocabularyRule, report: Report) -> Iterator[_Batch]:
+    """The documents in batches, split and counted on all cores."""
+    corpus = as_corpus(documents)
+
+    def texts() -> Iterator[list[str]]:
+        done = 0
+        for batch in corpus.batches(_CHARACTERS):
+            done += len(batch)
+            report(Progress("reading", done, "documents", corpus.share_read))
+            yield [document.text for document in batch]
+
+    def counted(texts: list[str]) -> _Batch:
+        tokens = rule.tokenizer.content_tokens(texts)
+        document = np.repeat(np.arange(len(texts)), tokens.lengths)
+        words = _tally(tokens.codes.astype(np.int64), document, len(texts))
+        if not rule.bigrams:
+            return _Batch(tokens, words, ())
+        keys, starts = pair_keys(tokens.codes.astype(np.int32), tokens.lengths, len(tokens.words))
+        return _Batch(tokens, words, _tally(keys, document[:-1][starts], len(texts)))
+
+    return ordered_map(counted, texts())
 
 
-def run_lengths(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct numbers of an ordered array and how often each stands there.
+def _tally(
+    keys: NDArray[np.int64], documents: NDArray[np.int64], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct keys, how often each occurs, and in how many of the `size` documents."""
+    # One number for key and document, so that one sort of plain integers counts both.
+    entries, counts = run_lengths(np.sort(keys * size + documents))
+    distinct, document_counts = run_lengths(entries // size)
+    starts = np.cumsum(document_counts) - document_counts
+    return distinct, np.add.reduceat(counts, starts) if len(starts) else counts, document_counts
 
-    Example:
-        >>> values, counts = run_lengths(np.array([2, 2, 5]))
-        >>> values.tolist(), counts.tolist()
-        ([2, 5], [2, 1])
-    """
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
-    return ordered[starts], np.diff(np.append(starts, len(ordered)))
+
+class _Table:
+    """Counts of integer keys: exact up to `most` keys, of more by Misra and Gries's method."""
+
+    def __init__(self, most: int | None) -> None:
+        schema = {"key": pl.Int64, "count": pl.Int64, "documents": pl.Int64, "missed": pl.Int32}
+        self._most, self._parts, self._rows = most, [pl.DataFrame(schema=schema)], 0
+        self.missed = 0  # occurrences at most, of any key
+
+    def add(self, keys: NDArray[np.int64], counts: NDArray[np.int64], documents: NDArray[np.int64]) -> bool:
+        """Add counts; tells whether keys have been dropped for it."""
+        frame = pl.DataFrame({"key": keys, "count": counts, "documents": documents})
+        self._parts.append(frame.with_columns(missed=pl.lit(self.missed, pl.Int32)))
+        self._rows += len(keys)
+        before = self.missed
+        if self._rows > max(_MERGED, len(self._parts[0])):
+            self.merged()
+        return self.missed > before
+
+    def merged(self) -> pl.DataFrame:
+        """The counts of each key: `key`, `count`, `documents`, and how many occurrences may be `missed`."""
+        table = pl.concat(self._parts)
+        self._parts.clear()
+        table = table.group_by("key").agg(pl.col("count", "documents").sum(), pl.col("missed").min())
+        while self._most is not None and len(table) > self._most:
+            self.missed += 1
+            table = table.filter(pl.col("count") + pl.col("missed") > self.missed)
+        self._parts, self._rows = [table], 0
+        return table
 
 
-def key_bounds(word_counts: NDArray[np.int64], at_once: int | None = None) -> NDArray[np.int64]:
-    """Keys at which to cut the bigrams into ranges, so that none has many more rows than are merged at once.
+class _Counting:
+    """The words and bigrams seen so far. Words have numbers for as long as they are counted."""
 
-    As many bigrams start with a word as it has occurrences, at most, so the ranges are known before counting.
+    def __init__(self, rule: VocabularyRule, most_words: int | None = None, most_bigrams: int | None = None) -> None:
+        self._rule = rule
+        self._next = count()
+        self._numbers: defaultdict[str, int] = defaultdict(self._next.__next__)
+        self._words, self._bigrams = _Table(most_words), _Table(most_bigrams)
+        self._documents = self._tokens = 0
 
-    Example:
-        >>> key_bounds(np.array([6, 3, 2, 1]), at_once=5)
-        array([0, 8])
-    """
-    before, at_once = np.cumsum(word_counts), at_once or MERGED_AT_ONCE
-    parts = 1 + int(before[-1]) // at_once
-    return np.searchsorted(before, np.arange(1, parts) * at_once).astype(np.int64) * len(word_counts)
+    def add(self, batch: _Batch) -> NDArray[np.int64]:
+        """Count a batch; returns the number of each of its words."""
+        tokens = batch.tokens
+        self._documents += len(tokens.lengths)
+        self._tokens += len(tokens.codes)
+        numbers = np.array([self._numbers[word] for word in tokens.words.to_list()], dtype=np.int64)
+        keys, *counts = batch.words
+        dropped = self._words.add(numbers[keys], *counts)
+        if self._rule.bigrams:
+            pairs, *counts = batch.bigrams
+            size = max(len(numbers), 1)
+            self._bigrams.add(numbers[pairs // size] << 32 | numbers[pairs % size], *counts)
+        if dropped:
+            kept = set(self._words.merged()["key"].to_list())
+            for word in [word for word, number in self._numbers.items() if number not in kept]:
+                del self._numbers[word]
+        return numbers
+
+    def vocabulary(self) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """The vocabulary, and the id in it of each number that a word has had; -1 for words that it does not have."""
+        rule, tokenizer = self._rule, self._rule.tokenizer
+        if not self._documents:
+            raise VocabularyError("the corpus has no documents", hint="give it at least one")
+        if not self._tokens:
+            raise VocabularyError(
+                f"not one word in {self._documents} documents",
+                hint=f"words match the pattern, have {tokenizer.min_length} to {tokenizer.max_length} characters "
+                "and are not stop words; each of these can be set",
+            )
+        named = pl.DataFrame({"word": list(self._numbers), "key": list(self._numbers.values())})
+        frequent = self._words.merged().filter(pl.col("count") >= rule.min_count)
+        words = named.join(frequent, on="key").sort(["count", "word"], descending=[True, False])
+        words = words if rule.max_size is None else words.head(rule.max_size)
+        if not len(words):
+            raise VocabularyError(f"no word occurs {rule.min_count} times", hint="lower the minimum count")
+        ids = np.full(next(self._next), -1, dtype=np.int32)
+        ids[words["key"].to_numpy()] = np.arange(len(words), dtype=np.int32)
+        bigrams = self._frequent_bigrams(ids)
+        if rule.max_size is not None:
+            # Words first at equal counts. A bigram never occurs more often than its words, so they stay if it does.
+            counts = pl.concat([words["count"], bigrams["count"]]).to_numpy()
+            chosen = np.argsort(-counts, kind="stable")[: rule.max_size]
+            kept = int(np.count_nonzero(chosen < len(words)))
+            words, bigrams = words.head(kept), bigrams.head(len(chosen) - kept)
+            ids[ids >= kept] = -1
+        vocabulary = Vocabulary(
+            tokenizer=tokenizer,
+            words=words["word"],
+            bigrams=bigrams.select("first", "second").to_numpy().astype(np.int32),
+            counts=pl.concat([words["count"], bigrams["count"]]).to_numpy(),
+            document_frequencies=pl.concat([words["documents"], bigrams["documents"]]).to_numpy(),
+            documents=self._documents,
+            tokens=self._tokens,
+        )
+        return vocabulary, ids
+
+    def _frequent_bigrams(self, ids: NDArray[np.int32]) -> pl.DataFrame:
+        """The bigrams of kept words, most frequent first: `first`, `second` (word ids), `count` and `documents`."""
+        table = self._bigrams.merged().filter(pl.col("count") >= self._rule.least_bigrams)
+        keys = table["key"].to_numpy()
+        table = table.with_columns(first=ids[keys >> 32], second=ids[keys & 0xFFFFFFFF])
+        known = table.filter(pl.col("first") >= 0, pl.col("second") >= 0)
+        return known.sort(["count", "first", "second"], descending=[True, False, False])

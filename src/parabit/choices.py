@@ -1,0 +1,14 @@
+"""Names to choose from, for Python and the command line alike; quick to import, so that `--help` is quick."""
+
+SOLVERS = ("closed-form", "network")
+PRESETS = ("default", "paper")
+
+RELEVANCE = {  # what two documents are to each other
+    "shared": "relevant if they share a label",
+    "overlap": "relevant by the share of labels in common: those of both, divided by those of either",
+}
+
+RANKS = ("hamming", "asymmetric", "cosine", "tfidf", "hybrid")
+BACKENDS = ("auto", "flat", "tables", "multi", "lists")
+MILVUS_INDEXES = ("BIN_FLAT", "BIN_IVF_FLAT")
+CONSISTENCIES = ("strong", "session", "bounded", "eventually")  # of searches on Milvus
