@@ -1,55 +1,103 @@
 from collections.abc import Iterator
+from datetime import date
+from typing import Any
 
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parabit import Index, ParagraphVectors, documents_from, open_corpus
 from parabit.corpus import Corpus, Document, as_corpus
+from parabit.corpus.document import Tally
 from parabit.errors import CorpusError
 
 TEXTS = ["first text", "second text", ""]
 
 
-def test_strings_get_their_position_as_id() -> None:
-    assert list(as_corpus(TEXTS)) == [Document(str(place), text) for place, text in enumerate(TEXTS)]
+class Rows:
+    """What can be read again and is no list, as a data set of Hugging Face."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
 
 
-def test_documents_are_taken_as_they_are() -> None:
+def test_strings_documents_and_dictionaries_are_a_corpus() -> None:
     documents = [Document("a", "text", ("label",), {"year": 1993})]
-    assert list(as_corpus(documents)) == documents
-
-
-def test_a_corpus_can_be_read_again() -> None:
-    class Anew:
-        def __iter__(self) -> Iterator[str]:
-            return iter(TEXTS)
-
-    corpus = as_corpus(Anew())
-    assert list(corpus) == list(corpus)
-    assert len(list(corpus)) == len(TEXTS)
+    rows = Rows([{"text": "a", "label": 3, "title": "A", "year": 1993}, {"text": "b", "id": "x", "labels": ["p", "q"]}])
+    for given_, expected in (
+        (TEXTS, [Document(str(place), text) for place, text in enumerate(TEXTS)]),
+        (Rows(TEXTS), [Document(str(place), text) for place, text in enumerate(TEXTS)]),
+        (pd.Series(TEXTS), [Document(str(place), text) for place, text in enumerate(TEXTS)]),
+        (documents, documents),
+        (rows, [Document("0", "a", ("3",), {"title": "A", "year": 1993}), Document("x", "b", ("p", "q"))]),
+    ):
+        corpus = as_corpus(given_)  # type: ignore[arg-type]
+        assert list(corpus) == list(corpus) == expected
 
 
 @pytest.mark.parametrize(
-    ("wrong", "word"),
+    ("wrong", "words"),
     [
         ("a bare string", "single str"),
         (b"bytes", "single bytes"),
         ({"text": "a mapping"}, "single dict"),
         (Document("1", "one document"), "single Document"),
-        ((text for text in TEXTS), "one-shot generator"),
+        ((text for text in TEXTS), r"one-shot generator.*list\(\.\.\.\)"),
         (iter(TEXTS), "one-shot list_iterator"),
         (7, "must be iterable"),
+        (pd.DataFrame({"text": TEXTS}), r"which column holds the text; .*documents_from\(df, text="),
+        (pl.DataFrame({"text": TEXTS}), r"documents_from\(df, text="),
+        (pl.LazyFrame({"text": TEXTS}), r"documents_from\(df, text="),
+        (["text", None], r"document 1 is missing \(None\)"),
+        (["text", float("nan")], r"document 1 is missing \(nan\)"),
+        (["text", 7], "document 1 is a int"),
+        (["text", ["nested"]], "document 1 is a list"),
+        ([{"text": "a"}, {"body": "b"}], "document 1: no text field: 'text' is not among body"),
+        ([{"text": None}], "document 0: text is missing"),
+        ([Document(3, "text")], "document 0 has a int as its id"),  # type: ignore[arg-type]
+        ([Document("a", None)], "document 0 has a NoneType as its text"),  # type: ignore[arg-type]
+        ([Document("\ud800", "text")], "document 0 has half of a surrogate pair in its id"),
+        (["\ud800"], "document 0 has half of a surrogate pair in its text"),
     ],
 )
-def test_what_is_no_corpus_is_refused_in_words(wrong: object, word: str) -> None:
-    with pytest.raises(CorpusError, match=word):
-        as_corpus(wrong)  # type: ignore[arg-type]
+def test_what_is_no_corpus_is_refused_in_words(wrong: Any, words: str) -> None:
+    with pytest.raises(CorpusError, match=words):
+        list(as_corpus(wrong))
 
 
-@pytest.mark.parametrize("wrong", [None, 7, b"bytes", ["nested"]])
-def test_a_document_of_the_wrong_type_is_named_by_its_place(wrong: object) -> None:
-    with pytest.raises(CorpusError, match="document 1 is a"):
-        list(as_corpus(["text", wrong]))  # type: ignore[list-item]
+COLUMNS = {
+    "key": [7, 8], "body": ["Hubble", "goalie"], "topic": ["space", None], "head": ["H", None], "year": [1993.5, None],
+    "day": [date(1993, 12, 2), date(1994, 1, 1)], "vector": [[1.0, 2.0], [3.0, 4.0]], "good": [True, False],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS)], ids=["pandas", "polars"])
+def test_the_rows_of_a_frame_are_documents(frame: Any) -> None:
+    documents = documents_from(frame, text="body", id="key", labels="topic", title="head")
+    assert documents == [
+        Document("7", "Hubble", ("space",), {"year": 1993.5, "day": "1993-12-02", "good": True, "title": "H"}),
+        Document("8", "goalie", (), {"day": "1994-01-01", "good": False}),
+    ]
+    assert [document.id for document in documents_from(frame, text="body")] == ["0", "1"]
+    with pytest.raises(CorpusError, match="document 1: text is missing: the field 'topic'"):
+        documents_from(frame, text="topic")
+    with pytest.raises(CorpusError, match="document 0: no text field: 'text' is not among key, body"):
+        documents_from(frame)
+
+
+def test_a_frame_is_not_taken_for_documents_anywhere() -> None:
+    """Iterating over one gives the names of its columns."""
+    frame = pd.DataFrame({"id": range(20), "text": ["hubble telescope", "ice hockey"] * 10})
+    model = ParagraphVectors(8).fit(frame["text"])
+    for take in (lambda: Index.build(model, frame), lambda: open_corpus(frame)):  # type: ignore[arg-type]
+        with pytest.raises(CorpusError, match=r"documents_from\(df, text="):
+            take()
+    assert len(Index.build(model, documents_from(frame))) == 20
 
 
 @given(st.lists(st.text(max_size=20), max_size=30), st.integers(1, 40), st.integers(1, 5))
@@ -61,31 +109,15 @@ def test_batches_hold_every_document_once_and_keep_their_bounds(texts: list[str]
         assert len(batch) == 1 or sum(len(document.text) for document in batch) <= characters
 
 
-def test_a_document_longer_than_a_batch_comes_whole() -> None:
-    long = "word " * 1000
-    assert [[document.text for document in batch] for batch in as_corpus(["a", long, "b"]).batches(100)] == [
-        ["a"],
-        [long],
-        ["b"],
-    ]
-
-
 def test_the_share_read_grows_to_one() -> None:
     corpus = as_corpus(TEXTS)
     assert isinstance(corpus, Corpus)
-    shares = [corpus.share_read for _ in corpus]
-    assert shares == [1 / 3, 2 / 3, 1.0]
+    assert [corpus.share_read for _ in corpus] == [1 / 3, 2 / 3, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
-        (Document(3, "text"), "document 0 has a int as its id"),  # type: ignore[arg-type]
-        (Document("a", None), "document 0 has a NoneType as its text"),  # type: ignore[arg-type]
-        (Document("\ud800", "text"), "document 0 has half of a surrogate pair in its id"),
-        ("\ud800", "document 0 has half of a surrogate pair in its text"),
-    ],
-)
-def test_what_is_wrong_in_a_document_is_told(document: Document | str, words: str) -> None:
-    with pytest.raises(CorpusError, match=words):
-        list(as_corpus([document]))
+def test_a_tally_counts_all_and_names_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parabit.corpus.document._MOST_NAMED", 2)
+    tally = Tally()
+    for number in range(5):
+        tally.add(f"f:{number}", f"bad: {number}")
+    assert (len(tally), tally.counts, [place for place, _ in tally]) == (5, {"bad": 5}, ["f:0", "f:1"])

@@ -1,166 +1,288 @@
-"""Files that are a document each: Markdown, HTML and PDF, alone and in folders."""
+"""Folders: which files are read, what their documents are called, and what is said of the others."""
 
 import gzip
+import io
+import os
+import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from made_up_files import encrypted_pdf, make_pdf
 from parabit import ReadOptions, open_corpus
+from parabit.corpus import Skipped, title_of
+from parabit.corpus.files import FileCorpus
 from parabit.errors import CorpusError
 
 Write = Callable[[str, str | bytes], Path]
 
-FILES: dict[str, tuple[str | bytes, str]] = {
-    "a.md": ("# Boats\n\nThey *float*.", "Boats\n\nThey float."),
-    "b.markdown": ("[Oars](https://example.com)", "Oars"),
-    "c.html": ("<title>Sails</title><p>They&nbsp;pull.", "Sails\nThey pull."),
-    "d.HTM": ("<p>Masts", "Masts"),
-    "e.xhtml": ('<?xml version="1.0"?><html><body><p>Keels</p></body></html>', "Keels"),
-    "f.pdf": (make_pdf("A float-\ning boat", "page two"), "A floating boat\n\npage two"),
-    "g.html.gz": (gzip.compress(b"<p>Ropes"), "Ropes"),
-    "h.txt": ("*plain* <b>text</b>\nof two lines", "*plain* <b>text</b>\nof two lines"),
-}
+
+def archive() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("inside.txt"))
+    return packed.getvalue()
 
 
-def test_a_folder_may_mix_documents_of_all_kinds(write: Write, tmp_path: Path) -> None:
-    for name, (content, _) in FILES.items():
-        write(f"docs/{name}", content)
-        write(f"docs/deep/er/{name}", content)
-    write("docs/.hidden.html", "<p>hidden")
-    corpus = open_corpus(tmp_path / "docs")
-    found = {document.id: (document.text, document.labels) for document in corpus}
-    expected = {name: (text, ()) for name, (_, text) in FILES.items()}
-    assert found == expected | {f"deep/er/{name}": (text, ("deep/er",)) for name, (_, text) in FILES.items()}
-    assert list(corpus) == list(corpus)
-    assert corpus.share_read == 1
+def zipped() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as folder:
+        folder.writestr("inside.txt", "text")
+    return packed.getvalue()
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if not name.endswith(".txt")])
-def test_a_single_file_is_one_document_and_its_name_the_id(name: str, write: Write) -> None:
-    content, text = FILES[name]
-    [document] = open_corpus(write(f"docs/{name}", content))
-    assert (document.id, document.text, document.labels) == (name, text, ())
-
-
-def test_the_format_can_be_named(write: Write, tmp_path: Path) -> None:
-    [document] = open_corpus(write("page", "<p>Boats"), format="html")
-    assert (document.id, document.text) == ("page", "Boats")
-    for name, (content, _) in FILES.items():
-        write(f"docs/{name}", content)
-    write("docs/records.jsonl", '{"text": "a"}')
-    chosen = open_corpus(tmp_path / "docs", format="html")
-    assert [document.id for document in chosen] == ["c.html", "d.HTM", "e.xhtml", "g.html.gz"]
-    with pytest.raises(CorpusError, match=r"several kinds, such as records\.jsonl and h\.txt"):
-        open_corpus(tmp_path / "docs")
-    with pytest.raises(CorpusError, match="no pdf file in .*leave --format out"):
-        open_corpus(write("pages/a.html", "<p>x").parent, format="pdf")
-
-
-def test_a_page_may_come_from_standard_input() -> None:
-    program = "from parabit import open_corpus; print(list(open_corpus('-', format='html')))"
-    told = subprocess.run([sys.executable, "-c", program], input=b"<p>Boats", capture_output=True, check=True).stdout
-    assert told == b"[Document(id='0', text='Boats', labels=(), fields={})]\n"
-
-
-def test_a_page_knows_its_encoding_and_others_can_be_told(write: Write) -> None:
-    assert [d.text for d in open_corpus(write("a.html", "<meta charset=koi8-r><p>чай".encode("koi8-r")))] == ["чай"]
-    assert [d.text for d in open_corpus(write("b.html", "<p>чай".encode("utf-16")))] == ["чай"]
-    latin = ReadOptions(encoding="latin-1")
-    assert [d.text for d in open_corpus(write("c.html", "<p>thé".encode("latin-1")), latin)] == ["thé"]
-    assert [d.text for d in open_corpus(write("d.md", "*thé*".encode("latin-1")), latin)] == ["thé"]
-    with pytest.raises(CorpusError, match=r"e\.md: not valid utf-8"):
-        list(open_corpus(write("e.md", "*thé*".encode("latin-1"))))
-
-
-def test_a_pdf_that_matplotlib_draws_is_read(tmp_path: Path) -> None:
-    """Compressed, with fonts of its own."""
-    from matplotlib.figure import Figure
-
-    figure = Figure()
-    figure.text(0.1, 0.5, "The boat floats on the river")
-    figure.savefig(tmp_path / "drawn.pdf")
-    [document] = open_corpus(tmp_path / "drawn.pdf")
-    assert " ".join(document.text.split()) == "The boat floats on the river"
-
-
-PDF = make_pdf("boats float")
-BAD: dict[str, tuple[str, bytes, str]] = {
-    "encrypted": ("f.pdf", encrypted_pdf("password"), r"f\.pdf is encrypted; save it without a password"),
-    "cut off": ("f.pdf", PDF[: len(PDF) // 2], r"f\.pdf is not a whole PDF file: .*; download or export it again"),
-    "no PDF": ("f.pdf", b"just text", r"f\.pdf is not a whole PDF file"),
-    "empty": ("f.pdf", b"", r"f\.pdf is not a whole PDF file"),
-    "pictures": ("f.pdf", make_pdf("", ""), r"no text in .*f\.pdf, on none of its 2 pages"),
-    "binary page": (
-        "f.html",
-        b"\0\1\2" * 99,
-        r"f\.html is a binary file, not text; parabit reads text, Markdown, HTML",
+# Files of a folder: their content, and the id, text, label and title of each document in them.
+READ: dict[str, tuple[str | bytes, list[tuple[str, str, str, str | None]]]] = {
+    "1": ("no ending\nat all", [("1", "no ending\nat all", "", None)]),
+    "b/note.md": ("# Boats\n\nThey *float*.", [("b/note.md", "Boats\n\nThey float.", "b", "Boats")]),
+    "c.html": ("<title>Sails</title><p>They pull.", [("c.html", "Sails\nThey pull.", "", "Sails")]),
+    "d.pdf": (make_pdf("A float-\ning boat", "page two"), [("d.pdf", "A floating boat\n\npage two", "", None)]),
+    "e/e/mail": (
+        "From: a@b.c\r\nSubject: Space\r\n =?utf-8?q?caf=C3=A9?=\r\n\r\nHello.",
+        [("e/e/mail", "From: a@b.c\r\nSubject: Space\r\n =?utf-8?q?caf=C3=A9?=\r\n\r\nHello.", "e/e", "Space café")],
     ),
-    "binary Markdown": ("f.md", b"\0\1\2" * 99, r"f\.md is a binary file"),
-    "PDF in disguise": ("f.txt", PDF + b"\0", r"f\.txt is a binary file, not text; give it the ending \.pdf"),
-    "damaged gzip": ("f.html.gz", gzip.compress(b"<p>text" * 99)[:-9], "is damaged or cut off"),
+    "f.txt.gz": (gzip.compress(b"Ropes"), [("f.txt.gz", "Ropes", "", None)]),
+    "g.jsonl": (
+        '{"id": "g1", "text": "record", "title": "T"}\nnot JSON\n{"text": "unnamed"}',
+        [("g1", "record", "", "T"), ("g.jsonl:3", "unnamed", "", None)],
+    ),
+    "h.csv": ("text,label\nrow,x\n", [("h.csv:2", "row", "x", None)]),
+    "i.json": ('[\n{"text": "in an array"}]', [("i.json:1", "in an array", "", None)]),
+    "j.txt": ("čaj".encode("utf-16"), [("j.txt", "čaj", "", None)]),
+    "k.txt": ("café".encode("cp1252"), [("k.txt", "café", "", None)]),
 }
+UNREAD: dict[str, tuple[str | bytes, str]] = {
+    "backup.tar.gz": (archive(), "archive"),
+    "backup.zip": (zipped(), "archive"),
+    "empty.txt": ("", "empty file"),
+    "no/permission.txt": ("secret", "no permission"),
+    "package.json": ('{"name": "x"}', "no text field"),
+    "picture.png": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary file"),
+    "tarball.gz": (archive(), "binary file"),
+}
+SILENT = {"node_modules/x.txt": "x", ".git/config": "x", ".hidden.txt": "x", "__pycache__/x.txt": "x", "_SUCCESS": ""}
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_a_bad_file_is_told_alone_and_skipped_in_a_folder(case: str, write: Write) -> None:
-    name, content, words = BAD[case]
-    path = write(f"docs/{name}", content)
-    with pytest.raises(CorpusError, match=f"(?s){words}"):
-        list(open_corpus(path))
-    write("docs/good.md", "good")
-    with pytest.raises(CorpusError, match=f"(?s){words}"):
-        list(open_corpus(path.parent))
-    corpus = open_corpus(path.parent, ReadOptions(skip_bad=True))
-    assert [document.id for document in corpus] == ["good.md"]
-    assert corpus.skipped == 1
+@pytest.fixture
+def mixed(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with some of everything."""
+    contents = {name: content for name, (content, _) in (*READ.items(), *UNREAD.items())}
+    for name, content in {**contents, **SILENT}.items():
+        write(f"mixed/{name}", content)
+    folder = tmp_path / "mixed"
+    (folder / "broken").symlink_to(tmp_path / "nowhere")
+    (folder / "loop").symlink_to(folder)
+    (folder / "self").symlink_to("self")
+    opened = Path.open
+
+    def denied(path: Path, *how: Any) -> Any:  # as root may read everything
+        if path.name == "permission.txt":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *how)
+
+    monkeypatch.setattr(Path, "open", denied)
+    return folder
 
 
-def test_a_pdf_that_is_locked_against_changes_alone_can_be_read(write: Write) -> None:
-    assert [d.text for d in open_corpus(write("f.pdf", encrypted_pdf("")))] == ["a secret about boats"]
+def skipped_of(corpus: Any) -> dict[str, str]:
+    return {place: reason.partition(":")[0] for place, reason in corpus.skipped}
 
 
-def test_odd_pdfs_write_nothing_on_the_terminal(write: Write) -> None:
-    """pypdf logs what it finds odd, and what nobody listens to Python prints."""
-    path = write("f.pdf", PDF.replace(b"startxref\n", b"startxref\n9"))
-    program = f"from parabit import open_corpus; print(next(iter(open_corpus({str(path)!r}))).text)"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert (told.stdout, told.stderr) == (b"boats float\n", b"")
+def test_a_mixed_folder_gives_exactly_these_documents_and_names_the_rest(mixed: Path) -> None:
+    corpus = open_corpus(mixed)
+    for _ in range(2):
+        found = [(d.id, d.text, *(d.labels or ("",)), d.title) for d in corpus]
+        assert found == [document for _, documents in READ.values() for document in documents]
+        assert skipped_of(corpus) == {
+            name: reason for name, (_, reason) in UNREAD.items() if name != "package.json"
+        } | {
+            "package.json:1": "no text field",
+            "g.jsonl:2": "not valid JSON",
+            "broken": "broken link",
+            "self": "broken link",
+            "loop/": "link to a folder that is read already",
+        }
+        assert [*corpus.notes] == [Skipped("k.txt", "decoded as Windows-1252")]
+    assert corpus.share_read == 1
+    with pytest.raises(CorpusError, match=r"backup\.tar\.gz: archive"):
+        open_corpus(mixed, ReadOptions(strict=True))
+    with pytest.raises(CorpusError, match="line 2: not valid JSON"):
+        list(open_corpus(mixed, ReadOptions(strict=True, include=("*.jsonl",))))
 
 
-def test_without_the_library_the_extra_is_named_even_where_bad_files_are_skipped(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write("docs/f.pdf", PDF)
-    write("docs/good.md", "good")
-    monkeypatch.setitem(sys.modules, "pypdf", None)  # as if it were not installed
-    for name, options in ((path, ReadOptions()), (path.parent, ReadOptions(skip_bad=True))):
-        with pytest.raises(CorpusError, match=r"pypdf is not installed; pip install 'parabit\[pdf\]'"):
-            list(open_corpus(name, options))
-    write("others/good.md", "good")
-    assert len(list(open_corpus(path.parent.parent / "others"))) == 1
+def test_ids_do_not_depend_on_how_the_system_lists_files(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mixed / "a-link").symlink_to(mixed / "e")  # the folder itself comes first
+    before = open_corpus(mixed)
+    documents, skipped, scan = list(before), list(before.skipped), os.scandir
+
+    @contextmanager
+    def reversed_scan(folder: Path) -> Iterator[Any]:
+        with scan(folder) as entries:
+            yield iter(sorted(entries, key=lambda entry: entry.name, reverse=True))
+
+    monkeypatch.setattr(os, "scandir", reversed_scan)
+    after = open_corpus(mixed)
+    assert (list(after), list(after.skipped)) == (documents, skipped)
+    assert Skipped("a-link/", "link to a folder that is read already") in skipped
 
 
-def test_a_folder_without_text_is_told_as_such(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", READ)
+def test_a_file_means_the_same_alone_and_in_a_folder(name: str, mixed: Path) -> None:
+    alone = [(d.id, d.text, d.title) for d in open_corpus(mixed / name)]
+    parent = f"{Path(name).parent}/" if "/" in name else ""
+    assert alone == [(id.removeprefix(parent), text, title) for id, text, _, title in READ[name][1]]
+
+
+def test_shards_hold_what_the_whole_holds(mixed: Path) -> None:
+    corpus = open_corpus(mixed)
+    assert isinstance(corpus, FileCorpus)
+    whole = list(corpus)
+    shards = pickle.loads(pickle.dumps(corpus.shards()))
+    assert [document for shard in shards for document in shard] == whole
+    in_shards = {place for shard in shards for place in skipped_of(shard)}
+    assert in_shards == skipped_of(corpus).keys() - {"broken", "self", "loop/", "backup.zip", "backup.tar.gz"}
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "expected"),
+    [
+        ("*.txt", "", ["a.txt", "sub/b.txt", "sub/deep/c.txt"]),
+        ("sub/*.txt", "", ["sub/b.txt"]),
+        ("sub/**", "", ["sub/b.txt", "sub/deep/c.txt", "sub/deep/d.md"]),
+        ("**/*.md", "", ["d.md", "sub/deep/d.md"]),
+        ("[ab].txt", "", ["a.txt", "sub/b.txt"]),
+        ("?.txt", "[!a]*", ["a.txt"]),
+        ("", "sub", ["a.txt", "d.md"]),
+        ("", "deep/", ["a.txt", "d.md", "sub/b.txt"]),
+        ("*.md", "sub/deep/**", ["d.md"]),
+    ],
+)
+def test_files_are_chosen_by_patterns(include: str, exclude: str, expected: list[str], write: Write) -> None:
+    for name in ("a.txt", "d.md", "sub/b.txt", "sub/deep/c.txt", "sub/deep/d.md"):
+        folder = write(f"docs/{name}", "text").parents[name.count("/")]
+    options = ReadOptions(include=(include,) if include else (), exclude=(exclude,) if exclude else ())
+    corpus = open_corpus(folder, options)
+    assert ([d.id for d in corpus], len(corpus.skipped)) == (expected, 0)
+    with pytest.raises(CorpusError, match="no file matches --include and --exclude"):
+        open_corpus(folder, ReadOptions(include=("*.rst",)))
+    with pytest.raises(CorpusError, match=r"not a valid pattern: \[z-a\]"):
+        open_corpus(folder, ReadOptions(include=("[z-a]",)))
+
+
+def test_several_paths_are_one_corpus(write: Write, tmp_path: Path) -> None:
+    for name in ("x/docs/a.txt", "x/docs/sub/b.txt", "y/notes/a.txt", "y/notes/c.txt", "y/docs/a.txt", "z.txt"):
+        write(name, name)
+
+    def ids(*names: str) -> list[str]:
+        return [document.id for document in open_corpus([tmp_path / name for name in names])]
+
+    assert ids("x/docs/sub", "z.txt") == ["b.txt", "z.txt"]
+    assert ids("x/docs", "y/notes") == ["docs/a.txt", "docs/sub/b.txt", "notes/a.txt", "notes/c.txt"]
+    assert ids("x/docs/a.txt", "y/notes/a.txt") == ["docs/a.txt", "notes/a.txt"]
+    assert ids("x/docs", "x/docs/a.txt") == ["a.txt", "sub/b.txt"]  # each file once
+    assert ids("x/docs", "y/docs") == [
+        f"{tmp_path}/{name}" for name in ("x/docs/a.txt", "x/docs/sub/b.txt", "y/docs/a.txt")
+    ]
+    for names, words in (
+        (["docstrings", tmp_path], "is a data set; read it alone"),
+        (["-", tmp_path], "read it alone"),
+    ):
+        with pytest.raises(CorpusError, match=words):
+            open_corpus(names)
+
+
+def test_a_format_reads_files_of_that_name_and_text_files(write: Write) -> None:
+    for name, content in (("a.csv", "text\nx"), ("b.txt", "text\ny"), ("c", "text\nz"), ("d.jsonl", '{"text": "w"}')):
+        folder = write(f"docs/{name}", content).parent
+    for format, texts, skipped in (
+        ("csv", ["x", "y", "z"], {"d.jsonl": "another format"}),
+        ("lines", ["text", "y", "text", "z"], {"a.csv": "another format", "d.jsonl": "another format"}),
+    ):
+        corpus = open_corpus(folder, format=format)
+        assert ([d.text for d in corpus], skipped_of(corpus)) == (texts, skipped)
+    assert [d.text for d in open_corpus(write("page", "<p>Boats"), format="html")] == ["Boats"]
+
+
+def test_a_folder_with_nothing_to_read_says_why(write: Write, tmp_path: Path) -> None:
     folder = write("pictures/a.png", b"\x89PNG\0").parent
-    write("pictures/b.png", b"\x89PNG\0")
-    for options in (ReadOptions(), ReadOptions(skip_bad=True)):
-        with pytest.raises(CorpusError, match=r"no text in .*pictures: 2 files, all binary; parabit reads text, Markd"):
-            list(open_corpus(folder, options))
-    write("pictures/c.pdf", b"broken")
-    with pytest.raises(CorpusError, match=r"no documents in .*pictures; none of its 3 files can be read"):
-        list(open_corpus(folder, ReadOptions(skip_bad=True)))
-    with pytest.raises(CorpusError, match=r"a\.png is a binary file"):
+    write("pictures/b.zip", b"PK")
+    with pytest.raises(
+        CorpusError, match=r"no documents in .*pictures: 2 skipped \(1 archive, 1 binary file\), the first"
+    ):
         list(open_corpus(folder))
-    (tmp_path / "hidden").mkdir()
+    with pytest.raises(
+        CorpusError, match=r"no documents in .*: 1 skipped \(1 archive\).*; parabit reads text, Markdown"
+    ):
+        open_corpus(folder, ReadOptions(include=("*.zip",)))
     write("hidden/.git/config", "text")
-    with pytest.raises(CorpusError, match="no files in the folder .*hidden files do not count"):
+    with pytest.raises(CorpusError, match="no files in .*hidden files do not count"):
         open_corpus(tmp_path / "hidden")
 
 
-def test_documents_have_no_fields(write: Write) -> None:
-    with pytest.raises(CorpusError, match="have no fields"):
-        open_corpus(write("a.md", "text"), ReadOptions(text_fields=("body",)))
+def test_linked_folders_are_read_once(write: Write, tmp_path: Path) -> None:
+    write("real/1.txt", "linked")
+    folder = write("posts/2.txt", "here").parent
+    for name in ("link", "again"):
+        (folder / name).symlink_to(tmp_path / "real")
+    (tmp_path / "real" / "back").symlink_to(folder)
+    corpus = open_corpus(folder)
+    assert [d.id for d in corpus] == ["2.txt", "again/1.txt"]
+    assert [place for place, _ in corpus.skipped] == ["again/back/", "link/"]
+
+
+def test_a_folder_that_may_not_be_listed_is_skipped(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write("docs/a.txt", "text").parent
+    write("docs/secret/b.txt", "text")
+    scan = os.scandir
+
+    def denied(path: Path) -> Any:
+        if path.name == "secret":
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    corpus = open_corpus(folder)
+    assert ([d.id for d in corpus], [*corpus.skipped]) == (["a.txt"], [Skipped("secret/", "no permission")])
+
+
+def test_a_name_that_is_not_utf_8_is_written_out(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("text")
+    assert [d.id for d in open_corpus(tmp_path)] == ["caf\\xe9.txt"]
+
+
+def test_a_page_knows_its_encoding(write: Write) -> None:
+    assert [d.text for d in open_corpus(write("a.html", "<meta charset=koi8-r><p>чай".encode("koi8-r")))] == ["чай"]
+    assert [d.text for d in open_corpus(write("b.html", "<p>чай".encode("utf-16")))] == ["чай"]
+
+
+def test_pdfs_are_read_by_an_extra_and_in_silence(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [d.text for d in open_corpus(write("f.pdf", encrypted_pdf("")))] == ["a secret about boats"]
+    # pypdf logs what it finds odd, and what nobody listens to Python prints.
+    path = write("docs/f.pdf", make_pdf("boats float").replace(b"startxref\n", b"startxref\n9"))
+    program = f"from parabit import open_corpus; print(next(iter(open_corpus({str(path)!r}))).text)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert (told.stdout, told.stderr) == (b"boats float\n", b"")
+    monkeypatch.setitem(sys.modules, "pypdf", None)  # as if it were not installed
+    with pytest.raises(CorpusError, match=r"pypdf is not installed; pip install 'parabit\[pdf\]'"):
+        list(open_corpus(path))
+    write("docs/good.md", "good")
+    corpus = open_corpus(path.parent)
+    assert [d.id for d in corpus] == ["good.md"]
+    assert [*corpus.skipped] == [Skipped("f.pdf", "not readable as PDF: pypdf is not installed")]
+
+
+def test_titles_fall_back_to_the_first_line(write: Write) -> None:
+    for text, title in (
+        ("\n  two  words \nmore", "two words"),
+        ("word " * 40, " ".join(["word"] * 20) + "…"),
+        ("x" * 200, "x" * 100 + "…"),
+    ):
+        [document] = open_corpus(write("a.txt", text))
+        assert (document.title, title_of(document)) == (None, title)

@@ -1,5 +1,7 @@
-"""Reading documents: files, folders, standard input, Python's own, and the public data sets."""
+"""Reading documents: files, folders, standard input, Python objects, and the public data sets."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from parabit.corpus.datasets import (
     names_dataset,
     open_dataset,
 )
-from parabit.corpus.document import Corpus, Document, as_corpus
+from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus, documents_from, refuse_frame, title_of
 from parabit.corpus.files import FORMATS, open_files
 from parabit.corpus.readers import ReadOptions
 from parabit.corpus.remote import is_address
@@ -27,37 +29,54 @@ __all__ = [
     "Dataset",
     "Document",
     "ReadOptions",
+    "Skipped",
+    "Tally",
     "as_corpus",
     "cache_folder",
     "data_folder",
+    "documents_from",
     "names_dataset",
     "open_corpus",
+    "title_of",
 ]
 
 
 def open_corpus(
-    name: str | Path, options: ReadOptions | None = None, format: str | None = None, report: Report = silent
+    name: str | Path | Sequence[str | Path],
+    options: ReadOptions | None = None,
+    format: str | None = None,
+    report: Report = silent,
 ) -> Corpus:
-    """Open a corpus by its name: a data set and split, a path, an address such as s3://…, or `-` for standard input.
+    """Open a corpus: a data set and split, a path or several, an address such as s3://…, or `-` for standard input.
 
-    A data set's name comes before a path; write `./20newsgroups` for a folder that is called like one.
+    A data set's name comes before a path; write `./20newsgroups` for a folder that has such a name. Ids of documents
+    are paths below the folder that was given. If two of several folders have the same path in them, the names of the
+    folders come before all ids.
 
     Example:
         >>> corpus = open_corpus("docstrings")
         >>> next(iter(corpus)) == next(iter(corpus))
         True
     """
-    if isinstance(name, str) and names_dataset(name):
-        if format is not None or (options is not None and options.names_fields):
+    refuse_frame(name)
+    names = [name] if isinstance(name, str | Path) else list(name)
+    options = options or ReadOptions()
+    if not names:
+        raise CorpusError("no path was given", hint="give a file or a folder")
+    for one in names:
+        if isinstance(one, str) and names_dataset(one):
+            if len(names) > 1:
+                raise CorpusError(f"{one} is a data set", hint=f"read it alone, or write ./{one} for a path")
+            if format is not None or replace(options, strict=False) != ReadOptions():
+                raise CorpusError(
+                    f"{one} is a data set and read in its own way",
+                    hint=f"options such as --format and --text-field are for files; write ./{one} for a path",
+                )
+            return open_dataset(one, report)
+        base, slash, split = str(one).partition("/")
+        close = get_close_matches(base, DATASETS, n=1, cutoff=0.8)
+        if close and not is_address(one) and not Path(one).exists():
             raise CorpusError(
-                f"{name} is a data set and read in its own way",
-                hint=f"--format and --…-field are for files; write ./{name} for a path",
+                f"no such file, folder or data set: {one}", hint=f"did you mean {close[0]}{slash}{split}?"
             )
-        return open_dataset(name, report)
-    if is_address(name):
-        return open_files(name, options or ReadOptions(), format)
-    base, slash, split = str(name).partition("/")
-    close = get_close_matches(base, DATASETS, n=1, cutoff=0.8)
-    if close and not Path(name).exists():
-        raise CorpusError(f"no such file, folder or data set: {name}", hint=f"did you mean {close[0]}{slash}{split}?")
-    return open_files(name, options or ReadOptions(), format)
+    return open_files(names, options, format)

@@ -1,9 +1,11 @@
 """The document, and the corpus: documents that can be read again and again."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sized
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import Any
+from numbers import Integral
+from typing import Any, NamedTuple
 
 from parabit.errors import CorpusError
 
@@ -11,6 +13,9 @@ from parabit.errors import CorpusError
 # Python objects when they are short.
 BATCH_CHARACTERS = 3_000_000
 BATCH_DOCUMENTS = 16_384
+_LONGEST_TITLE = 100
+_MOST_NAMED = 100_000  # skipped places whose names are kept
+_AS_THEY_ARE = frozenset((str, int, float, bool, type(None), list, dict))  # what a field may hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +23,9 @@ class Document:
     """One document of a corpus.
 
     Example:
-        >>> Document(id="53068", text="The Hubble was repaired in orbit.", labels=("sci.space",)).labels
-        ('sci.space',)
+        >>> post = Document("53068", "It was repaired in orbit.", labels=("sci.space",), fields={"title": "Hubble"})
+        >>> post.labels, post.title
+        (('sci.space',), 'Hubble')
     """
 
     id: str
@@ -27,14 +33,75 @@ class Document:
     labels: tuple[str, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def title(self) -> str | None:
+        """The title, if the document's format or its fields have one."""
+        title = self.fields.get("title")
+        return title if isinstance(title, str) and title.strip() else None
+
+
+def title_of(document: Document) -> str:
+    r"""The title of a document, or else its first line, on one line of at most 100 characters.
+
+    Example:
+        >>> title_of(Document("a", "\n\nThe goalie stood still.\nNobody moved."))
+        'The goalie stood still.'
+    """
+    lines = (document.title or document.text).splitlines()
+    title = next((" ".join(line.split()) for line in lines if line.strip()), "")
+    if len(title) <= _LONGEST_TITLE:
+        return title
+    return title[:_LONGEST_TITLE].rsplit(" ", 1)[0] + "…"
+
+
+class Skipped(NamedTuple):
+    """Something that was not read. The reason begins with its kind; details may follow after a colon."""
+
+    place: str  # a path, or path:line
+    reason: str
+
+
+class Tally:
+    """Places in a corpus, each with a reason; all are counted by kind, and the first 100,000 named.
+
+    Example:
+        >>> tally = Tally()
+        >>> tally.add("notes.jsonl:3", "not valid JSON: Expecting value")
+        >>> len(tally), dict(tally.counts), list(tally)[0].place
+        (1, {'not valid JSON': 1}, 'notes.jsonl:3')
+    """
+
+    def __init__(self, places: Iterable[Skipped] = ()) -> None:
+        self.counts: Counter[str] = Counter()
+        self._named: list[Skipped] = []
+        for place, reason in places:
+            self.add(place, reason)
+
+    def add(self, place: str, reason: str) -> None:
+        """Count a place."""
+        self.counts[reason.partition(":")[0]] += 1
+        if len(self._named) < _MOST_NAMED:
+            self._named.append(Skipped(place, reason))
+
+    def __len__(self) -> int:
+        return self.counts.total()
+
+    def __iter__(self) -> Iterator[Skipped]:
+        return iter(self._named)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count:,} {kind}" for kind, count in self.counts.most_common())
+
 
 class Corpus(ABC):
     """Documents in a fixed order, read one after the other and as often as needed, never held whole.
 
-    `skipped` counts the bad records that the latest reading left out; readers that skip none leave it at 0.
+    `skipped` are the files and records that the latest reading could not use, `notes` those that it could, but where
+    you should look, such as files whose encoding was guessed.
     """
 
-    skipped: int = 0
+    skipped: Tally = Tally()  # these stay empty: a corpus that skips has its own
+    notes: Tally = Tally()
 
     @abstractmethod
     def __iter__(self) -> Iterator[Document]:
@@ -42,13 +109,13 @@ class Corpus(ABC):
 
     @property
     def share_read(self) -> float | None:
-        """How much of the corpus the latest reading has passed, from 0 to 1; None where nobody can know."""
+        """How much of the corpus the latest reading has passed, from 0 to 1; None if that is not known."""
         return None
 
     def batches(
         self, characters: int = BATCH_CHARACTERS, documents: int = BATCH_DOCUMENTS
     ) -> Generator[list[Document], None, None]:
-        """Read the documents in lists of bounded size; one that is longer than the bound comes whole, alone."""
+        """Read the documents in lists of bounded size; a document longer than the bound comes alone."""
         batch: list[Document] = []
         size = 0
         for document in self:
@@ -62,9 +129,9 @@ class Corpus(ABC):
 
 
 class PythonCorpus(Corpus):
-    """A corpus over strings or Documents that are already in Python; made by `as_corpus`."""
+    """A corpus over strings, Documents or dictionaries that are already in Python; made by `as_corpus`."""
 
-    def __init__(self, documents: Iterable[str | Document]) -> None:
+    def __init__(self, documents: Iterable[str | Document | Mapping[str, Any]]) -> None:
         self._documents = documents
         self._read = 0
 
@@ -74,11 +141,15 @@ class PythonCorpus(Corpus):
             self._read = position + 1
             if isinstance(document, str):
                 document = Document(id=str(position), text=document)
+            elif isinstance(document, Mapping):
+                document = _document_at(position, document)
             self._check(document, position)
             yield document
 
     @staticmethod
     def _check(document: object, position: int) -> None:
+        if is_missing(document):
+            raise CorpusError(f"document {position} is missing ({document})", hint="leave it out, or give it a text")
         if not isinstance(document, Document):
             raise CorpusError(
                 f"document {position} is a {type(document).__name__}, not a string or a Document",
@@ -91,7 +162,7 @@ class PythonCorpus(Corpus):
                 )
             if not can_be_written(value):
                 raise CorpusError(
-                    f"document {position} has half of a surrogate pair in its {name}, which is no character",
+                    f"document {position} has half of a surrogate pair in its {name}, which is not a character",
                     hint='clean it with value.encode("utf-8", "replace").decode()',
                 )
 
@@ -101,17 +172,20 @@ class PythonCorpus(Corpus):
         return self._read / total if total else None
 
 
-def as_corpus(documents: Corpus | Iterable[str | Document]) -> Corpus:
-    """Take a corpus as it is, and strings or Documents from Python as a corpus.
+def as_corpus(documents: Corpus | Iterable[str | Document | Mapping[str, Any]]) -> Corpus:
+    """Take a corpus as it is, and strings, Documents or dictionaries from Python as a corpus.
 
-    A string's id is its position, counted from 0. The iterable is read more than once, so a generator is refused.
+    A string's id is its position, counted from 0. A dictionary has its text under `text`, and may have `id`, `labels`
+    or `label`, and `title`; its other entries are fields, as in the rows of a Hugging Face data set. The iterable is
+    read more than once, so a generator is refused.
 
     Example:
-        >>> [document.id for document in as_corpus(["first text", "second text"])]
-        ['0', '1']
+        >>> [document.id for document in as_corpus(["first text", {"id": "b", "text": "second text"}])]
+        ['0', 'b']
     """
     if isinstance(documents, Corpus):
         return documents
+    refuse_frame(documents)
     if isinstance(documents, str | bytes | Document | Mapping):
         raise CorpusError(
             f"a corpus is many documents, but a single {type(documents).__name__} was given",
@@ -124,13 +198,148 @@ def as_corpus(documents: Corpus | Iterable[str | Document]) -> Corpus:
     if iter(documents) is documents:
         raise CorpusError(
             f"the documents come from a one-shot {type(documents).__name__}, but they are read more than once",
-            hint="give a list, or an object whose __iter__ starts anew each time",
+            hint="put them in a list: list(...)",
         )
     return PythonCorpus(documents)
 
 
+def documents_from(
+    frame: Any, text: str = "text", id: str | None = None, labels: str | None = None, title: str | None = None
+) -> list[Document]:
+    """The rows of a pandas or polars DataFrame as documents.
+
+    Name the columns of the text, the id, the labels and the title. Without names the columns `id`, `labels` or
+    `label`, and `title` are used if they exist, and a row without an id gets its position, counted from 0. Other
+    columns of strings, numbers and dates become fields.
+
+    Example:
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"key": ["a", "b"], "body": ["Hubble repaired", "goalie"], "year": [1993, None]})
+        >>> documents_from(frame, text="body", id="key")[0]
+        Document(id='a', text='Hubble repaired', labels=(), fields={'year': 1993})
+    """
+    names = [str(name) for name in frame.columns]
+    columns = [frame[name].to_list() for name in frame.columns]
+    read = {text, id, labels, title, "id", "labels", "label"}
+    documents = []
+    for position, row in enumerate(zip(*columns, strict=True)):
+        values = {name: value for name, value in zip(names, row, strict=True) if name in read or _is_scalar(value)}
+        documents.append(_document_at(position, values, (text,), id, labels, title))
+    return documents
+
+
+def refuse_frame(documents: object) -> None:
+    """Raise for a DataFrame, which iterates over the names of its columns."""
+    kind = type(documents).__name__
+    if kind.endswith("Frame"):
+        raise CorpusError(
+            f"a {kind} does not say which column holds the text",
+            hint='name it: parabit.documents_from(df, text="body", id="key")',
+        )
+
+
+def document_from(
+    values: Mapping[str, Any],
+    otherwise: str,
+    text: Sequence[str] = ("text",),
+    id: str | None = None,
+    labels: str | None = None,
+    title: str | None = None,
+) -> Document:
+    """Make a document from a record: which fields hold what, and the id it has if it has no other.
+
+    Example:
+        >>> document_from({"text": "Hubble repaired", "label": "space", "year": 1993}, "7")
+        Document(id='7', text='Hubble repaired', labels=('space',), fields={'year': 1993})
+    """
+    id_field = id or ("id" if "id" in values else None)
+    label_field = labels or next((name for name in ("labels", "label") if name in values), None)
+    used = {*text, id_field, label_field, title}
+    fields = {
+        name: value if type(value) in _AS_THEY_ARE else _plain(value)
+        for name, value in values.items()
+        if name not in used
+    }
+    heading = _value(values, title, "title") if title else values.get("title")
+    if isinstance(heading, str):  # kept even if it is part of the text
+        fields["title"] = heading
+    return Document(
+        id=otherwise if id_field is None else _id_of(values, id_field),
+        text="\n\n".join([_text_of(values, name) for name in text]),
+        labels=() if label_field is None else _labels_of(values, label_field),
+        fields=fields,
+    )
+
+
+def _document_at(position: int, values: Mapping[str, Any], *named: Any) -> Document:
+    try:
+        return document_from(values, str(position), *named)
+    except CorpusError as problem:
+        raise CorpusError(f"document {position}: {problem.problem}", hint=problem.hint) from problem
+
+
+def _value(values: Mapping[str, Any], name: str, what: str) -> Any:
+    if name not in values:
+        raise CorpusError(
+            f"no {what} field: {name!r} is not among {', '.join(map(str, values)) or 'its fields, as it has none'}",
+            hint=f"name the field with the {what}, on the command line with --{what}-field",
+        )
+    return values[name]
+
+
+def _text_of(values: Mapping[str, Any], name: str) -> str:
+    text = _value(values, name, "text")
+    if is_missing(text):
+        raise CorpusError(f"text is missing: the field {name!r} is empty", hint="leave out records without a text")
+    if not isinstance(text, str):
+        raise CorpusError(f"text is not a string: the field {name!r} has type {type(text).__name__}")
+    return text
+
+
+def _id_of(values: Mapping[str, Any], name: str) -> str:
+    value = _value(values, name, "id")
+    if isinstance(value, bool) or not isinstance(value, str | Integral):
+        raise CorpusError(
+            f"id is not usable: the field {name!r} has type {type(value).__name__}",
+            hint="an id is a string or a whole number",
+        )
+    return str(value)
+
+
+def _labels_of(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = _value(values, name, "label")
+    if hasattr(value, "tolist"):  # numpy's
+        value = value.tolist()
+    several = value if isinstance(value, list | tuple) else [] if is_missing(value) or value == "" else [value]
+    if not all(isinstance(label, str | Integral) for label in several):
+        raise CorpusError(
+            f"labels are not usable: the field {name!r} has type {type(value).__name__}",
+            hint="labels are a string or a list of strings",
+        )
+    return tuple(dict.fromkeys(str(label) for label in several))
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value stands for none: None, NaN, and what pandas has in their place."""
+    if isinstance(value, float):
+        return value != value  # noqa: PLR0124 - only NaN differs from itself
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _is_scalar(value: object) -> bool:
+    is_array = hasattr(value, "__array__") and bool(getattr(value, "ndim", True))
+    return not (is_array or is_missing(value) or isinstance(value, list | tuple | dict | bytes))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can keep it: dates as text, numbers of numpy as Python's."""
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, tuple) else str(value)
+
+
 def can_be_written(value: str) -> bool:
-    r"""Whether a string holds characters alone, and no half of a surrogate pair.
+    r"""Whether a string consists of characters alone, without half of a surrogate pair.
 
     Example:
         >>> can_be_written("é"), can_be_written("\ud800")

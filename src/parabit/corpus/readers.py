@@ -1,89 +1,121 @@
-"""Readers, one function a format: they turn a source into records and say of each bad one where it stands."""
+"""Readers, one function per format: they turn a source into records, or into the text of one document."""
 
 import codecs
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from parabit.corpus.markdown import markdown_to_text
-from parabit.corpus.markup import decoded_html, has_wide_mark, html_to_text
-from parabit.corpus.pdf import pdf_to_text
-from parabit.corpus.sources import Source, first_bytes
+from parabit.corpus.extract import WIDE_MARKS, Extracted, from_html, from_markdown, from_pdf
+from parabit.corpus.sources import Source, UnreadableError, first_bytes
 from parabit.errors import CorpusError
 
-READABLE = "text, Markdown, HTML, PDF, JSON lines, CSV, TSV and Parquet"
+READABLE = "text, Markdown, HTML, PDF, JSON, JSON lines, CSV, TSV and Parquet"
 _PARQUET_ROWS = 1024
+_LONGEST = 100_000_000  # bytes of a text file that is one document
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_HEADER = re.compile(r"[A-Za-z][\w-]*:(?:\s|$)|[ \t]")  # a line of a mail's head, or one that continues it
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read files: which fields hold what, in which encoding, and what to do with a bad record.
+    """How to read files: which fields hold what, in which encoding, which files, and whether to stop at a bad one.
 
-    Several text fields are joined by a blank line. Without an id field a field named `id` is used, or else the
-    document's position in the corpus, counted from 0; without a label field, one named `labels` or `label`.
+    Several text fields are joined by a blank line. Without an id field, a field named `id` is used, or else the path
+    and line of the record; without a label field, one named `labels` or `label`. Without an encoding, files are UTF-8,
+    UTF-16 or UTF-32 as their first bytes say, or else Windows-1252. `include` and `exclude` are patterns such as
+    `*.md` or `drafts/**`, matched with the path below the folder and with the name alone. What cannot be read is
+    skipped and listed in `Corpus.skipped`; with `strict` the first one is an error.
+
+    Example:
+        >>> ReadOptions(text_fields=("title", "body"), exclude=("drafts/**",)).strict
+        False
     """
 
     text_fields: tuple[str, ...] = ("text",)
     id_field: str | None = None
     label_field: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
     quotes: bool = True  # of CSV and TSV: a field may be quoted
-    skip_bad: bool = False
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    strict: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.text_fields, str) or not self.text_fields:
-            raise CorpusError(
-                f"text_fields is {self.text_fields!r}",
-                hint='it is a tuple of one or more names, such as ("title", "body")',
-            )
+        for name in ("text_fields", "include", "exclude"):
+            if isinstance(getattr(self, name), str) or (name == "text_fields" and not self.text_fields):
+                raise CorpusError(f"{name} is {getattr(self, name)!r}", hint='it is a tuple, such as ("title", "body")')
         try:
-            "x".encode(self.encoding)  # not an empty string, for which Python does not even look
+            "x".encode(self.encoding or "utf-8")  # not an empty string, for which Python does not even look
         except (LookupError, UnicodeError) as problem:
             raise CorpusError(f"no such encoding: {self.encoding}", hint="for example utf-8 or latin-1") from problem
 
-    @property
-    def names_fields(self) -> bool:
-        """Whether a field was named, where there may be none."""
-        return (self.text_fields, self.id_field, self.label_field) != (("text",), None, None)
-
 
 class Record(NamedTuple):
-    """One record of a file: its fields, and where it stands."""
+    """One record of a file: its fields, and the line where it starts, or its number, from 1."""
 
     values: dict[str, Any]
-    where: str
+    line: int
 
 
-# A bad record is handed on as the error that describes it, for the corpus to raise or to count.
-Reader = Callable[[Source, ReadOptions], Iterator[Record | CorpusError]]
+# A bad record is handed on as the error that describes it, for the corpus to raise or to count. One that concerns the
+# whole file is raised. The encoding is None where UTF-8 is tried first and then Windows-1252.
+Item = Record | Extracted | UnreadableError
+Reader = Callable[[Source, ReadOptions, str | None], Iterator[Item]]
 
 
-def read_lines(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
-    """A text file with a document a line; an empty line is an empty document, so that lines and codes stay aligned."""
-    for number, text, problem in _lines(source, options.encoding):
-        yield problem or Record({options.text_fields[0]: text}, f"{source.name}, line {number}")
+def read(source: Source, format: str, options: ReadOptions) -> Iterator[Item]:
+    """What a file holds; one that is empty or binary is refused before more than its first 8 KB are read."""
+    start = first_bytes(source)
+    if not start:
+        raise UnreadableError(source.name, "empty file")
+    if format == "text":  # also what names of unknown endings stand for
+        format = "pdf" if start.startswith(b"%PDF-") else "parquet" if start.startswith(b"PAR1") else format
+    if format not in ("pdf", "parquet") and _is_binary(start, options.encoding):
+        raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}")
+    mark = next((encoding for mark, encoding in WIDE_MARKS.items() if start.startswith(mark)), None)
+    return READERS[format](source, options, options.encoding or mark)
 
 
-def read_json_lines(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
-    """A JSON object a line; blank lines are nothing."""
-    for number, text, problem in _lines(source, options.encoding):
-        if problem:
-            yield problem
-        elif text and not text.isspace():
-            yield _json_record(text, f"{source.name}, line {number}")
+def read_lines(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
+    """One document per line; an empty line is an empty document, so that lines and codes stay aligned."""
+    for number, line, problem in _lines(source, encoding):
+        text = line.removesuffix("\n").removesuffix("\r")
+        yield problem or Record({options.text_fields[0]: text}, number)
 
 
-def read_delimited(source: Source, options: ReadOptions, delimiter: str) -> Iterator[Record | CorpusError]:
+def read_json_lines(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
+    """One JSON object per line; blank lines do not count."""
+    for number, line, problem in _lines(source, encoding):
+        if problem or not line.isspace():
+            yield problem or _json_record(line, source, number)
+
+
+def read_json(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
+    """JSON lines, one object, or an array of objects, whose number stands for the line."""
+    first = next((line for _, line, _ in _lines(source, encoding) if not line.isspace()), "")
+    if isinstance(_json_record(first, source, 1), Record):
+        yield from read_json_lines(source, options, encoding)
+        return
+    try:
+        values = json.loads(_text_of(source, encoding))
+    except (ValueError, RecursionError) as problem:
+        raise UnreadableError(source.name, _not_json(problem)) from problem
+    for number, value in enumerate(values if isinstance(values, list) else [values], start=1):
+        yield _checked(value, source, number)
+
+
+def read_delimited(source: Source, options: ReadOptions, encoding: str | None, delimiter: str = ",") -> Iterator[Item]:
     """CSV or TSV with a header line; quoted fields may hold line breaks."""
     csv.field_size_limit(sys.maxsize)  # the default would refuse documents of over 128 KiB
-    problems: list[CorpusError] = []  # with the lines of the record that is being read
+    problems: list[UnreadableError] = []  # with the lines of the record that is being read
 
     def lines() -> Iterator[str]:
-        for _, line, problem in _lines(source, options.encoding, keep_ends=True):
+        for _, line, problem in _lines(source, encoding):
             if problem:
                 problems.append(problem)
             yield line
@@ -98,10 +130,9 @@ def read_delimited(source: Source, options: ReadOptions, delimiter: str) -> Iter
             row = next(rows, None)
         except csv.Error as problem:
             row = []
-            problems.append(_bad_row(source, first, rows.line_num, problem))
+            problems.append(_bad_row(source, first, problem))
         if row is None:
             return
-        where = f"{source.name}, line {first}"
         if problems:
             if not header:
                 raise problems[0]  # without a header no record can be read
@@ -111,27 +142,20 @@ def read_delimited(source: Source, options: ReadOptions, delimiter: str) -> Iter
             continue
         elif not header:
             header = row
-            _check_header(header, source)
+            _check_fields(header, source, options)
         elif len(row) != len(header):
-            yield CorpusError(
-                f"{where}: {len(row)} fields where the header names {len(header)}",
-                hint="quote fields that hold the delimiter or a line break",
-            )
+            reason = f"wrong number of fields: {len(row)} where the header names {len(header)}"
+            yield UnreadableError(source.name, reason, "quote fields that hold the delimiter or a line break", first)
         else:
-            yield Record(dict(zip(header, row, strict=True)), where)
+            yield Record(dict(zip(header, row, strict=True)), first)
 
 
-def read_csv(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
-    """Fields separated by commas."""
-    return read_delimited(source, options, ",")
-
-
-def read_tsv(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
+def read_tsv(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """Fields separated by tabs."""
-    return read_delimited(source, options, "\t")
+    return read_delimited(source, options, encoding, "\t")
 
 
-def read_parquet(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
+def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """The rows of a Parquet file, of which polars holds a row group or two at a time."""
     import polars as pl  # here: it takes longer to import than most files take to read
 
@@ -140,194 +164,193 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[Record | Corp
         problem: BaseException | None = None
         try:
             table = pl.scan_parquet(path, glob=False)
+            schema = table.collect_schema()
+            _check_fields(schema.names(), source, options)
+            named = {*options.text_fields, options.id_field, options.label_field, "id", "labels", "label"}
+            # Vectors, pictures and nested records are not fields to filter by, and may be most of the file.
+            wanted = [
+                name
+                for name, kind in schema.items()
+                if name in named or kind == pl.List(pl.String) or not (kind.is_nested() or kind == pl.Binary)
+            ]
             rows = table.select(pl.len()).collect().item()  # from the end of the file, without reading the rest
-            for frame in table.collect_batches(chunk_size=_PARQUET_ROWS, maintain_order=True):
+            for frame in table.select(wanted).collect_batches(chunk_size=_PARQUET_ROWS, maintain_order=True):
                 for values in frame.iter_rows(named=True):
-                    yield Record(values, f"{source.name}, row {row}")
                     row += 1
+                    yield Record(values, row)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as found:
             problem = found
         # Some damage makes polars end early without an error.
         if problem is not None or row < rows:
-            reason = _first_line(problem) if problem else f"row {row} of {rows} cannot be read"
-            raise CorpusError(
-                f"{source.name} is not a whole Parquet file: {reason}", hint="write or copy it again"
-            ) from problem
+            reason = _first_line(problem) if problem else f"{row} of {rows} rows can be read"
+            raise UnreadableError(source.name, f"damaged or cut off: {reason}", "write or copy it again") from problem
 
 
-def read_file(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
-    """A text file that is one document."""
-    try:
-        with source.open() as stream:
-            content = stream.read()
-        refuse_binary(content[:8192], source.name, options.encoding)
-        text, problem = _decoded(content.removeprefix(codecs.BOM_UTF8), options.encoding, source.name)
-        yield problem or Record({options.text_fields[0]: text.removeprefix("\ufeff")}, source.name)
-    except CorpusError as problem:
-        yield problem
+def read_text(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
+    """A text file that is one document; if it starts like a mail, its subject is the title."""
+    text = _text_of(source, encoding)
+    yield Extracted(text, _subject(text))
 
 
-def read_markdown(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
-    """A Markdown file that is one document, without its marks."""
-    field = options.text_fields[0]
-    for record in read_file(source, options):
-        yield (
-            record
-            if isinstance(record, CorpusError)
-            else Record({field: markdown_to_text(record.values[field])}, record.where)
-        )
+def read_markdown(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
+    """A Markdown file that is one document, without its markup."""
+    yield from_markdown(_text_of(source, encoding))
 
 
-def read_html(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
-    """A page that is one document: what it shows, its title first."""
-    try:
-        with source.open() as stream:
-            content = stream.read()
-        if not has_wide_mark(content):
-            refuse_binary(content[:8192], source.name, options.encoding)
-        text = html_to_text(decoded_html(content, options.encoding))
-        yield Record({options.text_fields[0]: text}, source.name)
-    except CorpusError as problem:
-        yield problem
+def read_html(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
+    """A page that is one document: what it shows."""
+    yield from_html(_bytes_of(source), options.encoding)
 
 
-def read_pdf(source: Source, options: ReadOptions) -> Iterator[Record | CorpusError]:
+def read_pdf(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """A PDF file that is one document: the text of all its pages."""
+    with source.open() as stream:
+        content = io.BytesIO(stream.read())
     try:
-        with source.open() as stream:
-            content = io.BytesIO(stream.read())
-        yield Record({options.text_fields[0]: pdf_to_text(content, source.name)}, source.name)
+        yield from_pdf(content, source.name)
     except CorpusError as problem:
-        yield problem
+        reason = problem.problem.replace(source.name, "the file")
+        raise UnreadableError(source.name, f"not readable as PDF: {reason}", problem.hint) from problem
 
 
 READERS: dict[str, Reader] = {
+    "text": read_text,
+    "lines": read_lines,
     "jsonl": read_json_lines,
-    "csv": read_csv,
+    "json": read_json,
+    "csv": read_delimited,
     "tsv": read_tsv,
     "parquet": read_parquet,
-    "lines": read_lines,
     "markdown": read_markdown,
     "html": read_html,
     "pdf": read_pdf,
 }
-WHOLE_FILES = ("markdown", "html", "pdf")  # formats in which a file is one document, whatever it holds
 
 
-def refuse_binary(start: bytes, name: str, encoding: str) -> None:
-    """Raise if these first bytes of a file cannot be text: text has no zero bytes, unless in UTF-16 or UTF-32."""
-    if not is_binary(start, encoding):
-        return
-    if start.startswith(
-        (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
-    ):  # before UTF-16, whose mark one of them begins with
-        raise CorpusError(f"{name} is UTF-32, not {encoding}", hint="read it with --encoding utf-32")
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise CorpusError(f"{name} is UTF-16, not {encoding}", hint="read it with --encoding utf-16")
-    hint = "give it the ending .pdf" if start.startswith(b"%PDF-") else f"parabit reads {READABLE}"
-    raise CorpusError(f"{name} is a binary file, not text", hint=hint)
+def _is_binary(start: bytes, encoding: str | None) -> bool:
+    """Whether these first bytes of a file cannot be text: text has no zero bytes, unless in UTF-16 or UTF-32."""
+    return b"\0" in start and not start.startswith(tuple(WIDE_MARKS)) and not _is_wide(encoding)
 
 
-def is_binary(start: bytes, encoding: str) -> bool:
-    """Whether these first bytes of a file cannot be text in this encoding."""
-    return b"\0" in start and not _is_wide(encoding)
+def _is_wide(encoding: str | None) -> bool:
+    return encoding is not None and codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
 
 
-class _Line(NamedTuple):
-    number: int
-    text: str  # bytes that are not valid in it are replaced
-    problem: CorpusError | None
+def _bytes_of(source: Source) -> bytes:
+    with source.open() as stream:
+        content = stream.read(_LONGEST + 1)
+    if len(content) > _LONGEST:
+        raise UnreadableError(
+            source.name,
+            f"too large: more than {_LONGEST // 10**6} MB in one document",
+            "--format lines reads one document per line",
+        )
+    return content
 
 
-def _lines(source: Source, encoding: str, keep_ends: bool = False) -> Iterator[_Line]:
+def _text_of(source: Source, encoding: str | None) -> str:
+    return _decoded(_bytes_of(source), source, encoding).removeprefix("\ufeff")
+
+
+def _lines(source: Source, encoding: str | None) -> Iterator[tuple[int, str, UnreadableError | None]]:
     """Numbered lines, each decoded alone, so that one bad byte costs one line and its number is known."""
-    refuse_binary(first_bytes(source), source.name, encoding)
-    if _is_wide(encoding):
-        yield from _wide_lines(source, encoding, keep_ends)
-        return
     with source.open() as stream:
+        if _is_wide(encoding):  # where a line break is not one byte and must be found after decoding
+            number = 0
+            try:
+                with io.TextIOWrapper(stream, encoding, newline="\n") as decoded:
+                    for number, line in enumerate(decoded, start=1):
+                        yield number, line.removeprefix("\ufeff") if number == 1 else line, None
+            except UnicodeError as problem:
+                reason = f"not valid {encoding}: after line {number}"
+                raise UnreadableError(source.name, reason, "name the encoding with --encoding") from problem
+            return
         for number, raw in enumerate(stream, start=1):
-            if number == 1:
-                raw = raw.removeprefix(codecs.BOM_UTF8)
-            text, problem = _decoded(raw, encoding, f"{source.name}, line {number}")
-            yield _Line(number, text if keep_ends else _without_end(text), problem)
+            try:
+                line, bad = _decoded(raw, source, encoding, number), None
+            except UnreadableError as problem:  # the rest of the line may still say where a quoted field ends
+                line, bad = raw.decode(encoding or "utf-8", "replace"), problem
+            yield number, line.removeprefix("\ufeff") if number == 1 else line, bad
 
 
-def _wide_lines(source: Source, encoding: str, keep_ends: bool) -> Iterator[_Line]:
-    """Lines of UTF-16 and UTF-32, where a line break is not one byte and must be found after decoding."""
-    number = 0
-    with source.open() as stream:
-        try:
-            with io.TextIOWrapper(stream, encoding, newline="\n") as decoded:
-                for number, line in enumerate(decoded, start=1):
-                    text = line.removeprefix("\ufeff") if number == 1 else line
-                    yield _Line(number, text if keep_ends else _without_end(text), None)
-        except UnicodeError as problem:
-            raise CorpusError(
-                f"{source.name}, after line {number}: not valid {encoding}", hint="name the encoding with --encoding"
-            ) from problem
-
-
-def _without_end(line: str) -> str:
-    return line.removesuffix("\n").removesuffix("\r")
-
-
-def _json_record(line: str, where: str) -> Record | CorpusError:
+def _decoded(raw: bytes, source: Source, encoding: str | None, line: int | None = None) -> str:
     try:
-        values = json.loads(line)
-    except (ValueError, RecursionError) as problem:  # a plain ValueError: a number of over 4,300 digits
-        reasons = {json.JSONDecodeError: getattr(problem, "msg", ""), RecursionError: "nested too deeply"}
-        reason = reasons.get(type(problem), "a number is too long")
-        return CorpusError(f"{where}: not valid JSON: {reason}", hint="--skip-bad counts such lines and goes on")
-    if not isinstance(values, dict):
-        return CorpusError(
-            f"{where}: a JSON {_json_name(values)} where an object is needed", hint='write {"text": "…"} on each line'
-        )
-    # Only an escape such as \ud800 can bring half a surrogate pair, which no encoding can write.
-    if "\\ud" in line or "\\uD" in line:
-        try:
-            json.dumps(values, ensure_ascii=False).encode()
-        except UnicodeError:
-            return CorpusError(f"{where}: half of a surrogate pair in a \\u escape", hint="write the text as UTF-8")
-    return Record(values, where)
-
-
-def _json_name(value: object) -> str:
-    names = {list: "array", str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
-    return names.get(type(value), "value")
-
-
-def _decoded(raw: bytes, encoding: str, where: str) -> tuple[str, CorpusError | None]:
-    try:
-        return raw.decode(encoding), None
+        return raw.decode(encoding or "utf-8")
     except UnicodeDecodeError as problem:
-        return raw.decode(encoding, "replace"), CorpusError(
-            f"{where}: not valid {encoding}: byte 0x{raw[problem.start]:02x} at {problem.start}",
-            hint="name the encoding with --encoding, for example latin-1",
-        )
+        reason = f"not valid {encoding}: byte 0x{raw[problem.start]:02x} at {problem.start}"
+    if encoding is None:
+        start = raw[:8192]
+        if len(_CONTROLS.findall(start)) * 100 > len(start):
+            raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}", line)
+        try:
+            text = raw.decode("cp1252")
+            source.guessed = True
+            return text
+        except UnicodeDecodeError:
+            reason = "unknown encoding: neither UTF-8 nor Windows-1252"
+    raise UnreadableError(source.name, reason, "name the encoding with --encoding, for example latin-1", line)
 
 
-def _bad_row(source: Source, first: int, last: int, problem: csv.Error) -> CorpusError:
-    lines = f"line {first}" if last <= first else f"lines {first} to {last}"
+def _subject(text: str) -> str | None:
+    """The subject of a text that starts with the head of a mail."""
+    head = text[:10_000].replace("\r\n", "\n").partition("\n\n")[0]
+    if not all(_HEADER.match(line) for line in head.split("\n")):
+        return None
+    from email import message_from_string, policy  # here: few need it
+
+    try:
+        subject = message_from_string(head, policy=policy.default)["subject"]
+    except Exception:  # the parser raises many things for broken heads, which then have no title
+        return None
+    return " ".join(subject.split()) if subject else None
+
+
+def _json_record(text: str, source: Source, line: int) -> Record | UnreadableError:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        return UnreadableError(source.name, _not_json(problem), line=line)
+    # Only an escape such as \ud800 can bring half a surrogate pair, which no encoding can write.
+    if isinstance(values, dict) and "\\ud" not in text and "\\uD" not in text:
+        return Record(values, line)
+    return _checked(values, source, line)
+
+
+def _checked(values: Any, source: Source, line: int) -> Record | UnreadableError:
+    if not isinstance(values, dict):
+        reason = f"not a JSON object: {json.dumps(values)[:20]}"
+        return UnreadableError(source.name, reason, 'write each record as {"text": "…"}', line)
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeError:
+        return UnreadableError(source.name, "half of a surrogate pair in a \\u escape", "write the text as UTF-8", line)
+    return Record(values, line)
+
+
+def _not_json(problem: ValueError | RecursionError) -> str:
+    # A plain ValueError: a number of over 4,300 digits.
+    reasons = {json.JSONDecodeError: getattr(problem, "msg", ""), RecursionError: "nested too deeply"}
+    return f"not valid JSON: {reasons.get(type(problem), 'a number is too long')}"
+
+
+def _bad_row(source: Source, line: int, problem: csv.Error) -> UnreadableError:
     if "new-line" in str(problem):
-        return CorpusError(
-            f"{source.name}, {lines}: a carriage return within a line",
-            hint="end lines with a line feed, or quote the field that holds it",
-        )
-    return CorpusError(
-        f"{source.name}, {lines}: not valid CSV: {problem}",
-        hint="a quote that opens must close; --no-quotes takes quotes as plain characters",
-    )
+        reason, hint = "a carriage return within a line", "quote the field that holds it, or end lines with a line feed"
+    else:
+        reason, hint = str(problem), "close every quote, or take quotes as plain characters with --no-quotes"
+    return UnreadableError(source.name, f"not valid CSV: {reason}", hint, line)
 
 
-def _check_header(header: list[str], source: Source) -> None:
-    twice = [name for name in header if header.count(name) > 1]
+def _check_fields(names: list[str], source: Source, options: ReadOptions) -> None:
+    """Raise for a table that lacks a field which every record needs."""
+    twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise CorpusError(f"{source.name} names the field {twice[0]!r} twice in its header", hint="rename one of them")
-
-
-def _is_wide(encoding: str) -> bool:
-    return codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
+        raise UnreadableError(source.name, f"two fields of one name: {twice[0]!r}", "rename one of them")
+    texts = [("text", name) for name in options.text_fields]
+    for what, name in (*texts, ("id", options.id_field), ("label", options.label_field)):
+        if name is not None and name not in names:
+            reason = f"no {what} field: {name!r} is not among {', '.join(names)}"
+            raise UnreadableError(source.name, reason, f"name one with --{what}-field")
 
 
 def _first_line(problem: BaseException) -> str:

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
-from parabit.corpus.sources import Source
-from parabit.errors import CorpusError
-from parabit.extras import need
+from parabit.corpus.sources import Source, UnreadableError
+from parabit.errors import CorpusError, need
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")
 
@@ -25,13 +24,13 @@ def is_address(name: str | Path) -> bool:
 
 class RemoteSource(Source):
     """A file on other storage. Only the address that was given and the path there are kept, so that it can be read on
-    another machine; `below` is the path from the folder that was asked for.
+    another machine.
     """
 
     def __init__(self, address: str, path: str, below: str) -> None:
         folder = address.rstrip("/").removesuffix(below).rstrip("/") if "*" not in address else ""
-        super().__init__(Path(PurePosixPath(path).name), f"{folder}/{below}" if folder else path)
-        self.below = below
+        name, label = f"{folder}/{below}" if folder else path, below.rpartition("/")[0]
+        super().__init__(Path(PurePosixPath(path).name), name, below, label)
         self._address, self._there = address, path
 
     @property
@@ -69,7 +68,7 @@ def storage_of(address: str) -> tuple[Any, str]:
 
 
 def remote_sources(address: str) -> list[RemoteSource]:
-    """The files at an address: a file, all below a folder, or those that a pattern with `*` names; in order."""
+    """The files at an address: a file, all below a folder, or those that a pattern with `*` names."""
     with _in_words(address):
         storage, root = storage_of(address)
         parts = PurePosixPath(root).parts
@@ -82,21 +81,18 @@ def remote_sources(address: str) -> list[RemoteSource]:
             found, parts = [root], parts[:-1]
         else:
             raise FileNotFoundError
-        below = {path: PurePosixPath(path).parts[len(parts) :] for path in found}
-        shown = [path for path in found if not any(part.startswith(".") for part in below[path]) or found == [root]]
-        ordered = sorted(shown, key=lambda path: below[path])
-        return [RemoteSource(address, path, "/".join(below[path])) for path in ordered]
+        return [RemoteSource(address, path, "/".join(PurePosixPath(path).parts[len(parts) :])) for path in found]
 
 
 @contextmanager
-def _in_words(address: str) -> Iterator[None]:
+def _in_words(name: str) -> Iterator[None]:
     """What a storage raises is its own, and all of it means that the file cannot be read."""
     try:
         yield
     except CorpusError:
         raise
     except FileNotFoundError as problem:
-        raise CorpusError(f"there is nothing at {address}", hint="check the address") from problem
+        raise UnreadableError(name, "nothing there", "check the address") from problem
     except Exception as problem:
         reason = " ".join(str(problem).split()) or type(problem).__name__
-        raise CorpusError(f"{address} cannot be read: {reason}", hint="check the address and your access") from problem
+        raise UnreadableError(name, f"cannot be read: {reason}", "check the address and your access") from problem

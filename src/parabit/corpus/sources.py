@@ -1,6 +1,7 @@
 """Where bytes come from: files, compressed or not, pipes and standard input; and the corpus that reads them."""
 
 import bz2
+import errno
 import gzip
 import re
 import sys
@@ -40,19 +41,42 @@ _MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
 _DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile)
 
 
-class Source:
-    """A file to read, decompressed on the way; it knows how far it has been read."""
+STANDARD_INPUT = ("-", "/dev/stdin")
 
-    def __init__(self, path: Path, name: str = "") -> None:
+
+class UnreadableError(CorpusError):
+    """A file, or a record in it, that cannot be read. `reason` begins with its kind; details follow after a colon."""
+
+    def __init__(self, name: str, reason: str, hint: str = "", line: int | None = None) -> None:
+        super().__init__(f"{name}{'' if line is None else f', line {line}'}: {reason}", hint)
+        self.name, self.reason, self.line = name, reason, line
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnreadableError, (self.name, self.reason, self.hint, self.line)
+
+
+class Source:
+    """A file to read, decompressed on the way; it knows how far it has been read.
+
+    `id` is its path below the folder that was asked for, `label` the sub-folder it is in. `name` is for messages.
+    """
+
+    def __init__(self, path: Path, name: str = "", id: str = "", label: str = "") -> None:
         self.path = path
         self.name = name or str(path)
+        self.id = id or path.name
+        self.label = label
+        self.guessed = False  # whether the encoding was, in the latest reading
         self._raw: BinaryIO | None = None
         self._finished = False
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
-        return self.path.stat().st_size
+        """Bytes on disk; 0 if the file is not there any more."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
 
     @property
     def version(self) -> str:
@@ -65,11 +89,11 @@ class Source:
         """Bytes read of those on disk."""
         if self._finished:
             return self.size
-        return self._raw.tell() if self._raw is not None and not self._raw.closed else 0
+        return self._raw.tell() if self._raw is not None else 0
 
     @contextmanager
     def open(self, decompress: bool = True) -> Iterator[BinaryIO]:
-        """Open for reading, decompressed unless told otherwise; damage found while reading becomes a CorpusError."""
+        """Open for reading, decompressed unless asked otherwise; damage found while reading becomes UnreadableError."""
         self._finished = False
         try:
             with self._open_raw() as self._raw, _decompressed(self._raw) if decompress else self._raw as stream:
@@ -81,10 +105,12 @@ class Source:
             if problem.errno is not None:
                 raise
             raise self._damaged(problem) from problem
+        finally:
+            self._raw = None  # a source that is not open can be sent to another process
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
-        """The decompressed content as a file, for libraries that need one: the file itself where it is plain."""
+        """The decompressed content as a file, for libraries that need one: the file itself if it is not compressed."""
         with self.open() as stream:
             if stream is self._raw and self._plain is not None:
                 yield self._plain
@@ -102,22 +128,19 @@ class Source:
     def _open_raw(self) -> BinaryIO:
         try:
             return self.path.open("rb")
-        except FileNotFoundError as problem:
-            raise CorpusError(f"{self.name} is not there any more", hint="was it moved while being read?") from problem
-        except PermissionError as problem:
-            raise CorpusError(f"{self.name} may not be read", hint="check the permissions of the file") from problem
+        except OSError as problem:
+            raise UnreadableError(self.name, why(problem), "was it moved, or its permissions changed?") from problem
 
-    def _damaged(self, problem: Exception) -> CorpusError:
-        return CorpusError(
-            f"{self.name} is damaged or cut off: {problem}", hint="copy or download the file again, it is not whole"
-        )
+    def _damaged(self, problem: Exception) -> UnreadableError:
+        return UnreadableError(self.name, f"damaged or cut off: {problem}", "copy or download the file again")
 
 
 class PipeSource(Source):
-    """What can be read but once, kept in a temporary file from the first reading on, so that it can be read again."""
+    """Standard input or a named pipe, kept in a temporary file from the first reading on, to be read again."""
 
-    def __init__(self, path: Path, name: str = "") -> None:
-        super().__init__(path, name)
+    def __init__(self, path: Path) -> None:
+        self._standard = str(path) in STANDARD_INPUT
+        super().__init__(path, "standard input" if self._standard else "")
         self._kept: tempfile._TemporaryFileWrapper[bytes] | None = None
 
     @property
@@ -134,22 +157,11 @@ class PipeSource(Source):
         return super()._open_raw()
 
     def _open_pipe(self) -> BinaryIO:
-        return super()._open_raw()
-
-
-class StandardInput(PipeSource):
-    """Standard input."""
-
-    def __init__(self) -> None:
-        super().__init__(Path("-"), name="standard input")
-
-    def _open_pipe(self) -> BinaryIO:
-        if sys.stdin is None:
-            raise CorpusError("standard input is closed", hint="pipe documents in, for example `cat f.jsonl |`")
-        if sys.stdin.isatty():
-            raise CorpusError(
-                "standard input is a terminal, not documents", hint="pipe documents in, for example `cat f.jsonl |`"
-            )
+        if not self._standard:
+            return super()._open_raw()
+        if sys.stdin is None or sys.stdin.isatty():
+            state = "closed" if sys.stdin is None else "a terminal, not documents"
+            raise CorpusError(f"standard input is {state}", hint="pipe documents in, for example `cat f.jsonl |`")
         return sys.stdin.buffer
 
 
@@ -162,7 +174,6 @@ class SourceCorpus(Corpus):
         self._sizes: list[int] = []
 
     def __iter__(self) -> Iterator[Document]:
-        self.skipped = 0
         return self._documents()
 
     @abstractmethod
@@ -189,6 +200,12 @@ def first_bytes(source: Source, count: int = 8192) -> bytes:
     """The start of what a source holds, decompressed."""
     with source.open() as stream:
         return stream.read(count)
+
+
+def why(problem: OSError) -> str:
+    """The reason why a file or folder cannot be opened."""
+    reasons = {errno.ENOENT: "not there any more", errno.EACCES: "no permission", errno.EPERM: "no permission"}
+    return reasons.get(problem.errno or 0, f"cannot be read: {problem.strerror or problem}")
 
 
 def _decompressed(raw: BinaryIO) -> BinaryIO:

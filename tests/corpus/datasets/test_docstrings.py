@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from parabit.corpus.datasets import docstrings
 from parabit.corpus.datasets.docstrings import DocstringCorpus
 
 Write = Callable[[str, str | bytes], Path]
@@ -120,3 +121,24 @@ def test_real_packages_are_known_by_their_public_names() -> None:
     found = {document.id: document for document in corpus}
     assert "Solve the sparse linear system" in found["scipy.sparse.linalg.spsolve"].text
     assert found["scipy.sparse.linalg.spsolve"].labels == ("scipy", "scipy.sparse")
+
+
+@pytest.mark.parametrize("executable", [sys.executable, "/no/such/python", "/bin/false", None])
+def test_processes_read_what_is_read_here(
+    executable: str | None, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(9):
+        write(f"site/package{number}/__init__.py", f'def first{number}():\n    """Of a package \\u017c \\ud800."""')
+        write(f"site/package{number}/deep.py", f'class Second{number}:\n    """Deeper."""')
+    corpus = DocstringCorpus([tmp_path / "site"])
+    here = list(corpus)
+    assert len(here) == 18
+    monkeypatch.setattr(docstrings, "_READ_HERE", 0)
+    monkeypatch.setattr(docstrings, "_WORTH_PROCESSES", 0)
+    monkeypatch.setattr(docstrings, "_BATCH", 300)
+    if executable == sys.executable:  # which works, so nothing may be read here
+        monkeypatch.setattr(docstrings, "public_definitions", None)
+    monkeypatch.setattr(sys, "executable", executable)
+    # A file in the current folder is not taken for a library.
+    monkeypatch.chdir(write("here/json.py", "raise SystemExit").parent)
+    assert list(corpus) == here

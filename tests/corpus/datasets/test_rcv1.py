@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit.corpus.datasets.rcv1 import RCV1, with_ancestors
+from parabit.corpus.datasets.news import RCV1, with_ancestors
 from parabit.corpus.document import Document
 from parabit.errors import CorpusError
 
@@ -195,6 +195,6 @@ def test_a_malformed_story_is_named(tmp_path: Path, xml: bytes) -> None:
 
 
 def test_the_user_is_told_what_to_get_and_where_to_put_it() -> None:
-    assert RCV1.download is None
+    assert not RCV1.urls
     for needed in ("NIST", "licence", "https://trec.nist.gov/data/reuters/reuters.html", "19960820.zip", "rcv1/"):
         assert needed in RCV1.obtain

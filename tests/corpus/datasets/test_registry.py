@@ -18,7 +18,7 @@ def test_what_may_not_be_downloaded_says_what_to_put_where(name: str, data: Path
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_an_unknown_split_is_told_with_those_that_exist(name: str) -> None:
-    with pytest.raises(CorpusError, match=r"did you mean .*/train"):
+    with pytest.raises(CorpusError, match="did you mean train"):
         open_corpus(f"{name}/trian")
     with pytest.raises(CorpusError, match="its splits are train and test"):
         open_corpus(f"{name}/xyz")

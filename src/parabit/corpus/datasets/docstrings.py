@@ -5,22 +5,27 @@ Read with `ast` and never imported: reading a package must not run it. A corpus 
 
 import ast
 import gc
+import json
+import subprocess
+import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from parabit.corpus.datasets.apart import read_packages
-from parabit.corpus.datasets.dataset import Dataset
+from parabit.corpus.datasets.dataset import Dataset, in_split
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source, SourceCorpus
-from parabit.corpus.split import in_split
+from parabit.parallel import cores
 
 # What holds no documentation of the package itself.
 _LEFT_OUT = {"tests", "test", "idle_test", "site-packages", "vendor", "vendored", "externals"}
+# In bytes: what is read before a process is started, what must be left to be worth it, and what one process reads.
+_READ_HERE, _WORTH_PROCESSES, _BATCH = 2_000_000, 16_000_000, 8_000_000
 
 
 class _Definition(NamedTuple):
@@ -51,9 +56,9 @@ class DocstringCorpus(SourceCorpus):
     def _documents(self) -> Iterator[Document]:
         packages = [list(group) for _, group in groupby(self.sources, key=lambda source: source.name.split(".")[0])]
         self._current = 0
-        for package, definitions in zip(packages, read_packages(packages, public_definitions), strict=True):
+        for package, definitions in zip(packages, _read_packages(packages), strict=True):
             seen: set[str] = set()
-            for definition in map(_Definition._make, definitions):
+            for definition in definitions:
                 module = _public_part(definition.module)
                 name = f"{module}.{definition.name}"
                 # One definition may stand twice (for two platforms, as overloads): the first with a text counts.
@@ -65,6 +70,42 @@ class DocstringCorpus(SourceCorpus):
                         id=name, text=definition.text, labels=_labels(module), fields={"module": definition.module}
                     )
             self._current = min(self._current + len(package), len(self.sources) - 1)
+
+
+def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[_Definition]]:
+    """The definitions of each package, in order; parsing is nearly all of the work, so there is a process per core."""
+    passed = list(accumulate(sum(source.size for source in package) for package in packages))
+    # Who wants a few documents has them before a process is started, and a few packages are not worth one.
+    here = sum(size < _READ_HERE or passed[-1] - size < _WORTH_PROCESSES for size in passed)
+    yield from map(public_definitions, packages[:here])
+    batches = [
+        list(batch) for _, batch in groupby(range(here, len(packages)), key=lambda place: passed[place] // _BATCH)
+    ]
+    with ThreadPoolExecutor(min(cores(), 8)) as pool:
+        for found in pool.map(_read_batch, [[packages[place] for place in batch] for batch in batches]):
+            yield from found
+
+
+def _read_batch(packages: Sequence[Sequence[Source]]) -> list[list[_Definition]]:
+    """What a process of its own finds in some packages; if it fails, this one reads them.
+
+    Not by multiprocessing, which runs the user's script again in each process.
+    """
+    wanted = json.dumps([[(source.name, str(source.path)) for source in package] for package in packages])
+    # -P: a file in the current folder may be called like a module of the standard library.
+    command = [sys.executable, "-P", "-c", f"from {__name__} import _main; _main()"]
+    try:
+        done = subprocess.run(command, input=wanted.encode(), capture_output=True, check=True).stdout
+        return [[_Definition(*found) for found in package] for package in json.loads(done)]
+    except (OSError, ValueError, TypeError, subprocess.SubprocessError):
+        return list(map(public_definitions, packages))
+
+
+def _main() -> None:
+    """Read packages named on standard input, and write what is found to standard output."""
+    packages = json.loads(sys.stdin.buffer.read())
+    found = [public_definitions([Source(Path(path), name) for name, path in package]) for package in packages]
+    sys.stdout.write(json.dumps(found))
 
 
 def public_definitions(sources: Sequence[Source]) -> list[_Definition]:
@@ -215,7 +256,6 @@ DOCSTRINGS = Dataset(
     name="docstrings",
     about="the documentation of the Python packages installed here; the labels are package and sub-package",
     licence="each package's own",
-    splits=("train", "test"),
     files="",
     corpus=_corpus,
 )

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus
+from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus, in_split
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source
-from parabit.corpus.split import in_split
 from parabit.errors import CorpusError
 
 
@@ -48,7 +47,6 @@ ENWIKI = Dataset(
     name="enwiki",
     about="a sample of English Wikipedia, half held out; the labels are categories, in the test those of 20 or more",
     licence="CC BY-SA 3.0",
-    splits=("train", "test"),
     files="enwiki/enwiki-sample.jsonl.gz",
     corpus=_enwiki,
     obtain=_OBTAIN.format(file="enwiki/enwiki-sample.jsonl.gz"),
@@ -58,7 +56,6 @@ ARXIV = Dataset(
     name="arxiv",
     about="a sample of arXiv abstracts, half held out; the labels are the paper's categories",
     licence="CC0",
-    splits=("train", "test"),
     files="arxiv/arxiv-sample.jsonl.gz",
     corpus=_corpus,
     obtain=_OBTAIN.format(file="arxiv/arxiv-sample.jsonl.gz"),

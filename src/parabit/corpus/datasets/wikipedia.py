@@ -7,11 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus
-from parabit.corpus.datasets.wikitext import ENGLISH, Namespaces, categories, plain_text, uncommented
+from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus, in_split
+from parabit.corpus.datasets.wikitext import ENGLISH, Namespaces, read_article, without_comments
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source
-from parabit.corpus.split import in_split
 from parabit.errors import CorpusError
 
 # The keys that every wiki's namespaces have, whatever it calls them.
@@ -56,7 +55,7 @@ def is_disambiguation(title: str, markup: str) -> bool:
     if title.lower().endswith("(disambiguation)"):
         return True
     # Most pages never say the words, so few have to be freed of comments for the second look.
-    return _DISAMBIGUATION.search(markup) is not None and _DISAMBIGUATION.search(uncommented(markup)) is not None
+    return _DISAMBIGUATION.search(markup) is not None and _DISAMBIGUATION.search(without_comments(markup)) is not None
 
 
 def _read(source: Source, split: str | None) -> Iterator[Document]:
@@ -68,11 +67,9 @@ def _read(source: Source, split: str | None) -> Iterator[Document]:
                 continue
             if _REDIRECT.match(page.markup) or is_disambiguation(page.title, page.markup):
                 continue
-            text = plain_text(page.markup, names)
+            text, categories = read_article(page.markup, names)
             if text:
-                yield Document(
-                    id=page.id, text=text, labels=categories(page.markup, names), fields={"title": page.title}
-                )
+                yield Document(id=page.id, text=text, labels=categories, fields={"title": page.title})
 
 
 def _pages(stream: BinaryIO, name: str) -> Iterator[tuple[_Page, Namespaces]]:
@@ -122,10 +119,9 @@ def _page(element: ET.Element, qualified: Mapping[str, str], called: Mapping[str
 
 
 def _names(called: Mapping[str, str]) -> Namespaces:
-    files, kinds = called.get(_FILE), called.get(_CATEGORY)
     return Namespaces(
-        files=(files, *ENGLISH.files) if files else ENGLISH.files,
-        categories=(kinds, *ENGLISH.categories) if kinds else ENGLISH.categories,
+        files=ENGLISH.files | {called.get(_FILE, "File").lower()},
+        categories=ENGLISH.categories | {called.get(_CATEGORY, "Category").lower()},
     )
 
 
@@ -157,7 +153,6 @@ WIKIPEDIA = Dataset(
     name="wikipedia",
     about="Wikipedia from an official dump, a tenth held out; the labels are categories with 20 test articles or more",
     licence="CC BY-SA 4.0 and GFDL",
-    splits=("train", "test"),
     files="wikipedia/*pages-articles*.xml*",
     corpus=_corpus,
     # Not downloaded: a dump has 20 GB and more, and is replaced every few weeks, so that no checksum can be fixed.

@@ -1,0 +1,300 @@
+"""The text and the title of Markdown, HTML and PDF documents."""
+
+import codecs
+import logging
+import re
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from parabit.errors import CorpusError, need
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+
+class Extracted(NamedTuple):
+    """What a reader sees of a document, and its title if it has one."""
+
+    text: str
+    title: str | None
+
+
+# The longer ones first: one of UTF-32 begins like one of UTF-16.
+WIDE_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_DECLARED = re.compile(
+    rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I
+)
+# Python has codecs under other names, such as rot13, that no page is written in.
+_ENCODINGS = re.compile(
+    r"utf-8|ascii|iso8859-\d+|cp\d+|koi8-\w+|gb\w+|big5\w*|shift_jis\w*|euc_\w+|mac-\w+|tis-620|johab"
+)
+# In XML `<script src="x"/>` is a whole element, in HTML it opens one.
+_EMPTY_ELEMENT = re.compile(r"<(script|style|title|textarea|iframe|noscript)((?:\s[^<>]*)?)/>", re.I)
+_TAG = re.compile(r"(</?)([a-z][^\s/<>]*)", re.I)
+_MAX_DEPTH = 512  # as in browsers; the parser takes the square of the depth
+
+
+def _names(several: str) -> frozenset[str]:
+    return frozenset(several.split())
+
+
+_RAW = _names("script style iframe noembed noframes")  # never shown, and no markup in them
+_FALLBACKS = _names("noscript object canvas audio video datalist")  # for other browsers, other devices
+# Elements that contain no others, or that end where the next one begins: they do not make a page deep.
+_FLAT = _RAW | _names(
+    "area base body br col colgroup dd dt embed head hr html img input li link meta optgroup option p param plaintext "
+    "rp rt source tbody td template textarea tfoot th thead title tr track wbr xmp"
+)
+_BLOCKS = _names(
+    "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption "
+    "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol optgroup option p "
+    "pre search section select summary table tbody textarea tfoot thead title tr ul xmp"
+)
+_GAPS = dict.fromkeys(_BLOCKS, "\n") | {"td": " ", "th": " "}
+_PREFORMATTED = _names("pre textarea listing xmp")
+_HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.I)
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens and the like, which would split words
+
+
+def from_html(content: bytes, encoding: str | None = None) -> Extracted:
+    r"""The visible text of a page: its title first, then one line per block.
+
+    The encoding is that of the byte order mark, else the one that the page declares, else the given one; without
+    any, UTF-8 or, where that does not fit, Windows-1252.
+
+    Example:
+        >>> from_html(b"<title>Boats</title><h1>On boats</h1><p>Oars &amp; <b>sails</b>.<script>x()</script>")
+        Extracted(text='Boats\nOn boats\nOars & sails.', title='Boats')
+    """
+    return _page(_decoded(content, encoding))
+
+
+def _decoded(content: bytes, encoding: str | None) -> str:
+    for mark, name in {codecs.BOM_UTF8: "utf-8", **WIDE_MARKS}.items():
+        if content.startswith(mark):
+            return content.decode(name, "replace").removeprefix("\ufeff")
+    found = _DECLARED.search(content[:4096])
+    declared = _encoding(found[1] or found[2]) if found else None
+    if declared or encoding not in (None, "utf-8"):
+        return content.decode(declared or encoding or "", "replace")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
+
+
+def _encoding(name: bytes) -> str | None:
+    try:
+        encoding = codecs.lookup(name.decode("ascii")).name
+    except (LookupError, ValueError):
+        return None
+    # Pages that declare Latin-1 or ASCII mean Windows-1252, and browsers read them so.
+    return "cp1252" if encoding in ("iso8859-1", "ascii") else encoding if _ENCODINGS.fullmatch(encoding) else None
+
+
+def _page(html: str) -> Extracted:
+    node = LexborHTMLParser(_prepared(html)).root
+    parts: list[str] = []
+    titles: dict[str, str] = {}
+    inside: list[tuple[LexborNode, int]] = []  # the open elements, and where in `parts` each begins
+    preformatted = 0
+    while node is not None:
+        tag, child = node.tag or "", None
+        if node.is_text_node:
+            text = _INVISIBLE.sub("", node.text_content or "")
+            parts.append(text if preformatted else text.replace("\n", " "))
+        elif node.is_element_node and tag not in _RAW and not _is_hidden(node.attributes):
+            parts.append(_GAPS.get(tag, ""))
+            child = node.first_child
+        if child is not None:
+            inside.append((node, len(parts)))
+            preformatted += tag in _PREFORMATTED
+            node = child
+            continue
+        following = node.next
+        while following is None and inside:
+            node, start = inside.pop()
+            tag = node.tag or ""
+            preformatted -= tag in _PREFORMATTED
+            if tag in ("title", "h1") and tag not in titles and not (inside and inside[-1][0].tag == "svg"):
+                titles[tag] = " ".join("".join(parts[start:]).split())
+                if tag == "title":  # it comes first, wherever it stands
+                    del parts[start:]
+            parts.append(_GAPS.get(tag, ""))
+            following = node.next
+        node = following
+    lines = (" ".join(line.split()) for line in f"{titles.get('title', '')}\n{''.join(parts)}".split("\n"))
+    return Extracted("\n".join(filter(None, lines)), titles.get("title") or titles.get("h1") or None)
+
+
+def _prepared(html: str) -> str:
+    """Markup that the parser reads as it is meant and in linear time."""
+    if html.startswith("<?xml"):
+        html = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", html)
+    depth = 0
+
+    def tag(match: re.Match[str]) -> str:
+        nonlocal depth
+        bracket, name = match[1], match[2].lower()
+        if name in _FALLBACKS:
+            return f"{bracket}template"  # which is not shown; a paragraph in the others would end them
+        if name in _FLAT:
+            return match[0]
+        depth = max(0, depth - 1) if bracket == "</" else depth + 1
+        if depth < _MAX_DEPTH or (depth == _MAX_DEPTH and bracket == "<"):
+            return match[0]
+        return bracket + ("br" if name in _BLOCKS else "wbr")
+
+    return _TAG.sub(tag, html)
+
+
+def _is_hidden(attributes: dict[str, str | None]) -> bool:
+    return "hidden" in attributes or bool(_HIDING_STYLE.search(attributes.get("style") or ""))
+
+
+# Text between two rules is no front matter, which begins with a name or a comment.
+_FRONT_MATTER = re.compile(
+    r"""\A(---|\+\+\+)[ \t]*\n(?=[ \t]*+(?:["'\w.-]+[ \t]*+[:=]|[#\[]|\1))((?:.*\n)*?)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)"""
+)
+_FRONT_TITLE = re.compile(r"""^title[ \t]*[:=][ \t]*(["']?)(.+?)\1[ \t]*$""", re.M | re.I)
+_EXTENSIONS = [  # of Markdown, which the parser takes for text
+    (re.compile(r"\[\^[^\[\]\s]+\]:?"), ""),  # footnotes
+    (re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]*)\]\]"), r"\1"),  # links of a wiki
+    (re.compile(r"\A\[[ xX]\][ \t]+"), ""),  # tasks
+]
+_UNSEEN_TAG = re.compile(r"<(script|style)\b", re.I)
+
+
+def from_markdown(text: str) -> Extracted:
+    r"""The text of a Markdown document: code, link texts and table cells, without marks, addresses and front matter.
+
+    Example:
+        >>> from_markdown("# Boats\n\n- *oars* and [sails](https://sails.example)\n- `snake_case`")
+        Extracted(text='Boats\n\noars and sails\nsnake_case', title='Boats')
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    title = None
+    if front := _FRONT_MATTER.match(text):
+        named = _FRONT_TITLE.search(front[2])
+        text, title = text[front.end() :], named and named[2]
+    parts: list[str] = []
+    tokens = _markdown().parse(text)
+    for place, token in enumerate(tokens):
+        match token.type:
+            case "inline":
+                content = _inline_text(token.children or [])
+                parts.append(content)
+                if title is None and tokens[place - 1].type == "heading_open":
+                    title = " ".join(content.split()) or None
+            case "fence" | "code_block":
+                parts.append(f"{token.content}\n")
+            case "html_block":
+                page = _page(token.content)
+                parts.append(f"{page.text}\n\n")
+                title = title or page.title
+            case "td_close" | "th_close":
+                parts.append("  ")
+            case "tr_close":
+                parts.append("\n")
+            case "paragraph_close" if token.hidden:  # in a list without blank lines
+                parts.append("\n")
+            case "paragraph_close" | "heading_close" | "table_close":
+                parts.append("\n\n")
+            case "bullet_list_close" | "ordered_list_close" if not token.level:
+                parts.append("\n\n")
+    lines = (line.rstrip() for line in "".join(parts).split("\n"))
+    return Extracted(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n"), title)
+
+
+@cache
+def _markdown() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # here: it takes longer to import than a search
+
+    return MarkdownIt("js-default", {"html": True})
+
+
+def _inline_text(tokens: "Sequence[Token]") -> str:
+    parts: list[str] = []
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        place += 1
+        match token.type:
+            case "text":
+                content = token.content
+                for pattern, instead in _EXTENSIONS:
+                    content = pattern.sub(instead, content)
+                parts.append(content)
+            case "code_inline":
+                parts.append(token.content)
+            case "softbreak" | "hardbreak":
+                parts.append("\n")
+            case "image":
+                parts.append(_inline_text(token.children or []))
+            case "link_open" if token.markup == "autolink":
+                place += 1  # its text is the address
+            case "html_inline":
+                if unseen := _UNSEEN_TAG.match(token.content):
+                    end = f"</{unseen[1].lower()}"
+                    ends = (at for at in range(place, len(tokens)) if tokens[at].content.lower().startswith(end))
+                    place = next(ends, place)
+                elif found := _TAG.match(token.content):
+                    parts.append(_GAPS.get(found[2].lower(), ""))
+    return "".join(parts)
+
+
+_HYPHENATED = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
+
+
+def from_pdf(stream: BinaryIO, name: str) -> Extracted:
+    """The text of all pages of a PDF file; a CorpusError if it is encrypted, damaged, or has only pictures."""
+    pypdf = need_pdf()
+    errors = need("pypdf.errors", "pdf", CorpusError)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is odd in other people's files is not our user's business
+            reader = pypdf.PdfReader(stream)
+            # Many files are encrypted without a password, only against changes.
+            if reader.is_encrypted and not reader.decrypt(""):
+                raise CorpusError(f"{name} is encrypted", hint="save it without a password")
+            pages = [page.extract_text().strip() for page in reader.pages]
+            title = reader.metadata and reader.metadata.title
+    except (CorpusError, MemoryError):
+        raise
+    except errors.DependencyError as problem:
+        raise CorpusError(
+            f"{name} is encrypted with AES, which needs a library that is not installed",
+            hint="pip install cryptography, or save it without encryption",
+        ) from problem
+    except Exception as problem:  # pypdf raises whatever comes up inside a damaged file
+        reason = str(problem).partition("\n")[0] or type(problem).__name__
+        raise CorpusError(f"{name} is not a whole PDF file: {reason}", hint="download or export it again") from problem
+    if not any(pages):
+        raise CorpusError(
+            f"no text in {name}, on none of its {len(pages):,} pages; they seem to be pictures",
+            hint="run text recognition (OCR) on it first",
+        )
+    text = _HYPHENATED.sub("", _encodable("\n\n".join(pages)))
+    return Extracted(text, " ".join(_encodable(str(title or "")).split()) or None)
+
+
+def need_pdf() -> Any:
+    """The library that reads PDF; an error with what to install if it is missing."""
+    library = need("pypdf", "pdf", CorpusError)
+    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warnings go to the terminal
+    return library
+
+
+def _encodable(text: str) -> str:
+    """Text without halves of surrogate pairs, which a wrong font makes."""
+    return text.encode("utf-8", "replace").decode()
