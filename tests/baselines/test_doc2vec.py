@@ -7,19 +7,19 @@ from made_up import Made, make_counts
 from parabit.baselines import Doc2Vec
 from parabit.errors import BaselineError
 from parabit.evaluation import evaluate_vectors
-from parabit.networks import Documents
 from parabit.progress import Progress
+from parabit.text import Bags
 
 
-def in_order(made: Made, order: bool = True, rows: list[int] | None = None) -> Documents:
+def in_order(made: Made, order: bool = True, rows: list[int] | None = None) -> Bags:
     """Counts as documents, or some of them, whose words stand in some order."""
     matrix = made.counts if rows is None else made.counts[rows]
     features, counts = matrix.indices.astype(np.int32), matrix.data.astype(np.int32)
     offsets = matrix.indptr.astype(np.int64)
     if not order:
-        return Documents.of_counts(features, counts, offsets)
+        return Bags.of_counts(features, counts, offsets)
     lengths = matrix.sum(axis=1)
-    return Documents(features, counts, offsets, np.repeat(features, counts), np.concatenate([[0], lengths.cumsum()]))
+    return Bags(features, counts, offsets, np.repeat(features, counts), np.concatenate([[0], lengths.cumsum()]))
 
 
 def test_new_documents_of_a_topic_are_near_and_a_vector_is_the_same_at_each_call() -> None:
@@ -43,10 +43,8 @@ def test_a_document_without_known_words_is_zero() -> None:
     pytest.importorskip("gensim")
     made = make_counts(20)
     model = Doc2Vec(dim=4, epochs=1, workers=1).fit(in_order(made))
-    strange = Documents.of_counts(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(3, np.int64))
-    unknown = Documents(
-        *([np.array([999], np.int32)] * 2), np.array([0, 1]), np.array([999], np.int32), np.array([0, 1])
-    )
+    strange = Bags.of_counts(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(3, np.int64))
+    unknown = Bags(*([np.array([999], np.int32)] * 2), np.array([0, 1]), np.array([999], np.int32), np.array([0, 1]))
     assert (model.transform(strange) == np.zeros((2, 4))).all()
     assert (model.transform(unknown) == np.zeros((1, 4))).all()
 
@@ -54,7 +52,7 @@ def test_a_document_without_known_words_is_zero() -> None:
 def test_bad_inputs_are_told_in_words() -> None:
     pytest.importorskip("gensim")
     made = make_counts(20)
-    with pytest.raises(BaselineError, match="dim must be a whole number from 1 up, found 0"):
+    with pytest.raises(BaselineError, match="dim must be a whole number, at least 1, found 0"):
         Doc2Vec(dim=0).fit(in_order(made))
     with pytest.raises(BaselineError, match="this Doc2Vec is not fitted yet"):
         Doc2Vec(dim=4).transform(in_order(made))

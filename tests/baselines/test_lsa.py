@@ -48,7 +48,7 @@ def test_a_document_without_known_words_is_zero() -> None:
 
 def test_bad_inputs_are_told_in_words() -> None:
     counts = make_counts(50).counts
-    with pytest.raises(BaselineError, match="dim must be a whole number from 1 up, found 0"):
+    with pytest.raises(BaselineError, match="dim must be a whole number, at least 1, found 0"):
         LSA(dim=0).fit(counts)
     with pytest.raises(BaselineError, match="dim=51 is more than the 50 documents or words, whichever are fewer"):
         LSA(dim=51).fit(counts)

@@ -123,7 +123,7 @@ def test_bad_inputs_are_told_in_words(ranker: type[TfIdf | BM25]) -> None:
 
 def test_bm25_refuses_what_makes_no_sense() -> None:
     counts = make_counts(5).counts
-    with pytest.raises(BaselineError, match="k1=-1 and b=0.75 make no BM25"):
+    with pytest.raises(BaselineError, match="k1=-1 and b=0.75 are not valid for BM25"):
         BM25(k1=-1).fit(counts)
     with pytest.raises(BaselineError, match="BM25 counts whole words, found fractions"):
         BM25().fit(counts * 0.5)

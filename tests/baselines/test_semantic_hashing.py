@@ -121,14 +121,14 @@ def test_progress_is_told_each_epoch_and_the_loss_falls() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"bits": 0}, "bits must be a whole number from 1 up, found 0"),
-        ({"bits": 8.0}, "bits must be a whole number from 1 up, found 8.0"),
+        ({"bits": 0}, "bits must be a whole number, at least 1, found 0"),
+        ({"bits": 8.0}, "bits must be a whole number, at least 1, found 8.0"),
         ({"words": 0}, "words must be a whole number"),
         ({"epochs": 0}, "epochs must be a whole number"),
         ({"hidden": (30, 0)}, "each of hidden must be a whole number"),
-        ({"noise": -1.0}, "nothing can be trained with noise=-1.0"),
-        ({"word_dropout": 1.0}, "nothing can be trained with .*word_dropout=1.0"),
-        ({"rate": 0.0}, "nothing can be trained with .*rate=0.0"),
+        ({"noise": -1.0}, "training is not possible with noise=-1.0"),
+        ({"word_dropout": 1.0}, "training is not possible with .*word_dropout=1.0"),
+        ({"rate": 0.0}, "training is not possible with .*rate=0.0"),
     ],
 )
 def test_parameters_that_make_no_sense_are_told_in_words(changes: dict[str, Any], told: str) -> None:

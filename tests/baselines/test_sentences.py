@@ -45,7 +45,7 @@ def test_texts_become_vectors_in_their_order_and_the_model_is_loaded_once(librar
 
 def test_a_model_that_cannot_be_had_is_told_with_what_to_do(library: None) -> None:
     with pytest.raises(
-        BaselineError, match="the model 'nobody/nothing' cannot be had: nobody/nothing is not a"
+        BaselineError, match="the model 'nobody/nothing' cannot be loaded: nobody/nothing is not a"
     ) as told:
         SentenceEncoder("nobody/nothing").transform(["text"])
     assert "download it once" in told.value.hint

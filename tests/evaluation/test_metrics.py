@@ -222,12 +222,12 @@ def test_similarities_and_relevance_must_belong_together(metric: Callable[..., o
 
 @pytest.mark.parametrize("metric", PRECISIONS)
 def test_grades_above_1_are_no_share_and_refused_where_precision_is_asked_for(metric: Callable[..., object]) -> None:
-    with pytest.raises(EvaluationError, match="relevance is 1 at most .* found 3; divide by the highest grade"):
+    with pytest.raises(EvaluationError, match="relevance must be at most 1 .* found 3; divide by the highest grade"):
         metric([[1, 2]], [[3, 1]])
 
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_there_is_a_first_k(k: int) -> None:
     for metric in (ndcg, precision_at):
-        with pytest.raises(EvaluationError, match=f"1 document or more, found k={k}; the paper takes k=10"):
+        with pytest.raises(EvaluationError, match=f"k must be at least 1, found {k}; the paper uses k=10"):
             metric([[1, 2]], [[0, 1]], k)

@@ -38,7 +38,7 @@ def test_what_is_left_has_a_common_label_and_what_is_left_out_has_none(
 
 
 def test_a_label_that_a_document_has_twice_is_that_of_one_document() -> None:
-    with pytest.raises(EvaluationError, match=r"no label of news.jsonl is that of 2 documents.* has 1; lower --least"):
+    with pytest.raises(EvaluationError, match=r"no label of news.jsonl has 2 documents.* has 1; lower --least"):
         of([("a", "a"), ("b",)], least=2)
 
 

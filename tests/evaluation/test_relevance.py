@@ -9,8 +9,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from parabit.choices import RELEVANCE
 from parabit.errors import EvaluationError
-from parabit.evaluation import KINDS, Relevance
+from parabit.evaluation import Relevance
 from parabit.evaluation.relevance import label_sets, top_gains
 
 NAMES = st.sampled_from(["orbit", "goal", "verse", "crude", 3, -7, 2**70, b"orbit"])
@@ -30,7 +31,7 @@ def dense(relevance: Relevance, block: slice | None = None) -> NDArray[np.float6
     return np.asarray(relevance.of(block or slice(0, relevance.queries)).toarray())
 
 
-@given(label_lists, st.sampled_from(list(KINDS)))
+@given(label_lists, st.sampled_from(list(RELEVANCE)))
 def test_documents_are_as_relevant_to_each_other_as_their_sets_of_labels_say(labels: list[set[Any]], kind: str) -> None:
     expected = by_sets(labels, labels, kind)
     for document, row in enumerate(expected):
@@ -38,7 +39,7 @@ def test_documents_are_as_relevant_to_each_other_as_their_sets_of_labels_say(lab
     assert dense(Relevance(labels, kind)).tolist() == expected
 
 
-@given(label_lists, label_lists, st.sampled_from(list(KINDS)))
+@given(label_lists, label_lists, st.sampled_from(list(RELEVANCE)))
 def test_a_searched_collection_may_have_labels_that_the_queries_lack(
     labels: list[set[Any]], searched: list[set[Any]], kind: str
 ) -> None:
@@ -47,7 +48,7 @@ def test_a_searched_collection_may_have_labels_that_the_queries_lack(
     assert dense(relevance).tolist() == by_sets(labels, searched, kind)
 
 
-@given(label_lists, st.sampled_from(list(KINDS)), st.integers(0, 7), st.integers(1, 9))
+@given(label_lists, st.sampled_from(list(RELEVANCE)), st.integers(0, 7), st.integers(1, 9))
 def test_a_block_of_queries_has_the_rows_of_the_whole(
     labels: list[set[Any]], kind: str, start: int, length: int
 ) -> None:
@@ -56,7 +57,7 @@ def test_a_block_of_queries_has_the_rows_of_the_whole(
     assert dense(relevance, block).tolist() == dense(relevance)[block].tolist()
 
 
-@given(label_lists, st.sampled_from(list(KINDS)))
+@given(label_lists, st.sampled_from(list(RELEVANCE)))
 def test_only_what_is_relevant_is_stored(labels: list[set[Any]], kind: str) -> None:
     stored = Relevance(labels, kind).of(slice(0, len(labels))).data
     assert ((stored > 0) & (stored <= 1)).all()
@@ -69,7 +70,7 @@ def test_overlap_is_the_same_both_ways_and_1_for_the_same_labels(labels: list[se
     assert dense(Relevance(labels, "overlap", labels)).diagonal().tolist() == [float(bool(mine)) for mine in labels]
 
 
-@given(st.lists(NAMES, min_size=1, max_size=8), st.sampled_from(list(KINDS)))
+@given(st.lists(NAMES, min_size=1, max_size=8), st.sampled_from(list(RELEVANCE)))
 def test_one_label_each_is_a_set_of_one(labels: list[Any], kind: str) -> None:
     assert (dense(Relevance(labels, kind)) == dense(Relevance([{label} for label in labels], kind))).all()
 
@@ -137,7 +138,7 @@ def test_labels_of_numpy_and_of_python_are_the_same_labels() -> None:
     ],
 )
 def test_labels_of_wrong_form_are_refused_in_words(labels: Any, found: str) -> None:
-    with pytest.raises(EvaluationError, match=f"labels must be integers or strings.*; {found}.*; give a label, or a"):
+    with pytest.raises(EvaluationError, match=f"labels must be integers or strings.*; {found}.*; give one label or a"):
         label_sets(labels)
     if labels is not None:
         with pytest.raises(EvaluationError, match=found):

@@ -12,10 +12,10 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from parabit.choices import RELEVANCE
 from parabit.codes import hamming, pack
 from parabit.errors import CodesError, EvaluationError
 from parabit.evaluation import (
-    KINDS,
     FilteredScores,
     HammingRanking,
     Relevance,
@@ -39,7 +39,7 @@ BOTH: list[Callable[..., Scores]] = [evaluate_codes, evaluate_vectors]
 Bits = NDArray[np.uint8]
 Sets = list[set[str]]
 
-kinds = st.sampled_from(list(KINDS))
+kinds = st.sampled_from(list(RELEVANCE))
 label_sets = st.sets(st.sampled_from(["orbit", "goal", "verse", "crude"]), max_size=3)
 
 
@@ -119,7 +119,7 @@ def test_a_searched_collection_scores_the_mean_over_every_order_inside_the_ties(
     assert figures(scores) == pytest.approx(figures(expected), rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RELEVANCE)
 def test_precision_is_taken_at_the_depth_that_is_asked_for(kind: str) -> None:
     vectors, _, labels = many_documents(11, 50)
     ranking, relevance = HammingRanking(pack(vectors > 0)), Relevance(labels, kind)
@@ -166,7 +166,7 @@ def test_the_order_of_storage_cannot_change_a_score(bits: int, monkeypatch: pyte
     assert evaluate_codes(codes, labels) == evaluate_codes(codes[order], labels[order])
     assert evaluate_vectors(vectors, labels) == evaluate_vectors(vectors[order], labels[order])
     given_as: list[NDArray[Any]] = [codes, vectors]
-    for kind in KINDS:
+    for kind in RELEVANCE:
         for score, rows in zip(BOTH, given_as, strict=True):
             there, here = score(rows[order], reordered, relevance=kind), score(rows, several, relevance=kind)
             assert figures(there) == pytest.approx(figures(here), rel=1e-14)
@@ -187,7 +187,7 @@ def test_the_order_of_a_searched_collection_cannot_change_a_score() -> None:
         assert score(queries, labels[200:], searched=(searched[order], others[order])) == expected
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RELEVANCE)
 def test_scores_are_the_same_block_by_block(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     vectors, labels = rng.standard_normal((90, 20)), [[number] for number in rng.integers(0, 60, 90).tolist()]
@@ -232,7 +232,7 @@ def test_queries_that_have_nothing_to_find_are_counted_and_left_out() -> None:
     assert unlabelled == alone
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RELEVANCE)
 def test_a_perfect_ranking_scores_1_and_never_more(kind: str) -> None:
     labels = np.repeat(np.arange(30), 40)
     rng = np.random.default_rng(8)
@@ -258,7 +258,7 @@ def test_a_zero_vector_is_like_nothing_and_unlike_nothing() -> None:
 
 def test_a_k_beyond_the_documents_is_all_of_them() -> None:
     vectors, labels, several = many_documents(4, 50)
-    for kind in KINDS:
+    for kind in RELEVANCE:
         whole = evaluate_vectors(vectors, several, 50, kind)
         assert evaluate_vectors(vectors, several, 10**12, kind) == whole
     codes = pack(vectors > 0)
@@ -285,7 +285,7 @@ def test_filtered_scores_are_those_of_a_slow_search(
 def test_a_filter_that_lets_all_pass_changes_nothing() -> None:
     vectors, _, several = many_documents(5)
     codes = pack(vectors > 0)
-    for kind in KINDS:
+    for kind in RELEVANCE:
         plain = evaluate_vectors(vectors, several, relevance=kind)
         filtered = evaluate_filtered(codes, vectors, several, radius=32, relevance=kind)
         for ndcg in (filtered.ndcg, filtered.cut_ndcg, filtered.strict_ndcg):
@@ -307,7 +307,7 @@ def test_a_filter_that_lets_nothing_pass_scores_0_where_documents_are_lost() -> 
         ([0.5, 0.5, 1.0, 1.0], "labels must be integers or strings, .* found 0.5"),
         (["orbit", "orbit", None, None], "labels must be integers or strings, .* found None"),
         (np.zeros((4, 2), dtype=np.int64), r"found an array of shape \(4, 2\)"),
-        ("goal", "found str; give a label, or a list of labels, for each document"),
+        ("goal", "found str; give one label or a list of labels for each document"),
         ([1, 2, 3, 4], "no two documents share a label"),
         ([[], [], [], []], "no two documents share a label"),
     ],
@@ -323,7 +323,7 @@ def test_labels_that_do_not_serve_are_refused_in_words(labels: Any, words: str) 
 def test_documents_that_cannot_be_scored_are_refused_in_words() -> None:
     for count in (0, 1):
         for score in BOTH:
-            with pytest.raises(EvaluationError, match=f"documents query each other, found {count}"):
+            with pytest.raises(EvaluationError, match=f"too few documents to query each other: {count}"):
                 score(CODES[:count], np.array(LABELS[:count], dtype=np.str_))
     with pytest.raises(CodesError, match="28 bits take 4 bytes, but the codes have 1"):
         evaluate_codes(CODES, LABELS, bits=28)
@@ -331,9 +331,9 @@ def test_documents_that_cannot_be_scored_are_refused_in_words() -> None:
         evaluate_codes(np.zeros((4, 4), dtype=np.uint8), LABELS, bits=28, searched=(CODES, LABELS))
     with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
         evaluate_codes(CODES[:, 0], LABELS)
-    with pytest.raises(EvaluationError, match="found k=0"):
+    with pytest.raises(EvaluationError, match="k must be at least 1, found 0"):
         evaluate_codes(CODES, LABELS, k=0)
-    with pytest.raises(EvaluationError, match="found k=0"):
+    with pytest.raises(EvaluationError, match="k must be at least 1, found 0"):
         evaluate(HammingRanking(CODES), Relevance(LABELS), depth=0)
 
 
@@ -357,7 +357,7 @@ def test_a_filter_that_makes_no_sense_is_refused_in_words() -> None:
             evaluate_filtered(CODES, form(vectors[:3]), LABELS, radius=1)
     with pytest.raises(EvaluationError, match="a radius is 0 or more, found -1"):
         evaluate_filtered(CODES, vectors, LABELS, radius=-1)
-    with pytest.raises(EvaluationError, match="found k=0"):
+    with pytest.raises(EvaluationError, match="k must be at least 1, found 0"):
         evaluate_filtered(CODES, vectors, LABELS, radius=1, k=0)
     with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
         evaluate_filtered(CODES[:, 0], vectors, LABELS, radius=1)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit import Document, ParagraphVectors, Vocabulary, VocabularyRule, build_vocabulary
+from parabit import Bags, Document, ParagraphVectors, Vocabulary, VocabularyRule, build_vocabulary
 from parabit.codes import check_codes
 from parabit.corpus import as_corpus
 from parabit.errors import ParabitError
 from parabit.model import Inferred, TextEncoder, encode_to_file, learn_closed_form
 from parabit.model.code_files import META
 from parabit.model.encoder import FEW
-from parabit.text import bags_of_few, batch_bags
+from parabit.text import make_bags
 from topics import make_topics
 
 NETWORK: dict[str, Any] = {"solver": "network", "device": "cpu"}
@@ -131,16 +131,11 @@ def vocabulary(request: pytest.FixtureRequest) -> Vocabulary:
 @given(st.lists(st.lists(st.sampled_from([*WORDS[:12], "écran", "ÉCRAN", "the", "x", "qqqq", "!?", "1993", "\n"]))))
 def test_the_bags_of_a_few_texts_are_those_of_many(vocabulary: Vocabulary, texts: list[list[str]]) -> None:
     joined = [" ".join(text) for text in texts]
-    few, many = bags_of_few(joined, vocabulary), batch_bags(vocabulary.tokenizer.tokenize(joined), vocabulary)
-    assert [array.tolist() for array in few] == [array.tolist() for array in many]
-    assert [array.dtype for array in few] == [array.dtype for array in many]
-
-
-@given(st.text())
-def test_the_words_of_one_text_are_those_of_a_batch(text: str) -> None:
-    tokenizer = build_vocabulary(["telescope"]).tokenizer
-    tokens = tokenizer.tokenize([text])
-    assert tokenizer.words(text) == [tokens.words[int(code)] for code in tokens.codes]
+    alone = Bags.joined([make_bags([], vocabulary), *(make_bags([text], vocabulary) for text in joined)])
+    many = make_bags(joined + [""] * 40, vocabulary)
+    assert alone.features.tolist() == many.features.tolist()
+    assert alone.counts.tolist() == many.counts.tolist()
+    assert alone.token_offsets.tolist() == many.token_offsets[: len(texts) + 1].tolist()
 
 
 @pytest.mark.parametrize(("suffix", "vectors"), [(".npy", False), (".parquet", False), (".parquet", True)])

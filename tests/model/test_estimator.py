@@ -132,7 +132,7 @@ def test_texts_come_in_any_form(topics: Topics, model: ParagraphVectors) -> None
     [
         (pd.DataFrame({"text": ["a"], "year": [1]}), 'DataFrame has several columns; give .* df\\["text"\\]'),
         (pl.DataFrame({"text": ["a"]}), "DataFrame has several columns"),
-        ("a text", "a single str was given; put it in a list"),
+        ("a text", "expected several texts, found a single str; put it in a list"),
         (Document("a", "text"), "a single Document"),
         ({"a": "text"}, "a single dict"),
         (7, "a single int"),

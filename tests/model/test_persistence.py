@@ -116,8 +116,8 @@ def retensor(name: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
         (drop("config.json"), "no model in {folder}"),
         *((put("config.json", content), "{folder}/config.json is damaged") for content in (b"", b"{", b"[]", b"7")),
         (cut("config.json", 0.9), "{folder}/config.json is damaged"),
-        (put("config.json", b'{"format": 1}'), "{folder}/config.json is not that of a model"),
-        (edit(solver="network"), "{folder}/config.json is not that of a model"),
+        (put("config.json", b'{"format": 1}'), "{folder}/config.json does not describe a model"),
+        (edit(solver="network"), "{folder}/config.json does not describe a model"),
         (edit(bits=24), "{folder}/model.safetensors does not belong to its config.json"),
         (edit(format=2), "{folder} was made by a newer version of parabit; upgrade parabit"),
         *(
@@ -150,7 +150,7 @@ def test_files_of_two_models_do_not_make_a_third(saved: Path, topics: Topics, tm
 def test_an_old_model_is_replaced_only_if_asked_for(saved: Path, topics: Topics) -> None:
     before = contents(saved)
     other = ParagraphVectors(8).fit(topics.texts[:50])
-    with pytest.raises(ParabitError, match="model is there already"):
+    with pytest.raises(ParabitError, match="model exists already"):
         other.save(saved)
     assert contents(saved) == before
     other.save(saved, overwrite=True)
@@ -173,7 +173,7 @@ def test_what_is_no_model_is_never_replaced(kind: str, saved: Path, model: Parag
         if kind == "folder of mine":
             (place / "config.json").write_text('{"mine": true}')
     for overwrite in (False, True):
-        with pytest.raises(ParabitError, match="place is there"):
+        with pytest.raises(ParabitError, match="place exists"):
             model.save(place, overwrite=overwrite)
     assert place.is_symlink() == (kind == "link")
     if kind == "model with notes":

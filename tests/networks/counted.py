@@ -5,30 +5,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parabit.networks import Documents, WordStatistics
+from parabit.text import Bags
 
 
-def count(texts: Sequence[str]) -> tuple[Documents, WordStatistics]:
-    """Documents and word statistics; words get their ids in the order of the alphabet."""
+def count(texts: Sequence[str]) -> tuple[Bags, np.ndarray]:
+    """Documents and how often each word occurs; words get their ids in the order of the alphabet."""
     ids = {word: number for number, word in enumerate(sorted({word for text in texts for word in text.split()}))}
     return count_ids([[ids[word] for word in text.split()] for text in texts], len(ids))
 
 
-def count_ids(documents: Sequence[Sequence[int]], vocabulary: int) -> tuple[Documents, WordStatistics]:
+def count_ids(documents: Sequence[Sequence[int]], vocabulary: int) -> tuple[Bags, np.ndarray]:
     """The same of word ids."""
     bags = [sorted(Counter(document).items()) for document in documents]
     entries = [entry for bag in bags for entry in bag]
     features = np.array([word for word, _ in entries], dtype=np.int32)
     tokens = np.array([word for document in documents for word in document], dtype=np.int32)
-    counted = Documents(
+    counted = Bags(
         features=features,
         counts=np.array([times for _, times in entries], dtype=np.int32),
         feature_offsets=offsets([len(bag) for bag in bags]),
         tokens=tokens,
         token_offsets=offsets([len(document) for document in documents]),
     )
-    occurrences, in_documents = (np.bincount(words, minlength=vocabulary) for words in (tokens, features))
-    return counted, WordStatistics(occurrences, in_documents, len(documents))
+    return counted, np.bincount(tokens, minlength=vocabulary)
 
 
 def offsets(lengths: Sequence[int]) -> np.ndarray:

@@ -62,6 +62,7 @@ def test_sizes_are_whole_numbers_from_1(name: str, value: object) -> None:
         ({"bits": 16, "architecture": None}, "no architecture None; choose dbow or dm"),
         ({"bits": 16, "window": 2}, "window with architecture dbow; it is an option of dm"),
         ({"bits": 16, "two_sided": True}, "two_sided with architecture dbow; it is an option of dm"),
+        ({"bits": 16, "two_sided": "no", "architecture": "dm"}, "two_sided is 'no'; it must be true or false"),
         ({"bits": 16, "word_dim": 8}, "word_dim with architecture dbow; it is an option of dm"),
         ({"bits": None, "dim": 16, "window": 2}, "window with architecture dbow"),
         ({"bits": 32, "dim": 31}, "dim 31 is less than bits 32; bits are projected from the real vector"),

@@ -3,8 +3,8 @@ import pytest
 import torch
 from counted import count_ids
 
-from parabit.networks import Documents
 from parabit.networks.grouping import as_tensor
+from parabit.text import Bags
 
 TEXTS = [[0, 1, 1, 2], [], [2, 0]]
 
@@ -12,7 +12,7 @@ TEXTS = [[0, 1, 1, 2], [], [2, 0]]
 def test_a_corpus_has_as_many_documents_as_it_was_given_empty_ones_too() -> None:
     documents, _ = count_ids(TEXTS, 3)
     assert len(documents) == 3
-    assert len(Documents.of_counts(documents.features, documents.counts, documents.feature_offsets)) == 3
+    assert len(Bags.of_counts(documents.features, documents.counts, documents.feature_offsets)) == 3
 
 
 @pytest.mark.parametrize(

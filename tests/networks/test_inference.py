@@ -8,9 +8,9 @@ import torch
 from counted import count
 
 from parabit.codes import hamming, pack
-from parabit.networks import Documents, NetworkEncoder, WordStatistics, train
+from parabit.networks import NetworkEncoder, train
 from parabit.networks.config import Shape, choose_shape, paper_recipe
-from parabit.text import BatchBags, Vocabulary, batch_bags, build_vocabulary
+from parabit.text import Bags, Vocabulary, build_vocabulary, make_bags
 from topics import Topics
 
 SHAPES = {
@@ -38,15 +38,15 @@ def texts(topics: Topics) -> list[str]:
     return [*topics.texts[:250], *long, *short, "", "qqqq xxxx", "...", *topics.texts[:20]]
 
 
-def bags(texts: list[str], vocabulary: Vocabulary) -> BatchBags:
-    return batch_bags(vocabulary.tokenizer.tokenize(texts), vocabulary)
+def bags(texts: list[str], vocabulary: Vocabulary) -> Bags:
+    return make_bags(texts, vocabulary)
 
 
 def trained_encoder(shape: Shape, vocabulary: Vocabulary, topics: Topics, **changes: Any) -> NetworkEncoder:
-    documents, statistics = Documents.of_bags(bags(topics.texts, vocabulary)), WordStatistics.of(vocabulary)
+    documents = bags(topics.texts, vocabulary)
     recipe = paper_recipe(shape, **(QUICK | changes))
-    trained = train(documents, statistics, shape, recipe, seed=3, device="cpu")
-    return NetworkEncoder(trained.network, statistics, recipe, seed=3)
+    trained = train(documents, vocabulary.counts, shape, recipe, seed=3, device="cpu")
+    return NetworkEncoder(trained.network, vocabulary.counts, recipe, seed=3)
 
 
 @pytest.fixture(scope="module", params=SHAPES)
@@ -85,12 +85,12 @@ def test_an_encoder_made_of_saved_tensors_gives_the_same_to_the_bit(
 
 
 def test_new_documents_get_codes_like_those_of_their_topic(topics: Topics) -> None:
-    documents, statistics = count(topics.texts)
+    documents, counts = count(topics.texts)
     shape = choose_shape(32)
     recipe = paper_recipe(shape, epochs=8, batch_size=32, word_accumulator_start=1e-4)
-    trained = train(documents, statistics, shape, recipe, device="cpu")
-    encoder = NetworkEncoder(trained.network, statistics, recipe, seed=0)
-    codes = pack(encoder.activations(encoder.embed_documents(documents)) > 0)
+    trained = train(documents, counts, shape, recipe, device="cpu")
+    encoder = NetworkEncoder(trained.network, counts, recipe, seed=0)
+    codes = pack(encoder.activations(encoder.embed(documents)) > 0)
     distances = hamming(codes, pack((trained.embeddings > 0).numpy()))
     together = np.equal.outer(topics.labels, topics.labels)
     assert distances[together].mean() < 0.6 * distances[~together].mean()

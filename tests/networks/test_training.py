@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from parabit.codes import hamming, pack
 from parabit.errors import Interrupted, TrainingError
-from parabit.networks import Checkpoints, Documents, Trained, WordStatistics, choose_device, train
+from parabit.networks import Checkpoints, Trained, choose_device, train
 from parabit.networks.config import Shape, choose_shape, paper_recipe
 from parabit.networks.training import AdaGrad, generator, stop_signals
 from parabit.progress import Progress, silent
+from parabit.text import Bags
 from topics import Topics
 
 DBOW, DM = choose_shape(16), choose_shape(16, architecture="dm")
@@ -48,7 +49,7 @@ CASES: dict[str, tuple[Shape, dict[str, Any]]] = {
 
 DOCUMENTS = 120
 
-Corpus = tuple[Documents, WordStatistics]
+Corpus = tuple[Bags, np.ndarray]
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +238,7 @@ def test_fewer_than_two_documents_are_refused(texts: list[list[int]]) -> None:
 def test_documents_without_a_known_word_are_refused(shape: Shape) -> None:
     documents, _ = count_ids([[], []], 3)
     with pytest.raises(TrainingError, match="^no document has a known word; lower the minimum count$"):
-        run((documents, WordStatistics(np.ones(3, np.int64), np.ones(3, np.int64), 2)), shape)
+        run((documents, np.ones(3, np.int64)), shape)
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())

@@ -15,7 +15,7 @@ from parabit.corpus import Document, open_corpus
 from parabit.errors import EvaluationError
 from parabit.evaluation.protocols import relevance_of
 from parabit.paper.corpora import PaperCorpus, Part, Prepared, paper_corpora, prepare, read_facts, read_prepared
-from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_bags, write_bags
+from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, count_bags, make_bags
 
 NEWS, REUTERS, WIKIPEDIA = paper_corpora(["enwiki"])
 
@@ -38,10 +38,10 @@ def prepared(
     return read_prepared(path)
 
 
-def vocabulary_of(corpus: PaperCorpus, bigrams: bool, folder: Path) -> tuple[Vocabulary, Bags]:
+def vocabulary_of(corpus: PaperCorpus, bigrams: bool) -> tuple[Vocabulary, Bags]:
     """The words of the paper: of letters from a to z."""
-    rule = VocabularyRule(Tokenizer(pattern="[a-z]+"), bigrams=bigrams, min_count=corpus.min_count)
-    return build_bags(open_corpus(f"{corpus.name}/train"), folder / "bags", rule)
+    rule = VocabularyRule(Tokenizer.paper(), bigrams=bigrams, min_count=corpus.min_count)
+    return count_bags(open_corpus(f"{corpus.name}/train"), rule)
 
 
 def names_of(part: Part, data: Prepared) -> list[tuple[str, ...]]:
@@ -65,15 +65,13 @@ def check_same(part: Part, bags: Bags, order: bool) -> None:
 @pytest.mark.parametrize("corpus", [NEWS, REUTERS, WIKIPEDIA], ids=lambda corpus: corpus.name)
 def test_the_arrays_are_the_collections_bags_and_labels(corpus: PaperCorpus, bigrams: bool, tmp_path: Path) -> None:
     found = prepared(tmp_path, corpus, bigrams)
-    vocabulary, bags = vocabulary_of(corpus, bigrams, tmp_path)
+    vocabulary, bags = vocabulary_of(corpus, bigrams)
     check_same(found.training, bags, order=not bigrams)
     assert names_of(found.training, found) == [document.labels for document in open_corpus(f"{corpus.name}/train")]
     labelled = [document for document in open_corpus(f"{corpus.name}/test") if document.labels]
-    check_same(found.tests[corpus.name], write_bags(labelled, vocabulary, tmp_path / "test"), order=not bigrams)
+    check_same(found.tests[corpus.name], make_bags([one.text for one in labelled], vocabulary), order=not bigrams)
     assert names_of(found.tests[corpus.name], found) == [document.labels for document in labelled]
-    assert np.array_equal(found.statistics.counts, vocabulary.counts)
-    assert np.array_equal(found.statistics.document_frequencies, vocabulary.document_frequencies)
-    assert found.statistics.documents == vocabulary.documents
+    assert np.array_equal(found.counts, vocabulary.counts)
     assert (found.facts["words"], found.facts["features"]) == (len(vocabulary.words), len(vocabulary))
     assert read_facts(tmp_path / "arrays" / "some.npz") == found.facts
 
@@ -164,11 +162,12 @@ def test_another_label_is_another_fingerprint_and_the_same_data_is_the_same(
 def test_test_documents_of_other_collections_are_in_the_words_that_were_trained_on(tmp_path: Path) -> None:
     found = prepared(tmp_path, WIKIPEDIA, bigrams=True, others=(NEWS, REUTERS))
     assert list(found.tests) == list(found.facts["tests"]) == ["enwiki", "20newsgroups", "reuters21578"]
-    vocabulary, _ = vocabulary_of(WIKIPEDIA, True, tmp_path)
+    vocabulary, _ = vocabulary_of(WIKIPEDIA, True)
     names = vocabulary.names.to_list()
     for corpus in (NEWS, REUTERS):
         documents = [document for document in open_corpus(f"{corpus.name}/test") if document.labels]
-        check_same(found.tests[corpus.name], write_bags(documents, vocabulary, tmp_path / corpus.name), order=False)
+        bags = make_bags([document.text for document in documents], vocabulary)
+        check_same(found.tests[corpus.name], bags, order=False)
         assert names_of(found.tests[corpus.name], found) == [document.labels for document in documents]
         assert found.facts["tests"][corpus.name]["relevance"] == corpus.relevance
         told = found.tests[corpus.name].documents

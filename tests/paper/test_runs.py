@@ -4,7 +4,6 @@ import base64
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,14 +26,14 @@ from parabit.evaluation import (
     evaluate_vectors,
 )
 from parabit.model import closed_form, learn_closed_form
-from parabit.networks import Documents, NetworkEncoder, WordStatistics, config, train
+from parabit.networks import NetworkEncoder, config, train
 from parabit.networks.config import Recipe
 from parabit.paper import corpora
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.jobs import JOBS, PICTURED, QUICK_EPOCHS, RADII, Job, Network, Run
 from parabit.paper.runs import perform
 from parabit.paper.work import Work
-from parabit.text import Tokenizer, Vocabulary, VocabularyRule, batch_bags, build_bags, build_vocabulary, write_bags
+from parabit.text import Tokenizer, Vocabulary, VocabularyRule, build_vocabulary, count_bags, make_bags
 
 CORPORA = paper_corpora(["enwiki"])
 NEWS, REUTERS, WIKIPEDIA = CORPORA
@@ -94,8 +93,7 @@ class Model(NamedTuple):
     embeddings: NDArray[np.float32]
 
     def vectors(self, documents: list[Document]) -> NDArray[np.float32]:
-        tokens = self.vocabulary.tokenizer.tokenize([document.text for document in documents])
-        return self.encoder.embed(batch_bags(tokens, self.vocabulary))
+        return self.encoder.embed(make_bags([document.text for document in documents], self.vocabulary))
 
     def codes(self, documents: list[Document]) -> NDArray[np.uint8]:
         return pack(self.encoder.activations(self.vectors(documents)) > 0)
@@ -105,12 +103,12 @@ class Model(NamedTuple):
 def model(network: Network, corpus: PaperCorpus = NEWS) -> Model:
     """The same network, trained on the texts themselves."""
     texts = [document.text for document in open_corpus(f"{corpus.name}/train")]
-    rule = VocabularyRule(Tokenizer(pattern="[a-z]+"), bigrams=network.bigrams, min_count=corpus.min_count)
+    rule = VocabularyRule(Tokenizer.paper(), bigrams=network.bigrams, min_count=corpus.min_count)
     vocabulary = build_vocabulary(texts, rule)
-    documents = Documents.of_bags(batch_bags(vocabulary.tokenizer.tokenize(texts), vocabulary))
-    statistics, recipe = WordStatistics.of(vocabulary), network.recipe(quick=True)
-    trained = train(documents, statistics, network.shape, recipe, seed=SEED, device="cpu")
-    encoder = NetworkEncoder(trained.network, statistics, recipe, SEED)
+    documents = make_bags(texts, vocabulary)
+    recipe = network.recipe(quick=True)
+    trained = train(documents, vocabulary.counts, network.shape, recipe, seed=SEED, device="cpu")
+    encoder = NetworkEncoder(trained.network, vocabulary.counts, recipe, SEED)
     return Model(vocabulary, encoder, trained.embeddings.numpy())
 
 
@@ -260,15 +258,16 @@ def test_a_picture_of_very_many_documents_has_some_of_them(performed: Perform, m
 
 
 @cache
-def counts(corpus: PaperCorpus, folder: Path) -> tuple[csr_array, csr_array]:
+def counts(corpus: PaperCorpus) -> tuple[csr_array, csr_array]:
     """The counts of training and of test documents."""
-    rule = VocabularyRule(Tokenizer(pattern="[a-z]+"), min_count=corpus.min_count)
-    vocabulary, bags = build_bags(open_corpus(f"{corpus.name}/train"), folder / "train", rule)
-    return bags.matrix(), write_bags(queries_of(corpus), vocabulary, folder / "test").matrix()
+    rule = VocabularyRule(Tokenizer.paper(), min_count=corpus.min_count)
+    vocabulary, bags = count_bags(open_corpus(f"{corpus.name}/train"), rule)
+    asked = make_bags([document.text for document in queries_of(corpus)], vocabulary)
+    return bags.matrix(len(vocabulary)), asked.matrix(len(vocabulary))
 
 
-def test_words_that_rank_alone_are_scored_over_the_same_words(performed: Perform, tmp_path: Path) -> None:
-    trained, asked = counts(REUTERS, tmp_path)
+def test_words_that_rank_alone_are_scored_over_the_same_words(performed: Perform) -> None:
+    trained, asked = counts(REUTERS)
     rows = TfIdf().fit(trained).transform(asked)
     check(performed(JOBS["tf-idf"], REUTERS)["vectors"], evaluate_vectors(rows, labels(REUTERS), relevance="overlap"))
     index = BM25().fit(asked)
@@ -276,9 +275,9 @@ def test_words_that_rank_alone_are_scored_over_the_same_words(performed: Perform
     check(performed(JOBS["bm25"], REUTERS)["vectors"], evaluate(ranking, Relevance(labels(REUTERS), "overlap")))
 
 
-def test_lsa_is_scored_as_vectors_and_as_codes_of_two_kinds(performed: Perform, tmp_path: Path) -> None:
+def test_lsa_is_scored_as_vectors_and_as_codes_of_two_kinds(performed: Perform) -> None:
     told = performed(Job("small lsa", baseline="lsa", size=16))
-    trained, asked = counts(NEWS, tmp_path)
+    trained, asked = counts(NEWS)
     lsa = LSA(16, seed=SEED).fit(trained)
     known, vectors = lsa.transform(trained), lsa.transform(asked)
     check(told["vectors"], evaluate_vectors(vectors, labels(NEWS)))
@@ -296,7 +295,7 @@ def test_the_closed_form_is_the_librarys_default_model(performed: Perform, monke
     few = NEWS.small(40, POSTS["test"])
     told = performed(Job("small closed form", baseline="closed-form", size=32), few)
     trained = corpora._some(open_corpus("20newsgroups/train"), 40)
-    rule = VocabularyRule(Tokenizer(pattern="[a-z]+"))
+    rule = VocabularyRule(Tokenizer.paper())
     encoder = learn_closed_form(as_corpus(trained), bits=32, rule=rule, seed=SEED)
     assert len(encoder.vocabulary) < len(build_vocabulary(trained, rule))
     known, asked = encoder.infer(trained), encoder.infer(queries_of(NEWS))

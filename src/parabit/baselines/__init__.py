@@ -1,14 +1,13 @@
 """The peers that parabit's codes are compared with: all learned without labels, from the same counts of words.
 
-A baseline's libraries are loaded when it is first asked for: semantic hashing needs torch, numpy and scipy alone, and
-the others need no torch.
+A baseline's libraries are loaded on first use: semantic hashing needs only torch, numpy and scipy, and the others do
+not need torch.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from parabit.errors import BaselineError
-from parabit.extras import need
+from parabit.errors import BaselineError, need
+from parabit.lazy import lazy
 
 if TYPE_CHECKING:
     from parabit.baselines.doc2vec import Doc2Vec
@@ -29,21 +28,20 @@ __all__ = [
     "TfIdf",
 ]
 
-_MODULES = {
-    "BM25": "rankers",
-    "LSA": "lsa",
-    "Doc2Vec": "doc2vec",
-    "IterativeQuantization": "hashing",
-    "RandomHyperplanes": "hashing",
-    "SemanticHashing": "semantic_hashing",
-    "SentenceEncoder": "sentences",
-    "TfIdf": "rankers",
-}
+_find = lazy(
+    __name__,
+    {
+        "parabit.baselines.doc2vec": ("Doc2Vec",),
+        "parabit.baselines.hashing": ("IterativeQuantization", "RandomHyperplanes"),
+        "parabit.baselines.lsa": ("LSA",),
+        "parabit.baselines.rankers": ("BM25", "TfIdf"),
+        "parabit.baselines.semantic_hashing": ("SemanticHashing",),
+        "parabit.baselines.sentences": ("SentenceEncoder",),
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'parabit.baselines' has no attribute {name!r}")
-    if _MODULES[name] == "semantic_hashing":
+    if name == "SemanticHashing":
         need("torch", "networks", BaselineError)
-    return getattr(import_module(f"parabit.baselines.{_MODULES[name]}"), name)
+    return _find(name)

@@ -1,4 +1,4 @@
-"""Bits of real vectors without a network: random hyperplanes, and a learned rotation."""
+"""Bits from real vectors without a network: random hyperplanes, and a learned rotation."""
 
 from typing import Any, Self
 
@@ -13,11 +13,11 @@ from parabit.model.rotation import quantizing_rotation
 
 
 class RandomHyperplanes:
-    """A bit for each of some random hyperplanes: on which side of it a vector lies.
+    """One bit per random hyperplane: on which side of it a vector lies.
 
     Two vectors differ in a bit with probability angle / pi (M. Charikar, "Similarity estimation techniques from
     rounding algorithms", STOC 2002). Nothing is learned; `fit` only sees how many dimensions there are. There may be
-    more bits than dimensions: each one more makes the estimate of the angle better. Sparse vectors are taken as well.
+    more bits than dimensions: every further bit improves the estimate of the angle. Sparse vectors work too.
 
     Example:
         >>> from parabit.codes import hamming
@@ -52,7 +52,7 @@ class IterativeQuantization:
     Vectors are centred and projected to as many principal components as there are bits (Y. Gong and S. Lazebnik,
     "Iterative quantization: a Procrustean approach to learning binary codes", CVPR 2011).
 
-    After `fit`, `errors_` has the squared error a vector after each round.
+    After `fit`, `errors_` has the squared error per vector after each round.
 
     Example:
         >>> vectors = np.random.default_rng(0).standard_normal((200, 12))
@@ -101,6 +101,6 @@ def _rows(vectors: Any, dim: int | None = None) -> Any:
     if dim is not None and vectors.shape[1] != dim:
         raise BaselineError(
             f"the vectors have {vectors.shape[1]} dimensions, and the baseline was fitted on {dim}",
-            hint="make both in the same way",
+            hint="compute both in the same way",
         )
     return vectors

@@ -1,4 +1,4 @@
-"""What baselines are given, checked before any work."""
+"""Checks of what baselines are given."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from parabit.errors import BaselineError
 
 
 def check_counts(counts: Any, words: int | None = None) -> csr_array:
-    """The counts as rows whose every word stands once; BaselineError unless they are such, of `words` where given.
+    """The counts with each word once per row; BaselineError if they are not counts, or not of `words` words.
 
-    Without `words` they are to be fitted on, and nothing can be learned from no documents and no words.
+    Without `words` they are for fitting, and must not be empty.
 
     Example:
         >>> check_counts(csr_array((2, 5)), words=7)
@@ -23,10 +23,10 @@ def check_counts(counts: Any, words: int | None = None) -> csr_array:
     sparse = bool(issparse(counts))
     if not sparse or counts.ndim != 2 or counts.dtype.kind not in "fiub":
         raise BaselineError(
-            f"counts must be a sparse matrix of numbers, documents x words, found {_told(counts)}",
+            f"counts must be a sparse matrix of numbers, documents x words, found {_describe(counts)}",
             hint="make one with scipy.sparse.csr_array",
         )
-    rows: csr_array = csr_array(counts)  # of the same arrays: they are changed in copies alone
+    rows: csr_array = csr_array(counts)  # shares their arrays, which must not be changed
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -49,7 +49,7 @@ def check_counts(counts: Any, words: int | None = None) -> csr_array:
 
 
 def check_vectors(vectors: Any, dim: int | None = None) -> NDArray[np.float64]:
-    """The vectors in double precision; BaselineError unless they are rows of numbers, of `dim` where it is given.
+    """The vectors in double precision; BaselineError if they are not rows of numbers, or not of `dim` numbers.
 
     Example:
         >>> check_vectors([[1, 2]]).dtype
@@ -58,36 +58,38 @@ def check_vectors(vectors: Any, dim: int | None = None) -> NDArray[np.float64]:
     rows = np.asarray(vectors)
     if issparse(vectors) or rows.ndim != 2 or rows.dtype.kind not in "fiub":
         raise BaselineError(
-            f"vectors must be rows of a 2-d array of numbers, found {_told(vectors)}",
-            hint="counts become vectors with LSA",
+            f"vectors must be rows of a 2-d array of numbers, found {_describe(vectors)}",
+            hint="LSA turns counts into vectors",
         )
     if not np.isfinite(rows).all():
         broken = int((~np.isfinite(rows).all(axis=1)).argmax())
         raise BaselineError(f"vector {broken} has values that are not finite", hint="check how it was made")
     if dim is None and not rows.size:
         raise BaselineError(
-            f"there is nothing to fit on in an array of shape {rows.shape}", hint="give one vector a row"
+            f"there is nothing to fit on in an array of shape {rows.shape}", hint="give one vector per row"
         )
     if dim is not None and rows.shape[1] != dim:
         raise BaselineError(
             f"the vectors have {rows.shape[1]} dimensions, and the baseline was fitted on {dim}",
-            hint="make both in the same way",
+            hint="compute both in the same way",
         )
     return rows.astype(np.float64, copy=False)
 
 
 def check_size(name: str, value: int, most: int | None = None, of: str = "") -> None:
-    """Raise BaselineError unless a number of bits, dimensions or the like is 1 or more, and at most `most` `of` these.
+    """Raise BaselineError unless a number of bits or dimensions is at least 1 and at most `most`, the number `of` what.
 
     Example:
         >>> check_size("bits", 128, most=100, of="dimensions of the vectors")
         Traceback (most recent call last):
-        parabit.errors.BaselineError: bits=128 is more than the 100 dimensions of the vectors; take fewer
+        parabit.errors.BaselineError: bits=128 is more than the 100 dimensions of the vectors; use fewer
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise BaselineError(f"{name} must be a whole number from 1 up, found {value!r}", hint="bits=128 is usual")
+        raise BaselineError(
+            f"{name} must be a whole number, at least 1, found {value!r}", hint="a usual value is bits=128"
+        )
     if most is not None and value > most:
-        raise BaselineError(f"{name}={value} is more than the {most} {of}", hint="take fewer")
+        raise BaselineError(f"{name}={value} is more than the {most} {of}", hint="use fewer")
 
 
 def check_fitted(baseline: object, attribute: str) -> None:
@@ -96,6 +98,6 @@ def check_fitted(baseline: object, attribute: str) -> None:
         raise BaselineError(f"this {type(baseline).__name__} is not fitted yet", hint="call `fit` first")
 
 
-def _told(given: Any) -> str:
+def _describe(given: Any) -> str:
     kind = "a sparse" if issparse(given) else "an"
     return f"{kind} array of {given.dtype} and shape {given.shape}" if hasattr(given, "dtype") else repr(type(given))

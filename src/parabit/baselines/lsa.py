@@ -1,4 +1,4 @@
-"""Latent semantic analysis: what a sensible user tries first."""
+"""Latent semantic analysis, the classic baseline."""
 
 from typing import Self
 
@@ -14,8 +14,8 @@ class LSA:
     """TF-IDF rows in the space of their first singular vectors, at length 1.
 
     (S. Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990.) The length does not change a cosine, but
-    quantization serves all vectors alike when all are as long: on held-out training posts of 20 Newsgroups, codes of
-    IterativeQuantization gain .01 in MAP and in NDCG@10 by it. As many dimensions as bits gave the best codes.
+    quantization treats vectors of the same length alike: on held-out training posts of 20 Newsgroups, codes of
+    IterativeQuantization gain .01 in MAP and in NDCG@10. As many dimensions as bits gave the best codes.
 
     Example:
         >>> counts = csr_array([[3, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 1], [0, 0, 2, 1], [0, 0, 1, 3]])
@@ -27,7 +27,7 @@ class LSA:
                [0., 0., 1., 1., 1.],
                [0., 0., 1., 1., 1.]], dtype=float32)
 
-        Bits of it:
+        Codes of these vectors:
 
         >>> from parabit.baselines import IterativeQuantization
         >>> IterativeQuantization(bits=2).fit(vectors).transform(vectors).shape

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from parabit.baselines.inputs import check_counts, check_fitted
-from parabit.errors import BaselineError
-from parabit.extras import need
-from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
+from parabit.errors import BaselineError, need
+from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
 _BLOCK = 1 << 22  # scores at a time
 
@@ -17,9 +16,9 @@ _BLOCK = 1 << 22  # scores at a time
 class TfIdf:
     """Documents as weighted words, rows of length 1: the product of two rows is their cosine.
 
-    A word that stands c times in a document and in d of the n training documents weighs (1 + log c) log((n + 1) / d).
-    One that no training document has weighs nothing, as nothing is known of it. One of a single training document keeps
-    its weight: it makes no two of those alike, but two new documents may share it, and then it tells much.
+    A word that occurs c times in a document and in d of the n training documents has the weight
+    (1 + log c) log((n + 1) / d). A word of no training document has weight 0. A word of a single training document
+    keeps its weight: it makes no two of them similar, but two new documents may share it, and then it is informative.
 
     Example:
         >>> counts = csr_array([[2, 1, 0], [1, 0, 1], [0, 1, 0]])
@@ -40,11 +39,13 @@ class TfIdf:
         return self
 
     def transform(self, counts: csr_array) -> csr_array:
-        """Weighted rows of length 1; a document without any word of weight stays zero."""
+        """Weighted rows of length 1; a document without weighted words stays zero."""
         check_fitted(self, "idf_")
         rows = check_counts(counts, len(self.idf_))
         counted = rows.data.astype(np.float32)
-        weighted = tf_idf_rows(rows.indices.copy(), counted, rows.indptr.copy(), self.idf_)  # the caller's stay whole
+        weighted = tf_idf_rows(
+            rows.indices.copy(), counted, rows.indptr.copy(), self.idf_
+        )  # the caller's are not changed
         weighted.eliminate_zeros()
         return weighted
 
@@ -52,7 +53,7 @@ class TfIdf:
 class BM25:
     """BM25 in the form of Lucene, by the library bm25s.
 
-    A query's score of a document is the sum over the query's words, each as often as it stands there, of
+    A query's score of a document is the sum over the query's words, each as often as it occurs there, of
     log(1 + (n - d + 1/2) / (d + 1/2)) · c / (c + k1 (1 - b + b length / mean length)).
     (S. Robertson and H. Zaragoza, "The probabilistic relevance framework: BM25 and beyond", 2009; X. H. Lù, "BM25S:
     orders of magnitude faster lexical search via eager sparse scoring", 2024.)
@@ -63,16 +64,18 @@ class BM25:
         array([[0.  , 0.39, 0.  ]], dtype=float32)
     """
 
-    weights_: csr_array  # (words, documents) what a word of the query adds to the score of a document
+    weights_: csr_array  # (words, documents) what a query word adds to the score of a document
 
     def __init__(self, k1: float = 1.5, b: float = 0.75) -> None:
         self.k1 = k1
         self.b = b
 
     def fit(self, counts: csr_array) -> Self:
-        """Index the documents that are to be found."""
+        """Index the documents to search."""
         if not self.k1 >= 0 or not 0 <= self.b <= 1:
-            raise BaselineError(f"k1={self.k1} and b={self.b} make no BM25", hint="k1 is 0 or more, b from 0 to 1")
+            raise BaselineError(
+                f"k1={self.k1} and b={self.b} are not valid for BM25", hint="k1 must be at least 0, b from 0 to 1"
+            )
         library = need("bm25s", "baselines", BaselineError)
         rows = check_counts(counts)
         if (rows.data % 1).any():

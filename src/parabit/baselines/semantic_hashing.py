@@ -22,10 +22,10 @@ from parabit.networks.network import normal_like, uniform_like
 from parabit.networks.training import choose_device, generator
 from parabit.progress import Progress, Report, silent
 
-_BATCH = 16, 128  # documents a step, at least and at most
-_STEPS = 64  # an epoch: of a small corpus batches are smaller, or its few steps would end long before it has learned
+_BATCH = 16, 128  # documents per step, at least and at most
+_STEPS = 64  # per epoch; a small corpus has smaller batches, because a few large steps would not be enough
 _ENCODED_AT_ONCE = 4096  # documents
-_INPUT_LENGTH = 10.0  # of a document's input: of 1, its words would hardly move the first layer
+_INPUT_LENGTH = 10.0  # of a document's input; with length 1 its words would hardly affect the first layer
 _LENGTH_EXPONENT = 0.5
 
 
@@ -39,11 +39,11 @@ class SemanticHashing:
 
     As there: the input is the most frequent words, 2,000 of them; two layers of 500 units lead to the bits, and two of
     the same sizes from the bits to a softmax that gives the document's words; Gaussian noise on the input of the code
-    layer leaves no way to say something but with activations near 0 and 1. A bit is its activation without noise,
+    layer forces activations near 0 and 1. A bit is its activation without noise,
     rounded.
 
-    Otherwise than there, no layer is pretrained as a Boltzmann machine: Adam trains the whole network from a random
-    start, and the noise is drawn anew at each step. The rest was chosen by the codes of held-out training posts of 20
+    Unlike there, no layer is pretrained as a Boltzmann machine: Adam trains the whole network from a random
+    start, and the noise is different at each step. The rest was chosen by the codes of held-out training posts of 20
     Newsgroups: units of hidden layers are tanh, a logistic unit centred at 0; the input is the TF-IDF row, and words
     weigh by their idf in the cross entropy too; a document's cross entropy is divided by the square root of its weight;
     most of the input's words are hidden at each step (`word_dropout`), and some hidden units (`dropout`); the noise
@@ -97,7 +97,7 @@ class SemanticHashing:
         self.words_ = most_frequent[occurrences[most_frequent] > 0]
         rows = rows[:, self.words_]
         self.weighting_ = TfIdf().fit(rows)
-        rows = rows[np.diff(rows.indptr) > 0]  # the others have nothing to say
+        rows = rows[np.diff(rows.indptr) > 0]  # the others have no known words
         inputs, weights = self.weighting_.transform(rows), rows.data * self.weighting_.idf_[rows.indices]
         wanted = csr_array((weights, rows.indices, rows.indptr), shape=rows.shape)
 
@@ -125,7 +125,7 @@ class SemanticHashing:
             for weights, bias in self.encoder_[:-1]:
                 layer = torch.tanh(steady_matmul(layer, weights) + bias)
             weights, bias = self.encoder_[-1]
-            # Not torch's sigmoid: on some processors it takes another exponential for the last few of its numbers.
+            # Not torch's sigmoid: on some processors it uses another exponential for the last few numbers.
             found[block] = expit((steady_matmul(layer, weights) + bias).cpu().numpy())
         return found
 
@@ -175,14 +175,14 @@ class SemanticHashing:
             check_size("each of hidden", size)
         if not (self.noise >= 0 and self.rate > 0 and 0 <= self.word_dropout < 1 and 0 <= self.dropout < 1):
             raise BaselineError(
-                f"nothing can be trained with noise={self.noise}, rate={self.rate}, "
+                f"training is not possible with noise={self.noise}, rate={self.rate}, "
                 f"word_dropout={self.word_dropout}, dropout={self.dropout}",
-                hint="noise is 0 or more, the rate more than 0, and each dropout from 0 to less than 1",
+                hint="noise must be at least 0, the rate above 0, and each dropout from 0 to below 1",
             )
 
 
 def _layers(sizes: Sequence[int], rng: Generator) -> list[_Layer]:
-    """Layers from size to size, at random: what goes through them neither grows nor shrinks at first."""
+    """Random layers from size to size, scaled so that activations neither grow nor shrink at first."""
     layers = []
     for before, after in pairwise(sizes):
         weights = torch.empty(before, after, device=rng.device)
@@ -192,14 +192,14 @@ def _layers(sizes: Sequence[int], rng: Generator) -> list[_Layer]:
 
 
 def _forward(layer: Tensor, layers: list[_Layer], dropout: float, rng: Generator) -> Tensor:
-    """What the last layer is given, with dropout in the hidden ones."""
+    """The last layer before its nonlinearity, with dropout in the hidden ones."""
     for weights, bias in layers[:-1]:
         layer = _dropped(torch.tanh(torch.addmm(bias, layer, weights)), dropout, rng)
     return torch.addmm(layers[-1].bias, layer, layers[-1].weights)
 
 
 def _dropped(layer: Tensor, share: float, rng: Generator) -> Tensor:
-    """A random share of the units at zero, the others larger in return."""
+    """Set a random share of the units to zero and scale up the others."""
     return layer * ((uniform_like(layer, rng) >= share) / (1 - share)) if share else layer
 
 

@@ -1,4 +1,4 @@
-"""Vectors of a pretrained sentence encoder: what one gets without training on one's own corpus."""
+"""Vectors of a pretrained sentence encoder: what you get without training on your own corpus."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.errors import BaselineError
-from parabit.extras import need
+from parabit.errors import BaselineError, need
 
 
 class SentenceEncoder:
     """A model of sentence-transformers (N. Reimers and I. Gurevych, "Sentence-BERT", EMNLP 2019).
 
     It reads texts, not counts, and only the beginning of long ones: all-MiniLM-L6-v2 its first 256 word pieces. The
-    model is loaded at the first call and downloaded where it is not here yet. There is nothing to fit.
+    model is loaded at the first call, and downloaded if necessary. There is nothing to fit.
 
     Example:
         >>> SentenceEncoder().model  # .transform(texts) needs sentence-transformers
@@ -40,11 +39,11 @@ class SentenceEncoder:
         library = need("sentence_transformers", "sentences", BaselineError)
         try:
             return library.SentenceTransformer(self.model)
-        # What it raises depends on where the model is missing: OSError, ValueError, errors of the hub and of requests.
+        # It raises various errors for a missing model: OSError, ValueError, errors of the hub and of requests.
         except Exception as problem:
             reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
             raise BaselineError(
-                f"the model {self.model!r} cannot be had: {reason}",
+                f"the model {self.model!r} cannot be loaded: {reason}",
                 hint="download it once where the Hugging Face hub can be reached, or give the path of a folder that "
                 "has it",
             ) from problem

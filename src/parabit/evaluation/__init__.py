@@ -2,7 +2,7 @@
 
 from parabit.evaluation.metrics import Curve, mean_average_precision, ndcg, precision_at, precision_recall
 from parabit.evaluation.rankings import HammingRanking, Ranking, ScoreRanking, asymmetric_ranking, cosine_ranking
-from parabit.evaluation.relevance import KINDS, Labels, Relevance
+from parabit.evaluation.relevance import Labels, Relevance
 from parabit.evaluation.scoring import (
     FilteredScores,
     Scores,
@@ -14,7 +14,6 @@ from parabit.evaluation.scoring import (
 )
 
 __all__ = [
-    "KINDS",
     "Curve",
     "FilteredScores",
     "HammingRanking",

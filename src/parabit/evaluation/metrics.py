@@ -5,9 +5,9 @@ All orders are taken as equally likely, in closed form, after F. McSherry and M.
 retrieval performance measures efficiently in the presence of tied scores", ECIR 2008; the formulas for graded
 relevance are derived below.
 
-Relevance is 0 or 1 where a document is relevant or not, a fraction where it is so by degrees; NDCG takes any gain from
-0 up. The precision of the first k documents is their mean relevance, and their recall the share that they have of all
-relevance; with 0 and 1 both are what they always are.
+Relevance is 0 or 1, or a fraction if it is graded; NDCG takes any gain of at least 0. The precision of the first k
+documents is their mean relevance, and their recall is their share of all relevance; with 0 and 1 these are the usual
+definitions.
 """
 
 from itertools import pairwise
@@ -49,7 +49,7 @@ def mean_average_precision(similarities: ArrayLike, relevance: ArrayLike) -> flo
     relevant ones among those ranked up to it. Documents of equal similarity are tied. Queries without a relevant
     document are left out.
 
-    Relevance above 1 is refused, as precision would then be no share.
+    Relevance above 1 is refused, because precision would no longer be a share.
 
     Example:
         >>> mean_average_precision([[0.9, 0.5, 0.1]], [[1, 0, 1]])  # (1/1 + 2/3) / 2
@@ -95,7 +95,7 @@ def precision_at(similarities: ArrayLike, relevance: ArrayLike, k: int) -> float
 def precision_recall(similarities: ArrayLike, relevance: ArrayLike) -> Curve:
     """Expected precision and recall of the first 1, 2, 3, … documents, from two arrays (queries, documents).
 
-    Each is the mean over queries after so many documents. Queries without a relevant document are left out.
+    Each is a mean over queries. Queries without a relevant document are left out.
 
     Example:
         >>> precision_recall([[0.9, 0.5, 0.1]], [[1, 0, 1]])
@@ -224,27 +224,27 @@ def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mean(values: NDArray[np.float64]) -> float:
-    """The mean of scores, each of 1 at most."""
-    # The exact sum, rounded once: with relevance of 0 and 1 the mean is the same to the last digit in whatever order
-    # documents are stored. Rounding inside a value may put it a trifle above 1, where no mean can be.
+    """The mean of scores, each at most 1."""
+    # The exact sum, rounded once: with relevance of 0 and 1 the mean is the same to the last digit in any order
+    # that documents are stored. Rounding inside a value may put it slightly above 1.
     return min(1.0, fsum(values.tolist()) / len(values))
 
 
 def check_k(k: int) -> int:
-    """Raise unless there is a first k."""
+    """The same k; raise unless it is at least 1."""
     if k < 1:
-        raise EvaluationError(f"the first k are 1 document or more, found k={k}", hint="the paper takes k=10")
+        raise EvaluationError(f"k must be at least 1, found {k}", hint="the paper uses k=10")
     return k
 
 
 def answered(
     similarities: ArrayLike, relevance: ArrayLike, most: float = np.inf
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both as arrays, of the queries that have a relevant document."""
+    """Both as arrays, only of queries that have a relevant document."""
     scores, gains = np.asarray(similarities, dtype=np.float64), np.asarray(relevance, dtype=np.float64)
     if scores.ndim != 2 or scores.shape != gains.shape:
         raise EvaluationError(
-            f"similarities and relevance must be (queries, documents) both, found {scores.shape} and {gains.shape}",
+            f"similarities and relevance must both be (queries, documents), found {scores.shape} and {gains.shape}",
             hint="give a single query as a row",
         )
     if not (np.isfinite(scores).all() and np.isfinite(gains).all() and (gains >= 0).all()):
@@ -254,7 +254,7 @@ def answered(
         )
     if (gains > most).any():
         raise EvaluationError(
-            f"relevance is {most} at most where precision is asked for, found {gains.max():g}",
+            f"relevance must be at most {most} for precision, found {gains.max():g}",
             hint="divide by the highest grade, or give 0 and 1",
         )
     has_answer = gains.any(axis=1)

@@ -5,12 +5,12 @@ from typing import NamedTuple
 from parabit.corpus import CommonLabels, Corpus
 from parabit.errors import EvaluationError
 
-# What the paper takes for relevant in its collections, and what is taken for those that are like them.
+# The paper's relevance for its collections, and the same for similar ones.
 _RELEVANCE = {"reuters21578": "overlap", "rcv1": "overlap", "arxiv": "overlap"}
 
 
 def relevance_of(corpus: str) -> str:
-    """The relevance that belongs to a data set; for all others, a shared label.
+    """The relevance of a data set; for all others, a shared label.
 
     Example:
         >>> relevance_of("20newsgroups/test"), relevance_of("rcv1/test")
@@ -28,9 +28,9 @@ class Labelled(NamedTuple):
 
 
 def labelled(corpus: Corpus, name: str, least: int = 1) -> Labelled:
-    """Read which documents of a corpus have labels; those that have none are left out and counted.
+    """Read which documents of a corpus have labels; those without are skipped and counted.
 
-    With `least`, labels of fewer documents are dropped before, as the paper does for Wikipedia with 20.
+    Labels of fewer than `least` documents are dropped first; the paper does so for Wikipedia with 20.
     """
     documents = sum(1 for _ in corpus)
     if not documents:
@@ -44,7 +44,7 @@ def labelled(corpus: Corpus, name: str, least: int = 1) -> Labelled:
     labels = [document.labels for document in kept]
     if not labels:
         raise EvaluationError(
-            f"no label of {name} is that of {least} documents; the most frequent has {max(kept.counts.values())}",
+            f"no label of {name} has {least} documents; the most frequent has {max(kept.counts.values())}",
             hint="lower --least",
         )
     return Labelled(kept, labels, documents - len(labels))

@@ -11,8 +11,8 @@ from parabit.codes import asymmetric_scores, check_codes, hamming
 from parabit.errors import EvaluationError
 from parabit.evaluation.metrics import Ties, ranked, sums
 
-# Cosines no further apart are equal: the same vector at another place in the matrix, or at another length, gives one
-# that is some 1e-15 off by rounding alone, while a million different cosines lie some 1e-6 apart.
+# Cosines no further apart count as equal: the same vector at another place in the matrix, or scaled, is about 1e-15 off
+# by rounding alone, while a million different cosines lie about 1e-6 apart.
 TOLERANCE = 1e-12
 _SINGLE_TOLERANCE = 1e-5  # of sums in single precision
 
@@ -39,12 +39,12 @@ class HammingRanking:
                 raise EvaluationError(f"codes must be rows of a 2-d array, found shape {given.shape}", hint=_ONE_EACH)
             check_codes(given)
         self._codes, self._searched = codes, codes if searched is None else searched
-        hamming(self._codes[:0], self._searched[:0])  # refuses codes of different lengths now, not in the midst
+        hamming(self._codes[:0], self._searched[:0])  # refuses codes of different lengths now, not halfway
         self.itself = searched is None
         self.queries, self.documents = len(codes), len(self._searched)
 
     def distances(self, block: slice) -> NDArray[np.int32]:
-        """Those of some queries, (queries, documents)."""
+        """The distances of some queries, (queries, documents)."""
         return hamming(self._codes[block], self._searched)
 
     def ties(self, block: slice, gains: csr_array) -> Ties:
@@ -75,7 +75,7 @@ class ScoreRanking:
         self.queries, self.documents, self.itself = queries, documents, itself
 
     def scores(self, block: slice) -> NDArray[np.float64]:
-        """Those of some queries, (queries, documents), in an array that the caller may change."""
+        """The scores of some queries, (queries, documents), in an array that the caller may change."""
         scores = np.array(self._scores(block), dtype=np.float64)
         expected = (len(range(*block.indices(self.queries))), self.documents)
         if scores.shape != expected:
@@ -89,7 +89,7 @@ class ScoreRanking:
 
     def ties(self, block: slice, gains: csr_array) -> Ties:
         scores = self.scores(block)
-        if self.itself:  # it goes last, where it is never relevant, so that it takes no place from another
+        if self.itself:  # a query goes last, where it is never relevant, and takes no place from another document
             rows = np.arange(len(scores))
             scores[rows, rows + block.start] = -np.inf
         return ranked(scores, gains, self._tolerance)
@@ -100,12 +100,12 @@ def asymmetric_ranking(
 ) -> ScoreRanking:
     """Packed codes by how well they fit queries' real activations; `itself` says that the queries are the documents.
 
-    At length 1, so that scores that differ by rounding alone are known as equal.
+    Activations are scaled to length 1, so that scores that differ only by rounding count as equal.
     """
     queries = unit(activations).astype(np.float32)
     if itself and len(queries) != len(codes):
         raise EvaluationError(f"{len(queries)} activations for {len(codes)} codes", hint=_ONE_EACH)
-    asymmetric_scores(queries[:0], codes)  # refuses codes of other sizes now, not in the midst
+    asymmetric_scores(queries[:0], codes)  # refuses codes of other sizes now, not halfway
     return ScoreRanking(
         lambda block: asymmetric_scores(queries[block], codes), len(queries), len(codes), itself, _SINGLE_TOLERANCE
     )
@@ -121,9 +121,9 @@ def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
     if queries.shape[1] != documents.shape[1]:
         raise EvaluationError(
             f"vectors of {queries.shape[1]} numbers cannot be compared with vectors of {documents.shape[1]}",
-            hint="take both from the same model",
+            hint="use the same model for both",
         )
-    # Sparse products need this form; made here, and not for every block.
+    # Sparse products need this form; converted once, not for every block.
     transposed = documents.T if isinstance(documents, np.ndarray) else documents.T.tocsr()
 
     def scores(block: slice) -> NDArray[np.float64]:
@@ -140,7 +140,7 @@ def unit(vectors: Any) -> Any:
     if vectors.ndim != 2 or vectors.shape[1] == 0 or vectors.dtype.kind not in "fiub":
         found = f"{vectors.dtype} of shape {vectors.shape}"
         raise EvaluationError(f"vectors must be rows of a 2-d array of numbers, found {found}", hint=_ONE_EACH)
-    # By the largest value first, or squares of very large and very small values would leave the range of floats.
+    # Divided by the largest value first: squares of very large and very small values would leave the range of floats.
     if issparse(vectors):
         rows: Any = csr_array(vectors).astype(np.float64)  # type: ignore[call-overload] # its types know no sparse form
         rows.sum_duplicates()

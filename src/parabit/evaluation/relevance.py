@@ -8,24 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from parabit.choices import RELEVANCE
 from parabit.errors import EvaluationError
 
-KINDS = {
-    "shared": "relevant if they share a label",
-    "overlap": "relevant by the share of labels in common: those of both, divided by those of either",
-}
-
-Labels = ArrayLike | Sequence[Collection[Any]]  # one label a document, or several, or none
+Labels = ArrayLike | Sequence[Collection[Any]]  # one label per document, or several, or none
 
 
 class Relevance:
-    """The relevance of documents to queries, a block of queries at a time; only those above 0 are kept.
+    """The relevance of documents to queries, one block of queries at a time; only values above 0 are stored.
 
-    `shared` is that of the paper for 20 Newsgroups and Wikipedia: 1 if two documents have a label in common. `overlap`
-    is that for RCV1, the fraction of overlapping labels. The paper does not say of which labels, and here it is of
-    those that either document has: 1 for the same labels, 0 for none in common, and the same both ways.
+    `shared` is the paper's relevance for 20 Newsgroups and Wikipedia: 1 if two documents have a label in common.
+    `overlap` is its relevance for RCV1, the fraction of overlapping labels. The paper does not say of which labels;
+    here it is of those that either document has: 1 for the same labels, 0 for none in common, and symmetric.
 
-    Without `searched` documents query each other, and none itself.
+    Without `searched` documents query each other, but not themselves.
 
     Example:
         >>> relevance = Relevance([{"math", "physics"}, {"math"}, {"history"}], "overlap")
@@ -34,8 +30,8 @@ class Relevance:
     """
 
     def __init__(self, labels: Labels, kind: str = "shared", searched: Labels | None = None) -> None:
-        if kind not in KINDS:
-            raise EvaluationError(f"no relevance {kind!r}", hint=f"there are {' and '.join(KINDS)}")
+        if kind not in RELEVANCE:
+            raise EvaluationError(f"no relevance {kind!r}", hint=f"there are {' and '.join(RELEVANCE)}")
         self.kind = kind
         self.itself = searched is None  # whether the queries are the documents
         numbers: dict[Any, int] = {}
@@ -72,7 +68,7 @@ class Relevance:
 
 
 def label_sets(labels: Labels) -> list[frozenset[Any]]:
-    """The labels of each document, given one each or several: integers or strings.
+    """The labels of each document, one or several: integers or strings.
 
     Example:
         >>> label_sets(["space", "hockey"])
@@ -108,8 +104,8 @@ def _matrix(labels: list[frozenset[Any]], numbers: dict[Any, int]) -> csr_array:
 
 def _wrong(found: str) -> EvaluationError:
     return EvaluationError(
-        f"labels must be integers or strings, one a document or several; found {found}",
-        hint="give a label, or a list of labels, for each document",
+        f"labels must be integers or strings, one or several per document; found {found}",
+        hint="give one label or a list of labels for each document",
     )
 
 

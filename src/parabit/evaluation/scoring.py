@@ -1,4 +1,4 @@
-"""All metrics of a ranking over all queries, block by block: no matrix of all distances is ever held."""
+"""All metrics of a ranking over all queries, block by block: the matrix of all distances is never in memory."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -29,39 +29,39 @@ from parabit.evaluation.relevance import Labels, Relevance, top_gains
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 
-# Query-document pairs at a time: some 10 MB with all that is computed from them.
+# Query-document pairs at a time: about 10 MB with everything computed from them.
 _BLOCK = 1 << 17
 
 _CURVE_POINTS = 60
 
 
 class Scores(NamedTuple):
-    """The means over queries; of ties, the expected values."""
+    """Means over queries; for ties, expected values."""
 
     map: float  # mean average precision
-    ndcg: float  # at the k that was asked for
+    ndcg: float  # at k
     precision: float  # of the first `depth` documents
     curve: Curve
-    queries: int  # that these are means over
-    skipped: int  # queries without any relevant document, left out
+    queries: int  # with a relevant document: the means are over these
+    skipped: int  # queries without any relevant document
 
 
 class FilteredScores(NamedTuple):
-    """What ranking by vectors gives inside a Hamming radius of the query."""
+    """The scores of ranking by vectors inside a Hamming radius of the query."""
 
-    ndcg: float  # of the list alone: its best order is that of what was retrieved; 0 where nothing there is relevant
+    ndcg: float  # of the list alone: the best order is that of the retrieved documents; 0 if none of them is relevant
     cut_ndcg: float  # the best order is that of the whole collection, cut after as many documents as were retrieved
     strict_ndcg: float  # what was not retrieved is lost: the best order is that of the whole collection
-    retrieved: float  # documents, on the average
+    retrieved: float  # documents, on average
     queries: int  # that had something to find and retrieved something: those of `ndcg` and `cut_ndcg`
     empty: int  # queries that had something to find and retrieved nothing; 0 in `strict_ndcg`
-    skipped: int  # queries without any relevant document, left out
+    skipped: int  # queries without any relevant document
 
 
 def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 100, report: Report = silent) -> Scores:
     """MAP, NDCG@k, precision@depth and the precision-recall curve of a ranking.
 
-    The curve is taken after 1, 2, 3, … documents, further apart as they grow to all.
+    The curve has points after 1, 2, 3, … documents, then at growing distances up to all.
     """
     _need_pairs(ranking.queries, ranking.documents, ranking.itself, relevance)
     ranks = _curve_ranks(ranking.documents - ranking.itself)
@@ -102,8 +102,8 @@ def evaluate_codes(
 ) -> Scores:
     """The metrics of codes by Hamming distance, where documents query each other, or a `searched` collection.
 
-    `bits` is checked against the codes where it is given; it does not change the scores. `relevance` is one of
-    `parabit.evaluation.KINDS`.
+    `bits`, if given, is checked against the codes; it does not change the scores. `relevance` is one of
+    `parabit.choices.RELEVANCE`.
 
     Example:
         >>> codes = np.array([[0b0000], [0b0001], [0b1111], [0b1110]], dtype=np.uint8)
@@ -160,7 +160,7 @@ def evaluate_filtered(
         (1.0, 0.613, 2, 1, 1)
     """
     if radius < 0:
-        raise EvaluationError(f"a radius is 0 or more, found {radius}", hint="the paper takes 1 to 3")
+        raise EvaluationError(f"a radius is 0 or more, found {radius}", hint="the paper uses 1 to 3")
     by_code, by_vector = HammingRanking(codes), cosine_ranking(vectors)
     if by_code.queries != by_vector.queries:
         raise EvaluationError(
@@ -185,7 +185,7 @@ def evaluate_retrieved(
     """NDCG@k of what a search retrieves when documents query each other.
 
     `retrieved` gives the score of each document for a block of queries, (queries, documents), and minus infinity for
-    what was not retrieved; what a query says of itself does not count.
+    documents that were not retrieved; the score of a query for itself is ignored.
 
     Example:
         >>> scores = np.array([[0, 0.5, 0.9], [0.5, 0, -np.inf], [-np.inf, -np.inf, 0]])
@@ -233,7 +233,7 @@ def evaluate_retrieved(
 
 
 def _answered(ties: Ties, gains: csr_array) -> tuple[Ties, csr_array]:
-    """Those of queries that have a relevant document."""
+    """Ties and gains of queries that have a relevant document."""
     kept = np.diff(gains.indptr) > 0
     return Ties(ties.starts[kept], ties.sizes[kept], ties.gains[kept], ties.squares[kept]), gains[kept]
 
@@ -242,7 +242,7 @@ def _over_blocks(score: Any, queries: int, documents: int, report: Report) -> It
     """Score queries block by block on all cores."""
     rows = max(1, _BLOCK // documents)
     blocks = [slice(start, min(start + rows, queries)) for start in range(0, queries, rows)]
-    # Every core has a block already; products that took several cores each would wait for one another.
+    # Every core has a block already; products on several cores each would wait for one another.
     with _one_thread_each():
         for block, part in zip(blocks, ordered_map(score, blocks), strict=True):
             report(Progress("scoring", block.stop, "queries", block.stop / queries))
@@ -250,7 +250,7 @@ def _over_blocks(score: Any, queries: int, documents: int, report: Report) -> It
 
 
 def _one_thread_each() -> AbstractContextManager[Any]:
-    """Keep libraries from using threads of their own, where there is threadpoolctl to tell them."""
+    """Keep libraries from using their own threads, if threadpoolctl is installed."""
     libraries = _libraries()
     limited: AbstractContextManager[Any] = libraries.limit(limits=1, user_api="blas") if libraries else nullcontext()
     return limited
@@ -258,16 +258,16 @@ def _one_thread_each() -> AbstractContextManager[Any]:
 
 @cache  # as looking for them takes milliseconds
 def _libraries() -> Any:
-    """The libraries of this process that have threads of their own."""
+    """The libraries of this process that use threads."""
     try:
         from threadpoolctl import ThreadpoolController
-    except ModuleNotFoundError:  # on machines that have what training needs and no more
+    except ModuleNotFoundError:  # on machines with only what training needs
         return None
     return ThreadpoolController()
 
 
 def _curve_ranks(documents: int) -> NDArray[np.int64]:
-    """After how many documents the curve is taken: all of the first ones, then ever further apart, and the last."""
+    """The ranks of the curve's points: all of the first ones, then at growing distances, and the last."""
     return np.unique(np.geomspace(1, documents, _CURVE_POINTS).round().astype(np.int64))
 
 
@@ -282,7 +282,7 @@ def _need_pairs(queries: int, documents: int, itself: bool, relevance: Relevance
             f"there are {documents} documents to search but {relevance.documents} labels", hint=one_each
         )
     if itself and queries < 2:
-        raise EvaluationError(f"documents query each other, found {queries}", hint="give two or more")
+        raise EvaluationError(f"too few documents to query each other: {queries}", hint="give two or more")
     if not queries or not documents:
         raise EvaluationError(f"{queries} queries for {documents} documents", hint="give one or more of each")
 

@@ -16,13 +16,13 @@ from parabit.errors import ParabitError
 from parabit.model.encoder import InferredBatch, InferredBatches, TextEncoder
 from parabit.progress import Report, silent
 from parabit.storage import ArrayWriter, need_room_for_file, plain_disk_errors, whole_file
-from parabit.text.build import Documents as Texts
+from parabit.text import Texts
 
 SUFFIXES = (".npy", ".parquet")
 META = "parabit"  # the key of the metadata in a Parquet file
 _ROW_GROUP = 16_384  # documents; with those that polars chooses, vectors took twice the memory
 
-Columns = dict[str, tuple[pl.DataType, int]]  # what is written for a document: its type, and its bytes
+Columns = dict[str, tuple[pl.DataType, int]]  # what is written per document: type and bytes
 
 
 class EncodedFile(NamedTuple):
@@ -73,13 +73,13 @@ def encode_to_file(
                 partial,
                 batches,
                 columns,
-                lambda counts: {**made_with, **counts, "skipped": corpus.skipped},
+                lambda counts: {**made_with, **counts, "skipped": len(corpus.skipped)},
             )
     return EncodedFile(documents, unknown, sum(width for _, width in columns.values()))
 
 
 def check_output(output: Path, overwrite: bool = False) -> None:
-    """Raise if codes could not be written to a file of this name; to ask before long work."""
+    """Raise if codes cannot be written to a file of this name; to call before long work."""
     if output.suffix not in SUFFIXES:
         raise ParabitError(f"{output} ends neither in {' nor in '.join(SUFFIXES)}", hint="give one of these endings")
     there = output.exists() or output.is_symlink()
@@ -91,7 +91,7 @@ def check_output(output: Path, overwrite: bool = False) -> None:
 
 
 def is_codes(path: Path) -> bool:
-    """Whether a file is one that encoding wrote, so that nobody's data are lost with it."""
+    """Whether a file was written by encoding, so that replacing it loses nobody's data."""
     try:
         if path.suffix == ".parquet":
             return META in pl.read_parquet_metadata(path)
@@ -102,7 +102,7 @@ def is_codes(path: Path) -> bool:
 
 
 def columns_of(model: TextEncoder, output: Path, vectors: bool) -> Columns:
-    """What is written for a document to a file of this name."""
+    """What is written per document to a file of this name."""
     code: Columns = {} if model.bits is None else {"code": (pl.Binary(), -(-model.bits // 8))}
     vector: Columns = {"vector": (pl.Array(pl.Float32, model.dim), 4 * model.dim)}
     if vectors and code and output.suffix == ".npy":

@@ -16,18 +16,15 @@ from scipy.sparse import csr_array
 
 from parabit.codes import pack
 from parabit.corpus import Corpus, Document, as_corpus
-from parabit.errors import ModelError
-from parabit.extras import need
+from parabit.errors import ModelError, need
 from parabit.model.closed_form import Solution
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.ragged import row_offsets
-from parabit.text import BatchBags, Vocabulary, bags_of_few, batch_bags
-from parabit.text.build import Documents as Texts
-from parabit.text.tfidf import inverse_frequencies, tf_idf_weights
+from parabit.text import Bags, Texts, Vocabulary, inverse_frequencies, make_bags, tf_idf_weights
+from parabit.text.bags import FEW
 
 AT_ONCE = 2048  # documents, so that progress is shown about every second
-FEW = 32  # texts that are encoded without threads and data frames
 _WHOLE = 1 << 23  # times 127, the largest number of a word, it fits 32 bits
 
 Tensors = dict[str, NDArray[Any]]
@@ -63,7 +60,7 @@ class InferredBatch(NamedTuple):
     documents: list[Document]
     inferred: Inferred
     known: NDArray[np.bool_]  # (documents,) whether the model knows any of its words; codes are zeros if not
-    bags: BatchBags
+    bags: Bags
 
 
 InferredBatches = Generator[InferredBatch, None, None]
@@ -98,7 +95,7 @@ class TextEncoder:
 
     @property
     def size(self) -> str:
-        """What it keeps of a document, in words."""
+        """The size of a code or vector, in words."""
         return f"{self.dim} numbers" if self.bits is None else f"{self.bits} bits"
 
     @cached_property
@@ -112,8 +109,8 @@ class TextEncoder:
         return digest.hexdigest()
 
     @cached_property
-    def infer_bags(self) -> Callable[[BatchBags], Inferred]:
-        """What gives codes and vectors of bags of words."""
+    def infer_bags(self) -> Callable[[Bags], Inferred]:
+        """The function from bags of words to codes and vectors."""
         if self.solver == "closed-form":
             idf = inverse_frequencies(self.vocabulary.document_frequencies, self.vocabulary.documents)
             return LinearEncoder(idf, self.tensors, self.bits, self.dim)
@@ -122,18 +119,17 @@ class TextEncoder:
 
     def infer(self, texts: Texts, report: Report = silent) -> Inferred:
         """The codes and vectors of texts; a text without a known word gets zeros."""
+        if isinstance(texts, list) and 0 < len(texts) <= FEW and all(isinstance(text, str) for text in texts):
+            return self.infer_bags(make_bags(texts, self.vocabulary))  # the fastest way, for queries
         return joined([batch.inferred for batch in self.infer_each(as_corpus(texts), report)], self.bits, self.dim)
 
     def infer_each(self, corpus: Corpus, report: Report = silent) -> InferredBatches:
         """The same, batch by batch and with the documents: a corpus of any size is encoded in constant memory."""
 
-        def read(documents: list[Document]) -> tuple[list[Document], BatchBags]:
-            texts = [document.text for document in documents]
-            if len(texts) <= FEW:
-                return documents, bags_of_few(texts, self.vocabulary)
-            return documents, batch_bags(self.vocabulary.tokenizer.tokenize(texts), self.vocabulary)
+        def read(documents: list[Document]) -> tuple[list[Document], Bags]:
+            return documents, make_bags([document.text for document in documents], self.vocabulary)
 
-        def infer(batch: tuple[list[Document], BatchBags]) -> InferredBatch:
+        def infer(batch: tuple[list[Document], Bags]) -> InferredBatch:
             documents, bags = batch
             return InferredBatch(documents, encode(bags), bags.feature_lengths > 0, bags)
 
@@ -158,9 +154,10 @@ class TextEncoder:
         """The share of each text's words that the model knows; 0 if it knows none, and the code means nothing."""
         shares = [np.zeros(0)]
         for batch in as_corpus(texts).batches(documents=AT_ONCE):
-            tokens = self.vocabulary.tokenizer.tokenize([document.text for document in batch])
-            known = batch_bags(tokens, self.vocabulary).token_lengths
-            shares.append(known / np.maximum(tokens.lengths, 1))
+            words, codes, lengths = self.vocabulary.tokenizer.content_tokens([document.text for document in batch])
+            known = (self.vocabulary.word_ids(words) >= 0)[codes]
+            of = np.repeat(np.arange(len(lengths)), lengths)
+            shares.append(np.bincount(of, known, len(lengths)) / np.maximum(lengths, 1))
         return np.concatenate(shares)
 
 
@@ -175,15 +172,15 @@ class LinearEncoder:
         self._weights, self._scales, self._offset = tensors["weights"], tensors["scales"], tensors["offset"]
         self._idf, self._bits, self._dim = idf, bits, dim
 
-    def __call__(self, bags: BatchBags) -> Inferred:
-        features, documents = bags.features, len(bags.feature_lengths)
-        of = np.repeat(np.arange(documents), bags.feature_lengths)
+    def __call__(self, bags: Bags) -> Inferred:
+        features, documents, lengths = bags.features, len(bags), bags.feature_lengths
+        of = np.repeat(np.arange(documents), lengths)
         weights = tf_idf_weights(features, bags.counts, of, documents, self._idf) * self._scales[features]
         totals = np.maximum(np.bincount(of, weights, documents), 1e-30)
         whole = np.rint(weights * (_WHOLE / totals)[of]).astype(np.int32)  # of a document they add up to _WHOLE
-        sums = self._product(whole, features, bags.feature_lengths)  # (documents, columns)
+        sums = self._product(whole, features, lengths)  # (documents, columns)
         activations = (sums * (totals / _WHOLE)[:, None] + self._offset).astype(np.float32)
-        activations[bags.feature_lengths == 0] = 0
+        activations[lengths == 0] = 0
         if self._bits is None:
             return Inferred(None, None, activations)
         # The columns of a vector, if there is one beside the code, come first.
@@ -221,7 +218,7 @@ def quantized(solution: Solution) -> Tensors:
     return {"weights": weights, "scales": scales.astype(np.float32), "offset": solution.offset}
 
 
-def _network_encoder(encoder: TextEncoder) -> Callable[[BatchBags], Inferred]:
+def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:
     """The paper's gradient inference."""
     from parabit.networks import NetworkEncoder
     from parabit.networks.config import Recipe, Shape
@@ -233,7 +230,7 @@ def _network_encoder(encoder: TextEncoder) -> Callable[[BatchBags], Inferred]:
     )  # fmt: skip
     binary = encoder.bits is not None
 
-    def infer(bags: BatchBags) -> Inferred:
+    def infer(bags: Bags) -> Inferred:
         vectors = inference.embed(bags)
         if not binary:
             return Inferred(None, None, vectors)

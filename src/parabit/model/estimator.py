@@ -1,6 +1,5 @@
 """The scikit-learn estimator: from texts to codes."""
 
-import numbers
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from parabit.choices import PRESETS, SOLVERS
 from parabit.codes import unpack
 from parabit.corpus import Corpus, Document
 from parabit.corpus.document import PythonCorpus
@@ -25,8 +25,6 @@ from parabit.text import Tokenizer, VocabularyRule
 
 Texts = Corpus | Iterable[str | Document | None]
 
-SOLVERS = ("closed-form", "network")
-PRESETS = ("default", "paper")
 _SHAPE = ("window", "two_sided", "word_dim")  # of network_params; the others are the recipe's
 
 
@@ -50,7 +48,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     network_params : of the network: any field of `parabit.networks.config.Recipe`, and `window`, `two_sided` and
         `word_dim` for dm. A parameter that is missing has the paper's value.
     sample : the closed form learns from this many documents, drawn at random; None takes all.
-    tokenizer : what a word is; None takes `parabit.Tokenizer()`.
+    tokenizer : what a word is; None takes `Tokenizer()`, or `Tokenizer.paper()` if the preset is `"paper"`.
     bigrams, min_count, min_bigram_count, max_size : which words and bigrams the vocabulary has.
     output : what `transform` returns for codes: `"packed"` bytes or `"bits"` of 0 and 1.
     missing : what to do with None and NaN among the texts: `"error"`, or `"skip"` to learn without them and give them
@@ -125,8 +123,8 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     ) -> Self:
         """Learn from texts: an iterable of strings or `parabit.Document`s, a pandas or polars Series, or a Corpus.
 
-        They are read once. `y` is not used. `work`, `resume` and `checkpoint_every` are for networks: `work` is a
-        folder where the state is saved every so many seconds and on Ctrl-C, and from where training goes on.
+        They are read once. `y` is not used. `work`, `resume` and `checkpoint_every` are for networks: the state is
+        saved in the folder `work` every so many seconds and on Ctrl-C, and training continues from there.
         """
         network, rule, seed = self.network(), self.rule(), self._seed()
         corpus = self._corpus(X)
@@ -197,7 +195,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return model._fitted()
 
     def network(self) -> tuple[Shape, Recipe] | None:
-        """The network that the parameters ask for, or None for the closed form; what makes no sense is refused."""
+        """The network that the parameters ask for, or None for the closed form; invalid combinations are refused."""
         for name, value, known in (("solver", self.solver, SOLVERS), ("preset", self.preset, PRESETS)):
             if value not in known:
                 hint = did_you_mean(str(value), known) or f"there are {' and '.join(known)}"
@@ -226,7 +224,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def rule(self) -> VocabularyRule:
         """What the vocabulary is made of."""
-        tokenizer = self.tokenizer or Tokenizer()
+        tokenizer = self.tokenizer or (Tokenizer.paper() if self.preset == "paper" else Tokenizer())
         return VocabularyRule(tokenizer, self.bigrams, self.min_count, self.min_bigram_count, self.max_size)
 
     def __sklearn_tags__(self) -> Any:
@@ -245,7 +243,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return seed
 
     def _parameters(self, seed: int) -> dict[str, Any]:
-        """The parameters that decide what the model is, as JSON has them."""
+        """The parameters that determine the model, as JSON."""
         parameters = {name: _number(value) for name, value in self.get_params(deep=False).items()}
         del parameters["device"]
         tokenizer = None if self.tokenizer is None else self.tokenizer.config
@@ -262,9 +260,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 f"a {type(texts).__name__} has several columns", hint='give the one with the texts, such as df["text"]'
             )
         if isinstance(texts, str | bytes | Document | Mapping) or not isinstance(texts, Iterable):
-            raise CorpusError(
-                f"texts must be several, but a single {type(texts).__name__} was given", hint="put it in a list"
-            )
+            raise CorpusError(f"expected several texts, found a single {type(texts).__name__}", hint="put it in a list")
         if isinstance(texts, np.ndarray) and texts.ndim != 1:
             raise CorpusError(f"texts have shape {texts.shape}", hint="give a one-dimensional array, such as X[:, 0]")
         given = _present(texts, self.missing == "skip")
@@ -272,7 +268,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 
 def _present(texts: Iterable[Any], skip: bool) -> Iterator[str | Document]:
-    """The texts, with nothing in place of those that are missing."""
+    """The texts, with empty ones instead of missing ones."""
     for position, text in enumerate(texts):
         if text is None or (isinstance(text, float) and text != text):  # noqa: PLR0124 - only NaN differs from itself
             if not skip:
@@ -283,5 +279,5 @@ def _present(texts: Iterable[Any], skip: bool) -> Iterator[str | Document]:
 
 
 def _number(value: Any) -> Any:
-    """A number of numpy's, as from a grid of parameters, as Python's own."""
-    return value.item() if isinstance(value, np.generic) and isinstance(value, numbers.Number) else value
+    """A numpy number or boolean, as from a grid of parameters, as Python's own."""
+    return value.item() if isinstance(value, np.number | np.bool_) else value

@@ -13,16 +13,13 @@ from scipy.sparse import csr_array
 
 from parabit import __version__
 from parabit.corpus import Corpus
-from parabit.errors import ModelError, ParabitError, TrainingError
-from parabit.extras import need
+from parabit.errors import ModelError, ParabitError, TrainingError, need
 from parabit.model.closed_form import default_levels, learn
 from parabit.model.encoder import TextEncoder, quantized
 from parabit.networks.config import Recipe, Shape
 from parabit.progress import Progress, Report, silent
-from parabit.ragged import row_offsets
 from parabit.storage import CHECKPOINT
-from parabit.text import Vocabulary, VocabularyRule, count_bags
-from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
+from parabit.text import Vocabulary, VocabularyRule, count_bags, inverse_frequencies, tf_idf_rows
 
 SAMPLE = 50_000  # documents; learning from more changes nothing (docs/models.md)
 LARGEST = 1024  # bits or numbers of the closed form
@@ -80,7 +77,7 @@ def check_levels(levels: Sequence[int] | None, size: int) -> tuple[int, ...]:
 
     Example:
         >>> check_levels(None, 64), check_levels([24, 8], 32)
-        ((46, 12, 4, 2), (24, 8))
+        ((42, 10, 6, 4, 2), (24, 8))
     """
     if levels is None:
         return default_levels(size)
@@ -145,8 +142,6 @@ def learn_closed_form(
     codes = [chosen] if bits is None or dim is None else [default_levels(dim), chosen]
     drawn = draw_sample(corpus, sample, seed, report)
     vocabulary, bags = count_bags(drawn.texts, rule, report)
-    offsets = row_offsets(bags.feature_lengths)
-    counts = csr_array((bags.counts, bags.features, offsets), shape=(len(offsets) - 1, len(vocabulary)))
     known = int(np.count_nonzero(bags.feature_lengths))
     size = max(map(sum, codes))
     if known < size:
@@ -155,7 +150,7 @@ def learn_closed_form(
             "the codes tell these documents apart, but learn little about subjects",
             stacklevel=3,
         )
-    learned = learn_from_counts(counts, codes, seed, report)
+    learned = learn_from_counts(bags.matrix(len(vocabulary)), codes, seed, report)
     vocabulary = vocabulary.without_features(~learned.kept)
     kind = "paragraph vectors" if bits is None else "binary paragraph vectors"
     config = {
@@ -195,22 +190,22 @@ def train_network(
 ) -> tuple[TextEncoder, NDArray[np.float32]]:
     """Train one of the paper's networks on all documents of a corpus: the model, and the documents' embeddings.
 
-    `work` is a folder for checkpoints; training goes on from the last one there, unless `resume` is False.
+    `work` is a folder for checkpoints; training continues from the last one there, unless `resume` is False.
     """
     need("torch", "networks", ModelError)
-    from parabit.networks import Checkpoints, Documents, NetworkEncoder, WordStatistics, choose_device, train
+    from parabit.networks import Checkpoints, NetworkEncoder, choose_device, train
 
     choose_device(device)  # a device that is not there is an error before the corpus is read
-    vocabulary, bags = count_bags(corpus, rule, report)
-    documents, statistics = Documents.of_bags(bags), WordStatistics.of(vocabulary)
+    vocabulary, documents = count_bags(corpus, rule, report)
     checkpoints = None
     if work is not None:
         same = {**(identity or {}), "corpus": documents.fingerprint, "vocabulary": vocabulary.fingerprint}
-        checkpoints = Checkpoints(_work_folder(work), same, checkpoint_every)
+        check_work_folder(work)
+        checkpoints = Checkpoints(work, same, checkpoint_every)
         if not resume:
             checkpoints.forget()
     trained = train(
-        documents, statistics, shape, recipe, seed=seed, device=device, checkpoints=checkpoints, report=report
+        documents, vocabulary.counts, shape, recipe, seed=seed, device=device, checkpoints=checkpoints, report=report
     )
     config = {
         "parabit": __version__,
@@ -225,19 +220,17 @@ def train_network(
             "history": [asdict(epoch) for epoch in trained.history],
         },
     }
-    tensors = NetworkEncoder(trained.network, statistics, recipe, seed).tensors
+    tensors = NetworkEncoder(trained.network, vocabulary.counts, recipe, seed).tensors
     return TextEncoder(vocabulary, config, tensors, device), trained.embeddings.numpy(force=True)
 
 
-def is_work_folder(folder: Path) -> bool:
-    """Whether a folder holds the checkpoints of a training, and nothing else."""
+def check_work_folder(work: Path) -> None:
+    """Raise unless a folder holds checkpoints and nothing else, or does not exist yet."""
     try:
-        return all(path.name.lstrip(".").startswith(CHECKPOINT) for path in folder.iterdir())
+        ours = all(path.name.lstrip(".").startswith(CHECKPOINT) for path in work.iterdir())
+    except FileNotFoundError:
+        return
     except OSError:
-        return False
-
-
-def _work_folder(work: Path) -> Path:
-    if work.exists() and not is_work_folder(work):
+        ours = False
+    if not ours:
         raise ParabitError(f"{work} exists and is not a training folder", hint="nothing was changed; use another name")
-    return work

@@ -12,7 +12,7 @@ from safetensors.numpy import save
 from parabit.errors import ModelError, ParabitError
 from parabit.model.encoder import TextEncoder
 from parabit.networks.config import Shape
-from parabit.storage import whole_folder
+from parabit.storage import recover, whole_folder
 from parabit.text import Vocabulary
 
 FORMAT = 1
@@ -25,20 +25,21 @@ def save_model(encoder: TextEncoder, folder: Path, overwrite: bool = False) -> N
     with whole_folder(folder, is_model if overwrite else None, durable=True) as partial:
         config = {"format": FORMAT, **encoder.config, "vocabulary": encoder.vocabulary.fingerprint}
         (partial / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
-        # Not save_file, whose file nobody else may read.
+        # Not save_file, which ignores the umask: nobody else could read its file.
         (partial / TENSORS).write_bytes(save({name: np.ascontiguousarray(t) for name, t in encoder.tensors.items()}))
         encoder.vocabulary.save(partial / VOCABULARY)
         (partial / CARD).write_text(_card(encoder.config))
 
 
 def load_model(folder: Path, device: str = "auto") -> TextEncoder:
-    """Read a model folder; anything wrong with it is an error in words.
+    """Read a model folder; anything wrong with it is a ModelError.
 
     Example:
         >>> load_model(Path("no-such-model"))
         Traceback (most recent call last):
         parabit.errors.ModelError: no model in no-such-model; make one with `parabit train CORPUS -o FOLDER`
     """
+    recover(folder)
     config = _read_config(folder)
     try:
         with safe_open(folder / TENSORS, framework="numpy") as file:
@@ -56,7 +57,7 @@ def load_model(folder: Path, device: str = "auto") -> TextEncoder:
     try:
         shapes = _shapes(config, len(vocabulary))
     except (TypeError, KeyError) as problem:
-        raise ModelError(f"{folder / CONFIG} is not that of a model", hint=_AGAIN) from problem
+        raise ModelError(f"{folder / CONFIG} does not describe a model", hint=_AGAIN) from problem
     if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
         raise ModelError(f"{folder / TENSORS} does not belong to its {CONFIG}", hint=_AGAIN)
     return TextEncoder(vocabulary, config, tensors, device)
@@ -97,12 +98,12 @@ def _read_config(folder: Path) -> dict[str, Any]:
     if newer:
         raise ModelError(f"{folder} was made by a newer version of parabit", hint="upgrade parabit")
     if not complete:
-        raise ModelError(f"{folder / CONFIG} is not that of a model", hint=_AGAIN)
+        raise ModelError(f"{folder / CONFIG} does not describe a model", hint=_AGAIN)
     return config
 
 
 def _card(config: Mapping[str, Any]) -> str:
-    """What a model is and what it was learned from, in Markdown; no date, so that the same training writes the same."""
+    """What a model is and what it was learned from, in Markdown; without a date, so that training can be reproduced."""
     training = config["training"]
     size = f"{config['bits']} bits" if config["bits"] else f"{config['dim']} numbers"
     lines = [

@@ -6,17 +6,14 @@ from parabit.lazy import lazy
 
 if TYPE_CHECKING:
     from parabit.networks.checkpoint import Checkpoints
-    from parabit.networks.documents import Documents, WordStatistics
     from parabit.networks.inference import NetworkEncoder
     from parabit.networks.training import Epoch, Trained, choose_device, train
 
 __all__ = [
     "Checkpoints",
-    "Documents",
     "Epoch",
     "NetworkEncoder",
     "Trained",
-    "WordStatistics",
     "choose_device",
     "train",
 ]
@@ -26,7 +23,6 @@ __getattr__ = lazy(
     __name__,
     {
         "parabit.networks.checkpoint": ("Checkpoints",),
-        "parabit.networks.documents": ("Documents", "WordStatistics"),
         "parabit.networks.inference": ("NetworkEncoder",),
         "parabit.networks.training": ("Epoch", "Trained", "choose_device", "train"),
     },

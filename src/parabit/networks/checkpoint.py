@@ -31,14 +31,15 @@ class Checkpoints:
         """Write the state after this many steps, then delete the one before; a kill leaves one of the two."""
         self.folder.mkdir(exist_ok=True)
         older, new = self._found(), self.folder / f"{CHECKPOINT}{step:012d}"
-        with whole_folder(new, replaces=lambda old: old in older, durable=True) as partial:
+        if new in older:
+            return  # the state after the same steps is the same
+        with whole_folder(new, durable=True) as partial:
             for name, tensor in tensors.items():
                 np.save(partial / f"{name}.npy", tensor.numpy(force=True))
             stored = {"identity": self._identity, "tensors": sorted(tensors), **about}
             (partial / _ABOUT).write_text(json.dumps(stored, indent=2))
         for folder in older:
-            if folder != new:
-                shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def load(self) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
         """The last state, or None; tensors are memory-mapped, to be copied."""

@@ -3,9 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parabit.errors import TrainingError, did_you_mean
+
+if TYPE_CHECKING:
+    pass
 
 ARCHITECTURES = ("dbow", "dm")
 METHODS = ("rounding", "noise", "straight-through", "straight-through-sigmoid")  # of binarization
@@ -109,6 +112,8 @@ def choose_shape(
     ):
         if value is not None and not (_is_whole(value) and value >= 1):
             raise TrainingError(f"{name} is {value!r}", hint=f"it must be a whole number, at least 1, {example}")
+    if not isinstance(two_sided, bool):
+        raise TrainingError(f"two_sided is {two_sided!r}", hint="it must be true or false")
     size = dim if bits is None else bits
     if size is None:
         raise TrainingError("neither bits nor dim is given", hint="bits=128 learns codes, dim=128 real-valued vectors")

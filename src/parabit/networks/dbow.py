@@ -7,9 +7,9 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from parabit.networks.documents import Documents
 from parabit.networks.grouping import Groups, as_tensor, group_each, ragged, steady_matmul, sum_rows
 from parabit.networks.network import Candidates, Gradients, Network, WordSampler, expect
+from parabit.text.bags import Bags
 
 
 class BagBatch(NamedTuple):
@@ -85,7 +85,7 @@ class BagTable:
     gradients = staticmethod(dbow_gradients)
     embedding_gradient = staticmethod(dbow_embedding_gradient)
 
-    def __init__(self, documents: Documents, device: torch.device) -> None:
+    def __init__(self, documents: Bags, device: torch.device) -> None:
         self.device = device
         self._features = as_tensor(documents.features, device)
         self._counts = as_tensor(documents.counts, device)

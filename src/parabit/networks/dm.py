@@ -13,9 +13,9 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from parabit.networks.config import Shape
-from parabit.networks.documents import Documents
 from parabit.networks.grouping import Groups, as_tensor, group, group_each, ragged, steady_matmul, sum_rows
 from parabit.networks.network import Candidates, Gradients, Network, WordSampler, expect
+from parabit.text.bags import Bags
 
 
 class PositionBatch(NamedTuple):
@@ -164,7 +164,7 @@ class PositionTable:
     gradients = staticmethod(dm_gradients)
     embedding_gradient = staticmethod(dm_embedding_gradient)
 
-    def __init__(self, documents: Documents, vocabulary: int, shape: Shape, device: torch.device) -> None:
+    def __init__(self, documents: Bags, vocabulary: int, shape: Shape, device: torch.device) -> None:
         self.device = device
         self._tokens = as_tensor(documents.tokens, device)
         offsets = as_tensor(documents.token_offsets, device)

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from parabit.networks.config import Recipe, Shape
-from parabit.networks.documents import Documents, WordStatistics
 from parabit.networks.grouping import as_tensor, steady_matmul
 from parabit.networks.network import Binarization, Network, WordSampler
 from parabit.networks.training import AdaGrad, Table, choose_device, generator, make_table
+from parabit.text.bags import Bags
 
 if TYPE_CHECKING:
-    from parabit.text import BatchBags, Vocabulary
+    from parabit.text import Vocabulary
 
 # Always this many documents at once, padded where there are fewer: libraries choose the order of additions by the
 # number of rows, and a document's code must not depend on the documents beside it.
@@ -28,11 +28,11 @@ class NetworkEncoder:
     without a known word stays at zero, so its bits are zero.
     """
 
-    def __init__(self, network: Network, statistics: WordStatistics, recipe: Recipe, seed: int) -> None:
+    def __init__(self, network: Network, counts: NDArray[np.int64], recipe: Recipe, seed: int) -> None:
         self.network, self.recipe = network, recipe
-        self._statistics = statistics
+        self._vocabulary = len(counts)
         # Drawn on the CPU, so that they are the same on every device.
-        frequencies = as_tensor(statistics.counts, torch.device("cpu")).float()
+        frequencies = as_tensor(counts, torch.device("cpu")).float()
         sampler = WordSampler(frequencies, recipe.samples, recipe.sampling_power)
         self._candidates = [
             sampler.draw(generator(seed, "inference", number)).to(network.words.device)
@@ -53,21 +53,17 @@ class NetworkEncoder:
         place = choose_device(device)
         parts = {name: as_tensor(tensor, place) for name, tensor in tensors.items()}
         network = Network(shape, Binarization.of(recipe), **parts)
-        return cls(network, WordStatistics.of(vocabulary), recipe, seed)
+        return cls(network, vocabulary.counts, recipe, seed)
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The network's parameters by name."""
         return {name: tensor.numpy(force=True) for name, tensor in self.network.tensors.items()}
 
-    def embed(self, bags: "BatchBags") -> NDArray[np.float32]:
+    def embed(self, documents: Bags) -> NDArray[np.float32]:
         """The embeddings of documents: (documents, dim)."""
-        return self.embed_documents(Documents.of_bags(bags))
-
-    def embed_documents(self, documents: Documents) -> NDArray[np.float32]:
-        """The same for documents as training has them."""
         device = self.network.words.device
-        table = make_table(documents, self._statistics, self.network.shape, device)
+        table = make_table(documents, self._vocabulary, self.network.shape, device)
         batches = torch.split(torch.arange(len(documents), device=device), _BATCH) if len(documents) else ()
         nothing = torch.zeros(0, self.network.shape.dim)
         return torch.cat([nothing, *(self._embed(table, batch).cpu() for batch in batches)]).numpy()

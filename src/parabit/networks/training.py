@@ -15,7 +15,9 @@ from hashlib import blake2b
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from parabit.errors import Interrupted, TrainingError
@@ -23,10 +25,10 @@ from parabit.networks.checkpoint import Checkpoints
 from parabit.networks.config import Recipe, Shape
 from parabit.networks.dbow import BagTable
 from parabit.networks.dm import PositionTable
-from parabit.networks.documents import Documents, WordStatistics
 from parabit.networks.grouping import as_tensor
 from parabit.networks.network import Binarization, Network, WordSampler
 from parabit.progress import Progress, Report, silent
+from parabit.text.bags import Bags
 
 Table = BagTable | PositionTable
 
@@ -62,8 +64,8 @@ def _gpu_memory_errors() -> Iterator[None]:
 
 @_gpu_memory_errors()
 def train(
-    documents: Documents,
-    statistics: WordStatistics,
+    documents: Bags,
+    counts: NDArray[np.int64],
     shape: Shape,
     recipe: Recipe,
     *,
@@ -72,7 +74,7 @@ def train(
     checkpoints: Checkpoints | None = None,
     report: Report = silent,
 ) -> Trained:
-    """Train a network on a corpus.
+    """Train a network on a corpus; `counts` is how often each word occurs in it: (vocabulary,).
 
     With `checkpoints`, training continues from the last one there; Ctrl-C and SIGTERM then save the state before they
     stop it.
@@ -80,11 +82,11 @@ def train(
     if len(documents) < 2:
         raise TrainingError(f"too few documents: {len(documents)}", hint="train on two or more")
     place = choose_device(device)
-    table = make_table(documents, statistics, shape, place)
+    table = make_table(documents, len(counts), shape, place)
     known = table.lengths.nonzero().squeeze(1)  # (known,) documents with at least one known word
     if not len(known):
         raise TrainingError("no document has a known word", hint="lower the minimum count")
-    frequencies = as_tensor(statistics.counts, place).float()  # (vocabulary,)
+    frequencies = as_tensor(counts, place).float()  # (vocabulary,)
     sampler = WordSampler(frequencies, recipe.samples, recipe.sampling_power)
     random_steps = bool(recipe.dropout) or recipe.binarization != "rounding"
 
@@ -239,10 +241,10 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def make_table(documents: Documents, statistics: WordStatistics, shape: Shape, device: torch.device) -> Table:
+def make_table(documents: Bags, vocabulary: int, shape: Shape, device: torch.device) -> Table:
     """The documents' words on a device: as bags, or in order."""
     if shape.architecture == "dm":
-        return PositionTable(documents, len(statistics.counts), shape, device)
+        return PositionTable(documents, vocabulary, shape, device)
     return BagTable(documents, device)
 
 

@@ -4,7 +4,6 @@ Arrays are all that training and scoring need, so that runs can be made where th
 """
 
 import json
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -16,19 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import EvaluationError
-from parabit.networks import Documents, WordStatistics
 from parabit.paper.published import COLLECTIONS
 from parabit.progress import Report, silent
 from parabit.ragged import row_offsets
 from parabit.storage import whole_file
+from parabit.text.bags import Bags
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document
-    from parabit.text import Bags
 
 _NEWSGROUPS, _RCV1, _WIKIPEDIA = COLLECTIONS
 LONGEST = 2_500  # documents
-_EXACTLY = "[a-z]+"  # what a word is in the paper's vocabulary of 20 Newsgroups, to the last one
 
 
 @dataclass(frozen=True)
@@ -135,14 +132,14 @@ def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
 class Part(NamedTuple):
     """Documents with the numbers of their labels."""
 
-    documents: Documents
+    documents: Bags
     labels: list[tuple[int, ...]]
 
 
 class Prepared(NamedTuple):
     """A collection as arrays, all with the vocabulary of its training documents."""
 
-    statistics: WordStatistics
+    counts: NDArray[np.int64]  # (vocabulary,) how often each word occurs in the training documents
     training: Part
     tests: dict[str, Part]  # its own test documents under its name, and those of other collections
     facts: dict[str, Any]
@@ -162,37 +159,34 @@ def prepare(
     report: Report = silent,
 ) -> None:
     """Write a collection to a file: training and test documents, and the test documents of others."""
-    from parabit.text import Tokenizer, VocabularyRule, build_bags, write_bags
+    from parabit.text import Tokenizer, VocabularyRule, count_bags, make_bags
 
-    rule = VocabularyRule(Tokenizer(pattern=_EXACTLY), bigrams=bigrams, min_count=corpus.min_count)
+    rule = VocabularyRule(Tokenizer.paper(), bigrams=bigrams, min_count=corpus.min_count)
     numbers: dict[str, int] = {}  # of labels
-    with tempfile.TemporaryDirectory(prefix="parabit-") as folder:
-        trained = _some(corpus.open("train", report), corpus.most_trained)
-        vocabulary, bags = build_bags(trained, Path(folder, "train"), rule, report=report)
-        arrays = _as_arrays("training", bags, trained, numbers, order=not bigrams)
-        facts: dict[str, Any] = {
-            "training_documents": len(bags),
-            "words": len(vocabulary.words),
-            "features": len(vocabulary),
-            "tests": {},
+    trained = _some(corpus.open("train", report), corpus.most_trained)
+    vocabulary, bags = count_bags(trained, rule, report)
+    arrays = _as_arrays("training", bags, trained, numbers, order=not bigrams)
+    facts: dict[str, Any] = {
+        "training_documents": len(bags),
+        "words": len(vocabulary.words),
+        "features": len(vocabulary),
+        "tests": {},
+    }
+    for number, tested in enumerate([corpus, *others]):
+        labelled = labelled_documents(tested, report)
+        bags = make_bags([document.text for document in labelled], vocabulary)
+        arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
+        facts["tests"][tested.name] = {
+            "documents": len(labelled),
+            "unlabelled": sum(not document.labels for document in tested.open("test")),
+            "relevance": tested.relevance,
         }
-        for number, tested in enumerate([corpus, *others]):
-            labelled = labelled_documents(tested, report)
-            bags = write_bags(labelled, vocabulary, Path(folder, f"test-{number}"), report=report)
-            arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
-            facts["tests"][tested.name] = {
-                "documents": len(labelled),
-                "unlabelled": sum(not document.labels for document in tested.open("test")),
-                "relevance": tested.relevance,
-            }
-        facts["labels"] = list(numbers)
-        facts["fingerprint"] = _digest(arrays)
-        arrays |= {
-            "counts": vocabulary.counts,
-            "document_frequencies": vocabulary.document_frequencies,
-            "documents": np.array(vocabulary.documents),
-            "facts": np.array(json.dumps(facts)),
-        }
+    facts["labels"] = list(numbers)
+    facts["fingerprint"] = _digest(arrays)
+    arrays |= {
+        "counts": vocabulary.counts,
+        "facts": np.array(json.dumps(facts)),
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type] # its types take the names for its own options
@@ -218,15 +212,14 @@ def read_prepared(path: Path) -> Prepared:
     with np.load(path) as file:
         arrays = dict(file)
     facts = json.loads(str(arrays["facts"]))
-    statistics = WordStatistics(arrays["counts"], arrays["document_frequencies"], int(arrays["documents"]))
     tests = {name: _part(arrays, f"test{number}") for number, name in enumerate(facts["tests"])}
-    return Prepared(statistics, _part(arrays, "training"), tests, facts)
+    return Prepared(arrays["counts"], _part(arrays, "training"), tests, facts)
 
 
 def _some(documents: "Corpus | list[Document]", most: int | None, labelled: bool = False) -> "Corpus | list[Document]":
     """All documents, or a random part of so many, always the same, in their order; all, or those with labels."""
     if most is None and not labelled:
-        return documents  # which may be more than memory holds
+        return documents
     able = [place for place, document in enumerate(documents) if document.labels or not labelled]
     if most is not None and len(able) > most:
         able = np.sort(np.random.default_rng(0).choice(able, most, replace=False)).tolist()
@@ -242,22 +235,22 @@ def _digest(arrays: dict[str, NDArray[Any]]) -> str:
 
 
 def _as_arrays(
-    name: str, bags: "Bags", documents: "Iterable[Document]", numbers: dict[str, int], order: bool
+    name: str, bags: Bags, documents: "Iterable[Document]", numbers: dict[str, int], order: bool
 ) -> dict[str, NDArray[Any]]:
     labels = [
         [numbers.setdefault(label, len(numbers)) for label in dict.fromkeys(document.labels)] for document in documents
     ]
     arrays: dict[str, NDArray[Any]] = {
         # Ascending within a document: the steps between features are small, and compress well.
-        f"{name}.steps": np.diff(np.asarray(bags.features), prepend=0).astype(np.int32),
+        f"{name}.steps": np.diff(bags.features, prepend=0).astype(np.int32),
         f"{name}.counts": np.minimum(bags.counts, np.iinfo(np.uint16).max).astype(np.uint16),
-        f"{name}.lengths": np.diff(bags.feature_offsets).astype(np.int32),
+        f"{name}.lengths": bags.feature_lengths.astype(np.int32),
         f"{name}.labels": np.array([number for mine in labels for number in mine], dtype=np.int32),
         f"{name}.label_lengths": np.array([len(mine) for mine in labels], dtype=np.int32),
     }
     if order:
-        arrays[f"{name}.tokens"] = np.asarray(bags.tokens)
-        arrays[f"{name}.token_lengths"] = np.diff(bags.token_offsets).astype(np.int32)
+        arrays[f"{name}.tokens"] = bags.tokens
+        arrays[f"{name}.token_lengths"] = bags.token_lengths.astype(np.int32)
     return arrays
 
 
@@ -265,9 +258,9 @@ def _part(arrays: dict[str, NDArray[Any]], name: str) -> Part:
     part = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
     features = np.cumsum(part["steps"], dtype=np.int64).astype(np.int32)
     offsets, counts = row_offsets(part["lengths"]), part["counts"].astype(np.int32)
-    documents = Documents.of_counts(features, counts, offsets)
+    documents = Bags.of_counts(features, counts, offsets)
     if "tokens" in part:
-        documents = Documents(features, counts, offsets, part["tokens"], row_offsets(part["token_lengths"]))
+        documents = Bags(features, counts, offsets, part["tokens"], row_offsets(part["token_lengths"]))
     numbers, bounds = part["labels"].tolist(), row_offsets(part["label_lengths"]).tolist()
     labels = [tuple(numbers[start:end]) for start, end in pairwise(bounds)]
     return Part(documents, labels)

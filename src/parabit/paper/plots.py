@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parabit.errors import EvaluationError
-from parabit.extras import need
+from parabit.errors import EvaluationError, need
 from parabit.paper.report import Curve, CurveFigure, Family, PointsFigure
 from parabit.storage import whole_file
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from parabit import __version__
-from parabit.errors import BaselineError, EvaluationError
-from parabit.evaluation import KINDS
-from parabit.extras import need
+from parabit.choices import RELEVANCE
+from parabit.errors import BaselineError, EvaluationError, need
 from parabit.paper.beyond import table_everywhere, table_peers
 from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, further_corpora, paper_corpora
 from parabit.paper.figures import picture_figures, precision_recall_figures, real_binary_figures, transfer_figures
@@ -333,7 +332,7 @@ def _facts(corpus: PaperCorpus, work: Work, results: list[tuple[Run, dict[str, A
         test_documents=tests["documents"],
         words=any_facts["words"],
         features=facts[True]["features"] if True in facts else None,
-        relevance=f"Two documents are {KINDS[corpus.relevance]}.",
+        relevance=f"Two documents are {RELEVANCE[corpus.relevance]}.",
         queries=scored["queries"] if scored else None,
         skipped=scored["skipped"] if scored else None,
         unlabelled=tests["unlabelled"],

@@ -66,14 +66,14 @@ def _train_network(
 ) -> tuple[Encoded, dict[str, Encoded]]:
     """Train a network: what it says of the training documents, and of each set of test documents."""
     shape, recipe = network.shape, network.recipe(run.quick)
-    documents, statistics = data.training.documents, data.statistics
-    trained = train(documents, statistics, shape, recipe, seed=run.seed, device=device, report=report)
-    encoder = NetworkEncoder(trained.network, statistics, recipe, run.seed)
+    documents = data.training.documents
+    trained = train(documents, data.counts, shape, recipe, seed=run.seed, device=device, report=report)
+    encoder = NetworkEncoder(trained.network, data.counts, recipe, run.seed)
 
     def encoded(vectors: NDArray[np.float32]) -> Encoded:
         return Encoded(None if shape.bits is None else pack(encoder.activations(vectors) > 0), vectors)
 
-    tests = {name: encoded(encoder.embed_documents(part.documents)) for name, part in data.tests.items()}
+    tests = {name: encoded(encoder.embed(part.documents)) for name, part in data.tests.items()}
     return encoded(trained.embeddings.numpy(force=True)), tests
 
 
@@ -98,7 +98,7 @@ def _closed_form(run: Run, data: Prepared, device: str, report: Report) -> dict[
     from parabit.model.closed_form import default_levels
     from parabit.model.encoder import Inferred, LinearEncoder
     from parabit.model.learning import SAMPLE, learn_from_counts
-    from parabit.text import BatchBags
+    from parabit.text.bags import Bags
 
     counts = _matrix(data.training, data)
     if counts.shape[0] > SAMPLE:
@@ -109,8 +109,7 @@ def _closed_form(run: Run, data: Prepared, device: str, report: Report) -> dict[
 
     def encoded(part: Part) -> Inferred:
         counts = _matrix(part, data)[:, words]
-        none, lengths = np.zeros(0, dtype=np.int32), np.diff(counts.indptr)
-        return encoder(BatchBags(none, np.zeros_like(lengths), counts.indices, counts.data, lengths))
+        return encoder(Bags.of_counts(counts.indices, counts.data, counts.indptr))
 
     part, relevance = data.tests[run.corpus.name], run.corpus.relevance
     trained, tested = encoded(data.training), encoded(part)
@@ -258,9 +257,7 @@ def _picture(codes: NDArray[np.uint8], part: Part, data: Prepared, corpus: Paper
 
 def _matrix(part: Part, data: Prepared) -> csr_array:
     """Documents by words, with counts."""
-    documents = part.documents
-    shape = (len(documents), len(data.statistics.counts))
-    return csr_array((documents.counts, documents.features, documents.feature_offsets), shape=shape)
+    return part.documents.matrix(len(data.counts))
 
 
 def _scores(codes: NDArray[np.uint8], part: Part, relevance: str) -> dict[str, Any]:
