@@ -203,7 +203,7 @@ def test_what_was_kept_and_is_damaged_is_made_anew(damage: str, first: First, ca
 
 @pytest.mark.parametrize("stage", ["reading", "rotating", "measuring"])
 def test_an_interrupt_at_any_stage_leaves_what_was_there(stage: str, first: First, cache: Path) -> None:
-    corpus = open_corpus(first[0], ReadOptions(skip_bad=True))
+    corpus = open_corpus(first[0], ReadOptions())
 
     def stop(progress: Progress) -> None:
         if progress.stage == stage:
@@ -218,6 +218,23 @@ def test_an_interrupt_at_any_stage_leaves_what_was_there(stage: str, first: Firs
             make(corpus, str(first[0]), bits, place, stop)
         assert {path: path.stat().st_mtime_ns for path in place.folder.rglob("*")} == files
     assert kept_in(cache) == [before]
+
+
+def test_the_demo_of_an_address_is_kept_until_its_file_changes(
+    write: Write, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("there/x.jsonl", '{"text": "boats float"}\n')
+    monkeypatch.chdir(write("here/x.jsonl", "another file of that name").parent)
+
+    def place() -> Path:
+        address = f"file://{path}"
+        return place_of(address, open_corpus(address), ReadOptions(), None, 16).folder
+
+    before = place()
+    write("here/x.jsonl", "changed")
+    assert place() == before
+    path.write_text('{"text": "boats sink again"}\n')
+    assert place() != before
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(first: First, empty_cache: Path) -> None:
@@ -260,13 +277,16 @@ def test_the_search_page_can_be_started_at_once(first: First, cache: Path) -> No
     ("arguments", "words"),
     [
         (("no-such-folder",), "parabit: no such file or folder: no-such-folder; "),
-        (("empty",), "parabit: no files in the folder empty; hidden files do not count"),
-        (("pictures",), "parabit: no text in pictures: 12 files, all binary; parabit reads text, Markdown, HTML, PDF"),
+        (("empty",), "parabit: no files in empty; hidden files do not count"),
+        (
+            ("pictures",),
+            "parabit: no documents in pictures: 12 skipped (12 binary file), the first is 0.png: binary file; ",
+        ),
         (("few",), f"parabit: few has 3 documents, and codes are learned from {FEWEST} or more; give"),
         (("one.txt",), f"parabit: one.txt has 1 documents, and codes are learned from {FEWEST} or more; give"),
         (("-",), "parabit: a demo keeps what it has learned for the next start, and a pipe comes but once; write"),
         (("few", "--ask", " "), "parabit: a question is empty; "),
-        (("records.jsonl",), "parabit: records.jsonl, line 1: no field 'text'; there are: body; name one with --text-"),
+        (("records.jsonl",), "parabit: no documents in records.jsonl: 20 skipped (20 no text field), the first is "),
         (("--text-field", "body"), "parabit: docstrings is a data set and read in its own way; "),
     ],
 )

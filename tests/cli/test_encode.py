@@ -97,13 +97,14 @@ def test_both_forms_hold_what_the_model_says(kind: str, models: dict[str, str], 
 def test_all_is_in_the_json_and_in_the_tables_metadata(model: str, here: Path) -> None:
     with (here / "news.jsonl").open("a") as file:
         file.write('{"id": "strange", "text": "qqqq xxxx"}\n{"id": "empty", "text": ""}\nbad\n')
-    result = run(model, "news.jsonl", "-o", "codes.parquet", "--skip-bad", "--json")
+    result = run(model, "news.jsonl", "-o", "codes.parquet", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     summary = json.loads(result.stdout)
     assert summary.pop("seconds") > 0
     assert summary.pop("documents_per_second") > 0
     about = {"documents": 302, "bits": 20, "dim": 20, "skipped": 1, "without_words": 2}
     files = {"model": model, "corpus": "news.jsonl", "output": "codes.parquet"}
+    assert summary.pop("reading")["places"][0]["place"] == "news.jsonl:303"
     assert summary == {**files, **about, "bytes": 3, "encoded": 302}
     metadata = json.loads(pl.read_parquet_metadata("codes.parquet")["parabit"])
     assert about.items() <= metadata.items()
@@ -204,7 +205,7 @@ def test_a_signal_while_it_reads_or_writes_leaves_nothing(number: signal.Signals
     assert stopped(number, tmp_path, "encode", model, "-", "-o", "codes.npy") == expected(number)
     assert names(tmp_path) == set()
     (tmp_path / "corpus.txt").write_text("space telescope\n")
-    written = "parabit.storage.settle"  # called with the complete file, before it takes its name
+    written = "parabit.storage.sync"  # called with the complete file, before it takes its name
     command = ("encode", model, "corpus.txt", "-o", "codes.parquet")
     result = signalled(number, written, 1, tmp_path, *command)
     assert (result.returncode, result.stderr) == expected(number)
@@ -250,7 +251,7 @@ def test_what_is_no_file_of_codes_is_not_replaced(model: str, here: Path, topics
             "cannot hold both codes and vectors; write to a",
         ),
         (("{model}", "news.jsonl", "-o", "no/such/codes.npy"), 1, "there is no folder no/such to write codes.npy in"),
-        (("{model}", "news.jsonl", "-o", "folder.npy", "--overwrite"), 1, "folder.npy is there and is no file"),
+        (("{model}", "news.jsonl", "-o", "folder.npy", "--overwrite"), 1, "folder.npy is not a file"),
         (("{model}", "news.jsonl", "-o", "link.npy"), 1, "parabit: link.npy exists already"),
         (
             ("{model}", "news.jsonl", "-o", "link.npy", "--overwrite"),
@@ -259,9 +260,9 @@ def test_what_is_no_file_of_codes_is_not_replaced(model: str, here: Path, topics
         ),
         (("{model}", "news.jsonl", "-o", "n" * 245 + ".npy"), 1, "File name too long"),
         (("{model}", "news.jsonl", "-o", "codes.npy", "--resume"), 2, "No such option"),
-        (("{model}", "news.jsonl", "-o", "codes.npy", "--text-field", "body"), 1, "no field 'body'"),
+        (("{model}", "news.jsonl", "-o", "codes.npy", "--text-field", "body"), 1, "no text field: 'body'"),
         (("{model}", "no.jsonl", "-o", "codes.npy"), 1, "no.jsonl"),
-        (("{model}", "empty.jsonl", "-o", "codes.npy"), 1, "parabit: no documents in empty.jsonl; the file is empty"),
+        (("{model}", "empty.jsonl", "-o", "codes.npy"), 1, "parabit: empty.jsonl: empty file"),
         (("no-model", "news.jsonl", "-o", "codes.npy"), 1, "parabit: no model in no-model; make one with"),
         (("news.jsonl", "news.jsonl", "-o", "codes.npy"), 1, "parabit: no model in news.jsonl; make one with"),
     ],

@@ -88,7 +88,7 @@ def test_the_figures_are_those_of_the_models_codes(here: Path, models: Path, top
         "relevance": "shared",
         "documents": len(labels),
         "unlabelled": TESTED - len(labels),
-        "bad_records": 0,
+        "reading": {"skipped": {}, "places": [], "notes": []},
         "plot": "codes-test.jsonl.svg",
     }
 
@@ -178,10 +178,10 @@ def test_labels_of_few_documents_can_be_left_out(here: Path, models: Path, topic
 def test_people_are_told_in_words_what_was_left_out(here: Path, models: Path) -> None:
     lines = (here / "test.jsonl").read_text().splitlines()
     (here / "more.jsonl").write_text("\n".join([*lines, "{bad", '{"text": "badoki", "label": "nobody else\'s"}']))
-    result = run(models / "codes", "more.jsonl", "--skip-bad")
+    result = run(models / "codes", "more.jsonl")
     assert (result.exit_code, result.stderr) == (0, "")
-    told = figures(models / "codes", "more.jsonl", "--skip-bad")
-    assert (told["skipped"], told["bad_records"]) == (1, 1)
+    told = figures(models / "codes", "more.jsonl")
+    assert (told["skipped"], told["reading"]["skipped"]) == (1, {"not valid JSON": 1})
     first, *rest = result.stdout.splitlines()
     assert first == f"{models / 'codes'} on more.jsonl, by hamming"
     said = "\n".join(rest)
@@ -192,7 +192,7 @@ def test_people_are_told_in_words_what_was_left_out(here: Path, models: Path) ->
         f"  {told['queries']} queries; two documents are relevant",
         "  1 more have no relevant document and were left out",
         f"  {told['unlabelled']} documents without a label were left out",
-        "  1 bad records left out",
+        "  1 skipped: 1 not valid JSON",
         "  precision-recall plot: codes-more.jsonl.svg",
     ):
         assert line in said
@@ -253,9 +253,9 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         (("{codes}", "bare.jsonl"), 1, "no document of bare.jsonl has a label, and labels say which documents belong"),
         (("{codes}", "bare.jsonl"), 1, "give a field `label` or `labels`, name another with --label-field"),
         (("{codes}", "test.jsonl", "--searched", "bare.jsonl"), 1, "no document of bare.jsonl has a label"),
-        (("{codes}", "empty.jsonl"), 1, "parabit: no documents in empty.jsonl"),
+        (("{codes}", "empty.jsonl"), 1, "parabit: empty.jsonl: empty file"),
         (("{codes}", "test.jsonl", "--label-field", "topic"), 1, "topic"),
-        (("{codes}", "test.jsonl", "--least", "79"), 1, "no label of test.jsonl is that of 79 documents; the most"),
+        (("{codes}", "test.jsonl", "--least", "79"), 1, "no label of test.jsonl has 79 documents; the most"),
         (("{codes}", "test.jsonl", "--relevance", "vague"), 1, "no relevance 'vague'; there are shared and overlap"),
         (
             ("{codes}", "test.jsonl", "--rank", "dot"),
@@ -269,7 +269,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         (("{codes}", "test.jsonl", "--plot", "plot.pdf"), 1, "plot.pdf is neither .svg nor .png; give one of these"),
         (("{codes}", "test.jsonl", "--plot", "plot"), 1, "plot is neither .svg nor .png"),
         (("{codes}", "test.jsonl", "--plot", "no/plot.svg"), 1, "there is no folder no to write plot.svg in"),
-        (("{codes}", "test.jsonl", "--plot", "folder.svg"), 1, "folder.svg is there and is no file"),
+        (("{codes}", "test.jsonl", "--plot", "folder.svg"), 1, "folder.svg is not a file"),
         (("{codes}", "test.jsonl", "--radius", "-1"), 2, "--radius"),
         (("{codes}", "test.jsonl", "-k", "0"), 2, "-k"),
         (("{codes}", "test.jsonl", "--least", "0"), 2, "--least"),
@@ -308,7 +308,7 @@ def test_a_plot_that_is_asked_for_and_cannot_be_drawn_is_told_before_the_work(
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (['{"text": "badoki", "label": "tin"}'], "documents query each other, found 1; give two or more"),
+        (['{"text": "badoki", "label": "tin"}'], "too few documents to query each other: 1; give two or more"),
         (
             ['{"text": "badoki", "label": "tin"}', '{"text": "melupa", "label": "tea"}'],
             "no two documents share a label, so no query can find another; check the labels",

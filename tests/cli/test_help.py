@@ -17,14 +17,12 @@ from typer.testing import CliRunner, Result
 
 from parabit import Document, __version__
 from parabit.cli.app import app
-from parabit.cli.evaluate import KINDS
 from parabit.cli.frame import _folded
 from parabit.cli.reproduce import WHAT
-from parabit.cli.vocabulary_options import LETTERS
-from parabit.evaluation import KINDS as REAL_KINDS
+from parabit.cli.vocabulary_options import MaxLength, MinLength
 from parabit.index import Index
 from parabit.paper.reproduce import ALL, EXPERIMENTS
-from parabit.text import LETTERS as REAL_LETTERS
+from parabit.text import Tokenizer
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -89,8 +87,8 @@ def test_an_option_without_a_value_is_shown_without_one() -> None:
 
 
 def test_what_help_writes_out_is_what_there_is() -> None:
-    assert LETTERS == REAL_LETTERS
-    assert KINDS == REAL_KINDS
+    lengths = [option.__metadata__[0].show_default for option in (MinLength, MaxLength)]
+    assert lengths == [str(Tokenizer().min_length), str(Tokenizer().max_length)]
     assert [*WHAT] == [*EXPERIMENTS, ALL]
 
 
@@ -137,7 +135,7 @@ print({"numpy", "polars", "scipy", "sklearn", "torch", "faiss", "fastapi", "pyda
         (("train", "posts.jsonl", "-o", "a", "--solver", "netwrk"), "no solver 'netwrk'; did you mean network?"),
         (("train", "posts.jsonl", "-o", "a", "--architecture", "dbo"), "did you mean dbow?"),
         (("train", "20newsgroup/train", "-o", "a"), "did you mean 20newsgroups/train?"),
-        (("vocabulary", "docstrings/tain"), "did you mean docstrings/train?"),
+        (("vocabulary", "docstrings/tain"), "docstrings has no split 'tain'; did you mean train?"),
         (("reproduce", "tabel1"), "no experiment 'tabel1'; did you mean table1?"),
     ],
 )
@@ -172,7 +170,7 @@ def completed(*words: str) -> list[str]:
         (("train", "a", "--preset", ""), ["default", "paper"]),
         (("train", "a", "--architecture", ""), ["dbow", "dm"]),
         (("train", "a", "--device", "c"), ["cpu", "cuda"]),
-        (("train", "a", "--format", "j"), ["jsonl"]),
+        (("train", "a", "--format", "j"), ["jsonl", "json"]),
         (("train", "reuters21578/"), ["reuters21578/train", "reuters21578/test"]),
         (("train", "2"), ["20newsgroups", "20newsgroups/train", "20newsgroups/test", *["2"] * 4]),
         (("evaluate", "a", "b", "--searched", "rc"), ["rcv1", "rcv1/train", "rcv1/test"]),

@@ -52,14 +52,14 @@ def test_documents_are_added_and_found(news: Path, topic_documents: list[Documen
     assert figures.pop("seconds") > 0
     assert figures == {
         "index": "news.index", "corpus": "corpus.jsonl", "added": 2, "replaced": 0, "removed": 0, "left_out": 1,
-        "skipped": 0, "documents": 302,
+        "skipped": 0, "documents": 302, "reading": {"skipped": {}, "places": [], "notes": []},
     }  # fmt: skip
     hits = told("search", news, topic_documents[0].text, "--where", "labels=fresh")["hits"]
     assert [hit["id"] for hit in hits] == ["new1"]
     Path("more.jsonl").write_text(f'{{"id": "new3", "body": "{topic_documents[2].text}"}}\nbad\n')
-    result = run("add", news, "more.jsonl", "--text-field", "body", "--skip-bad")
+    result = run("add", news, "more.jsonl", "--text-field", "body")
     assert result.stdout.startswith("news.index: 1 documents added, 303 now; ")
-    assert "  1 bad records left out\n" in result.stdout
+    assert "  1 skipped: 1 not valid JSON\n    more.jsonl:2: not valid JSON: Expecting value\n" in result.stdout
 
 
 def test_an_update_replaces_what_is_there_and_adds_the_rest(news: Path, topic_documents: list[Document]) -> None:
@@ -86,8 +86,11 @@ def test_an_update_replaces_what_is_there_and_adds_the_rest(news: Path, topic_do
             "the id 'post7' is in the index already; no",
         ),
         ('{"id": "a", "text": "%s"}\n{"id": "a", "text": "%s"}\n', "two documents have the id 'a': numbers 0 and 1"),
-        ('{"id": "a", "text": "%s"}\n{"id": "b", "words": "%s"}\n', "line 2: no field 'text'"),
-        ("", "no documents in"),
+        (
+            '{"id": "a", "text": "%s"}\n{"id": "b", "words": "%s"}\n',
+            "line 2: no text field: 'text' is not among id, words",
+        ),
+        ("", "corpus.jsonl: empty file"),
     ],
 )
 @pytest.mark.parametrize("small", [False, True])
@@ -99,7 +102,7 @@ def test_what_is_wrong_with_a_corpus_is_told_before_anything_is_changed(
         monkeypatch.setattr("parabit.corpus.document.BATCH_DOCUMENTS", 1)
     before = contents(news)
     source = corpus(lines.replace("%s", topic_documents[0].text))
-    result = run("add", news, source)
+    result = run("add", news, source, "--strict")
     assert (result.exit_code, result.stdout) == (1, "")
     assert words in result.stderr
     assert result.stderr.count("\n") == 1

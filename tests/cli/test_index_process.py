@@ -99,7 +99,7 @@ def test_documents_and_ids_come_through_pipes(news: Path, parabit: Run, topic_do
     hits = json.loads(parabit("search", news, "-", "--json", stdin=topic_documents[3].text).stdout)["hits"]
     assert {"piped", "post3"} == {hit["id"] for hit in hits[:2]}
     assert json.loads(parabit("delete", news, "--from", "-", "--json", stdin="piped\n").stdout)["documents"] == 300
-    assert parabit("add", news, "-").stderr == "parabit: no documents in standard input; the file is empty\n"
+    assert parabit("add", news, "-").stderr == "parabit: standard input: empty file\n"
 
 
 def test_closed_streams_and_readers_that_leave_are_no_traceback(news: Path) -> None:

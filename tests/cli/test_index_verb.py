@@ -9,19 +9,11 @@ from typer.testing import CliRunner, Result
 
 from parabit import Document, ParagraphVectors
 from parabit.cli.app import app
-from parabit.cli.index_options import BACKENDS, RANKS
-from parabit.index import RANKS as LIBRARY_RANKS
 from parabit.index import Index
-from parabit.index import backends as library
 
 
 def run(*arguments: object, stdin: str | None = None) -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)], input=stdin)
-
-
-def test_the_options_name_what_the_index_has() -> None:
-    assert RANKS == LIBRARY_RANKS
-    assert ("auto", *library.BACKENDS) == BACKENDS
 
 
 def test_all_is_told_as_json(
@@ -30,13 +22,14 @@ def test_all_is_told_as_json(
     monkeypatch.chdir(lines_file.parent)
     with lines_file.open("a") as file:
         file.write('{"id": "strange", "text": "qqqq xxxx"}\n{"id": "empty", "text": ""}\nbad\n')
-    result = run("index", topic_model, "posts.jsonl", "-o", "news.index", "--skip-bad", "--json")
+    result = run("index", topic_model, "posts.jsonl", "-o", "news.index", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     told = json.loads(result.stdout)
     assert told.pop("seconds") > 0
     assert told.pop("documents_per_second") > 0
     size = sum(path.stat().st_size for path in Path("news.index").rglob("*") if path.is_file())
     assert (told.pop("bytes"), told.pop("model_bytes") > 0) == (size, True)
+    assert told.pop("reading")["skipped"] == {"not valid JSON": 1}
     assert told == {
         "model": str(topic_model), "corpus": "posts.jsonl", "index": "news.index", "documents": 300, "left_out": 2,
         "skipped": 1, "bits": 20, "backend": "flat", "recall": None, "keeps": ["text", "words"],
@@ -72,12 +65,15 @@ def test_an_index_can_be_approximate_and_says_so(topic_model: Path, lines_file: 
     ("arguments", "words"),
     [
         (("{model}", "posts.jsonl", "-o", "posts.jsonl"), "posts.jsonl is there already; choose another name, or"),
-        (("{model}", "posts.jsonl", "-o", "posts.jsonl", "--overwrite"), "is there and is something else"),
+        (("{model}", "posts.jsonl", "-o", "posts.jsonl", "--overwrite"), "exists and is something else"),
         (("{model}", "posts.jsonl", "-o", "no/such/a.index"), "there is no folder no/such to write a.index in"),
         (("{model}", "nothing.jsonl", "-o", "a.index"), "no such file or folder: nothing.jsonl"),
         (("{model}", "twice.jsonl", "-o", "a.index"), "two documents have the id 'a': numbers 0 and 1"),
         (("{model}", "posts.jsonl", "-o", "a.index", "--backend", "tree"), "no back end 'tree'; there are auto, flat"),
-        (("{model}", "posts.jsonl", "-o", "a.index", "--text-field", "body"), "no field 'body'"),
+        (
+            ("{model}", "posts.jsonl", "-o", "a.index", "--text-field", "body"),
+            "no text field: 'body' is not among id, text",
+        ),
         (("nowhere", "posts.jsonl", "-o", "a.index"), "no model in nowhere"),
         (("real", "posts.jsonl", "-o", "a.index"), "a real-valued model has no codes to index; train one with bits"),
         (

@@ -15,8 +15,6 @@ from typer.testing import CliRunner, Result
 
 from parabit import ParagraphVectors
 from parabit.cli.app import app
-from parabit.cli.train import PRESETS, SOLVERS
-from parabit.model import estimator
 from parabit.networks.config import Recipe, choose_shape, paper_recipe
 from topics import Topics
 from without_torch import WITHOUT_TORCH
@@ -59,10 +57,6 @@ def unfinished(here: Path) -> Path:
     return folder
 
 
-def test_the_options_name_what_the_estimator_has() -> None:
-    assert (SOLVERS, PRESETS) == (estimator.SOLVERS, estimator.PRESETS)
-
-
 def test_the_closed_form_is_the_default_and_all_is_in_the_json(here: Path, topics: Topics) -> None:
     result = run("news.jsonl", "-o", "model", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -78,8 +72,9 @@ def test_the_closed_form_is_the_default_and_all_is_in_the_json(here: Path, topic
         "solver": "closed-form",
         "bits": 128,
         "dim": 128,
-        "levels": [92, 24, 8, 4],
+        "levels": [84, 20, 12, 8, 4],
         "skipped": 0,
+        "reading": {"skipped": {}, "places": [], "notes": []},
     }
     assert names(here) == {"news.jsonl", "model"}
 
@@ -112,12 +107,12 @@ def test_the_closed_form_needs_no_torch_and_a_network_says_what_to_install(here:
 def test_people_get_a_summary_in_words(here: Path) -> None:
     with (here / "news.jsonl").open("a") as file:
         file.write("bad\n")
-    result = run("news.jsonl", "-o", "model", "--bits", "16", "--sample", "100", "--min-count", "1", "--skip-bad")
-    first, second, third = result.stdout.splitlines()
+    result = run("news.jsonl", "-o", "model", "--bits", "16", "--sample", "100", "--min-count", "1")
+    first, second, _, third = result.stdout.splitlines()
     assert first == "model: binary paragraph vectors in closed form, 16 bits per document"
-    assert second == "  1 bad records skipped"
+    assert second == "  1 skipped: 1 not valid JSON"
     assert third.startswith("  300 documents (learned from 100), 200 words, ")
-    result = run("news.jsonl", "-o", "network", *NETWORK, "--dim", "20", "--skip-bad")
+    result = run("news.jsonl", "-o", "network", *NETWORK, "--dim", "20")
     assert result.stdout.startswith("network: Real-Binary PV-DBOW, 16 bits per document\n")
     assert "\n  2 epochs, loss per word " in result.stdout
 
@@ -261,7 +256,7 @@ def test_a_folder_of_somebodys_is_not_taken_for_an_unfinished_training(unfinishe
             1,
             "parabit: levels [9, 9] for a size of 16; give whole numbers, at least 1",
         ),
-        (("--levels", "8,8"), 1, "parabit: levels are '8,8'; write them as 92+24+8+4"),
+        (("--levels", "8,8"), 1, "parabit: levels are '8,8'; write them as 96+24+8"),
         (("--sample", "-1"), 2, "--sample"),
         (("--seed", "-1"), 2, "--seed"),
         (("--solver", "adagrad"), 1, "parabit: no solver 'adagrad'; there are closed-form and network"),
@@ -286,7 +281,7 @@ def test_a_folder_of_somebodys_is_not_taken_for_an_unfinished_training(unfinishe
         ((*NETWORK, "--architecture", "dm", "--bigrams"), 1, "parabit: bigrams with architecture dm; dm predicts"),
         (("-o", "no/such/folder/model"), 1, "parabit: there is no folder no/such/folder to write model in"),
         (("-o", "news.jsonl"), 1, "parabit: news.jsonl exists already"),
-        (("-o", "news.jsonl", "--overwrite"), 1, "parabit: news.jsonl is there and is something else; nothing"),
+        (("-o", "news.jsonl", "--overwrite"), 1, "parabit: news.jsonl exists and is something else; nothing"),
         (("-o", "link"), 1, "parabit: link exists already"),
         (("-o", "n" * 245), 1, "File name too long"),
         (("--no-such-option",), 2, "No such option"),
@@ -310,7 +305,7 @@ def test_what_is_wrong_is_explained_before_the_work_in_one_line(
     ("options", "words"),
     [
         (("--min-count", "99999"), "parabit: no word occurs 99999 times"),
-        (("--text-field", "body"), "no field 'body'"),
+        (("--text-field", "body"), "no text field: 'body'"),
         ((*NETWORK, "--device", "tpu"), "parabit: no device 'tpu'; choose cpu, cuda or auto"),
     ],
 )

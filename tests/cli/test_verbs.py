@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from parabit import Bags, Vocabulary
+from parabit import Vocabulary
 from parabit.cli.app import app
 from parabit.corpus import DATASETS
 
@@ -35,6 +35,7 @@ def test_vocabulary_gives_its_figures_as_json(corpus: Path) -> None:
         "bigrams": 1,
         "coverage": pytest.approx(5 / 6),
         "skipped": 0,
+        "reading": {"skipped": {}, "places": [], "notes": []},
     }
 
 
@@ -42,26 +43,38 @@ def test_vocabulary_tells_people_in_words(corpus: Path) -> None:
     result = run("vocabulary", corpus, "--bigrams")
     assert result.exit_code == 0
     assert "2 documents" in result.stdout
-    assert "6 tokens, 3 a document" in result.stdout
+    assert "6 tokens, 3 per document" in result.stdout
     assert "3 words, which cover 100.0% of the tokens" in result.stdout
     assert "most frequent: telescope, space, hubble" in result.stdout
     assert "3 bigrams" in result.stdout
 
 
-def test_vocabulary_and_bags_can_be_kept(corpus: Path, tmp_path: Path) -> None:
-    kept, bags = tmp_path / "v.parquet", tmp_path / "bags"
-    assert run("vocabulary", corpus, "-o", kept, "--bags", bags, "--json").exit_code == 0
-    assert len(Bags.open(bags, Vocabulary.load(kept))) == 2
-    again = run("vocabulary", corpus, "--bags", bags)
+def test_a_vocabulary_can_be_saved(corpus: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "v.parquet"
+    assert run("vocabulary", corpus, "-o", saved, "--json").exit_code == 0
+    assert Vocabulary.load(saved).documents == 2
+    again = run("vocabulary", corpus, "-o", saved)
     assert again.exit_code == 1
-    assert "is there already" in again.stderr
-    assert run("vocabulary", corpus, "--bags", bags, "--overwrite").exit_code == 0
+    assert "exists already" in again.stderr
+    assert run("vocabulary", corpus, "-o", saved, "--overwrite").exit_code == 0
 
 
 def test_every_option_of_the_tokenizer_arrives(write: Write) -> None:
-    path = write("f.txt", "Der Hund 42 bellt x")
+    path = write("f.txt", "Dér Hünd 42 bellt x")
     stop = write("stop.txt", "der\n")
-    options = ("--pattern", r"\w+", "--stop-words", stop, "--min-length", "1", "--max-length", "4", "--max-size", "2")
+    options = (
+        "--pattern",
+        r"\w+",
+        "--stop-words",
+        stop,
+        "--min-length",
+        "1",
+        "--max-length",
+        "4",
+        "--max-size",
+        "2",
+        "--fold-accents",
+    )
     kept = path.with_name("v.parquet")
     assert run("vocabulary", path, *options, "-o", kept, "--json").exit_code == 0
     assert Vocabulary.load(kept).words.to_list() == ["42", "hund"]
@@ -70,14 +83,31 @@ def test_every_option_of_the_tokenizer_arrives(write: Write) -> None:
 def test_every_option_of_the_readers_arrives(write: Write) -> None:
     content = "key;titel;körper\n1;hubble;space\nbad\n2;orbit;moon\n".replace(";", "\t").encode("latin-1")
     path = write("strange.name", content)
-    options = ("--format", "tsv", "--encoding", "latin-1", "--skip-bad", "--id-field", "key", "--label-field", "key")
+    options = ("--format", "tsv", "--encoding", "latin-1", "--id-field", "key", "--label-field", "key")
     result = run("vocabulary", path, *options, "--text-field", "titel", "--text-field", "körper", "--json")
     figures = json.loads(result.stdout)
     assert (figures["documents"], figures["tokens"], figures["skipped"]) == (2, 4, 1)
     quoted = write("q.tsv", 'text\n"hubble\nspace"\n')
     assert json.loads(run("vocabulary", quoted, "--json").stdout)["documents"] == 1
     assert json.loads(run("vocabulary", quoted, "--no-quotes", "--json").stdout)["documents"] == 2
-    assert "1 bad records left out" in run("vocabulary", path, *options, "--text-field", "titel").stdout
+    assert (
+        "  1 skipped: 1 wrong number of fields\n" in run("vocabulary", path, *options, "--text-field", "titel").stdout
+    )
+    write("more/a.txt", "pluto")
+    write("more/b.md", "neptune")
+    figures = json.loads(
+        run("vocabulary", quoted, path.parent / "more", "--exclude", "*.md", "--no-quotes", "--json").stdout
+    )
+    assert (figures["documents"], figures["corpus"]) == (3, f"{quoted} {path.parent / 'more'}")
+    for number in range(12):
+        write(f"more/{number}.png", b"\x89PNG\0")
+    write("more/c.txt", "caf\u00e9".encode("cp1252"))
+    result = run("vocabulary", path.parent / "more")
+    assert "  12 skipped: 12 binary file\n    0.png: binary file\n" in result.stdout
+    assert "    and 2 more; --json lists them\n  decoded as Windows-1252: 1 files\n" in result.stdout
+    reading = json.loads(run("vocabulary", path.parent / "more", "--json").stdout)["reading"]
+    assert (len(reading["places"]), reading["notes"][0]["place"]) == (12, "c.txt")
+    assert run("vocabulary", path.parent / "more", "--strict").stderr.startswith("parabit: ")
 
 
 @pytest.mark.parametrize(
@@ -85,9 +115,9 @@ def test_every_option_of_the_readers_arrives(write: Write) -> None:
     [
         (("vocabulary", "no-such-file.jsonl"), 1, "parabit: no such file or folder: no-such-file.jsonl"),
         (("vocabulary", "20newsgroup/train"), 1, "did you mean 20newsgroups/train?"),
-        (("vocabulary", "20newsgroups/trian"), 1, "did you mean 20newsgroups/train?"),
-        (("vocabulary", "{empty}"), 1, "no documents in"),
-        (("vocabulary", "{good}", "--text-field", "body"), 1, "line 1: no field 'body'; there are: text"),
+        (("vocabulary", "20newsgroups/trian"), 1, "did you mean train?"),
+        (("vocabulary", "{empty}"), 1, "empty file"),
+        (("vocabulary", "{good}", "--text-field", "body"), 1, "no text field: 'body' is not among text"),
         (("vocabulary", "{good}", "--pattern", "["), 1, "the pattern '[' is not valid"),
         (("vocabulary", "{good}", "--pattern", "[0-9]+"), 1, "not one word in 1 documents"),
         (("vocabulary", "{good}", "--min-count", "9"), 1, "no word occurs 9 times"),
@@ -97,20 +127,13 @@ def test_every_option_of_the_readers_arrives(write: Write) -> None:
         (("vocabulary", "{good}", "-o", "no/such/folder/v.parquet"), 1, "there is no folder no/such/folder"),
         (("vocabulary", "{good}", "--min-count", "0"), 2, "--min-count"),
         (("vocabulary", "{good}", "--min-count", "many"), 2, "--min-count"),
-        (("vocabulary", "{good}", "-o", "{good}"), 1, "good.jsonl is there already"),
-        (("vocabulary", "{good}", "-o", "{good}", "--overwrite"), 1, "good.jsonl is there and is no vocabulary"),
+        (("vocabulary", "{good}", "-o", "{good}"), 1, "good.jsonl exists already"),
+        (("vocabulary", "{good}", "-o", "{good}", "--overwrite"), 1, "good.jsonl exists and is not a vocabulary"),
         (("vocabulary", "{good}", "-o", "n" * 250), 1, "cannot be written: File name too long"),
-        (("vocabulary", "{good}", "--bags", "n" * 250), 1, "cannot be written: File name too long"),
-        (("vocabulary", "{good}", "-o", "."), 1, "is there and is no file"),
-        (("vocabulary", "{good}", "-o", "x", "--bags", "x"), 1, "cannot be both a file and a folder"),
-        (("vocabulary", "{good}", "--bags", "{good}", "--overwrite"), 1, "good.jsonl is there and is something else"),
-        (("vocabulary", "{good}", "--bags", ".", "--overwrite"), 1, "is there and is something else"),
-        (("vocabulary", "{good}", "--format", "folder"), 1, "is not a folder"),
-        (("vocabulary", "-", "--format", "folder"), 1, "is not a folder"),
+        (("vocabulary", "{good}", "-o", "."), 1, "is not a file"),
         (("vocabulary", "{good}", "--encoding", "rot13"), 1, "no such encoding: rot13"),
         (("vocabulary", "20newsgroups/train", "--text-field", "x"), 1, "is a data set and read in its own way"),
         (("vocabulary", "b:smile:.txt"), 1, "b:smile:.txt"),
-        (("vocabulary", "{twice}"), 1, "two documents have the id 'a': numbers 0 and 1"),
         (("vocabulary",), 2, "CORPUS"),
         (("vocabulary", "{good}", "--no-such-option"), 2, "No such option"),
         (("vocabulry",), 2, "Did you mean 'vocabulary'?"),
@@ -120,10 +143,9 @@ def test_what_is_wrong_is_told_in_a_line_and_by_the_exit_code(
     arguments: tuple[str, ...], code: int, words: str, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, empty = write("good.jsonl", '{"text": "hubble"}'), write("empty.jsonl", "")
-    twice = write("twice.jsonl", '{"id": "a", "text": "b"}\n' * 2)
     before = {path.name: path.read_bytes() for path in good.parent.iterdir()}
     monkeypatch.chdir(good.parent)
-    result = run(*(argument.format(good=good.name, empty=empty.name, twice=twice.name) for argument in arguments))
+    result = run(*(argument.format(good=good.name, empty=empty.name) for argument in arguments))
     assert (result.exit_code, result.stdout) == (code, "")
     assert words in result.stderr
     assert "Traceback" not in result.stderr
@@ -181,8 +203,7 @@ def test_names_that_look_like_patterns_are_names(tmp_path: Path, write: Write, m
     monkeypatch.setattr("tempfile.tempdir", None)
     source = write("[2024]/d[1].jsonl", '{"text": "hubble space"}')
     write("[2024]/d1.jsonl", '{"text": "not this file"}')
-    kept, bags = folder / "v[1].parquet", folder / "b[1]"
-    assert run("vocabulary", source, "--bigrams", "-o", kept, "--bags", bags).exit_code == 0
+    kept = folder / "v[1].parquet"
+    assert run("vocabulary", source, "--bigrams", "-o", kept).exit_code == 0
     assert Vocabulary.load(kept).words.to_list() == ["hubble", "space"]
-    assert Bags.open(bags).ids.to_list() == ["0"]
-    assert run("vocabulary", source, "--bigrams", "-o", kept, "--bags", bags, "--overwrite").exit_code == 0
+    assert run("vocabulary", source, "--bigrams", "-o", kept, "--overwrite").exit_code == 0

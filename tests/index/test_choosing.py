@@ -1,5 +1,7 @@
 import pytest
 
+from parabit import choices
+from parabit.index import ranking
 from parabit.index.backends import BACKENDS, choose, choose_built
 
 
@@ -20,3 +22,8 @@ def test_what_is_built_is_what_is_chosen() -> None:
             assert choose(codes, bits, radius=2, batch=100, among=("flat", choose_built(codes, bits))) == choose_built(
                 codes, bits
             )
+
+
+def test_the_names_to_choose_from_are_those_there_are() -> None:
+    assert ("auto", *BACKENDS) == choices.BACKENDS
+    assert tuple(ranking.READS) == choices.RANKS

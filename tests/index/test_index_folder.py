@@ -160,10 +160,10 @@ def test_an_index_that_could_not_be_built_leaves_nothing_behind(
 
 def test_a_name_that_is_taken_is_taken_over_only_if_asked_for(folder: Path) -> None:
     Index.build(binary(), documents(0, 9), folder).close()
-    with pytest.raises(ParabitError, match="is there already"):
+    with pytest.raises(ParabitError, match="exists already"):
         Index.build(binary(), documents(0, 5), folder)
     other = Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8)
-    with pytest.raises(ParabitError, match="is there already"):
+    with pytest.raises(ParabitError, match="exists already"):
         other.save(folder)
     assert len(Index.open(folder)) == 9
     other.save(folder, overwrite=True)

@@ -13,11 +13,11 @@ from test_index_where import CASES, EVERYTHING, FIELDS
 
 from milvus_server import Running
 from parabit import Document, Index
+from parabit.choices import RANKS
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index import Hits, Milvus
 from parabit.index.labels import labels_of
 from parabit.index.milvus import collection, finding
-from parabit.index.ranking import RANKS
 
 pytest_plugins = ("milvus_fixtures",)
 pytestmark = [pytest.mark.scale]

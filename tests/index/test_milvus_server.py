@@ -20,9 +20,8 @@ from json_lines import as_lines
 from milvus_server import Running
 from parabit import Document, Index
 from parabit.cli.app import app
-from parabit.cli.index_options import CONSISTENCIES, MILVUS_INDEXES
 from parabit.errors import CodesError, IndexFolderError
-from parabit.index import Milvus, milvus
+from parabit.index import Milvus
 from parabit.index.milvus import server as server_module
 from parabit.index.milvus.server import Server
 from parabit.web import Settings
@@ -138,7 +137,6 @@ def test_an_index_is_replaced_when_the_new_one_is_whole(server: Running, asked: 
 
 def test_the_verbs_work_on_it(server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert (MILVUS_INDEXES, CONSISTENCIES) == (milvus.INDEXES, milvus.CONSISTENCIES)
     binary().save(tmp_path / "model")
     Path("some.jsonl").write_text(as_lines(documents(0, 30)))
     Path("more.jsonl").write_text(as_lines(documents(25, 40)))

@@ -6,38 +6,25 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.corpus_options import (
-    CorpusName,
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    NoQuotes,
-    SkipBad,
-    TextField,
-    read_options,
-)
+from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.index_options import IndexFolder
-from parabit.corpus import open_corpus
+from parabit.corpus import ReadOptions, open_corpus
 
 
 @verb
+@reads_corpus
 def add(
     index: IndexFolder,
-    corpus: CorpusName,
+    corpus: CorpusNames,
     update: Annotated[
         bool, typer.Option("--update", help="Replace the documents whose ids are there, and add the others.")
     ] = False,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    label_field: LabelField = None,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    no_quotes: NoQuotes = False,
-    skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    options: ReadOptions,
+    format: str | None,
 ) -> None:
     """Add the documents of a corpus to an index.
 
@@ -51,7 +38,6 @@ def add(
     """
     from parabit.index import Index, Written
 
-    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     start = time.perf_counter()
     with progress(quiet or json) as report, Index.open(index, write=True) as opened:
         documents = open_corpus(corpus, options, format, report)
@@ -62,12 +48,13 @@ def add(
         total = len(opened)
     result = {
         "index": str(index),
-        "corpus": corpus,
+        "corpus": name_of(corpus),
         "added": written.added,
         "replaced": written.replaced,
         "removed": written.removed,
         "left_out": written.left_out,
-        "skipped": documents.skipped,
+        "skipped": len(documents.skipped),
+        "reading": reading_of(documents),
         "documents": total,
         "seconds": round(time.perf_counter() - start, 3),
     }
@@ -87,5 +74,4 @@ def _show(result: dict[str, Any], update: bool) -> None:
         say(f"  {result['left_out']:,} without a word that the model knows were left out")
     if result["removed"]:
         say(f"  {result['removed']:,} of these had an older version, which was deleted")
-    if result["skipped"]:
-        say(f"  {result['skipped']:,} bad records left out")
+    say_skipped(result["reading"])

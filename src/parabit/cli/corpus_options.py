@@ -1,64 +1,155 @@
-"""The options of every verb that reads a corpus."""
+"""What every verb that reads a corpus shares: its options, and how it reports what was skipped."""
 
-from typing import Annotated
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from parabit.cli.choices import complete_corpus, completing
-from parabit.corpus import FORMATS, ReadOptions
+from parabit.cli.frame import say
+from parabit.corpus import FORMATS, Corpus, ReadOptions
 
+_CORPUS = (
+    "A file or folder, a data set and split (20newsgroups/train), an address such as s3://…, or - for standard input."
+)
 CorpusName = Annotated[
-    str,
+    str, typer.Argument(metavar="CORPUS", help=_CORPUS, show_default=False, autocompletion=complete_corpus)
+]
+CorpusNames = Annotated[
+    list[str],
     typer.Argument(
-        metavar="CORPUS",
-        help="A data set and split (20newsgroups/train), a file or folder, an address such as s3://…, or - for "
-        "standard input.",
+        metavar="CORPUS...",
+        help=f"{_CORPUS} Several files and folders are read as one corpus.",
         show_default=False,
         autocompletion=complete_corpus,
     ),
 ]
-TextField = Annotated[
-    list[str] | None,
-    typer.Option("--text-field", metavar="FIELD", help="The field with the text; several are joined. Default: text."),
-]
-IdField = Annotated[
-    str | None,
-    typer.Option("--id-field", metavar="FIELD", help="The field with the id. Default: id, or the position from 0."),
-]
-LabelField = Annotated[
-    str | None,
-    typer.Option(
-        "--label-field", metavar="FIELD", help="The field with the label or labels. Default: labels or label."
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="FORMAT",
-        help=f"{', '.join(FORMATS)}. Default: by the file's name. In a folder, only files of that ending are read.",
-        autocompletion=completing(FORMATS),
-    ),
-]
-Encoding = Annotated[str, typer.Option("--encoding", help="Of text files.")]
-NoQuotes = Annotated[bool, typer.Option("--no-quotes", help="In CSV and TSV a quote is a character like any other.")]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Count bad records and go on, instead of stopping.")]
+_SHOWN = 10  # of the skipped files and records, on a terminal
+_PANEL = "Reading the corpus"
 
 
-def read_options(
-    text_field: list[str] | None,
-    id_field: str | None,
-    label_field: str | None,
-    encoding: str,
-    no_quotes: bool,
-    skip_bad: bool,
-) -> ReadOptions:
-    """The reading options of a command line."""
-    return ReadOptions(
-        text_fields=tuple(text_field or ("text",)),
-        id_field=id_field,
-        label_field=label_field,
-        encoding=encoding,
-        quotes=not no_quotes,
-        skip_bad=skip_bad,
-    )
+def _option(kind: Any, *names: str, **how: Any) -> Any:
+    return Annotated[kind, typer.Option(*names, rich_help_panel=_PANEL, **how)]
+
+
+_OPTIONS: dict[str, tuple[Any, Any]] = {  # the type of each option, and its default
+    "text_field": (
+        _option(list[str] | None, metavar="FIELD", help="The field with the text; several are joined. Default: text."),
+        None,
+    ),
+    "id_field": (
+        _option(str | None, metavar="FIELD", help="The field with the id. Default: id, or else the path and line."),
+        None,
+    ),
+    "label_field": (
+        _option(str | None, metavar="FIELD", help="The field with the label or labels. Default: labels or label."),
+        None,
+    ),
+    "format": (
+        _option(
+            str | None,
+            metavar="FORMAT",
+            help=f"{', '.join(FORMATS)}. Default: by the file's name; lines reads text files as one document per line. "
+            "In a folder, files whose names say another format are skipped.",
+            autocompletion=completing(FORMATS),
+        ),
+        None,
+    ),
+    "encoding": (
+        _option(
+            str | None,
+            metavar="ENCODING",
+            help="Of text files. Default: UTF-8, UTF-16 or UTF-32 by their first bytes, or else Windows-1252.",
+        ),
+        None,
+    ),
+    "no_quotes": (_option(bool, "--no-quotes", help="In CSV and TSV a quote is a character like any other."), False),
+    "include": (
+        _option(
+            list[str] | None,
+            metavar="GLOB",
+            help="Read only files whose path in the folder, or whose name, matches; repeatable. ** matches folders.",
+        ),
+        None,
+    ),
+    "exclude": (
+        _option(list[str] | None, metavar="GLOB", help="Leave out files and folders that match; repeatable."),
+        None,
+    ),
+    "strict": (
+        _option(bool, "--strict", help="Stop at the first file or record that cannot be read, instead of skipping it."),
+        False,
+    ),
+}
+
+
+def reads_corpus(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the options of reading a corpus, in place of its parameters `options` and `format`."""
+    own = [
+        parameter
+        for parameter in inspect.signature(function, eval_str=True).parameters.values()
+        if parameter.name not in ("options", "format")
+    ]
+    end = [parameter.name for parameter in own].index("json")
+    added = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
+        for name, (kind, default) in _OPTIONS.items()
+    ]
+    parameters = [*own[:end], *added, *own[end:]]
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        options = ReadOptions(
+            text_fields=tuple(given.pop("text_field") or ("text",)),
+            id_field=given.pop("id_field"),
+            label_field=given.pop("label_field"),
+            encoding=given.pop("encoding"),
+            quotes=not given.pop("no_quotes"),
+            include=tuple(given.pop("include") or ()),
+            exclude=tuple(given.pop("exclude") or ()),
+            strict=given.pop("strict"),
+        )
+        function(options=options, **given)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def name_of(names: list[str]) -> str:
+    """One or several corpora for people."""
+    return " ".join(names)
+
+
+def reading_of(*corpora: Corpus) -> dict[str, Any]:
+    """What was skipped while reading, by reason and by name, and what else to know about it, for --json."""
+    return {
+        "skipped": {
+            reason: sum(corpus.skipped.counts[reason] for corpus in corpora)
+            for reason in dict.fromkeys(reason for corpus in corpora for reason in corpus.skipped.counts)
+        },
+        "places": _listed(place for corpus in corpora for place in corpus.skipped),
+        "notes": _listed(place for corpus in corpora for place in corpus.notes),
+    }
+
+
+def _listed(places: Iterable[Any]) -> list[dict[str, str]]:
+    return [place._asdict() for place in places]
+
+
+def say_skipped(reading: dict[str, Any]) -> None:
+    """The same for people, with only the first few by name."""
+    counts, places = reading["skipped"], reading["places"]
+    if total := sum(counts.values()):
+        reasons = sorted(counts.items(), key=lambda one: -one[1])
+        say(f"  {total:,} skipped: {escape(', '.join(f'{count:,} {reason}' for reason, count in reasons))}")
+        for one in places[:_SHOWN]:
+            say(f"    {escape(one['place'])}: {escape(one['reason'])}")
+        if total > _SHOWN:
+            say(f"    and {total - _SHOWN:,} more; --json lists them")
+    kinds = [one["reason"] for one in reading["notes"]]
+    for kind in dict.fromkeys(kinds):
+        say(f"  {escape(kind)}: {kinds.count(kind):,} files")

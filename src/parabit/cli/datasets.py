@@ -36,10 +36,7 @@ def datasets(json: Json = False, quiet: Quiet = False) -> None:
 
 def _row(dataset: Dataset) -> dict[str, Any]:
     found = dataset.found(data_folder())
-    if dataset.download is not None:
-        needs = f"downloaded when first used, from {dataset.download.urls[0]}"
-    else:
-        needs = dataset.obtain
+    needs = f"downloaded when first used, from {dataset.urls[0]}" if dataset.urls else dataset.obtain
     return {
         "name": dataset.name,
         "splits": list(dataset.splits),

@@ -1,26 +1,15 @@
 """`parabit demo`: the whole way from documents to answers, on documents that every machine has or on your own."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from parabit.cli.corpus_options import (
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    NoQuotes,
-    SkipBad,
-    TextField,
-    read_options,
-)
+from parabit.cli.corpus_options import reads_corpus
 from parabit.cli.demo_kept import INDEX, MODEL, Place, place_of
 from parabit.cli.frame import Json, Quiet, print_json, progress, verb
 from parabit.corpus import Corpus, ReadOptions, names_dataset, open_corpus
-from parabit.errors import CorpusError, ParabitError
-from parabit.extras import need
+from parabit.errors import CorpusError, ParabitError, need
 from parabit.progress import Report
 
 if TYPE_CHECKING:
@@ -34,6 +23,7 @@ QUESTIONS = (
 
 
 @verb
+@reads_corpus
 def demo(
     path: Annotated[
         str | None,
@@ -52,22 +42,18 @@ def demo(
     serve: Annotated[bool, typer.Option("--serve", help="Start the search page when all is done.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the search page is, on this machine.")] = 8000,
     again: Annotated[bool, typer.Option("--again", help="Learn anew, and not take what an earlier demo kept.")] = False,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    label_field: LabelField = None,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    no_quotes: NoQuotes = False,
-    skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    options: ReadOptions,
+    format: str | None,
 ) -> None:
     """Learn codes for a collection, index it, measure the codes, and answer questions: all in less than two minutes.
 
     Without PATH it reads the documentation of the Python packages installed here. Nothing is downloaded, no package is
     imported or run. Model and index are kept in your cache folder: the next start takes a second or two, until the
-    documents change. A folder's files are documents, and its sub-folders labels; files that hold no text are left
-    out and counted. Examples:
+    documents change. A folder's files are documents, and its sub-folders labels; what cannot be read is skipped and
+    counted. Examples:
 
         parabit demo
 
@@ -77,7 +63,6 @@ def demo(
 
         parabit demo articles.jsonl --text-field body --bits 64 --json
     """
-    given = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     if ask is not None and not all(text.strip() for text in ask):
         raise ParabitError("a question is empty", hint="give --ask a text")
     if serve:
@@ -85,12 +70,12 @@ def demo(
             need(library, "web")
     with progress(quiet or json) as report:
         # The installed packages are known by their versions; to list their modules takes seconds.
-        corpus = None if path is None else _opened(path, given, format, report)
-        place = place_of(path, corpus, given, format, bits)
+        corpus = None if path is None else _opened(path, options, format, report)
+        place = place_of(path, corpus, options, format, bits)
         found = None if again else _from_kept(place, path, ask)
         kept = found is not None
         if found is None:
-            corpus = corpus or open_corpus("docstrings", given, format, report)
+            corpus = corpus or open_corpus("docstrings", options, format, report)
             found = _made(corpus, path, ask, bits, place, report)
         figures, answers = found
     if json:
@@ -108,17 +93,12 @@ def demo(
 
 
 def _opened(path: str, options: ReadOptions, format: str | None, report: Report) -> Corpus:
-    from parabit.corpus.files import FolderCorpus
-
     if not names_dataset(path) and (path == "-" or (Path(path).exists() and not _is_file_or_folder(path))):
         raise CorpusError(
             "a demo keeps what it has learned for the next start, and a pipe comes but once",
             hint="write the documents to a file, and name that",
         )
-    corpus = open_corpus(path, options, format, report)
-    if isinstance(corpus, FolderCorpus):  # anybody's folder has pictures in it
-        return open_corpus(path, replace(options, skip_bad=True), format, report)
-    return corpus
+    return open_corpus(path, options, format, report)
 
 
 def _is_file_or_folder(path: str) -> bool:

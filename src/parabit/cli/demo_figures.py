@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from parabit.baselines import LSA, IterativeQuantization
-from parabit.corpus import Document, as_corpus
+from parabit.corpus import Document
 from parabit.evaluation import evaluate_codes
 from parabit.evaluation.protocols import relevance_of
 from parabit.progress import Progress, Report
-from parabit.text import Vocabulary, batch_bags
+from parabit.text import Vocabulary, make_bags
 
 if TYPE_CHECKING:
     from parabit.model import TextEncoder
@@ -82,9 +82,5 @@ def _peer(model: "TextEncoder", documents: list[Document], kept: list[Document])
 
 def counts_of(documents: list[Document], vocabulary: Vocabulary) -> csr_array:
     """How often each document has each word: (documents, words)."""
-    blocks = []
-    for batch in as_corpus(documents).batches():
-        bags = batch_bags(vocabulary.tokenizer.tokenize([document.text for document in batch]), vocabulary)
-        offsets = np.concatenate([[0], np.cumsum(bags.feature_lengths)])
-        blocks.append(csr_array((bags.counts, bags.features, offsets), shape=(len(batch), len(vocabulary.words))))
-    return csr_array(vstack(blocks))
+    texts = [document.text for document in documents]
+    return make_bags(texts, vocabulary).matrix(len(vocabulary))

@@ -14,6 +14,7 @@ from typing import Any
 
 from parabit import __version__
 from parabit.corpus import DATASETS, Corpus, ReadOptions, cache_folder, data_folder, names_dataset
+from parabit.corpus.remote import is_address
 from parabit.errors import ParabitError
 
 MODEL, INDEX, FIGURES = "model", "index", "figures.json"  # the parts of a demo's folder
@@ -81,8 +82,9 @@ def place_of(name: str | None, corpus: Corpus | None, options: ReadOptions, form
         paths = DATASETS[name.partition("/")[0]].found(data_folder())
         base, origin, state = name, name, list(_stamps(paths))
     else:
-        paths = [source.path for source in getattr(corpus, "sources", ())]
-        base, origin, state = Path(name).absolute().name, str(Path(name).resolve()), list(_stamps(paths))
+        state = [f"{source.name} {source.version}" for source in getattr(corpus, "sources", ())]
+        origin = name if is_address(name) else str(Path(name).resolve())
+        base = Path(name).absolute().name
     asked = [__version__, repr(options), str(format)]
     readable = re.sub(r"[^\w.-]+", "-", base)[:40].strip("-.") or "documents"
     family = f"{readable}-{bits}-{_digest([origin, *asked[1:]], 8)}-"

@@ -47,7 +47,7 @@ def make(corpus: Corpus, name: str, bits: int, place: Place, report: Report) -> 
         if len(documents) < FEWEST:
             raise CorpusError(
                 f"{name} has {len(documents)} documents, and codes are learned from {FEWEST} or more",
-                hint="give a file or folder with more of them; a text file has a document a line",
+                hint="give a folder with more of them, or --format lines for one document per line",
             )
         with seconds.of("training"):
             model = learn_closed_form(as_corpus(documents), bits, report=report)
@@ -60,7 +60,7 @@ def make(corpus: Corpus, name: str, bits: int, place: Place, report: Report) -> 
             "documents": indexed,
             "left_out": len(documents) - indexed,
             "found": count,
-            "skipped": corpus.skipped,
+            "skipped": len(corpus.skipped),
             "characters": sum(len(document.text) for document in documents),
             "labels": len({label for document in documents for label in document.labels[:1]}),
             "sampled": model.config["training"]["sampled"],

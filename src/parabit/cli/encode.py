@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.corpus_options import (
-    CorpusName,
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    NoQuotes,
-    SkipBad,
-    TextField,
-    read_options,
-)
+from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.cli.engine_options import Address, Engine, WorkerCores, Workers, on_ray
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
 from parabit.corpus import ReadOptions, open_corpus
@@ -29,9 +19,10 @@ if TYPE_CHECKING:
 
 
 @verb
+@reads_corpus
 def encode(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.", show_default=False)],
-    corpus: CorpusName,
+    corpus: CorpusNames,
     output: Annotated[
         str,
         typer.Option(
@@ -46,19 +37,15 @@ def encode(
         bool, typer.Option("--vectors", help="Write the real vectors beside the codes; .parquet only.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old file of codes.")] = False,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    label_field: LabelField = None,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    no_quotes: NoQuotes = False,
-    skip_bad: SkipBad = False,
     engine: Engine = "local",
     address: Address = None,
     workers: Workers = None,
     worker_cores: WorkerCores = None,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    options: ReadOptions,
+    format: str | None,
 ) -> None:
     """Encode a corpus of any size with a model, in the corpus' order and in constant memory.
 
@@ -75,7 +62,6 @@ def encode(
 
     On a cluster each shard has a file of its own; the same command again does what is missing.
     """
-    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     ray = on_ray(engine, address=address, workers=workers, worker_cores=worker_cores)
     from parabit.model import check_output, encode_to_file, load_model
 
@@ -92,11 +78,12 @@ def encode(
         else:
             documents = open_corpus(corpus, options, format, report)
             encoded = encode_to_file(loaded, documents, output, vectors=vectors, overwrite=overwrite, report=report)
-            counts = {**encoded._asdict(), "skipped": documents.skipped, "encoded": encoded.documents}
+            counts = {**encoded._asdict(), "skipped": len(documents.skipped), "encoded": encoded.documents}
+            counts["reading"] = reading_of(documents)
     seconds = time.perf_counter() - start
     result = {
         "model": str(model),
-        "corpus": corpus,
+        "corpus": name_of(corpus),
         "output": output,
         "bits": loaded.bits,
         "dim": loaded.dim,
@@ -112,7 +99,7 @@ def encode(
 
 def _encode_on_ray(
     model: "TextEncoder",
-    corpus: str,
+    corpora: list[str],
     options: ReadOptions,
     format: str | None,
     output: str,
@@ -120,15 +107,15 @@ def _encode_on_ray(
     report: Report,
     **how: Any,
 ) -> dict[str, Any]:
-    from parabit.cluster import connected, encode_shards, open_shards
+    from parabit.engines.ray import connected, encode_shards, open_shards
 
-    shards = open_shards(corpus, options, format)
+    shards = open_shards(corpora, options, format)
     try:
         with connected(address) as ray:
-            return encode_shards(ray, model, corpus, shards, output, report=report, **how)._asdict()
+            return encode_shards(ray, model, corpora, shards, output, report=report, **how)._asdict()
     except (KeyboardInterrupt, SystemExit) as stop:
         number = signal_of(stop)
-        message = f"interrupted; the finished shards are in {output}; go on with the same command"
+        message = f"interrupted; the finished shards are in {output}; run the same command again to continue"
         raise Interrupted(message, number) from stop
 
 
@@ -142,5 +129,7 @@ def _show(result: dict[str, Any], size: str, with_vector: bool) -> None:
         say(f"  {result['resumed']:,} of {result['shards']:,} shards were done before")
     if result["without_words"]:
         say(f"  {result['without_words']:,} documents without known words; their codes are zeros")
-    if result["skipped"]:
-        say(f"  {result['skipped']:,} bad records skipped")
+    if "reading" in result:
+        say_skipped(result["reading"])
+    elif result["skipped"]:
+        say(f"  {result['skipped']:,} files or records skipped")

@@ -25,8 +25,8 @@ Address = Annotated[
     typer.Option(
         "--address",
         metavar="ADDRESS",
-        help="HOST:PORT of the cluster's head from one of its nodes, auto for the cluster of this machine, or "
-        "ray://HOST:PORT from elsewhere. Default: RAY_ADDRESS, or a cluster of this machine alone, until the end.",
+        help="HOST:PORT of the cluster's head, or auto, on one of its nodes. Default: RAY_ADDRESS, or a cluster of "
+        "this machine alone, until the end.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),

@@ -8,33 +8,19 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from parabit.choices import RELEVANCE
 from parabit.cli.choices import check_spelling, complete_corpus, completing
-from parabit.cli.corpus_options import (
-    CorpusName,
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    NoQuotes,
-    SkipBad,
-    TextField,
-    read_options,
-)
+from parabit.cli.corpus_options import CorpusName, reading_of, reads_corpus, say_skipped
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
-from parabit.corpus import open_corpus
-from parabit.errors import EvaluationError, ParabitError
-from parabit.extras import need
+from parabit.corpus import ReadOptions, open_corpus
+from parabit.errors import EvaluationError, ParabitError, need
 
 _RANKS = ("hamming", "asymmetric", "cosine")
-# Written out here, as to import the metrics for --help takes half a second; a test compares them with theirs.
-KINDS = {
-    "shared": "relevant if they share a label",
-    "overlap": "relevant by the share of labels in common: those of both, divided by those of either",
-}
 _DEPTH = 100
 
 
 @verb
+@reads_corpus
 def evaluate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.", show_default=False)],
     corpus: CorpusName,
@@ -51,11 +37,11 @@ def evaluate(
     relevance: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(KINDS),
-            help=f"Two documents are: {'; '.join(f'{name}, {about}' for name, about in KINDS.items())}. Default: "
+            metavar="|".join(RELEVANCE),
+            help=f"Two documents are: {'; '.join(f'{name}, {about}' for name, about in RELEVANCE.items())}. Default: "
             "overlap for the newswire and abstract data sets, shared for all others.",
             show_default=False,
-            autocompletion=completing([*KINDS]),
+            autocompletion=completing([*RELEVANCE]),
         ),
     ] = None,
     rank: Annotated[
@@ -87,15 +73,11 @@ def evaluate(
         ),
     ] = None,
     no_plot: Annotated[bool, typer.Option("--no-plot", help="Draw none.")] = False,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    label_field: LabelField = None,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    no_quotes: NoQuotes = False,
-    skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    options: ReadOptions,
+    format: str | None,
 ) -> None:
     """Measure a model on a labelled corpus: MAP, NDCG@10, precision@100 and the precision-recall curve.
 
@@ -109,16 +91,15 @@ def evaluate(
         parabit evaluate news-128 posts.csv --searched old-posts.csv --no-plot
     """
     check_spelling("order", rank, _RANKS)
-    check_spelling("relevance", relevance, KINDS)
+    check_spelling("relevance", relevance, RELEVANCE)
     from parabit.evaluation.protocols import labelled, relevance_of
     from parabit.model import load_model
 
     if rank is not None and rank not in _RANKS:
         raise EvaluationError(f"no order {rank!r}", hint=f"there are {', '.join(_RANKS)}")
-    if relevance is not None and relevance not in KINDS:
-        raise EvaluationError(f"no relevance {relevance!r}", hint=f"there are {' and '.join(KINDS)}")
+    if relevance is not None and relevance not in RELEVANCE:
+        raise EvaluationError(f"no relevance {relevance!r}", hint=f"there are {' and '.join(RELEVANCE)}")
     place = _plot_place(plot, no_plot, model, corpus)
-    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     start = time.perf_counter()
     with progress(quiet or json) as report:
         loaded = load_model(model)
@@ -139,7 +120,7 @@ def evaluate(
             "relevance": kind,
             "documents": len(queries.labels),
             "unlabelled": queries.unlabelled,
-            "bad_records": sum(documents.skipped for documents in opened),
+            "reading": reading_of(*opened),
             "map": scores.map,
             f"ndcg@{k}": scores.ndcg,
             f"precision@{_DEPTH}": scores.precision,
@@ -243,12 +224,11 @@ def _show(result: dict[str, Any], k: int, radius: int | None) -> None:
             f"{result[f'radius_strict_ndcg@{k}']:.4f} counting what was lost; {result['radius_retrieved']:.1f} "
             f"documents retrieved, {result['radius_empty']:,} queries without any"
         )
-    say(f"  {result['queries']:,} queries; two documents are {KINDS[result['relevance']]}")
+    say(f"  {result['queries']:,} queries; two documents are {RELEVANCE[result['relevance']]}")
     if result["skipped"]:
         say(f"  {result['skipped']:,} more have no relevant document and were left out")
     if result["unlabelled"]:
         say(f"  {result['unlabelled']:,} documents without a label were left out")
-    if result["bad_records"]:
-        say(f"  {result['bad_records']:,} bad records left out")
+    say_skipped(result["reading"])
     if result["plot"]:
         say(f"  precision-recall plot: {escape(result['plot'])}")

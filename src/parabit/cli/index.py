@@ -7,21 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from parabit.choices import BACKENDS
 from parabit.cli.choices import check_spelling, completing
-from parabit.cli.corpus_options import (
-    CorpusName,
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    NoQuotes,
-    SkipBad,
-    TextField,
-    read_options,
-)
+from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.index_options import (
-    BACKENDS,
     MILVUS,
     MilvusCollection,
     MilvusConsistency,
@@ -31,14 +21,15 @@ from parabit.cli.index_options import (
     server_of,
     size_on_disk,
 )
-from parabit.corpus import open_corpus
+from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
 
 
 @verb
+@reads_corpus
 def index(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.", show_default=False)],
-    corpus: CorpusName,
+    corpus: CorpusNames,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to keep the index in.")],
     no_text: Annotated[bool, typer.Option("--no-text", help="Keep no texts: hits come without them.")] = False,
     no_words: Annotated[
@@ -63,15 +54,11 @@ def index(
     milvus_index: MilvusIndex = None,
     consistency: MilvusConsistency = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old index.")] = False,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    label_field: LabelField = None,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    no_quotes: NoQuotes = False,
-    skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    options: ReadOptions,
+    format: str | None,
 ) -> None:
     """Encode a corpus with a trained model, and keep its codes, texts and fields to be searched.
 
@@ -93,7 +80,6 @@ def index(
     if (output.exists() or output.is_symlink()) and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
     server = milvus_of(backend, uri, collection, milvus_index, consistency)
-    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     with progress(quiet or json) as report:
         loaded = load_model(model)
         start = time.perf_counter()
@@ -106,11 +92,12 @@ def index(
     seconds = time.perf_counter() - start
     result = {
         "model": str(model),
-        "corpus": corpus,
+        "corpus": name_of(corpus),
         "index": str(output),
         "documents": about["documents"],
         "left_out": left_out,
-        "skipped": documents.skipped,
+        "skipped": len(documents.skipped),
+        "reading": reading_of(documents),
         "bits": about["bits"],
         "bytes": about["bytes"],
         "model_bytes": about["model_bytes"],
@@ -143,5 +130,4 @@ def _show(result: dict[str, Any]) -> None:
     say(f"  {result['seconds']:.1f} s, {result['documents_per_second']:,.0f} documents a second")
     if result["left_out"]:
         say(f"  {result['left_out']:,} without a word that the model knows were left out")
-    if result["skipped"]:
-        say(f"  {result['skipped']:,} bad records left out")
+    say_skipped(result["reading"])

@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from parabit.choices import CONSISTENCIES, MILVUS_INDEXES
 from parabit.cli.choices import check_spelling, completing
 from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
     from parabit.index import Milvus
 
-# Written out here, as to import the index for --help takes a second; a test compares them with what the index has.
-BACKENDS = ("auto", "flat", "tables", "multi", "lists")
-RANKS = ("hamming", "asymmetric", "cosine", "tfidf", "hybrid")
 MILVUS = "milvus"  # the back end that is a server
-MILVUS_INDEXES = ("BIN_FLAT", "BIN_IVF_FLAT")
-CONSISTENCIES = ("strong", "session", "bounded", "eventually")
 
 IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.", show_default=False)]
 MilvusUri = Annotated[

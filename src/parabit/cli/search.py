@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from parabit.choices import BACKENDS, RANKS
 from parabit.cli.choices import check_spelling, completing
 from parabit.cli.frame import Json, Quiet, out, print_json, say, verb, width_of_output
-from parabit.cli.index_options import BACKENDS, RANKS, IndexFolder, read_text
+from parabit.cli.index_options import IndexFolder, read_text
 from parabit.errors import ParabitError
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from rich.markup import escape
 
 from parabit.cli.frame import Quiet, err, say, verb
 from parabit.cli.index_options import IndexFolder
-from parabit.errors import ParabitError
-from parabit.extras import need
+from parabit.errors import ParabitError, need
 
 TOKEN = "PARABIT_TOKEN"
 

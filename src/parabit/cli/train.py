@@ -9,23 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from parabit.choices import PRESETS, SOLVERS
 from parabit.cli.choices import check_spelling, completing
-from parabit.cli.corpus_options import (
-    CorpusName,
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    NoQuotes,
-    SkipBad,
-    TextField,
-    read_options,
-)
+from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.cli.device_option import Device
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
 from parabit.cli.vocabulary_options import (
-    LETTERS,
     Bigrams,
+    FoldAccents,
     MaxLength,
     MaxSize,
     MinBigramCount,
@@ -33,15 +24,15 @@ from parabit.cli.vocabulary_options import (
     MinLength,
     Pattern,
     StopWords,
+    make_tokenizer,
 )
-from parabit.corpus import open_corpus
+from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted, ParabitError, TrainingError
 from parabit.networks.config import ARCHITECTURES, Recipe
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
 
-SOLVERS, PRESETS = ("closed-form", "network"), ("default", "paper")
 _NETWORK = "The network (--solver network)"
 _PARAMETERS = (*(parameter.name for parameter in fields(Recipe)), "window", "two_sided", "word_dim")
 
@@ -61,7 +52,7 @@ def _levels(given: str | None) -> tuple[int, ...] | None:
     try:
         return tuple(int(level) for level in given.split("+"))
     except ValueError:
-        raise TrainingError(f"levels are {given!r}", hint="write them as 92+24+8+4") from None
+        raise TrainingError(f"levels are {given!r}", hint="write them as 96+24+8") from None
 
 
 def _network_params(given: list[str]) -> dict[str, Any]:
@@ -75,8 +66,6 @@ def _network_params(given: list[str]) -> dict[str, Any]:
         if name not in _PARAMETERS:
             raise TrainingError(f"no network parameter {name!r}", hint=f"there are {', '.join(_PARAMETERS)}")
         params[name] = _value(value)
-    if not isinstance(params.get("two_sided", False), bool):
-        raise TrainingError(f"two_sided is {params['two_sided']!r}", hint="it must be true or false")
     return params
 
 
@@ -92,8 +81,9 @@ def _value(text: str) -> Any:
 
 
 @verb
+@reads_corpus
 def train(
-    corpus: CorpusName,
+    corpus: CorpusNames,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The folder to save the model in.")],
     bits: Annotated[
         str, typer.Option(metavar="N|none", help="Bits per code, 8 to 1024; none, with --dim, for real-valued vectors.")
@@ -161,19 +151,16 @@ def train(
     min_count: MinCount = 1,
     min_bigram_count: MinBigramCount = None,
     max_size: MaxSize = None,
-    pattern: Pattern = LETTERS,
-    min_length: MinLength = 2,
-    max_length: MaxLength = 15,
+    pattern: Pattern = None,
+    fold_accents: FoldAccents = False,
+    min_length: MinLength = None,
+    max_length: MaxLength = None,
     stop_words: StopWords = "english",
-    text_field: TextField = None,
-    id_field: IdField = None,
-    label_field: LabelField = None,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    no_quotes: NoQuotes = False,
-    skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    options: ReadOptions,
+    format: str | None,
 ) -> None:
     """Learn a model from a corpus, without labels, and save it as a folder.
 
@@ -196,15 +183,13 @@ def train(
             f"{'--set' if settings else '--architecture dm'} is for networks", hint="add --solver network"
         )
     from parabit.model import ParagraphVectors  # here: it costs more than a second, and --help should not
-    from parabit.text import Tokenizer, read_stop_words
 
     model = ParagraphVectors(
         _bits(bits), dim=dim, levels=_levels(levels), solver=solver, preset=preset, architecture=architecture,
         network_params=_network_params(settings or []) or None, sample=sample or None, bigrams=bigrams,
-        tokenizer=Tokenizer(pattern, True, min_length, max_length, read_stop_words(stop_words)),
+        tokenizer=make_tokenizer(pattern, fold_accents, min_length, max_length, stop_words, preset == "paper"),
         min_count=min_count, min_bigram_count=min_bigram_count, max_size=max_size, random_state=seed, device=device,
     )  # fmt: skip
-    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     work = None if model.network() is None else output.parent / f"{output.name}.training"
     _need_output(output, overwrite)
     _need_work_folder(work, resume, overwrite)
@@ -222,9 +207,10 @@ def train(
         raise Interrupted(message, signal_of(stop)) from stop
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
-    result = _summary(model, documents.skipped, time.perf_counter() - start)
+    result = _summary(model, len(documents.skipped), time.perf_counter() - start)
+    result["reading"] = reading_of(documents)
     if json:
-        print_json({"corpus": corpus, "model": str(output), **result})
+        print_json({"corpus": name_of(corpus), "model": str(output), **result})
     else:
         _show(output, model, result)
 
@@ -241,15 +227,14 @@ def _need_output(output: Path, overwrite: bool) -> None:
 
 def _need_work_folder(work: Path | None, resume: bool, overwrite: bool) -> None:
     """Find out that there is an unfinished training to go on with, or none if one begins."""
-    from parabit.model.learning import is_work_folder
+    from parabit.model.learning import check_work_folder
 
     if work is None or not work.exists():
         if resume:
             what = "the closed form takes seconds and keeps nothing" if work is None else f"nothing is in {work}"
             raise TrainingError(f"there is no unfinished training: {what}", hint="leave out --resume")
         return
-    if not is_work_folder(work):
-        raise ParabitError(f"{work} exists and is not a training folder", hint="nothing was changed; use another name")
+    check_work_folder(work)
     if not resume and not overwrite and any(work.iterdir()):
         raise TrainingError(
             f"an unfinished training is in {work}", hint="go on with --resume, or start over with --overwrite"
@@ -276,8 +261,7 @@ def _summary(model: "ParagraphVectors", skipped: int, seconds: float) -> dict[st
 
 def _show(output: Path, model: "ParagraphVectors", result: dict[str, Any]) -> None:
     say(f"[bold]{escape(str(output))}[/bold]: {model.encoder_.name}, {model.encoder_.size} per document")
-    if result["skipped"]:
-        say(f"  {result['skipped']:,} bad records skipped")
+    say_skipped(result["reading"])
     sampled = "" if result["sampled"] == result["documents"] else f" (learned from {result['sampled']:,})"
     bigrams = f", {result['bigrams']:,} bigrams" if result["bigrams"] else ""
     say(f"  {result['documents']:,} documents{sampled}, {result['words']:,} words{bigrams}, {result['seconds']:.1f} s")

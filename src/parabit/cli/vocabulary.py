@@ -7,21 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.corpus_options import (
-    CorpusName,
-    Encoding,
-    Format,
-    IdField,
-    LabelField,
-    NoQuotes,
-    SkipBad,
-    TextField,
-    read_options,
-)
+from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.vocabulary_options import (
-    LETTERS,
     Bigrams,
+    FoldAccents,
     MaxLength,
     MaxSize,
     MinBigramCount,
@@ -29,49 +19,42 @@ from parabit.cli.vocabulary_options import (
     MinLength,
     Pattern,
     StopWords,
+    make_tokenizer,
 )
-from parabit.corpus import Corpus, open_corpus
+from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
-from parabit.progress import Report
 
 if TYPE_CHECKING:
-    from parabit.text import Vocabulary, VocabularyRule
+    from parabit.text import Vocabulary
 
 
 @verb
+@reads_corpus
 def vocabulary(
-    corpus: CorpusName,
+    corpus: CorpusNames,
     bigrams: Bigrams = False,
     min_count: MinCount = 1,
     min_bigram_count: MinBigramCount = None,
     max_size: MaxSize = None,
-    pattern: Pattern = LETTERS,
-    min_length: MinLength = 2,
-    max_length: MaxLength = 15,
+    pattern: Pattern = None,
+    fold_accents: FoldAccents = False,
+    min_length: MinLength = None,
+    max_length: MaxLength = None,
     stop_words: StopWords = "english",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the vocabulary as Parquet.")
     ] = None,
-    bags: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Save the corpus as arrays of word and bigram ids.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an old vocabulary file or bags folder.")
-    ] = False,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    label_field: LabelField = None,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
-    no_quotes: NoQuotes = False,
-    skip_bad: SkipBad = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old vocabulary file.")] = False,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    options: ReadOptions,
+    format: str | None,
 ) -> None:
-    """Count the words of a corpus, and its bigrams, and tell how much of the text they cover.
+    """Count the words of a corpus, and its bigrams, and show how much of the text they cover.
 
-    Words are runs of letters in lower case, of 2 to 15 characters, without English stop words; each of these can be
-    set. Examples:
+    Words are runs of letters and digits in lower case, of 2 to 15 characters, without English stop words; each of these
+    can be set. Of more than 2 million words or 5 million bigrams, the rarest are dropped while counting. Examples:
 
         parabit vocabulary 20newsgroups/train --bigrams --min-count 5
 
@@ -79,29 +62,29 @@ def vocabulary(
 
         zcat notes.txt.gz | parabit vocabulary - --stop-words none --json
     """
-    from parabit.text import Tokenizer, VocabularyRule, read_stop_words
+    from parabit.text import VocabularyRule, build_vocabulary
 
     rule = VocabularyRule(
-        tokenizer=Tokenizer(pattern, True, min_length, max_length, read_stop_words(stop_words)),
+        tokenizer=make_tokenizer(pattern, fold_accents, min_length, max_length, stop_words),
         bigrams=bigrams,
         min_count=min_count,
         min_bigram_count=min_bigram_count,
         max_size=max_size,
     )
-    options = read_options(text_field, id_field, label_field, encoding, no_quotes, skip_bad)
     if output is not None:
-        _check_output(output, bags, overwrite)
+        _check_output(output, overwrite)
     start = time.perf_counter()
     with progress(quiet or json) as report:
         documents = open_corpus(corpus, options, format, report)
-        built = _built(documents, rule, bags, overwrite, report)
+        built = build_vocabulary(documents, rule, report)
         if output is not None:
             built.save(output)
-    result = summary(built, documents.skipped, time.perf_counter() - start)
+    result = summary(built, len(documents.skipped), time.perf_counter() - start)
+    result["reading"] = reading_of(documents)
     if json:
-        print_json({"corpus": corpus, **result})
+        print_json({"corpus": name_of(corpus), **result})
     else:
-        show(corpus, built, result)
+        show(name_of(corpus), built, result)
 
 
 def summary(built: "Vocabulary", skipped: int, seconds: float) -> dict[str, Any]:
@@ -121,10 +104,9 @@ def summary(built: "Vocabulary", skipped: int, seconds: float) -> dict[str, Any]
 def show(name: str, built: "Vocabulary", result: dict[str, Any]) -> None:
     """The same for people, with the most frequent words."""
     seconds, rate = result["seconds"], built.documents / result["seconds"]
-    say(f"[bold]{escape(name)}[/bold]: {built.documents:,} documents in {seconds:.1f} s ({rate:,.0f} a second)")
-    if result["skipped"]:
-        say(f"  {result['skipped']:,} bad records left out")
-    say(f"  {built.tokens:,} tokens, {built.tokens / built.documents:,.0f} a document")
+    say(f"[bold]{escape(name)}[/bold]: {built.documents:,} documents in {seconds:.1f} s ({rate:,.0f} per second)")
+    say_skipped(result["reading"])
+    say(f"  {built.tokens:,} tokens, {built.tokens / built.documents:,.0f} per document")
     say(f"  {len(built.words):,} words, which cover {built.coverage:.1%} of the tokens")
     say(f"    most frequent: {escape(', '.join(built.words.head(8)))}")
     if len(built.bigrams):
@@ -132,25 +114,13 @@ def show(name: str, built: "Vocabulary", result: dict[str, Any]) -> None:
         say(f"    most frequent: {escape(', '.join(built.names.slice(len(built.words), 5)))}")
 
 
-def _check_output(output: Path, bags: Path | None, overwrite: bool) -> None:
-    """Find out before the work, not after, that its result could not be kept."""
+def _check_output(output: Path, overwrite: bool) -> None:
+    """Find out before the work, not after, that its result could not be saved."""
     from parabit.storage import need_room_for_file
     from parabit.text import is_vocabulary
 
     need_room_for_file(output)
-    if bags is not None and output.absolute() == bags.absolute():
-        raise ParabitError(f"{output} cannot be both a file and a folder", hint="give -o and --bags two names")
     if output.exists() and not overwrite:
-        raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
+        raise ParabitError(f"{output} exists already", hint="choose another name, or replace it with --overwrite")
     if output.exists() and not is_vocabulary(output):
-        raise ParabitError(f"{output} is there and is no vocabulary", hint="nothing was touched; choose another name")
-
-
-def _built(
-    documents: Corpus, rule: "VocabularyRule", bags: Path | None, overwrite: bool, report: Report
-) -> "Vocabulary":
-    from parabit.text import build_bags, build_vocabulary
-
-    if bags is None:
-        return build_vocabulary(documents, rule, report)
-    return build_bags(documents, bags, rule, overwrite, report)[0]
+        raise ParabitError(f"{output} exists and is not a vocabulary", hint="nothing was changed; use another name")

@@ -1,5 +1,6 @@
 """The index: exact Hamming search over codes, ranking by more than the distance, and files that are safe to keep."""
 
+from parabit.choices import RANKS
 from parabit.index.filtering import where_of
 from parabit.index.hits import Hit, Hits
 from parabit.index.index import Index
@@ -8,7 +9,6 @@ from parabit.index.map import Map
 from parabit.index.milvus import Milvus
 from parabit.index.pairing import Pairs
 from parabit.index.passages import Piece, marked, passages
-from parabit.index.ranking import RANKS
 from parabit.index.stored import Stored
 from parabit.index.writing import Written
 

@@ -16,8 +16,7 @@ from parabit.index.reading import VECTORS, WORD, WORDS
 from parabit.index.store import Batch, Id, Kind, Ragged
 from parabit.model import InferredBatch, TextEncoder
 from parabit.progress import Report
-from parabit.ragged import row_offsets
-from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
+from parabit.text.bags import Bags, inverse_frequencies, tf_idf_rows
 
 _AT_ONCE = 1 << 16  # codes
 
@@ -66,14 +65,11 @@ def words_of(model: TextEncoder, parts: Sequence[InferredBatch]) -> csr_array:
     vocabulary = model.vocabulary
     if not parts:
         return csr_array(np.zeros((0, len(vocabulary)), dtype=np.float32))
-    bags = [part.bags for part in parts]
-    lengths = np.concatenate([bag.feature_lengths for bag in bags])
-    features = np.concatenate([bag.features for bag in bags])
-    present = np.unique(features)  # a query has few of the vocabulary's words
+    bags = Bags.joined([part.bags for part in parts])
+    present = np.unique(bags.features)  # a query has few of the vocabulary's words
     idf = np.zeros(len(vocabulary), dtype=np.float32)
     idf[present] = inverse_frequencies(vocabulary.document_frequencies[present], vocabulary.documents)
-    counts = np.concatenate([bag.counts for bag in bags])
-    return tf_idf_rows(features, counts, row_offsets(lengths), idf)
+    return tf_idf_rows(bags.features, bags.counts, bags.feature_offsets, idf)
 
 
 def _fields(document: Document, text: bool) -> dict[str, Any]:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.choices import RANKS
 from parabit.errors import IndexFolderError
 from parabit.index.embedded import Embedded
 from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
 from parabit.index.milvus import Milvus, create_on_milvus, dropping_old, is_on_milvus, open_on_milvus
-from parabit.index.ranking import RANKS, best_rank
+from parabit.index.ranking import best_rank
 from parabit.index.reading import VECTORS, WORDS
 from parabit.index.searching import derive_with
 from parabit.index.store import MAP, Batch, Id, Kind

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from parabit.choices import RANKS
 from parabit.errors import CodesError
 from parabit.index.found import Found
 from parabit.index.view import Rows
@@ -20,7 +21,6 @@ READS: dict[str, tuple[str, ...]] = {
     "tfidf": ("words",),
     "hybrid": ("codes", "words"),
 }
-RANKS = tuple(READS)
 # How much the codes count beside the words in a hybrid score. Chosen on held-out training documents of seven
 # collections, with 128 and 32 bits; anything from 0.5 to 1.5 is within .003 of it in NDCG@10.
 _OF_CODES = 0.75

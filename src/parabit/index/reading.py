@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.index.store import Segment
-from parabit.ragged import row_entries, row_offsets
+from parabit.ragged import row_offsets
 
 VECTORS, WORDS = "vectors", "words"  # the names of the extra arrays
 WORD = np.dtype([("feature", "<i4"), ("weight", "<f2")])  # an entry of a document's words
@@ -73,3 +73,18 @@ class Reading:
             if not len(rows):
                 break
         return parts
+
+
+def row_entries(
+    offsets: NDArray[np.integer], chosen: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of all entries of some rows, and the rows' new offsets.
+
+    Example:
+        >>> row_entries(np.array([0, 2, 2, 5]), np.array([2, 0]))
+        (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
+    """
+    starts, lengths = offsets[chosen].astype(np.int64), (offsets[chosen + 1] - offsets[chosen]).astype(np.int64)
+    ends = np.cumsum(lengths)
+    places = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
+    return places, np.concatenate([[0], ends])

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit import choices
 from parabit.errors import CodesError
 from parabit.index.backends import BACKENDS, Backend, Flat, Lists, choose, choose_built
 from parabit.index.found import Found, join, merge
@@ -24,8 +25,8 @@ def check_backend(name: str) -> None:
         Traceback (most recent call last):
         parabit.errors.CodesError: no back end 'tree'; there are auto, flat, tables, multi, lists
     """
-    if name != "auto" and name not in BACKENDS:
-        raise CodesError(f"no back end {name!r}", hint=f"there are {', '.join(['auto', *BACKENDS])}")
+    if name not in choices.BACKENDS:
+        raise CodesError(f"no back end {name!r}", hint=f"there are {', '.join(choices.BACKENDS)}")
 
 
 def derive_with(name: str, bits: int, report: Report) -> Derive:

@@ -4,10 +4,9 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from parabit.choices import CONSISTENCIES, MILVUS_INDEXES
 from parabit.errors import IndexFolderError, did_you_mean
 
-INDEXES = ("BIN_FLAT", "BIN_IVF_FLAT")
-CONSISTENCIES = ("strong", "session", "bounded", "eventually")
 MOST_BITS = 32_768  # that Milvus takes
 MORE = "_more"  # after the name of a collection: that of the parts which are too long for it
 
@@ -53,7 +52,7 @@ http://localhost:19530
                 hint=f"names that end in {MORE} are for the long texts of other indexes",
             )
         for what, given, known in (
-            ("index of Milvus", self.index, INDEXES),
+            ("index of Milvus", self.index, MILVUS_INDEXES),
             ("consistency", self.consistency, CONSISTENCIES),
         ):
             if given not in known:

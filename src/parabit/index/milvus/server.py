@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from logging import CRITICAL, getLogger
 from typing import Any
 
-from parabit.errors import IndexFolderError
-from parabit.extras import need
+from parabit.errors import IndexFolderError, need
 
 TOKEN = "PARABIT_MILVUS_TOKEN"
 _SECONDS = 5.0  # to find out that nobody is there
