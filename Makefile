@@ -41,8 +41,10 @@ lint: $(VENV)/dev
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/text_speed.py
 	$(BIN)/python benchmarks/text_memory.py
+	$(BIN)/python benchmarks/token_choices.py
 	$(BIN)/python benchmarks/quality.py --peers
 	$(BIN)/python benchmarks/learn_speed.py
+	$(BIN)/python benchmarks/read_folder.py
 	$(BIN)/python benchmarks/learn_million.py
 	$(BIN)/python benchmarks/encode_speed.py
 	$(BIN)/python benchmarks/evaluate_speed.py

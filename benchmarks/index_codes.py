@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from parabit import TextEncoder, open_corpus
 from parabit.model import load_model
-from parabit.text import BatchBags
+from parabit.text import Bags
 
 Codes = NDArray[np.uint8]
 
@@ -61,10 +61,8 @@ def changed(codes: Codes, bits: int, count: int, most: float, seed: int = 0) -> 
 def multiplied(model: TextEncoder, corpus: str, count: int, seed: int = 0) -> Codes:
     """Codes of a real model: the documents of a corpus over and over, without a tenth to half of their words."""
     rng = np.random.default_rng(seed)
-    batches = [batch.bags for batch in model.infer_each(open_corpus(corpus))]
-    features = np.concatenate([batch.features for batch in batches])
-    counts = np.concatenate([batch.counts for batch in batches])
-    lengths = np.concatenate([batch.feature_lengths for batch in batches])
+    whole = Bags.joined([batch.bags for batch in model.infer_each(open_corpus(corpus))])
+    features, counts, lengths = whole.features, whole.counts, whole.feature_lengths
     bits = model.bits or 0
     codes = np.empty((count, -(-bits // 8)), dtype=np.uint8)
     done = 0
@@ -72,15 +70,13 @@ def multiplied(model: TextEncoder, corpus: str, count: int, seed: int = 0) -> Co
         dropped = np.repeat(rng.uniform(0.1, 0.5, len(lengths)).astype(np.float32), lengths)
         kept = rng.random(len(features), dtype=np.float32) >= dropped
         before = np.concatenate([[0], np.cumsum(kept)])
-        offsets = before[np.concatenate([[0], np.cumsum(lengths)])]
+        offsets = before[whole.feature_offsets]
         some = np.flatnonzero(np.diff(offsets) > 0)[: count - done]  # one that has lost all its words has no code
         for start in range(0, len(lengths), _AT_A_TIME):
             stop = min(start + _AT_A_TIME, len(lengths))
             here = slice(offsets[start], offsets[stop])
-            sizes = np.diff(offsets[start : stop + 1])
-            bags = BatchBags(
-                np.zeros(0, np.int32), np.zeros_like(sizes), features[kept][here], counts[kept][here], sizes
-            )
+            own = offsets[start : stop + 1] - offsets[start]
+            bags = Bags.of_counts(features[kept][here], counts[kept][here], own)
             mine = some[(some >= start) & (some < stop)]
             found = model.infer_bags(bags).codes
             assert found is not None

@@ -22,8 +22,7 @@ from parabit import Tokenizer, open_corpus
 from parabit.model.closed_form import DIMENSIONS, default_levels
 from parabit.model.learning import learn_from_counts
 from parabit.progress import Progress
-from parabit.text import count_bags
-from parabit.text.tfidf import inverse_frequencies, tf_idf_rows
+from parabit.text import count_bags, inverse_frequencies, tf_idf_rows
 
 ROUNDS, BITS, EPOCHS = 3, 128, 20
 
@@ -79,9 +78,8 @@ def main() -> None:
     """Measure, print the table, keep the result."""
     texts = [document.text for document in open_corpus("20newsgroups/train")]
     vocabulary, bags = count_bags(texts)
-    offsets = np.concatenate([[0], np.cumsum(bags.feature_lengths)])
-    counts = csr_array((bags.counts, bags.features, offsets), shape=(len(texts), len(vocabulary)))
-    words = Tokenizer().words
+    counts = bags.matrix(len(vocabulary))
+    words = Tokenizer().content_words
     tagged = [TaggedDocument(words(text), [number]) for number, text in enumerate(texts)]
     rounds, steps = [], []
     for number in range(ROUNDS):

@@ -33,8 +33,7 @@ import numpy as np
 from common import keep, machine, run
 from index_codes import Codes, changed, clustered
 from milvus_table import fill, table
-from parabit.errors import ParabitError
-from parabit.extras import need
+from parabit.errors import ParabitError, need
 from parabit.index import Index, Milvus
 from parabit.index.milvus.manifest import read_manifest, write_manifest
 

@@ -76,12 +76,70 @@ def quality_short() -> list[str]:
     return _rows(*rows)
 
 
+def sizes() -> list[str]:
+    """The mean over collections by the number of bits, on validation parts of training data."""
+    found = _result("closed_form_choices")["rows"]
+    rows: list[tuple[Any, ...]] = [("bits", "bytes", "MAP / NDCG@10", "LSA + ITQ")]
+    for row in found:
+        if row["question"] == "levels" and row["used"]:
+            [peer] = [one for one in found if one["question"] == "LSA + ITQ" and one["bits"] == row["bits"]]
+            ours, theirs = (_pair({"map": one["map"], "ndcg@10": one["ndcg10"]}) for one in (row, peer))
+            rows.append((row["bits"], row["bits"] // 8, ours, theirs))
+    return _rows(*rows)
+
+
+def text_speed() -> list[str]:
+    """Text to bags beside scikit-learn."""
+    result = _result("text_speed")
+    rates = [(name, f"{rate:,}") for name, rate in result["documents_per_second"].items()]
+    ratios = [(name, *ratio.values()) for name, ratio in result["ratios"].items()]
+    first, second = ("what", "documents per second"), ("ratio, within a round", "median", "least", "most")
+    return [*_rows(first, *rates), "", *_rows(second, *ratios)]
+
+
+def text_speed_short() -> list[str]:
+    """The same in a line."""
+    result = _result("text_speed")
+    rate, ratio = result["documents_per_second"]["parabit vocabulary and bags"], next(iter(result["ratios"].values()))
+    return _rows(
+        ("text to bags", "documents per second", "beside scikit-learn's `CountVectorizer`"),
+        (
+            f"vocabulary and bags of {result['documents']:,} newsgroup posts", f"{rate:,}",
+            f"{ratio['median']} times ({ratio['least']} to {ratio['most']})",
+        ),
+    )  # fmt: skip
+
+
+def text_memory() -> list[str]:
+    """The memory that counting takes."""
+    columns = ("corpus", "documents", "words", "bigrams", "peak_mb", "documents_per_second")
+    heads = ("corpus", "documents", "words", "bigrams", "peak memory, MB", "documents per second")
+    runs = _result("text_memory")["runs"]
+    return _rows(heads, *(tuple(f"{run[c]:,}" if c != "corpus" else run[c] for c in columns) for run in runs))
+
+
+def token_choices() -> list[str]:
+    """Which tokens make the best codes."""
+    means = _result("token_choices")["mean"].items()
+    return _rows(("tokens", "MAP / NDCG@10"), *((name, _pair(mean)) for name, mean in means))
+
+
 def learn_speed() -> list[str]:
     """Seconds of the steps of learning, and the ratio to gensim."""
     result = _result("learn_speed")
     rows = [("step", "seconds", "floor"), *((s, r["seconds"], r["floor"] or "") for s, r in result["steps"].items())]
     ratios = ", ".join(str(one["ratio"]) for one in result["rounds"])
     return [*_rows(*rows), "", f"Beside gensim's 20 epochs in the same run: {result['ratio']} of its time ({ratios})."]
+
+
+def read_folder() -> list[str]:
+    """A folder of files of every kind."""
+    r = _result("read_folder")
+    skipped = ", ".join(f"{count:,} {reason}" for reason, count in r["skipped"].items())
+    return _rows(
+        ("files", "documents", "skipped", "seconds", "peak memory"),
+        (f"{r['files']:,}", f"{r['documents']:,}", skipped, r["seconds"], f"{r['peak_mb']:,} MB"),
+    )
 
 
 def learn_million() -> list[str]:
