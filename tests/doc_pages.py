@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from io import StringIO
@@ -39,7 +39,6 @@ NEEDS = {
     "--device cuda": "a GPU",
     "parabit serve": "the extra web",
     "curl ": "curl",
-    "--backend milvus": "a Milvus server",
 }
 LANGUAGES = {"python", "pycon", "bash", "text", "json", "sql"}
 # The collections here are small, and stand for larger ones.
@@ -48,7 +47,6 @@ _EXPECTED_WARNING = "fewer documents .* than bits"
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHELL = re.compile(r"[|<>;&$`*]")
 _ADDRESS = "http://127.0.0.1:8000"
-_MILVUS = "http://localhost:19530"
 
 
 class Block(NamedTuple):
@@ -77,13 +75,13 @@ def commands_in(code: str) -> list[str]:
     return [line for line in map(str.strip, lines) if line and not line.startswith("#")]
 
 
-def reason_not_to_run(command: str, given: Collection[str] = ()) -> str | None:
-    """Why a command is not run here, if it is not; what is given need not be looked for."""
+def reason_not_to_run(command: str) -> str | None:
+    """Why a command is not run here, if it is not."""
     for prefix, reason in NOT_RUN.items():
         if command.startswith(prefix):
             return reason
     for part, needed in NEEDS.items():
-        if part in command and needed not in given and not _has(needed):
+        if part in command and not _has(needed):
             return f"it needs {needed}, which is not here"
     return None
 
@@ -116,10 +114,10 @@ def same_form(shown: Any, found: Any) -> bool:
 
 
 class Page:
-    """A page that is being run; one about Milvus, with the address of a server for those who give it."""
+    """A page that is being run."""
 
-    def __init__(self, folder: Path, shims: Path, milvus: str | None = None) -> None:
-        self.folder, self._milvus = folder, milvus
+    def __init__(self, folder: Path, shims: Path) -> None:
+        self.folder = folder
         self.skipped: list[str] = []
         self._space: dict[str, Any] = {"__name__": "__main__"}
         self._shims = shims
@@ -180,7 +178,7 @@ class Page:
         output = ""
         ran = 0
         for command in commands_in(block.code):
-            reason = reason_not_to_run(command, ["a Milvus server"] if self._milvus else [])
+            reason = reason_not_to_run(command)
             if reason is not None:
                 self.skipped.append(f"{command}: {reason}")
                 continue
@@ -218,7 +216,7 @@ class Page:
 
     def _addressed(self, text: str) -> str:
         """With the addresses that the servers have here."""
-        return text.replace(_ADDRESS, self._address).replace(_MILVUS, self._milvus or _MILVUS)
+        return text.replace(_ADDRESS, self._address)
 
     def _serve(self, command: str) -> None:
         """Start the server, on a port that is free, for the rest of the page."""
@@ -302,7 +300,7 @@ def _has(needed: str) -> bool:
         here = all(map(_tool, ("initdb", "pg_ctl", "postgres", "psql")))
         as_user = shutil.which("runuser") and Path("/etc/passwd").read_text().count("\npostgres:")
         return here and (os.geteuid() != 0 or bool(as_user))
-    return shutil.which(needed) is not None  # for a Milvus server, never: it is given to the one page that needs it
+    return shutil.which(needed) is not None
 
 
 def _answers(address: str) -> bool:

@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 
 from doc_pages import NOT_RUN, Page, blocks_of, commands_in, fits, pages_below, same_form
 from json_lines import as_lines
-from milvus_server import running
 from parabit import Document
 from topics import Topics
 
@@ -26,7 +25,6 @@ DOCS = ROOT / "docs"
 PAGES = [path for path in pages_below(ROOT) if blocks_of(path.read_text())]
 # All other pages go on where the tutorial ended.
 WITH_A_START_OF_THEIR_OWN = [ROOT / "README.md", DOCS / "tutorial.md"]
-ABOUT_MILVUS = DOCS / "howto" / "milvus.md"
 ABOUT_CLUSTERS = DOCS / "howto" / "cluster.md"
 
 
@@ -70,7 +68,7 @@ def test_the_tutorial_leads_from_files_to_an_index(tutorial: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [path for path in PAGES if path not in [*WITH_A_START_OF_THEIR_OWN, ABOUT_MILVUS, ABOUT_CLUSTERS]],
+    [path for path in PAGES if path not in [*WITH_A_START_OF_THEIR_OWN, ABOUT_CLUSTERS]],
     ids=lambda path: str(path.relative_to(DOCS).with_suffix("")),
 )
 def test_what_a_page_shows_runs(
@@ -98,19 +96,6 @@ def test_what_the_page_about_clusters_shows_runs(
     assert {path.name for path in (folder / "codes").glob("*.parquet")} == {
         f"part-{shard}.jsonl.parquet" for shard in range(4)
     }
-
-
-@pytest.mark.scale
-def test_what_the_page_about_milvus_shows_runs_on_a_real_server(
-    shims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    server = running()  # before the tutorial, which would run for nothing if there is none
-    folder = tmp_path / "here"
-    shutil.copytree(request.getfixturevalue("tutorial"), folder)
-    monkeypatch.chdir(folder)
-    with Page(folder, shims, milvus=server.uri) as shown:
-        shown.run(blocks_of(ABOUT_MILVUS.read_text()))
-        assert all(line.startswith("pip install") for line in shown.skipped)
 
 
 @pytest.fixture

@@ -10,5 +10,3 @@ RELEVANCE = {  # what two documents are to each other
 
 RANKS = ("hamming", "asymmetric", "cosine", "tfidf", "hybrid")
 BACKENDS = ("auto", "flat", "tables", "multi", "lists")
-MILVUS_INDEXES = ("BIN_FLAT", "BIN_IVF_FLAT")
-CONSISTENCIES = ("strong", "session", "bounded", "eventually")  # of searches on Milvus

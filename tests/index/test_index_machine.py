@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from parabit import ParabitError
 from parabit.codes import hamming
-from parabit.index import Index, Milvus, searching
+from parabit.index import Index, searching
 from parabit.index.store import Id
 
 SEEDS = st.integers(0, 60)
@@ -63,8 +63,6 @@ def fields_of(seed: int) -> dict[str, Any]:
 class IndexMachine(RuleBasedStateMachine):
     """A writer, a reader that looks now and then, and a dictionary of each document's seed, in the order of rows."""
 
-    place: Milvus | None = None  # the server that keeps the documents, where one does
-
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
@@ -88,7 +86,7 @@ class IndexMachine(RuleBasedStateMachine):
         self.codes = oracle.made_up(61, bits, clusters=4)
         self.index = Index.of_codes(
             self.codes_of(documents), bits, self.folder, ids=list(documents), fields=fields(documents),
-            backend=backend, milvus=self.place,
+            backend=backend,
         )  # fmt: skip
         self.expected, self.ever = dict(documents), bool(documents)
         self.reader, self.seen = Index.open(self.folder), dict(documents)
@@ -204,8 +202,7 @@ class IndexMachine(RuleBasedStateMachine):
         for place, some in enumerate(hits):
             assert [hit.fields for hit in some] == [fields_of(kept[hit.id]) for hit in some]
             assert [hit.score for hit in some] == pytest.approx([1 - hit.distance / self.bits for hit in some])
-            if self.place is None:  # a server's documents have no rows
-                assert (hits.rows[place][:-1] < hits.rows[place][1:])[np.diff(hits.distances[place]) == 0].all()
+            assert (hits.rows[place][:-1] < hits.rows[place][1:])[np.diff(hits.distances[place]) == 0].all()
 
     def teardown(self) -> None:
         if hasattr(self, "index"):

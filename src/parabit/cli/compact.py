@@ -5,7 +5,7 @@ import time
 from rich.markup import escape
 
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
-from parabit.cli.index_options import IndexFolder, readable_size, server_of
+from parabit.cli.index_options import IndexFolder, readable_size
 
 
 @verb
@@ -13,7 +13,7 @@ def compact(index: IndexFolder, json: Json = False, quiet: Quiet = False) -> Non
     """Merge what was added to an index and deleted since it was built, so that it opens and searches as fast as new.
 
     Everything is checked on the way. Readers go on with what they have open. Interrupted, it leaves the index as it
-    was. A Milvus server, which also does it by itself, is asked to. Examples:
+    was. Examples:
 
         parabit compact news.index
 
@@ -38,10 +38,6 @@ def compact(index: IndexFolder, json: Json = False, quiet: Quiet = False) -> Non
     }
     if json:
         print_json(result)
-        return
-    if server := server_of(after):
-        say(f"[bold]{escape(str(index))}[/bold]: {result['documents']:,} documents {escape(server)}")
-        say(f"  the server has merged its files, {result['seconds']:.1f} s")
         return
     say(
         f"[bold]{escape(str(index))}[/bold]: {result['documents']:,} documents, {readable_size(result['bytes'])} on "

@@ -11,16 +11,7 @@ from parabit.choices import BACKENDS
 from parabit.cli.choices import check_spelling, completing
 from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
-from parabit.cli.index_options import (
-    MILVUS,
-    MilvusCollection,
-    MilvusConsistency,
-    MilvusIndex,
-    MilvusUri,
-    milvus_of,
-    server_of,
-    size_on_disk,
-)
+from parabit.cli.index_options import size_on_disk
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
 
@@ -44,15 +35,10 @@ def index(
         typer.Option(
             metavar="BACKEND",
             help=f"What to build beside the codes to search them faster: {', '.join(BACKENDS)}. auto takes the exact "
-            "one that pays at this size; lists is approximate. With milvus, a Milvus server keeps the documents and "
-            "searches them.",
-            autocompletion=completing((*BACKENDS, MILVUS)),
+            "one that pays at this size; lists is approximate.",
+            autocompletion=completing(BACKENDS),
         ),
     ] = "auto",
-    uri: MilvusUri = None,
-    collection: MilvusCollection = None,
-    milvus_index: MilvusIndex = None,
-    consistency: MilvusConsistency = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old index.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -70,23 +56,20 @@ def index(
         parabit index articles articles.csv --text-field body -o articles.index
 
         parabit index news-128 posts/ -o posts.index --no-text --no-words
-
-        parabit index news-128 posts/ -o posts.index --backend milvus --uri http://localhost:19530
     """
-    check_spelling("back end", backend, (*BACKENDS, MILVUS))
+    check_spelling("back end", backend, BACKENDS)
     from parabit.index import Index
     from parabit.model import load_model
 
     if (output.exists() or output.is_symlink()) and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
-    server = milvus_of(backend, uri, collection, milvus_index, consistency)
     with progress(quiet or json) as report:
         loaded = load_model(model)
         start = time.perf_counter()
         documents = open_corpus(corpus, options, format, report)
         with Index.build(
             loaded, documents, output, text=not no_text, words=not no_words, vectors=vectors,
-            backend="auto" if server else backend, milvus=server, overwrite=overwrite, report=report,
+            backend=backend, overwrite=overwrite, report=report,
         ) as built:  # fmt: skip
             about, left_out = built.info(), built.left_out
     seconds = time.perf_counter() - start
@@ -105,7 +88,6 @@ def index(
         "recall": about["recall"],
         "keeps": about["keeps"],
         "fields": about["fields"],
-        **({"milvus": about["milvus"]} if server else {}),
         "seconds": round(seconds, 3),
         "documents_per_second": round((about["documents"] + left_out) / seconds, 1),
     }
@@ -125,8 +107,6 @@ def _show(result: dict[str, Any]) -> None:
         say(f"  fields: {escape(', '.join(result['fields']))}")
     recall = "" if result["recall"] is None else f", approximate: it finds {result['recall']:.1%} of the 10 nearest"
     say(f"  back end {result['backend']}{recall}")
-    if server := server_of(result):
-        say(f"  {escape(server)}")
     say(f"  {result['seconds']:.1f} s, {result['documents_per_second']:,.0f} documents a second")
     if result["left_out"]:
         say(f"  {result['left_out']:,} without a word that the model knows were left out")

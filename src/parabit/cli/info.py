@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 
 from parabit.cli.frame import Json, Quiet, print_json, say, verb
-from parabit.cli.index_options import IndexFolder, readable_size, server_of, size_on_disk
+from parabit.cli.index_options import IndexFolder, readable_size, size_on_disk
 
 
 @verb
@@ -47,8 +47,6 @@ def _show(result: dict[str, Any]) -> None:
     say(f"  fields: {escape(', '.join(result['fields'])) or 'none'}")
     recall = "" if result["recall"] is None else f"; lists finds {result['recall']:.1%} of the 10 nearest"
     say(f"  back ends: {', '.join(result['backends'])}{recall}")
-    if server := server_of(result):
-        say(f"  {escape(server)}")
     for note in result.get("notes", ()):
         say(f"  {note}")
     if result["fingerprint"]:
@@ -62,4 +60,4 @@ def _show(result: dict[str, Any]) -> None:
             f"{readable_size(merge['bytes'])}; `parabit compact` merges them"
         )
     if result["verified"]:
-        say("  every byte is what was written" if not server else "  every document can be read")
+        say("  every byte is what was written")

@@ -6,7 +6,6 @@ from parabit.index.hits import Hit, Hits
 from parabit.index.index import Index
 from parabit.index.labels import Labels, labels_in
 from parabit.index.map import Map
-from parabit.index.milvus import Milvus
 from parabit.index.pairing import Pairs
 from parabit.index.passages import Piece, marked, passages
 from parabit.index.stored import Stored
@@ -19,7 +18,6 @@ __all__ = [
     "Index",
     "Labels",
     "Map",
-    "Milvus",
     "Pairs",
     "Piece",
     "Stored",

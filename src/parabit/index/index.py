@@ -15,7 +15,6 @@ from parabit.index.documents import Kept, batch_of_codes, batches_of
 from parabit.index.filtering import Where
 from parabit.index.hits import Hits
 from parabit.index.kept import KeptIndex, encoder_of
-from parabit.index.milvus import Milvus
 from parabit.index.pairing import Pairs, pairs_within
 from parabit.index.ranking import READS, Queries, need_for, ranked, score
 from parabit.index.reading import VECTORS, WORDS
@@ -64,7 +63,6 @@ class Index(KeptIndex):
         words: bool = True,
         vectors: bool = False,
         backend: str = "auto",
-        milvus: Milvus | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
@@ -74,9 +72,6 @@ class Index(KeptIndex):
         (6 bytes a word), `vectors` what cosine needs (2 bytes a dimension). `backend` is built beside the codes:
         `"auto"` takes the exact one that pays at this size, `"lists"` is the approximate one. Documents without a word
         that the model knows are left out, and counted in `left_out`.
-
-        With `milvus` the documents go to a collection on that server, which then does the searching; the folder keeps
-        the model and where they are.
         """
         model = encoder_of(model)
         if model.bits is None:
@@ -85,9 +80,7 @@ class Index(KeptIndex):
         kept = Kept(text, words, vectors)
         batches = batches_of(model, as_corpus(documents), kept, report)
         meta = {"backend": backend, "text": text}
-        index = cls._create(
-            folder, model.bits, batches, kept.kinds(model), meta, backend, report, model, overwrite, milvus
-        )
+        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, backend, report, model, overwrite)
         index.left_out = kept.left_out
         return index
 
@@ -102,7 +95,6 @@ class Index(KeptIndex):
         fields: Sequence[Mapping[str, Any]] | None = None,
         vectors: NDArray[np.floating] | None = None,
         backend: str = "auto",
-        milvus: Milvus | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
@@ -120,7 +112,7 @@ class Index(KeptIndex):
         batches = batch_of_codes(codes, ids, fields, vectors)
         kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
         meta = {"backend": backend, "text": False}
-        return cls._create(folder, bits, batches, kinds, meta, backend, report, None, overwrite, milvus)
+        return cls._create(folder, bits, batches, kinds, meta, backend, report, None, overwrite)
 
     def search(
         self,
@@ -171,7 +163,6 @@ class Index(KeptIndex):
         view = self._home.view()
         rows = rows_with(view, ids)
         if self.keeps_text and self.knows_texts:
-            # On a server, one may have been deleted since; nothing is like it then.
             asked = self._asked([fields.get("text", "") for fields in view.fields_of(rows)], None)
             rank = rank or self.best_rank
         else:
@@ -227,7 +218,7 @@ class Index(KeptIndex):
     def add(self, documents: Texts, report: Report = silent) -> int:
         """Encode and add documents with new ids; how many were added.
 
-        Those of a batch are all on the disk, or, in an embedded index, none; a server may have some of them.
+        Those of a batch are all on the disk, or none is.
         """
         return self._write(documents, "new", report).added
 
@@ -284,10 +275,7 @@ class Index(KeptIndex):
             self._home.update(batch)
 
     def delete(self, ids: Sequence[Id]) -> None:
-        """Delete documents; all of them are gone when this returns.
-
-        If it fails, in an embedded index none is; on a server some of many may be.
-        """
+        """Delete documents; all of them are gone when this returns, or none is."""
         if isinstance(ids, str):
             raise IndexFolderError("ids are a list, and a single string was given", hint="put it in a list")
         self._home.delete(list(ids))

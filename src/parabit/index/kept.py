@@ -16,7 +16,6 @@ from parabit.errors import IndexFolderError
 from parabit.index.embedded import Embedded
 from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
-from parabit.index.milvus import Milvus, create_on_milvus, dropping_old, is_on_milvus, open_on_milvus
 from parabit.index.ranking import best_rank
 from parabit.index.reading import VECTORS, WORDS
 from parabit.index.searching import derive_with
@@ -55,30 +54,25 @@ class KeptIndex:
         report: Report,
         model: TextEncoder | None = None,
         overwrite: bool = False,
-        milvus: Milvus | None = None,
     ) -> Self:
         save = None if model is None else lambda place: save_model(model, place)
         fingerprint = "" if model is None else model.fingerprint
-        if milvus is not None:
-            home = create_on_milvus(folder, milvus, bits, batches, fingerprint, meta, kinds, save, overwrite, report)
-            return cls(home, model)
         scratch = None
         if folder is None:
             scratch = Path(mkdtemp(prefix="parabit-"))
             folder = scratch / "index"
         try:
-            with dropping_old(folder, overwrite):
-                Embedded.create(
-                    folder,
-                    bits,
-                    batches,
-                    fingerprint=fingerprint,
-                    meta=meta,
-                    extra=kinds,
-                    derive=derive_with(backend, bits, report),
-                    save_model=save,
-                    overwrite=overwrite,
-                )
+            Embedded.create(
+                folder,
+                bits,
+                batches,
+                fingerprint=fingerprint,
+                meta=meta,
+                extra=kinds,
+                derive=derive_with(backend, bits, report),
+                save_model=save,
+                overwrite=overwrite,
+            )
             return cls(Embedded.open(folder, write=True), model, scratch)
         except BaseException:
             if scratch is not None:
@@ -92,10 +86,8 @@ class KeptIndex:
         """Open an index, in milliseconds; its model is read when a text is first asked for, or taken from here.
 
         One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
-        An index whose documents are on a Milvus server is opened in the same way, by its folder.
         """
-        home: Home = open_on_milvus(folder, write) if is_on_milvus(folder) else Embedded.open(folder, write)
-        return cls(home, None if model is None else encoder_of(model))
+        return cls(Embedded.open(folder, write), None if model is None else encoder_of(model))
 
     @property
     def folder(self) -> Path:
@@ -189,15 +181,11 @@ class KeptIndex:
         self._home.merge(report)
 
     def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
-        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place.
-
-        Of an index on a server, this makes an embedded one.
-        """
+        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place."""
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
             return
-        with dropping_old(folder, overwrite, saved=self.folder):
-            self._home.copy_to(folder, overwrite, report)
+        self._home.copy_to(folder, overwrite, report)
 
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""

@@ -55,9 +55,7 @@ class LabelList(BaseModel):
     """The most frequent labels."""
 
     labels: list[Label]
-    complete: bool = Field(
-        description="false where a rare label may be missing; counts are exact all the same, but estimates on Milvus"
-    )
+    complete: bool = Field(description="false where a rare label may be missing; counts are exact all the same")
 
 
 class Piece(BaseModel):
