@@ -18,6 +18,7 @@ from made_up_documents import (
 )
 
 from parabit.errors import IndexFolderError, ParabitError
+from parabit.index.embedded import Embedded
 from parabit.index.store import Batch, Kind, Ragged, Store
 
 
@@ -302,3 +303,25 @@ def test_a_reader_follows_the_writer_when_it_refreshes(folder: Path) -> None:
         del expected[1]
         check(reader, expected)
         assert not writer.refresh()
+
+
+def test_every_document_has_a_serial_number_of_its_own_that_it_keeps(tmp_path: Path) -> None:
+    codes = np.zeros((3, 1), np.uint8)
+    Store.create(tmp_path / "index", 8, [Batch(["a", "b", "c"], codes)])
+    with Embedded.open(tmp_path / "index", write=True) as store:
+        store.append(Batch(["d", "e"], codes[:2]))
+        store.update(Batch(["b"], codes[:1]))
+        before = store.view()
+        store.delete(["a", "e"])
+        store.delete(["b"])
+        wanted = np.array([5, 1, 3, 2, 4, 6, 99, 0], dtype=np.uint64)
+        assert before.rows_of_serials(wanted).tolist() == [4, 0, 2, -1, 3, 5, -1, -1]
+        assert (before.serials.tolist(), before.last_serial) == ([1, 2, 3, 4, 5, 6], 6)
+        for rows in ([-1, -1, 2, -1, 3, -1, -1, -1], [-1, -1, 0, -1, 1, -1, -1, -1]):
+            now = store.view()
+            assert now.rows_of_serials(wanted).tolist() == rows
+            assert now.last_serial == 6
+            store.compact()
+        store.append(Batch(["f"], codes[:1]))  # the number of the last one is not given again
+    with Embedded.open(tmp_path / "index") as store:
+        assert (store.view().serials.tolist(), store.view().last_serial) == ([3, 4, 7], 7)

@@ -1,6 +1,7 @@
 """The embedded index: a store of memory-mapped files, and the back ends that search their codes."""
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from parabit.index.filtering import Where, alive_in, masks_of
 from parabit.index.found import Found
 from parabit.index.reading import Reading
 from parabit.index.searching import Searcher, derive_with
-from parabit.index.store import State, Store
+from parabit.index.store import State, Store, Value
 from parabit.progress import Report
 
 
@@ -33,6 +34,8 @@ class Seen(Reading):
         self.segments = state.segments
         super().__init__(self.segments)
         self.bits = state.manifest.bits
+        self.rows = sum(len(segment) for segment in self.segments)
+        self.last_serial = state.last_serial  # the highest that a document was given
         self.rows_of, self.ids_of, self.fields_of = state.rows_of, state.ids_of, state.fields_of
 
     @property
@@ -44,6 +47,33 @@ class Seen(Reading):
     def field_names(self) -> list[str]:
         """The names of fields that documents have, or had."""
         return self._state.field_names
+
+    @cached_property
+    def alive(self) -> NDArray[np.bool_] | None:
+        """Which rows hold documents that were not deleted, (rows,); None where nothing was deleted."""
+        if all(segment.alive is None for segment in self.segments):
+            return None
+        return np.concatenate([alive_in(segment) for segment in self.segments])
+
+    def having(self, field: str, value: Value) -> NDArray[np.bool_]:
+        """Which rows have this value in a field, or among its values if it is a list, (rows,)."""
+        return np.concatenate([segment.matching(field, value) for segment in self.segments])
+
+    @cached_property
+    def serials(self) -> NDArray[np.uint64]:
+        """The serial numbers of all rows, ascending, (rows,); those of deleted documents too."""
+        base, tail = (segment.serials for segment in self.segments)
+        return np.concatenate([base, tail]) if len(tail) else base
+
+    def rows_of_serials(self, serials: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The row of each serial number; -1 where its document was deleted or there never was one."""
+        serials = np.asarray(serials, dtype=np.uint64)
+        rows = np.searchsorted(self.serials, serials)
+        there = rows < self.rows
+        there[there] = self.serials[rows[there]] == serials[there]
+        if self.alive is not None:
+            there[there] = self.alive[rows[there]]
+        return np.where(there, rows, -1)
 
     def notes(self, backend: str) -> tuple[str, ...]:
         """Nothing that is not told of the index."""

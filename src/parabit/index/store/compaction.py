@@ -29,6 +29,7 @@ def write_generation(
     derive: Derive | None,
     fingerprint: str,
     meta: Mapping[str, Any],
+    last_serial: int | None = None,
 ) -> Manifest:
     """Write a generation and an empty log; they count once the manifest that this gives is written."""
     token = secrets.token_hex(8)
@@ -49,6 +50,7 @@ def write_generation(
         generation=number,
         token=token,
         documents=written.documents,
+        last_serial=written.documents if last_serial is None else last_serial,
         field_names=written.field_names,
         arrays=written.forms,
         checksum=written.checksum,

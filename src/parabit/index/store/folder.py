@@ -39,6 +39,7 @@ class Manifest(NamedTuple):
     generation: int
     token: str  # made anew for each generation, and in its log too, so that files of two indexes cannot be mixed
     documents: int
+    last_serial: int  # that a document was given; no number is given twice, also when its document is deleted
     field_names: list[str]
     arrays: dict[str, Form]
     checksum: int  # of the checksums of the arrays

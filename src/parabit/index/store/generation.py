@@ -18,6 +18,7 @@ from parabit.index.store.schema import (
     IDS,
     OFFSETS,
     RECORDS,
+    SERIALS,
     Arrays,
     Batch,
     Layout,
@@ -37,8 +38,8 @@ _AT_ONCE = 1 << 20  # elements of an array that is gone through piece by piece
 Derive: TypeAlias = Callable[[NDArray[np.uint8]], Mapping[str, NDArray[Any]]]
 
 
-def documents_of(batch: Batch, schema: Schema) -> Arrays:
-    """A batch as the arrays that it is kept in; what cannot be kept is told."""
+def documents_of(batch: Batch, schema: Schema, first_serial: int) -> Arrays:
+    """A batch as the arrays that it is kept in, with serial numbers from one on; what cannot be kept is told."""
     arrays = schema.arrays_of(batch)
     fields = [{}] * len(batch.ids) if batch.fields is None else batch.fields
     if len(fields) != len(batch.ids):
@@ -48,6 +49,7 @@ def documents_of(batch: Batch, schema: Schema) -> Arrays:
     ids = joined([id_bytes(identity) for identity in batch.ids])
     records = joined([record_of(some, identity) for some, identity in zip(fields, batch.ids, strict=True)])
     arrays |= {IDS: ids.values, IDS + OFFSETS: ids.offsets}
+    arrays[SERIALS] = np.arange(first_serial, first_serial + len(batch.ids), dtype=np.uint64)
     return arrays | {RECORDS: records.values, RECORDS + OFFSETS: records.offsets}
 
 
@@ -92,8 +94,8 @@ class GenerationWriter:
 
     def add(self, batch: Batch) -> None:
         """Take documents."""
-        arrays = documents_of(batch, self._schema)
         first = self.documents
+        arrays = documents_of(batch, self._schema, 1 + first)
         self.append(arrays)
         self.index(arrays, batch.fields or [], first)
 

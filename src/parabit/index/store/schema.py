@@ -15,7 +15,7 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 OFFSETS = ".offsets"  # the array NAME.offsets tells where each row of the ragged array NAME begins
 EXTRA = "extra."  # how the names of extra arrays begin
-CODES, IDS, RECORDS = "codes", "ids", "records"
+CODES, IDS, RECORDS, SERIALS = "codes", "ids", "records", "serials"
 
 
 class Ragged(NamedTuple):
@@ -73,6 +73,7 @@ class Schema:
         text = Layout(np.dtype(np.uint8))
         self.layouts = {CODES: Layout(np.dtype(np.uint8), (-(-bits // 8),)), **_ragged(IDS, text)}
         self.layouts |= _ragged(RECORDS, text)
+        self.layouts[SERIALS] = Layout(np.dtype(np.uint64))
         for name, kind in extra.items():
             if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
                 raise IndexFolderError(f"an extra array cannot be named {name!r}", hint="use letters, digits, - and _")

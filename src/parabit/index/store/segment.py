@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
 from parabit.index.store.fields import Value, field_key
-from parabit.index.store.schema import CODES, EXTRA, OFFSETS, Kind, Ragged
+from parabit.index.store.schema import CODES, EXTRA, OFFSETS, SERIALS, Kind, Ragged
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,12 @@ class Segment:
         """The codes, (rows, bytes)."""
         codes: NDArray[np.uint8] = self.array(CODES)[: self.rows]
         return codes
+
+    @property
+    def serials(self) -> NDArray[np.uint64]:
+        """The serial numbers, ascending, (rows,)."""
+        serials: NDArray[np.uint64] = self.array(SERIALS)[: self.rows]
+        return serials
 
     def extra(self, name: str) -> NDArray[Any]:
         """An extra array of fixed rows, (rows,) or (rows, width)."""

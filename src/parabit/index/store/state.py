@@ -15,7 +15,7 @@ from parabit.index.store.folder import Manifest, generation_folder, log_file, re
 from parabit.index.store.generation import DERIVED, Generation
 from parabit.index.store.ids import id_bytes, id_of
 from parabit.index.store.log import Log
-from parabit.index.store.schema import IDS, RECORDS, Arrays, Id, Schema
+from parabit.index.store.schema import IDS, RECORDS, SERIALS, Arrays, Id, Schema
 from parabit.index.store.segment import Segment
 from parabit.index.store.tail import Marks, Tail
 
@@ -67,6 +67,12 @@ class State:
     @property
     def rows(self) -> int:
         return self.base.documents + self.tail.documents
+
+    @property
+    def last_serial(self) -> int:
+        """The highest serial number that a document was given."""
+        added = self.tail[SERIALS]
+        return int(added[-1]) if len(added) else self.manifest.last_serial
 
     @property
     def segments(self) -> tuple[Segment, Segment]:

@@ -196,7 +196,7 @@ class Store:
     def append(self, batch: Batch) -> None:
         """Add documents with new ids; all of them are on the disk when this returns, or none is."""
         self._need_writer()
-        arrays = documents_of(batch, self.state.schema)
+        arrays = documents_of(batch, self.state.schema, self.state.last_serial + 1)
         there = self._rows_of(batch.ids) >= 0
         if there.any():
             identity = batch.ids[int(np.argmax(there))]
@@ -211,13 +211,13 @@ class Store:
     def update(self, batch: Batch) -> None:
         """Replace the documents that have these ids, in one step: nobody finds both or neither."""
         self._need_writer()
-        arrays = documents_of(batch, self.state.schema)
+        arrays = documents_of(batch, self.state.schema, self.state.last_serial + 1)
         self._log(self._known(batch.ids), arrays if len(batch.ids) else {})
 
     def put(self, batch: Batch, gone: Sequence[Id] = ()) -> int:
         """Add documents, in the place of those that have their ids; delete others. One step; how many were replaced."""
         self._need_writer()
-        arrays = documents_of(batch, self.state.schema)
+        arrays = documents_of(batch, self.state.schema, self.state.last_serial + 1)
         rows = self._rows_of([*batch.ids, *gone])
         self._log(rows[rows >= 0], arrays if len(batch.ids) else {})
         return int((rows[: len(batch.ids)] >= 0).sum())
@@ -238,6 +238,7 @@ class Store:
             derive,
             self.fingerprint,
             self.meta if meta is None else meta,
+            state.last_serial,
         )
         try:
             write_manifest(self.folder, manifest)
@@ -260,11 +261,11 @@ class Store:
         overwrite: bool = False,
     ) -> None:
         """Write the documents that are alive to another folder, as `compact` writes them to this one."""
-        fill = fill_from(self.state)
+        fill, last_serial = fill_from(self.state), self.state.last_serial
         kept = self.meta if meta is None else meta
         model = self.model_folder
         save = partial(copy_folder, model) if model.is_dir() else None
-        _write(Path(folder), self.state.schema, fill, derive, self.fingerprint, kept, save, overwrite)
+        _write(Path(folder), self.state.schema, fill, derive, self.fingerprint, kept, save, overwrite, last_serial)
 
     def refresh(self) -> bool:
         """Move on to what another process has written since, and tell if there was anything; a writer knows it all."""
@@ -313,6 +314,7 @@ def _write(
     meta: Mapping[str, Any],
     save_model: SaveModel | None,
     overwrite: bool,
+    last_serial: int | None = None,
 ) -> None:
     if overwrite and is_index(folder):
         # As a new generation, not as a new folder: the step from the old to the new is then one, whenever a kill comes.
@@ -320,7 +322,7 @@ def _write(
             number, place = next_generation(folder), model_folder(folder, fingerprint)
             if save_model and not place.exists():
                 save_model(place)
-            manifest = write_generation(folder, number, schema, fill, derive, fingerprint, meta)
+            manifest = write_generation(folder, number, schema, fill, derive, fingerprint, meta, last_serial)
             write_manifest(folder, manifest)
             remove_leftovers(folder, number, fingerprint)
         return
@@ -328,4 +330,4 @@ def _write(
         (new / LOCK).touch()
         if save_model:
             save_model(model_folder(new, fingerprint))
-        write_manifest(new, write_generation(new, 1, schema, fill, derive, fingerprint, meta))
+        write_manifest(new, write_generation(new, 1, schema, fill, derive, fingerprint, meta, last_serial))
