@@ -25,7 +25,7 @@ def index(
     no_text: Annotated[bool, typer.Option("--no-text", help="Keep no texts: hits come without them.")] = False,
     no_words: Annotated[
         bool,
-        typer.Option("--no-words", help="Keep no words, 6 bytes for each: the ranks tfidf and hybrid need them."),
+        typer.Option("--no-words", help="Keep no word index: texts are then found by their codes alone."),
     ] = False,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Keep real vectors, 2 bytes a dimension: the rank cosine needs them.")
@@ -68,7 +68,7 @@ def index(
         start = time.perf_counter()
         documents = open_corpus(corpus, options, format, report)
         with Index.build(
-            loaded, documents, output, text=not no_text, words=not no_words, vectors=vectors,
+            loaded, documents, output, text=not no_text, words=not (no_words or no_text), vectors=vectors,
             backend=backend, overwrite=overwrite, report=report,
         ) as built:  # fmt: skip
             about, left_out = built.info(), built.left_out

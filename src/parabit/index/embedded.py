@@ -1,6 +1,7 @@
 """The embedded index: a store of memory-mapped files, and the back ends that search their codes."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.index.about import about
-from parabit.index.filtering import Where, alive_in, masks_of
 from parabit.index.found import Found
 from parabit.index.reading import Reading
 from parabit.index.searching import Searcher, derive_with
-from parabit.index.store import State, Store, Value
+from parabit.index.store import Segment, State, Store, Value
+from parabit.index.store.lock import WriterLock
 from parabit.progress import Report
 
 
@@ -65,6 +66,12 @@ class Seen(Reading):
         base, tail = (segment.serials for segment in self.segments)
         return np.concatenate([base, tail]) if len(tail) else base
 
+    def numbers(self, field: str) -> NDArray[np.float64]:
+        """The number in a field of each row, or its date as seconds since 1970; NaN if it has neither, (rows,)."""
+        from parabit.index.filters import number_of
+
+        return np.array([number_of(fields.get(field)) for fields in self.fields_of(np.arange(self.rows))], np.float64)
+
     def rows_of_serials(self, serials: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The row of each serial number; -1 where its document was deleted or there never was one."""
         serials = np.asarray(serials, dtype=np.uint64)
@@ -91,12 +98,11 @@ class Seen(Reading):
         codes: NDArray[np.uint8],
         most: int | None,
         radius: int | None,
-        where: Where | None = None,
+        allowed: NDArray[np.bool_] | None = None,
         backend: str = "auto",
-        reads: Collection[str] = (),
     ) -> Found:
-        """The nearest documents of each code; see `Searcher.search`."""
-        masks = masks_of(self._state, self.segments, where) if where else None
+        """The nearest documents of each code; see `Searcher.search`. `allowed` says which rows may be found."""
+        masks = None if allowed is None else [allowed[s.first : s.first + len(s)] for s in self.segments]
         return self._searcher.search(self.segments, codes, most, radius, masks, backend)
 
     def sample(self, most: int, seed: int = 0) -> NDArray[np.int64]:
@@ -128,6 +134,11 @@ class Seen(Reading):
         return np.flatnonzero(np.concatenate([alive_in(segment) for segment in self.segments]))
 
 
+def alive_in(segment: Segment) -> NDArray[np.bool_]:
+    """Which documents of a segment were not deleted."""
+    return np.ones(len(segment), dtype=np.bool_) if segment.alive is None else segment.alive.copy()
+
+
 class Embedded(Store):
     """A store that is searched."""
 
@@ -140,6 +151,16 @@ class Embedded(Store):
         if self._opened is None or self._opened[0] is not state:
             self._opened = (state, Searcher(self.bits))
         return Seen(state, self._opened[1])
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """The right to write files beside the store; a reader has it if nobody writes."""
+        if self._lock is not None:
+            yield
+            return
+        with WriterLock(self.folder):
+            self.refresh()
+            yield
 
     def merge(self, report: Report) -> None:
         """Merge what was added and deleted, with the back end that the index was built with."""

@@ -1,13 +1,12 @@
 """What an index asks of the place its documents are kept in: the embedded store, or a server."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.filtering import Where
 from parabit.index.found import Found
 from parabit.index.store import Batch, Id, Kind
 from parabit.progress import Report
@@ -21,9 +20,6 @@ class Rows(Protocol):
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float16]:
         """The vectors in some rows, (rows, dim)."""
-
-    def words(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The words of the documents in some rows, one document after the other, and where each begins."""
 
 
 class View(Rows, Protocol):
@@ -64,13 +60,12 @@ class View(Rows, Protocol):
         codes: NDArray[np.uint8],
         most: int | None,
         radius: int | None,
-        where: Where | None = None,
+        allowed: NDArray[np.bool_] | None = None,
         backend: str = "auto",
-        reads: Collection[str] = (),
     ) -> Found:
         """The nearest `most` documents of each code, or all within the radius, or both.
 
-        Nearest first, and of equally near ones the one that came first. `reads` names what will be read of them.
+        Nearest first, and of equally near ones the one that came first.
         """
 
     def sample(self, most: int, seed: int = 0) -> NDArray[np.int64]:

@@ -23,6 +23,7 @@ MANIFEST = "manifest.json"
 MAP = "map.safetensors"  # of those who look at the index; it counts for nothing in it, and goes with it
 _GENERATION = re.compile(r"generation-(\d+)")
 _LOG = re.compile(r"log-(\d+)")
+_WORDS = re.compile(r"words-[0-9a-f]+")  # word indexes
 _MODEL = re.compile(r"\.?model-\w+(\..*)?")  # also what a kill leaves of one
 _PARTIAL = re.compile(rf"\.{re.escape(MANIFEST)}\..*\.partial")  # what a kill leaves of a manifest
 _MAP = re.compile(rf"\.?{re.escape(MAP)}(\..*)?")
@@ -144,12 +145,13 @@ def next_generation(folder: Path) -> int:
     return 1 + max((int(match[1]) for match in found if match), default=0)
 
 
-def remove_leftovers(folder: Path, generation: int, fingerprint: str) -> None:
+def remove_leftovers(folder: Path, generation: int, fingerprint: str, words: str | None = None) -> None:
     """Remove what old generations and killed writers have left; for the one who holds the lock."""
     current = {
         generation_folder(folder, generation),
         log_file(folder, generation),
         model_folder(folder, fingerprint),
+        folder / (words or "words"),
     }
     for path in folder.iterdir():
         if _is_data(path.name) and path not in current:
@@ -160,7 +162,7 @@ def remove_leftovers(folder: Path, generation: int, fingerprint: str) -> None:
 
 
 def _is_data(name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in (_GENERATION, _LOG, _MODEL, _PARTIAL))
+    return any(pattern.fullmatch(name) for pattern in (_GENERATION, _LOG, _MODEL, _WORDS, _PARTIAL))
 
 
 def _manifest_of(content: Mapping[str, Any]) -> Manifest:

@@ -92,7 +92,9 @@ class Store:
         try:
             state = open_state(folder, write=True)
             state.log.cut()
-            remove_leftovers(folder, state.manifest.generation, state.manifest.fingerprint)
+            remove_leftovers(
+                folder, state.manifest.generation, state.manifest.fingerprint, words_folder(state.manifest.meta)
+            )
         except BaseException:
             lock.close()
             raise
@@ -251,7 +253,7 @@ class Store:
                 self.close()
             raise
         state.log.close()
-        remove_leftovers(self.folder, number, self.fingerprint)
+        remove_leftovers(self.folder, number, self.fingerprint, words_folder(self.meta))
 
     def save(
         self,
@@ -324,10 +326,16 @@ def _write(
                 save_model(place)
             manifest = write_generation(folder, number, schema, fill, derive, fingerprint, meta, last_serial)
             write_manifest(folder, manifest)
-            remove_leftovers(folder, number, fingerprint)
+            remove_leftovers(folder, number, fingerprint, words_folder(meta))
         return
     with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
         (new / LOCK).touch()
         if save_model:
             save_model(model_folder(new, fingerprint))
         write_manifest(new, write_generation(new, 1, schema, fill, derive, fingerprint, meta, last_serial))
+
+
+def words_folder(meta: Mapping[str, Any]) -> str | None:
+    """The name of the folder with the word index, if there is one."""
+    words = meta.get("words")
+    return None if words is None else str(words["folder"])
