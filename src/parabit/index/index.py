@@ -54,6 +54,7 @@ from parabit.index.words import RowWords, Words, catch_up, check_language, searc
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.model.encoder import joined
 from parabit.progress import Report, silent
+from parabit.text.bags import FEW, make_bags
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
@@ -415,6 +416,11 @@ class Index:
         return self._find(view, asked, parsed, k, radius, rank, conditions(where), candidates, backend, rows)
 
     def _encoded(self, texts: Sequence[str]) -> Queries:
+        if 0 < len(texts) <= FEW:  # the fastest way, for queries
+            bags = make_bags(list(texts), self.model.vocabulary)
+            codes, activations, vectors = self.model.infer_bags(bags)
+            assert codes is not None
+            return Queries(codes, bags.feature_lengths > 0, activations, vectors)
         parts = list(self.model.infer_each(as_corpus(texts)))
         codes, activations, vectors = joined([part.inferred for part in parts], self.model.bits, self.model.dim)
         assert codes is not None
@@ -715,7 +721,8 @@ def _rank_with_words(
     assert k is not None
     most = max(candidates or CANDIDATES, k)
     near = _near(view, asked, most, None, allowed, backend, but) if rank == "hybrid" else None
-    return rank_by_words(rank, asked, near, view, words, k + extra).first(k, but)
+    ranked = rank_by_words(rank, asked, near, view, words, k + extra)
+    return ranked if but is None else ranked.first(k, but)
 
 
 def _near(
