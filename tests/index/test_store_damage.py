@@ -14,7 +14,7 @@ import pytest
 from made_up_documents import batch_of, check, derive, document, make_store, some_documents
 
 from parabit.errors import IndexFolderError
-from parabit.index.store import Batch, Store, folder, state
+from parabit.index.store import Batch, Store, manifest, snapshot
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_files_of_another_index_are_told(index: Path, tmp_path: Path) -> None:
 
 
 def test_a_large_index_is_checked_where_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "_SMALL", 0)
+    monkeypatch.setattr(snapshot, "_SMALL", 0)
     ids = [f"{number:06}" for number in range(40_000)]
     fields = [{"text": f"text {identity}", "third": int(identity) % 3} for identity in ids]
     Store.create(tmp_path / "index", 128, [Batch(ids, np.zeros((len(ids), 16), np.uint8), fields)])
@@ -153,10 +153,10 @@ def test_a_large_index_is_checked_where_it_is_read(tmp_path: Path, monkeypatch: 
 
 
 def test_a_newer_format_is_told(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "FORMAT", 2)
+    monkeypatch.setattr(manifest, "FORMAT", 2)
     with Store.open(index, write=True) as store:
         store.compact()
-    monkeypatch.setattr(folder, "FORMAT", 1)
+    monkeypatch.setattr(manifest, "FORMAT", 1)
     with pytest.raises(IndexFolderError, match="has format 2, this version of parabit reads up to 1; upgrade parabit"):
         Store.open(index)
 

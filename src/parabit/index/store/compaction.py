@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.index.store.fields import fields_in
-from parabit.index.store.folder import Manifest, generation_folder, log_file
 from parabit.index.store.generation import Derive, GenerationWriter
 from parabit.index.store.log import new_log
+from parabit.index.store.manifest import Manifest, generation_folder, log_file
 from parabit.index.store.schema import OFFSETS, RECORDS, Arrays, Batch, Ragged, Schema, taken
-from parabit.index.store.state import State
+from parabit.index.store.snapshot import State
 from parabit.storage import sync
 
 _ROWS = 1 << 13  # documents copied at a time

@@ -13,7 +13,10 @@ from parabit.codes import check_codes
 from parabit.errors import IndexFolderError
 from parabit.index.store.arrays import packed
 from parabit.index.store.compaction import fill_from, fill_with, remove_generation, write_generation
-from parabit.index.store.folder import (
+from parabit.index.store.generation import Derive, GenerationWriter, documents_of
+from parabit.index.store.ids import id_bytes, need_distinct
+from parabit.index.store.lock import LOCK, WriterLock
+from parabit.index.store.manifest import (
     is_index,
     model_folder,
     next_generation,
@@ -21,12 +24,9 @@ from parabit.index.store.folder import (
     remove_leftovers,
     write_manifest,
 )
-from parabit.index.store.generation import Derive, GenerationWriter, documents_of
-from parabit.index.store.ids import id_bytes, need_distinct
-from parabit.index.store.lock import LOCK, WriterLock
 from parabit.index.store.schema import Arrays, Batch, Id, Kind, Schema
 from parabit.index.store.segment import Segment
-from parabit.index.store.state import DELETED, State, open_state
+from parabit.index.store.snapshot import DELETED, State, open_state
 from parabit.storage import copy_folder, whole_folder
 
 SaveModel = Callable[[Path], None]

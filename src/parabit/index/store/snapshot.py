@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from parabit.errors import IndexFolderError
 from parabit.index.store.arrays import unpacked
 from parabit.index.store.fields import fields_in
-from parabit.index.store.folder import Manifest, generation_folder, log_file, read_manifest
 from parabit.index.store.generation import DERIVED, Generation
 from parabit.index.store.ids import id_bytes, id_of
 from parabit.index.store.log import Log
+from parabit.index.store.manifest import Manifest, generation_folder, log_file, read_manifest
 from parabit.index.store.schema import IDS, RECORDS, SERIALS, Arrays, Id, Schema
 from parabit.index.store.segment import Segment
 from parabit.index.store.tail import Marks, Tail
