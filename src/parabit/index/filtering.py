@@ -8,28 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.store import Id, Segment, State, Value
+from parabit.index.store import Id, Snapshot, Value
 
 Where = Mapping[str, Value | Iterable[Value]]  # the value, or one of the values, that each field must have
 
 
-def masks_of(state: State, segments: Sequence[Segment], where: Where) -> list[NDArray[np.bool_]]:
-    """The documents of each segment that are alive and have what is asked for in every field; `id` is one of these.
+def rows_where(snapshot: Snapshot, where: Where) -> NDArray[np.bool_]:
+    """Which rows have what is asked for in every field, (rows,); `id` is one of these.
 
     Example:
         >>> from tempfile import mkdtemp
         >>> from parabit.index.store import Batch, Store
         >>> fields = [{"labels": ["space", "orbit"]}, {"labels": ["hockey"]}]
         >>> Store.create(folder := mkdtemp() + "/a.index", 8, [Batch(["a", "b"], np.zeros((2, 1), np.uint8), fields)])
-        >>> state = Store.open(folder).state
-        >>> [mask.tolist() for mask in masks_of(state, state.segments, {"labels": "space", "id": ["a", "b"]})]
-        [[True, False], []]
+        >>> rows_where(Store.open(folder).snapshot(), {"labels": "space", "id": ["a", "b"]}).tolist()
+        [True, False]
     """
-    masks = [alive_in(segment) for segment in segments]
+    mask = np.ones(snapshot.rows, dtype=np.bool_)
     for field, wanted in where.items():
-        for mask, having in zip(masks, _having(state, segments, field, values_of(field, wanted)), strict=True):
-            mask &= having
-    return masks
+        mask &= _having(snapshot, field, values_of(field, wanted))
+    return mask
 
 
 def where_of(conditions: Sequence[str]) -> Where:
@@ -69,24 +67,17 @@ def ids_among(values: Iterable[Value]) -> list[Id]:
     return [value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool)]
 
 
-def alive_in(segment: Segment) -> NDArray[np.bool_]:
-    """Which documents of a segment were not deleted."""
-    return np.ones(len(segment), dtype=np.bool_) if segment.alive is None else segment.alive.copy()
-
-
-def _having(state: State, segments: Sequence[Segment], field: str, values: Sequence[Value]) -> list[NDArray[np.bool_]]:
-    """Which documents of each segment have one of the values in a field."""
-    masks = [np.zeros(len(segment), dtype=np.bool_) for segment in segments]
+def _having(snapshot: Snapshot, field: str, values: Sequence[Value]) -> NDArray[np.bool_]:
+    """Which rows have one of the values in a field."""
+    mask = np.zeros(snapshot.rows, dtype=np.bool_)
     if field == "id":
-        rows = state.rows_of(ids_among(values))
-        for segment, mask in zip(segments, masks, strict=True):
-            mask[rows[(rows >= segment.first) & (rows < segment.first + len(segment))] - segment.first] = True
-        return masks
-    need_field(field, state.field_names)
+        rows = snapshot.rows_of(ids_among(values))
+        mask[rows[rows >= 0]] = True
+        return mask
+    need_field(field, snapshot.field_names)
     for value in values:
-        for segment, mask in zip(segments, masks, strict=True):
-            mask |= segment.matching(field, value)
-    return masks
+        mask |= snapshot.having(field, value)
+    return mask
 
 
 def need_field(field: str, names: Sequence[str]) -> None:

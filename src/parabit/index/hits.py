@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from parabit.codes import unpack
 from parabit.index.found import Found
 from parabit.index.ranking import Queries
-from parabit.index.store import Id
-from parabit.index.view import View
+from parabit.index.store import Id, Snapshot
 from parabit.text import Vocabulary
 
 
@@ -39,7 +38,7 @@ class Hits:
         found: Found,
         scores: NDArray[np.float32],
         asked: Queries,
-        view: View,
+        view: Snapshot,
         vocabulary: Vocabulary | None = None,  # that the queries' words are of
         notes: tuple[str, ...] = (),
     ) -> None:

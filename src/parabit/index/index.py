@@ -12,16 +12,14 @@ from parabit.corpus import Corpus, Document, as_corpus
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.asking import asked_codes, asked_texts, checked_k, checked_radius, with_vectors
 from parabit.index.documents import Kept, batch_of_codes, batches_of
-from parabit.index.filtering import Where
+from parabit.index.filtering import Where, rows_where
 from parabit.index.hits import Hits
 from parabit.index.kept import KeptIndex, encoder_of
 from parabit.index.pairing import Pairs, pairs_within
-from parabit.index.ranking import READS, Queries, need_for, ranked, score
-from parabit.index.reading import VECTORS, WORDS
+from parabit.index.ranking import Queries, need_for, ranked, score
 from parabit.index.searching import check_backend
-from parabit.index.store import Id, Kind
+from parabit.index.store import VECTORS, WORDS, Batch, Id, Kind, Snapshot
 from parabit.index.stored import rows_with
-from parabit.index.view import View
 from parabit.index.writing import Ids, Written, write
 from parabit.model import TextEncoder
 from parabit.progress import Report, silent
@@ -80,7 +78,7 @@ class Index(KeptIndex):
         kept = Kept(text, words, vectors)
         batches = batches_of(model, as_corpus(documents), kept, report)
         meta = {"backend": backend, "text": text}
-        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, backend, report, model, overwrite)
+        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite)
         index.left_out = kept.left_out
         return index
 
@@ -112,7 +110,7 @@ class Index(KeptIndex):
         batches = batch_of_codes(codes, ids, fields, vectors)
         kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
         meta = {"backend": backend, "text": False}
-        return cls._create(folder, bits, batches, kinds, meta, backend, report, None, overwrite)
+        return cls._create(folder, bits, batches, kinds, meta, report, None, overwrite)
 
     def search(
         self,
@@ -134,7 +132,7 @@ class Index(KeptIndex):
         several, in each field named, as in `where={"labels": "sci.space"}`; the field `id` is the document's. `backend`
         is for those who want to choose what `auto` chooses by measurements.
         """
-        view = self._home.view()  # before the queries are read, which may take as long as they like
+        view = self._home.snapshot()  # before the queries are read, which may take as long as they like
         asked = self._asked(queries, query_vectors)
         return self._find(view, asked, k, radius, rank, where, candidates, backend)
 
@@ -160,7 +158,7 @@ class Index(KeptIndex):
             >>> sorted(index.like(["0"]).ids[0])
             ['1', '2']
         """
-        view = self._home.view()
+        view = self._home.snapshot()
         rows = rows_with(view, ids)
         if self.keeps_text and self.knows_texts:
             asked = self._asked([fields.get("text", "") for fields in view.fields_of(rows)], None)
@@ -172,7 +170,7 @@ class Index(KeptIndex):
 
     def _find(
         self,
-        view: View,
+        view: Snapshot,
         asked: Queries,
         k: int | None,
         radius: int | None,
@@ -191,7 +189,8 @@ class Index(KeptIndex):
         need_for(rank, asked, VECTORS in self._home.extra, WORDS in self._home.extra)
         most = k if rank == "hamming" else _to_rank(k, radius, candidates)
         asked_for = None if most is None else most + (but is not None)
-        found = view.find(asked.codes, asked_for, radius, where, backend, READS[rank])
+        allowed = rows_where(view, where) if where else None
+        found = view.find(asked.codes, asked_for, radius, allowed, backend)
         if but is not None:
             found = found.keep(found.rows != but[found.queries]).first(most)
         if not asked.known.all():
@@ -200,7 +199,7 @@ class Index(KeptIndex):
         if rank != "hamming":
             found, scores = ranked(found, scores, k)
         vocabulary = None if asked.words is None else self.model.vocabulary
-        return Hits(found, scores, asked, view, vocabulary, view.notes(backend))
+        return Hits(found, scores, asked, view, vocabulary)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
         """All pairs of documents within a Hamming radius of each other, block by block: duplicates and nearly so.
@@ -213,7 +212,7 @@ class Index(KeptIndex):
             [([0], [1])]
         """
         check_backend(backend)
-        return pairs_within(self._home.view(), checked_radius(radius), report, backend)
+        return pairs_within(self._home.snapshot(), checked_radius(radius), report, backend)
 
     def add(self, documents: Texts, report: Report = silent) -> int:
         """Encode and add documents with new ids; how many were added.
@@ -254,7 +253,7 @@ class Index(KeptIndex):
             3
         """
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._home.append(batch)
+            self._put_codes(batch, there=False)
 
     def update_codes(
         self,
@@ -272,13 +271,28 @@ class Index(KeptIndex):
             [[0]]
         """
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._home.update(batch)
+            self._put_codes(batch, there=True)
 
     def delete(self, ids: Sequence[Id]) -> None:
         """Delete documents; all of them are gone when this returns, or none is."""
         if isinstance(ids, str):
             raise IndexFolderError("ids are a list, and a single string was given", hint="put it in a list")
-        self._home.delete(list(ids))
+        ids = list(ids)
+        self._need_ids(ids, there=True)
+        self._home.put(None, ids)
+
+    def _put_codes(self, batch: Batch, there: bool) -> None:
+        self._need_ids(batch.ids, there)
+        self._home.put(batch)
+
+    def _need_ids(self, ids: Sequence[Id], there: bool) -> None:
+        """Raise unless each of these ids has a document, or has none."""
+        wrong = (self._home.snapshot().rows_of(ids) >= 0) != there
+        if wrong.any():
+            identity = ids[int(np.argmax(wrong))]
+            if there:
+                raise IndexFolderError(f"there is no document with the id {identity!r}", hint="nothing was changed")
+            raise IndexFolderError(f"the id {identity!r} is in the index already", hint="update it, or give a new id")
 
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
         written = write(self._home, self.model, as_corpus(documents), ids, report)

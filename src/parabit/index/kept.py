@@ -13,15 +13,11 @@ from numpy.typing import NDArray
 
 from parabit.choices import RANKS
 from parabit.errors import IndexFolderError
-from parabit.index.embedded import Embedded
 from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
 from parabit.index.ranking import best_rank
-from parabit.index.reading import VECTORS, WORDS
-from parabit.index.searching import derive_with
-from parabit.index.store import MAP, Batch, Id, Kind
+from parabit.index.store import MAP, VECTORS, WORDS, Batch, Id, Kind, Store
 from parabit.index.stored import Stored, ids_of_written, stored_with
-from parabit.index.view import Home
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Report, silent
 
@@ -32,7 +28,7 @@ if TYPE_CHECKING:
 class KeptIndex:
     """An index as files and what is read from them; `Index` searches and writes."""
 
-    def __init__(self, home: Home, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
+    def __init__(self, home: Store, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
         self._home, self._model = home, model
         # Without a folder of its own the index is gone when nobody has it any more.
         self._remove = None if scratch is None else weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
@@ -50,7 +46,6 @@ class KeptIndex:
         batches: Iterable[Batch],
         kinds: Mapping[str, Kind],
         meta: Mapping[str, Any],
-        backend: str,
         report: Report,
         model: TextEncoder | None = None,
         overwrite: bool = False,
@@ -62,18 +57,18 @@ class KeptIndex:
             scratch = Path(mkdtemp(prefix="parabit-"))
             folder = scratch / "index"
         try:
-            Embedded.create(
+            Store.create(
                 folder,
                 bits,
                 batches,
                 fingerprint=fingerprint,
                 meta=meta,
                 extra=kinds,
-                derive=derive_with(backend, bits, report),
                 save_model=save,
                 overwrite=overwrite,
+                report=report,
             )
-            return cls(Embedded.open(folder, write=True), model, scratch)
+            return cls(Store.open(folder, write=True), model, scratch)
         except BaseException:
             if scratch is not None:
                 shutil.rmtree(scratch, ignore_errors=True)
@@ -87,7 +82,7 @@ class KeptIndex:
 
         One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
         """
-        return cls(Embedded.open(folder, write), None if model is None else encoder_of(model))
+        return cls(Store.open(folder, write), None if model is None else encoder_of(model))
 
     @property
     def folder(self) -> Path:
@@ -100,7 +95,7 @@ class KeptIndex:
         return self._home.bits
 
     def __len__(self) -> int:
-        return self._home.documents
+        return self._home.snapshot().documents
 
     @property
     def model(self) -> TextEncoder:
@@ -135,7 +130,7 @@ class KeptIndex:
     @property
     def fields(self) -> list[str]:
         """The names of the fields that documents have, but for their text."""
-        return [name for name in self._home.field_names if name != "text"]
+        return [name for name in self._home.snapshot().field_names if name != "text"]
 
     @property
     def knows_texts(self) -> bool:
@@ -149,24 +144,24 @@ class KeptIndex:
 
     def stored(self, ids: Sequence[Id]) -> list[Stored]:
         """The documents with these ids, as they are kept: id, code, text and fields."""
-        return stored_with(self._home.view(), ids)
+        return stored_with(self._home.snapshot(), ids)
 
     def labels(self, most: int = 500) -> Labels:
         """The most frequent labels and how many documents have each."""
-        return labels_of(self._home.view(), most)
+        return labels_of(self._home.snapshot(), most)
 
     def has(self, ids: Sequence[Id]) -> NDArray[np.bool_]:
         """Whether there is a document with each of these ids."""
-        return self._home.rows_of(ids) >= 0
+        return self._home.snapshot().rows_of(ids) >= 0
 
     def map(self) -> Map | None:
         """The map that was drawn of the index, unless too much has changed since."""
         kept = Map.load(self.folder / MAP)
-        return None if kept is None or kept.is_worn(self._home.view()) else kept
+        return None if kept is None or kept.is_worn(self._home.snapshot()) else kept
 
     def draw_map(self, report: Report = silent) -> Map:
         """Draw the map of the documents, which takes a minute or two for 20,000 points."""
-        return draw(self._home.view(), report)
+        return draw(self._home.snapshot(), report)
 
     def keep_map(self, drawn: Map) -> None:
         """Keep a map in the folder, for those who look at the index; it is no part of it and may be removed."""
@@ -174,18 +169,18 @@ class KeptIndex:
 
     def ids_of(self, written: Sequence[str]) -> list[Id]:
         """Ids as people write them: 7 is the string, or else the number where a document has that."""
-        return ids_of_written(self._home.view(), written)
+        return ids_of_written(self._home.snapshot(), written)
 
     def compact(self, report: Report = silent) -> None:
         """Merge what was added and deleted; opening is then as fast, and searching, as if it had been built so."""
-        self._home.merge(report)
+        self._home.compact(report)
 
     def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
         """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place."""
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
             return
-        self._home.copy_to(folder, overwrite, report)
+        self._home.save(folder, overwrite, report)
 
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""

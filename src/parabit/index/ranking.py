@@ -9,18 +9,10 @@ from scipy.sparse import csr_array
 from parabit.choices import RANKS
 from parabit.errors import CodesError
 from parabit.index.found import Found
-from parabit.index.view import Rows
+from parabit.index.store import Snapshot
 from parabit.parallel import ordered_map
 from parabit.ragged import paired_products
 
-# What each reads of the documents that were found.
-READS: dict[str, tuple[str, ...]] = {
-    "hamming": (),
-    "asymmetric": ("codes",),
-    "cosine": ("vectors",),
-    "tfidf": ("words",),
-    "hybrid": ("codes", "words"),
-}
 # How much the codes count beside the words in a hybrid score. Chosen on held-out training documents of seven
 # collections, with 128 and 32 bits; anything from 0.5 to 1.5 is within .003 of it in NDCG@10.
 _OF_CODES = 0.75
@@ -84,7 +76,7 @@ def best_rank(has_words: bool) -> str:
     return "hybrid" if has_words else "asymmetric"
 
 
-def score(rank: str, queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
+def score(rank: str, queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
     """The score of each hit, higher is better: (hits,).
 
     - hamming: the share of equal bits;
@@ -130,7 +122,7 @@ def ranked(found: Found, scores: NDArray[np.float32], most: int | None) -> tuple
     return found.keep(kept), scores[kept]
 
 
-def _asymmetric(queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
+def _asymmetric(queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
     assert queries.activations is not None
     asked = unit(queries.activations) / np.float32(np.sqrt(bits))
     tables = _byte_tables(asked)
@@ -158,20 +150,20 @@ def _byte_tables(activations: NDArray[np.float32]) -> NDArray[np.float32]:
     return tables
 
 
-def _cosine(queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
+def _cosine(queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
     assert queries.vectors is not None
     stored = unit(rows.vectors(found.rows).astype(np.float32))
     return _row_products(stored, unit(queries.vectors)[found.queries])
 
 
-def _tfidf(queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
+def _tfidf(queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
     words, offsets = rows.words(found.rows)
     assert queries.words is not None
     weights = words["weight"].astype(np.float32)
     return paired_products(queries.words, found.offsets, words["feature"].astype(np.int64), weights, offsets)
 
 
-def _hybrid(queries: Queries, found: Found, rows: Rows, bits: int) -> NDArray[np.float32]:
+def _hybrid(queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
     return _tfidf(queries, found, rows, bits) + np.float32(_OF_CODES) * _asymmetric(queries, found, rows, bits)
 
 

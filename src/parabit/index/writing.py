@@ -11,8 +11,7 @@ from parabit.corpus import Corpus
 from parabit.corpus.unique import UniqueIds
 from parabit.errors import IndexFolderError
 from parabit.index.documents import Kept, batches_of
-from parabit.index.reading import VECTORS, WORDS
-from parabit.index.view import Home
+from parabit.index.store import VECTORS, WORDS, Store
 from parabit.model import TextEncoder
 from parabit.progress import Progress, Report
 
@@ -29,7 +28,7 @@ class Written:
     left_out: int = 0  # that have no such word; those removed among them
 
 
-def write(home: Home, model: TextEncoder, corpus: Corpus, ids: Ids, report: Report) -> Written:
+def write(home: Store, model: TextEncoder, corpus: Corpus, ids: Ids, report: Report) -> Written:
     """Encode documents and put them in the index. Those of a batch are all on the disk, or, in an embedded index, none.
 
     An id that must not be there, or must be and is not, and any record that cannot be read, is told before the first
@@ -40,7 +39,7 @@ def write(home: Home, model: TextEncoder, corpus: Corpus, ids: Ids, report: Repo
     written = Written()
     with _told_of_what_stays(written):
         for batch in batches_of(model, corpus, kept, report):
-            there = home.rows_of(kept.unknown) >= 0
+            there = home.snapshot().rows_of(kept.unknown) >= 0
             gone = [identity for identity, old in zip(kept.unknown, there.tolist(), strict=True) if old]
             replaced = home.put(batch, gone)
             written.replaced += replaced
@@ -50,12 +49,12 @@ def write(home: Home, model: TextEncoder, corpus: Corpus, ids: Ids, report: Repo
     return written
 
 
-def _check(home: Home, corpus: Corpus, allowed: Ids, report: Report) -> None:
+def _check(home: Store, corpus: Corpus, allowed: Ids, report: Report) -> None:
     unique, done = UniqueIds(corpus), 0
     for batch in corpus.batches():
         ids = [document.id for document in batch]
         unique.add(ids)
-        there = home.rows_of(ids) >= 0
+        there = home.snapshot().rows_of(ids) >= 0
         if allowed == "new" and there.any():
             raise IndexFolderError(
                 f"the id {ids[int(np.argmax(there))]!r} is in the index already",

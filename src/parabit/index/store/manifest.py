@@ -4,9 +4,11 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,39 +22,36 @@ from parabit.storage import whole_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-MAP = "map.safetensors"  # of those who look at the index; it counts for nothing in it, and goes with it
+MAP = "map.safetensors"  # drawn by those who look at the index; nothing in the index depends on it
+WORDS_FOLDER = "words"  # the word index, derived from the documents
 _GENERATION = re.compile(r"generation-(\d+)")
 _LOG = re.compile(r"log-(\d+)")
 _MODEL = re.compile(r"\.?model-\w+(\..*)?")  # also what a kill leaves of one
 _PARTIAL = re.compile(rf"\.{re.escape(MANIFEST)}\..*\.partial")  # what a kill leaves of a manifest
-_MAP = re.compile(rf"\.?{re.escape(MAP)}(\..*)?")
-_REMEDY = "restore it from a copy, or build the index anew"
+_DERIVED = re.compile(rf"\.?({re.escape(MAP)}|{WORDS_FOLDER})(\..*)?")
+_REMEDY = "restore it from a copy, or build the index again"
 
 
-class Manifest(NamedTuple):
-    """What an index is, and which generation of it counts."""
+@dataclass(frozen=True)
+class Manifest:
+    """What an index is, and which generation of it is current."""
 
     bits: int
-    fingerprint: str  # of the model that made the codes
-    meta: dict[str, Any]  # what the caller wants to know again
-    extra: dict[str, Kind]
-    generation: int
-    token: str  # made anew for each generation, and in its log too, so that files of two indexes cannot be mixed
-    documents: int
-    last_serial: int  # that a document was given; no number is given twice, also when its document is deleted
-    field_names: list[str]
-    arrays: dict[str, Form]
-    checksum: int  # of the checksums of the arrays
+    fingerprint: str = ""  # of the model that made the codes
+    meta: dict[str, Any] = field(default_factory=dict)  # what the caller wants to know again
+    extra: dict[str, Kind] = field(default_factory=dict)
+    model: str = ""  # the folder of the model, if it is kept
+    generation: int = 1
+    token: str = ""  # new for each generation, and in its log too, so that files of two indexes cannot be mixed
+    documents: int = 0  # of the generation
+    last_serial: int = 0  # that a document was given; none is given twice, even if its document is deleted
+    field_names: list[str] = field(default_factory=list)
+    arrays: dict[str, Form] = field(default_factory=dict)
 
 
 def generation_folder(folder: Path, number: int) -> Path:
     """Where a generation is."""
     return folder / f"generation-{number}"
-
-
-def model_folder(folder: Path, fingerprint: str) -> Path:
-    """Where the model that made the codes is, if it was kept."""
-    return folder / f"model-{fingerprint}"
 
 
 def log_file(folder: Path, number: int) -> Path:
@@ -61,54 +60,36 @@ def log_file(folder: Path, number: int) -> Path:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Have the index be what the manifest says, in one step and for good."""
+    """Make the index what the manifest says, in one durable step."""
     arrays = {name: form.to_json() for name, form in manifest.arrays.items()}
-    write_sealed(folder, FORMAT, {**manifest._asdict(), "extra": kinds_to_json(manifest.extra), "arrays": arrays})
+    kinds = {name: [*Form(np.dtype(kind.dtype), ()).to_json(), *kind[1:]] for name, kind in manifest.extra.items()}
+    write_sealed(folder, FORMAT, {**vars(manifest), "extra": kinds, "arrays": arrays})
 
 
 def write_sealed(folder: Path, version: int, content: Mapping[str, Any]) -> None:
     """Write the manifest of an index of any kind, with a digest of it."""
     content = {"format": version, "parabit": __version__, **content}
-    # As it will be read: JSON knows no tuples, and whoever reads computes the digest of what JSON has made of them.
+    # As it will be read: JSON makes lists of tuples, and the reader computes the digest of what JSON gives.
     content = json.loads(json.dumps(content))
     with whole_file(folder / MANIFEST, durable=True) as partial:
         partial.write_text(json.dumps({**content, "digest": _digest(content)}, indent=2) + "\n")
 
 
-def check_sealed(folder: Path, version: int, content: Mapping[str, Any]) -> None:
-    """Refuse a manifest that a later version wrote, or that is not as it was written."""
-    if content["format"] > version:
-        raise IndexFolderError(
-            f"{folder} has format {content['format']}, this version of parabit reads up to {version}",
-            hint="upgrade parabit",
-        )
-    if content.get("digest") != _digest({name: value for name, value in content.items() if name != "digest"}):
-        raise IndexFolderError(f"{folder / MANIFEST} is damaged", hint=_REMEDY)
-
-
-def kinds_to_json(extra: Mapping[str, Kind]) -> dict[str, Any]:
-    """The kinds of extra arrays, for a manifest."""
-    return {
-        name: {"dtype": Form(np.dtype(kind.dtype), ()).to_json()[0], "width": kind.width, "ragged": kind.ragged}
-        for name, kind in extra.items()
-    }
-
-
-def kinds_of_json(content: Mapping[str, Any]) -> dict[str, Kind]:
-    """The kinds of extra arrays, from a manifest."""
-    return {
-        name: Kind(Form.of_json([kind["dtype"], []]).dtype, kind["width"], kind["ragged"])
-        for name, kind in content.items()
-    }
-
-
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of an index; anything wrong with it is told."""
+    """Read the manifest of an index; anything wrong with it is an IndexFolderError."""
+    content = read_sealed(folder, FORMAT, "generation")
+    arrays = {name: Form.of_json(form) for name, form in content["arrays"].items()}
+    extra = {name: Kind(Form.of_json(kind[:3]).dtype, *kind[3:]) for name, kind in content["extra"].items()}
+    return Manifest(**{**{one.name: content[one.name] for one in fields(Manifest)}, "extra": extra, "arrays": arrays})
+
+
+def read_sealed(folder: Path, version: int, key: str) -> dict[str, Any]:
+    """What `write_sealed` wrote; a manifest without `key` is not ours."""
     path = folder / MANIFEST
     try:
-        content = json.loads(path.read_text())
-        newer = content["format"] > FORMAT
-        foreign = not {"generation", "digest"} <= content.keys()
+        content: dict[str, Any] = json.loads(path.read_text())
+        newer = content["format"] > version
+        foreign = not {key, "digest"} <= content.keys()
     except (FileNotFoundError, NotADirectoryError) as problem:
         if is_model(folder):
             raise IndexFolderError(
@@ -122,51 +103,63 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexFolderError(f"{path} cannot be read: {problem.strerror}", hint="change its permissions") from problem
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=_REMEDY) from problem
-    if foreign and not newer:
+    if newer:
+        raise IndexFolderError(
+            f"{folder} has format {content['format']}, this version of parabit reads up to {version}",
+            hint="upgrade parabit",
+        )
+    if foreign:
         raise IndexFolderError(f"{path} is not that of an index", hint="name the folder of an index")
-    check_sealed(folder, FORMAT, content)
-    return _manifest_of(content)
+    if content.pop("digest") != _digest(content):
+        raise IndexFolderError(f"{path} is damaged", hint=_REMEDY)
+    return content
 
 
 def is_index(folder: Path) -> bool:
-    """Whether a folder holds an index, damaged or not, and nothing else: no file of anybody's is lost with it."""
+    """Whether a folder holds an index, damaged or not, and nothing else: no other file is lost with it."""
     try:
         names = {path.name for path in folder.iterdir()}
     except OSError:
         return False
-    ours = {name for name in names if name in {MANIFEST, LOCK} or _MAP.fullmatch(name) or _is_data(name)}
+    ours = {name for name in names if name in {MANIFEST, LOCK} or _DERIVED.fullmatch(name) or _is_data(name)}
     return names == ours and MANIFEST in names and LOCK in names
 
 
 def next_generation(folder: Path) -> int:
-    """A number that no generation in the folder has, not even what is left of one."""
+    """A number that no generation in the folder has, not even a partly removed one."""
     found = (_GENERATION.fullmatch(path.name) or _LOG.fullmatch(path.name) for path in folder.iterdir())
     return 1 + max((int(match[1]) for match in found if match), default=0)
 
 
-def remove_leftovers(folder: Path, generation: int, fingerprint: str) -> None:
+def remove_leftovers(folder: Path, manifest: Manifest) -> None:
     """Remove what old generations and killed writers have left; for the one who holds the lock."""
-    current = {
-        generation_folder(folder, generation),
-        log_file(folder, generation),
-        model_folder(folder, fingerprint),
-    }
+    number = manifest.generation
+    current = {generation_folder(folder, number).name, log_file(folder, number).name, manifest.model}
     for path in folder.iterdir():
-        if _is_data(path.name) and path not in current:
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+        if _is_data(path.name) and path.name not in current:
+            remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there; Windows keeps what a reader still uses, for the next one to remove."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def bytes_in(folder: Path) -> int:
+    """How much room a folder takes; a writer may remove files meanwhile."""
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size if path.is_file() else 0
+    return size
 
 
 def _is_data(name: str) -> bool:
     return any(pattern.fullmatch(name) for pattern in (_GENERATION, _LOG, _MODEL, _PARTIAL))
-
-
-def _manifest_of(content: Mapping[str, Any]) -> Manifest:
-    arrays = {name: Form.of_json(form) for name, form in content["arrays"].items()}
-    known = {name: content[name] for name in Manifest._fields}
-    return Manifest(**{**known, "extra": kinds_of_json(content["extra"]), "arrays": arrays})
 
 
 def _digest(content: Mapping[str, Any]) -> str:
