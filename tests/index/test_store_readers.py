@@ -24,18 +24,18 @@ while not seen or seen[-1] < int(sys.argv[2]):
     else:
         store.close()
         store = Store.open(sys.argv[1])
-    rows = store.rows_of(list(range(20)))
+    snapshot = store.snapshot()
+    rows = snapshot.rows_of(list(range(20)))
     assert (rows >= 0).all(), rows
-    numbers = {some["number"] for some in store.fields_of(rows)}
-    alive = [np.ones(len(part), bool) if part.alive is None else part.alive for part in store.segments]
-    codes = {bytes(code) for part, here in zip(store.segments, alive) for code in part.codes[here]}
+    numbers = {some["number"] for some in snapshot.fields_of(rows)}
+    codes = {bytes(code) for code in snapshot.codes(snapshot.sample(1000))}
     assert len(numbers) == len(codes) == 1, (numbers, codes)
     (number,) = numbers
     assert codes == {number.to_bytes(2, "big")}
-    assert store.documents == 20
+    assert snapshot.documents == 20
     assert not seen or number >= seen[-1]
     seen.append(number)
-    generations.add(store.generation)
+    generations.add(snapshot.manifest.generation)
 print(len(set(seen)), len(generations))
 """
 
@@ -61,7 +61,7 @@ def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:
         assert reader.stdout.readline() == "ready\n"
     with Store.open(folder, write=True) as store:
         for number in range(1, last + 1):
-            store.update(batch(number))
+            store.put(batch(number))
             if number % 10 == 0:
                 store.compact()
     for reader in readers:

@@ -1,6 +1,5 @@
 """The index: documents by their codes and words, kept safely."""
 
-import secrets
 import shutil
 import time
 import weakref
@@ -27,8 +26,8 @@ from parabit.index.build import (
     check_ids,
     says_what_stays,
 )
-from parabit.index.embedded import Embedded
 from parabit.index.filters import Condition, Where, conditions, mask_of
+from parabit.index.found import Found
 from parabit.index.hits import Hits
 from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
@@ -46,9 +45,8 @@ from parabit.index.query import (
     word_query,
 )
 from parabit.index.ranking import CANDIDATES, Ranked, join_ranked, need_for, rank_by_code, rank_by_words
-from parabit.index.reading import VECTORS
-from parabit.index.searching import check_backend, derive_with
-from parabit.index.store import MAP, Batch, Id, Kind
+from parabit.index.searching import check_backend
+from parabit.index.store import MAP, VECTORS, WORDS_FOLDER, Batch, Id, Kind, Snapshot, Store
 from parabit.index.stored import Stored, ids_of_written, rows_with, stored_with
 from parabit.index.words import RowWords, Words, catch_up, check_language, searchable
 from parabit.model import TextEncoder, load_model, save_model
@@ -82,7 +80,7 @@ class Index:
 
     left_out = 0  # documents that were to be added and have nothing to be found by
 
-    def __init__(self, store: Embedded, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
+    def __init__(self, store: Store, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
         self._store, self._model = store, model
         self._words: Words | None = None
         self._committed, self._since = time.monotonic(), 0
@@ -132,8 +130,8 @@ class Index:
         meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
         if words:
             fold = model.vocabulary.tokenizer.fold_accents
-            meta["words"] = {"folder": f"words-{secrets.token_hex(4)}", "language": language, "fold_accents": fold}
-        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, backend, report, model, overwrite)
+            meta["words"] = {"language": language, "fold_accents": fold}
+        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite)
         index.left_out = kept.left_out
         return index
 
@@ -165,7 +163,7 @@ class Index:
         batches = batch_of_codes(codes, ids, fields, vectors)
         kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
         meta = {"backend": backend, "text": False, "words": None}
-        return cls._create(folder, bits, batches, kinds, meta, backend, report, None, overwrite)
+        return cls._create(folder, bits, batches, kinds, meta, report, None, overwrite)
 
     @classmethod
     def _create(
@@ -175,7 +173,6 @@ class Index:
         batches: Iterable[Batch],
         kinds: Mapping[str, Kind],
         meta: Mapping[str, Any],
-        backend: str,
         report: Report,
         model: TextEncoder | None,
         overwrite: bool,
@@ -185,18 +182,18 @@ class Index:
             scratch = Path(mkdtemp(prefix="parabit-"))
             folder = scratch / "index"
         try:
-            Embedded.create(
+            Store.create(
                 folder,
                 bits,
                 batches,
                 fingerprint="" if model is None else model.fingerprint,
                 meta=meta,
                 extra=kinds,
-                derive=derive_with(backend, bits, report),
                 save_model=None if model is None else lambda place: save_model(model, place),
                 overwrite=overwrite,
+                report=report,
             )
-            index = cls(Embedded.open(folder, write=True), model, scratch)
+            index = cls(Store.open(folder, write=True), model, scratch)
             index._open_words(report)
             return index
         except BaseException:
@@ -217,7 +214,7 @@ class Index:
         One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
         If its word index is behind or damaged, as after a crash, it is brought up to date.
         """
-        index = cls(Embedded.open(folder, write), None if model is None else encoder_of(model))
+        index = cls(Store.open(folder, write), None if model is None else encoder_of(model))
         if write:
             try:
                 index._open_words(report)
@@ -248,7 +245,7 @@ class Index:
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
             return
-        self._store.copy_to(folder, overwrite, report)
+        self._store.save(folder, overwrite, report)
         if self.has_words:
             Index.open(folder, write=True, report=report).close()
 
@@ -265,7 +262,7 @@ class Index:
         return self._store.bits
 
     def __len__(self) -> int:
-        return self._store.documents
+        return self._store.snapshot().documents
 
     def __repr__(self) -> str:
         return f"<Index {str(self.folder)!r}: {len(self):,} documents, {self.bits} bits>"
@@ -307,7 +304,7 @@ class Index:
     @property
     def fields(self) -> list[str]:
         """The names of the fields that documents have, but for their text."""
-        return [name for name in self._store.field_names if name != "text"]
+        return [name for name in self._store.snapshot().field_names if name != "text"]
 
     @property
     def knows_texts(self) -> bool:
@@ -321,19 +318,19 @@ class Index:
 
     def stored(self, ids: Sequence[Id]) -> list[Stored]:
         """The documents with these ids, as they are kept: id, code, text and fields."""
-        return stored_with(self._store.view(), ids)
+        return stored_with(self._store.snapshot(), ids)
 
     def labels(self, most: int = 500) -> Labels:
         """The most frequent labels and how many documents have each."""
-        return labels_of(self._store.view(), most)
+        return labels_of(self._store.snapshot(), most)
 
     def has(self, ids: Sequence[Id]) -> NDArray[np.bool_]:
         """Whether there is a document with each of these ids."""
-        return self._store.rows_of(ids) >= 0
+        return self._store.snapshot().rows_of(ids) >= 0
 
     def ids_of(self, written: Sequence[str]) -> list[Id]:
         """Ids as people write them: 7 is the string, or else the number if a document has that."""
-        return ids_of_written(self._store.view(), written)
+        return ids_of_written(self._store.snapshot(), written)
 
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""
@@ -342,7 +339,7 @@ class Index:
         about["language"] = words and words["language"]
         about["keeps"] = sorted([*about["keeps"], *(["words"] if words else [])])
         about["words_bytes"] = (
-            sum(path.stat().st_size for path in (self.folder / words["folder"]).glob("*")) if words else 0
+            sum(path.stat().st_size for path in (self.folder / WORDS_FOLDER).glob("*")) if words else 0
         )
         return about
 
@@ -370,7 +367,7 @@ class Index:
         the nearest by code are ranked by more than their distance. `backend` is for those who want to choose what
         `auto` chooses by measurements.
         """
-        view = self._store.view()  # before the queries are read, which may take as long as they like
+        view = self._store.snapshot()  # before the queries are read, which may take as long as they like
         if isinstance(queries, np.ndarray):
             asked, parsed = asked_codes(queries, self.bits), None
         else:
@@ -405,7 +402,7 @@ class Index:
             >>> index.like("0").ids[0][0]
             '1'
         """
-        view = self._store.view()
+        view = self._store.snapshot()
         rows = rows_with(view, [ids] if isinstance(ids, str | int) else ids)
         parsed = None
         if self.keeps_text and self.knows_texts:
@@ -429,7 +426,7 @@ class Index:
 
     def _find(
         self,
-        view: Any,
+        view: Snapshot,
         asked: Queries,
         parsed: Sequence[Parsed] | None,
         k: int | None,
@@ -477,7 +474,7 @@ class Index:
         """The words of a text that match a query, as they are written there; none if the index keeps no words."""
         if not self.has_words:
             return set()
-        view = self._store.view()
+        view = self._store.snapshot()
         words = RowWords(self._open_words(), view)
         return matching_tokens(word_query(parse(query, view.field_names), words), words, text)
 
@@ -490,7 +487,7 @@ class Index:
             [([0], [1])]
         """
         check_backend(backend)
-        return pairs_within(self._store.view(), checked_radius(radius), report, backend)
+        return pairs_within(self._store.snapshot(), checked_radius(radius), report, backend)
 
     # Changing
 
@@ -529,8 +526,9 @@ class Index:
             >>> len(index)
             3
         """
+        self._need("new", ids)
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._store.append(batch)
+            self._store.put(batch)
 
     def update_codes(
         self,
@@ -547,14 +545,16 @@ class Index:
             >>> index.search(np.array([[7]], dtype=np.uint8), radius=0).ids
             [[0]]
         """
+        self._need("there", ids)
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._store.update(batch)
+            self._store.put(batch)
 
     def delete(self, ids: Id | Sequence[Id]) -> None:
         """Delete documents; all of them are gone when this returns, or none is."""
         ids = [ids] if isinstance(ids, str | int) else list(ids)
+        self._need("there", ids)
         serials = self._serials(ids)
-        self._store.delete(ids)
+        self._store.put(None, ids)
         if self._words is not None:
             self._words.delete(serials)
             self._commit_now_and_then(len(serials))
@@ -562,12 +562,12 @@ class Index:
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
         """Encode documents and put them in the index, batch by batch."""
         corpus, store = as_corpus(documents), self._store
-        check_ids(corpus, ids, store.rows_of, report)
+        check_ids(corpus, lambda some: self._need(ids, some), report)
         kept = Kept(self.keeps_text, self.has_words, VECTORS in store.extra)
         written = Written()
         with says_what_stays(written):
             for batch in batches_of(self.model, corpus, kept, report):
-                gone = [id for id, row in zip(kept.without, store.rows_of(kept.without), strict=True) if row >= 0]
+                gone = [id for id, there in zip(kept.without, self.has(kept.without), strict=True) if there]
                 replaced = self._put(batch, gone)
                 written.replaced += replaced
                 written.added += len(batch.ids) - replaced
@@ -577,7 +577,7 @@ class Index:
         return written
 
     def _put(self, batch: Batch, gone: Sequence[Id]) -> int:
-        old, last = self._serials([*batch.ids, *gone]), self._store.view().last_serial
+        old, last = self._serials([*batch.ids, *gone]), self._store.snapshot().last_serial
         replaced = self._store.put(batch, gone)
         if self._words is not None:
             self._words.delete(old)
@@ -586,8 +586,21 @@ class Index:
             self._commit_now_and_then(len(texts))
         return replaced
 
+    def _need(self, allowed: Ids, ids: Sequence[Id]) -> None:
+        """Raise if an id must not be there, or must be and is not."""
+        there = self.has(ids)
+        if allowed == "new" and there.any():
+            raise IndexFolderError(
+                f"the id {ids[int(np.argmax(there))]!r} is in the index already",
+                hint="nothing was changed; replace it with --update, or give a new id",
+            )
+        if allowed == "there" and not there.all():
+            raise IndexFolderError(
+                f"there is no document with the id {ids[int(np.argmin(there))]!r}", hint="nothing was changed"
+            )
+
     def _serials(self, ids: Sequence[Id]) -> list[int]:
-        view = self._store.view()
+        view = self._store.snapshot()
         rows = view.rows_of(ids)
         serials: list[int] = view.serials[rows[rows >= 0]].tolist()
         return serials
@@ -602,18 +615,16 @@ class Index:
 
     def compact(self, report: Report = silent) -> None:
         """Merge what was added and deleted; opening and searching are then as fast as if it had been built so."""
-        self._store.merge(report)
+        self._store.compact(report)
 
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""
-        made_with, words = self._store.fingerprint, self._store.meta["words"]
+        made_with = self._store.fingerprint
         changed = self._store.refresh()
         if self._store.fingerprint != made_with:  # another index was written over this one
             self._model = None
-        if self._store.meta["words"] != words:
-            self._words = None
-        elif changed and self._words is not None:
-            self._words.reload()
+        if changed:
+            self._words = None  # it is opened again when it is next needed
         return changed
 
     def verify(self) -> None:
@@ -631,7 +642,7 @@ class Index:
             if self._words is not None and self._words.pending:
                 self._words.commit()
             return self._words  # type: ignore[return-value]
-        folder = self.folder / meta["folder"]
+        folder = self.folder / WORDS_FOLDER
         words = None
         with suppress(IndexFolderError):
             words = Words.open(folder)
@@ -644,7 +655,7 @@ class Index:
                     words = Words.open(folder)
                 except IndexFolderError:  # there is none yet, or it is damaged
                     words = Words.create(folder, meta["language"], meta["fold_accents"])
-                catch_up(words, self._store.view(), report)
+                catch_up(words, self._store.snapshot(), report)
         except IndexFolderError as problem:
             if words is None:
                 raise IndexFolderError(
@@ -655,7 +666,7 @@ class Index:
         return words
 
     def _is_current(self, words: Words) -> bool:
-        view = self._store.view()
+        view = self._store.snapshot()
         return words.documents == view.documents and words.last_serial <= view.last_serial
 
     # The map
@@ -663,11 +674,11 @@ class Index:
     def map(self) -> Map | None:
         """The map that was drawn of the index, unless too much has changed since."""
         kept = Map.load(self.folder / MAP)
-        return None if kept is None or kept.is_worn(self._store.view()) else kept
+        return None if kept is None or kept.is_worn(self._store.snapshot()) else kept
 
     def draw_map(self, report: Report = silent) -> Map:
         """Draw the map of the documents, which takes a minute or two for 20,000 points."""
-        return draw(self._store.view(), report)
+        return draw(self._store.snapshot(), report)
 
     def keep_map(self, drawn: Map) -> None:
         """Keep a map in the folder, for those who look at the index; it is no part of it and may be removed."""
@@ -705,7 +716,7 @@ def _with_words(asked: Queries, parsed: Sequence[Parsed], words: RowWords) -> tu
 def _rank_with_words(
     rank: str,
     asked: Queries,
-    view: Any,
+    view: Snapshot,
     words: RowWords,
     k: int | None,
     radius: int | None,
@@ -720,20 +731,20 @@ def _rank_with_words(
         return rank_by_words(rank, asked, near, view, words, None).first(k)
     assert k is not None
     most = max(candidates or CANDIDATES, k)
-    near = _near(view, asked, most, None, allowed, backend, but) if rank == "hybrid" else None
-    ranked = rank_by_words(rank, asked, near, view, words, k + extra)
+    by_code = _near(view, asked, most, None, allowed, backend, but) if rank == "hybrid" else None
+    ranked = rank_by_words(rank, asked, by_code, view, words, k + extra)
     return ranked if but is None else ranked.first(k, but)
 
 
 def _near(
-    view: Any,
+    view: Snapshot,
     asked: Queries,
     most: int | None,
     radius: int | None,
     allowed: NDArray[np.bool_] | None,
     backend: str,
     but: NDArray[np.int64] | None,
-) -> Any:
+) -> Found:
     """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
     found = view.find(asked.codes, most if most is None or but is None else most + 1, radius, allowed, backend)
     if but is not None:

@@ -12,8 +12,7 @@ from safetensors.numpy import save_file
 from parabit.errors import IndexFolderError
 from parabit.index.backends import Flat
 from parabit.index.layout import embed_codes
-from parabit.index.store import Id
-from parabit.index.view import View
+from parabit.index.store import Id, Snapshot
 from parabit.progress import Report, silent
 from parabit.storage import whole_file
 
@@ -47,7 +46,7 @@ class Map(NamedTuple):
         there = nearest.distances[:, :1] == 0
         return np.where(there, self.points[nearest.rows[:, 0]], around).astype(np.uint16)
 
-    def is_worn(self, view: View) -> bool:
+    def is_worn(self, view: Snapshot) -> bool:
         """Whether too many of its documents have changed or gone, or too many come, for it to show the index."""
         rows = view.rows_of(self.ids)
         there = np.flatnonzero(rows >= 0)
@@ -78,16 +77,15 @@ class Map(NamedTuple):
         return read if fits else None
 
 
-def draw(view: View, report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
+def draw(view: Snapshot, report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
     """Draw the map of the documents that are in an index now, or of a sample of them.
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> from parabit.index.embedded import Embedded
-        >>> from parabit.index.store import Batch
+        >>> from parabit.index.store import Batch, Store
         >>> codes = np.array([[0], [1], [2], [3], [252], [253]], dtype=np.uint8)
-        >>> Embedded.create(folder := mkdtemp() + "/a.index", 8, [Batch(list("abcdef"), codes)])
-        >>> draw(Embedded.open(folder).view()).points.shape
+        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [Batch(list("abcdef"), codes)])
+        >>> draw(Store.open(folder).snapshot()).points.shape
         (6, 2)
     """
     rows = view.sample(most, seed)

@@ -1,7 +1,8 @@
 """A search over all that an index holds: the generation by the back end that is fastest, and the log's tail."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,12 @@ from parabit.errors import CodesError
 from parabit.index.backends import BACKENDS, Backend, Flat, Lists, choose, choose_built
 from parabit.index.found import Found, join, merge
 from parabit.index.selecting import nearest, within
-from parabit.index.store import Derive, Segment
 from parabit.progress import Report
 
 _AT_ONCE = 1 << 14  # queries, so that what is found of a batch stays small
+
+# Makes a back end's arrays of the codes, which may be a memory map.
+Derive: TypeAlias = Callable[[NDArray[np.uint8]], Mapping[str, NDArray[Any]]]
 
 
 def check_backend(name: str) -> None:
@@ -42,6 +45,18 @@ def derive_with(name: str, bits: int, report: Report) -> Derive:
     return derive
 
 
+@dataclass(frozen=True)
+class Segment:
+    """Codes that are searched; row i of them is row `first + i` of the store. A back end made `derived` of them."""
+
+    first: int
+    codes: NDArray[np.uint8]
+    derived: Mapping[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
 class _Part(NamedTuple):
     """What is searched of a segment."""
 
@@ -54,11 +69,8 @@ class Searcher:
     """Searches the segments of a store as if they were one. What it opened serves as long as their generation lasts.
 
     Example:
-        >>> from parabit.index.store import Batch, Store
-        >>> from tempfile import mkdtemp
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [Batch(["a", "b"], np.array([[1], [2]], np.uint8))])
-        >>> searcher = Searcher(bits=8)
-        >>> searcher.search(Store.open(folder).segments, np.array([[3]], dtype=np.uint8), most=1).rows
+        >>> segment = Segment(0, np.array([[1], [2]], np.uint8), {})
+        >>> Searcher(bits=8).search([segment], np.array([[3]], dtype=np.uint8), most=1).rows
         array([0])
     """
 
@@ -78,10 +90,10 @@ class Searcher:
         """The nearest `most` documents of each query, or all within the radius, or both; rows are the store's.
 
         The first segment is the generation, to which the back end belongs; what came after is scanned.
-        `masks` say which documents of each segment may be found; without them it is those that were not deleted.
+        `masks` say which documents of each segment may be found; without one it is all.
         """
         check_backend(backend)
-        masks = [segment.alive for segment in segments] if masks is None else masks
+        masks = [None] * len(segments) if masks is None else masks
         full = [
             _Part(segment, mask, place > 0)
             for place, (segment, mask) in enumerate(zip(segments, masks, strict=True))

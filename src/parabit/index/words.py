@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index.query import WordQuery
+from parabit.index.store import Snapshot
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
 from parabit.text import Tokenizer
@@ -307,7 +308,7 @@ class Words:
 class RowWords:
     """The words of a snapshot's documents, which are known by their rows here; `allowed` says which may be found."""
 
-    def __init__(self, words: Words, snapshot: Any, allowed: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, words: Words, snapshot: Snapshot, allowed: NDArray[np.bool_] | None = None) -> None:
         self._words, self._snapshot = words, snapshot
         self._allowed = None if allowed is None else snapshot.serials[allowed].astype(np.int64)
         self.tokenizer, self.stemmed = words.tokenizer, words.stemmed
@@ -351,7 +352,7 @@ class RowWords:
         return [searchable(fields) for fields in self._snapshot.fields_of(rows[rows >= 0])]
 
 
-def catch_up(words: Words, snapshot: Any, report: Report = silent) -> None:
+def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
     """Have a word index hold just the documents of a snapshot; for the one who holds the lock."""
     alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
     alive = alive.astype(np.int64)
