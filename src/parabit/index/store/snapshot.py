@@ -230,9 +230,7 @@ class Snapshot:
     def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is no such document."""
         written = [id_bytes(identity) for identity in ids]
-        rows = self.base.rows_of(written)
-        if self.alive is not None:
-            rows[~self.alive[rows]] = -1  # a row of -1 looks at the last one, and stays -1
+        rows = self._if_alive(self.base.rows_of(written))
         if self.added:
             for place in np.flatnonzero(rows < 0).tolist():
                 had = [row for row in self.tail.rows_of(written[place]) if row < self.added]
@@ -303,12 +301,13 @@ class Snapshot:
     def rows_of_serials(self, serials: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The row of each serial number; -1 if its document was deleted or there never was one."""
         serials = np.asarray(serials, dtype=np.uint64)
-        rows = np.searchsorted(self.serials, serials)
-        there = rows < self.rows
-        there[there] = self.serials[rows[there]] == serials[there]
-        if self.alive is not None:
-            there[there] = self.alive[rows[there]]
-        return np.where(there, rows, -1)
+        rows = np.full(len(serials), -1, dtype=np.int64)
+        for first, part in ((0, self.base.arrays[SERIALS]), (self.base.documents, self.tail[SERIALS][: self.added])):
+            places = np.searchsorted(part, serials)
+            there = np.flatnonzero(places < len(part))
+            there = there[part[places[there]] == serials[there]]
+            rows[there] = first + places[there]
+        return self._if_alive(rows)
 
     @property
     def last_serial(self) -> int:
@@ -357,6 +356,11 @@ class Snapshot:
             return None, None
         base, tail = self.alive[: self.base.documents], self.alive[self.base.documents :]
         return None if base.all() else base, None if tail.all() else tail
+
+    def _if_alive(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows with -1 instead of those that were deleted."""
+        # A row of -1 looks at the last document, and stays -1 whatever it finds.
+        return rows if self.alive is None else np.where(self.alive[rows], rows, -1)
 
     def _rows_alive(self) -> NDArray[np.int64]:
         return np.arange(self.rows) if self.alive is None else np.flatnonzero(self.alive)
