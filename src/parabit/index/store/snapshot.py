@@ -134,40 +134,42 @@ class Tail:
         """All rows that an id has had, ascending."""
         with self._lock:
             if self._with_id < self.documents:
-                for row, written in enumerate(self._read(IDS, self._with_id), self._with_id):
-                    self._ids.setdefault(written, []).append(row)
-                self._with_id = self.documents
-        return self._ids.get(identity, [])
+                for written in self._read(IDS, self._with_id):
+                    self._ids.setdefault(written, []).append(self._with_id)
+                    self._with_id += 1
+            return list(self._ids.get(identity, []))
 
     def find(self, key: int) -> NDArray[np.int64]:
         """The rows that have a value in a field."""
-        self._index_fields()
-        return np.array(self._keys.get(key, []), dtype=np.int64)
+        with self._lock:
+            self._index_fields()
+            return np.array(self._keys.get(key, []), dtype=np.int64)
 
     def numbers(self, field: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rows that have a number in a field, and their numbers."""
-        self._index_fields()
-        rows, numbers = self._numbers.get(field, ([], []))
-        return np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.float64)
+        with self._lock:
+            self._index_fields()
+            rows, numbers = self._numbers.get(field, ([], []))
+            return np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.float64)
 
     def names(self, documents: int) -> list[str]:
         """The names of the fields of the first documents."""
-        self._index_fields()
-        return [name for name, first in self._names.items() if first < documents]
+        with self._lock:
+            self._index_fields()
+            return [name for name, first in self._names.items() if first < documents]
 
     def _index_fields(self) -> None:
-        with self._lock:
-            for row, record in enumerate(self._read(RECORDS, self._with_fields), self._with_fields):
-                fields = fields_in(record)
-                for key in keys_of(fields):
-                    self._keys.setdefault(key, []).append(row)
-                for name, number in numbers_of(fields):
-                    rows, numbers = self._numbers.setdefault(name, ([], []))
-                    rows.append(row)
-                    numbers.append(number)
-                for name in fields:
-                    self._names.setdefault(name, row)
-                self._with_fields += 1
+        for record in self._read(RECORDS, self._with_fields):
+            row, fields = self._with_fields, fields_in(record)
+            for key in keys_of(fields):
+                self._keys.setdefault(key, []).append(row)
+            for name, number in numbers_of(fields):
+                rows, numbers = self._numbers.setdefault(name, ([], []))
+                rows.append(row)
+                numbers.append(number)
+            for name in fields:
+                self._names.setdefault(name, row)
+            self._with_fields += 1
 
     def _read(self, name: str, first: int) -> list[bytes]:
         rows = np.arange(first, self.documents)
