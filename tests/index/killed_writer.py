@@ -16,6 +16,7 @@ import numpy as np
 from made_up_documents import batch_of, document
 
 from parabit.index.store import Id, Store
+from parabit.index.store import store as module
 
 IDS: list[Id] = [*range(30), *map(str, range(30))]
 EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.listdir"}
@@ -52,6 +53,7 @@ def say(line: str) -> None:
 
 def work(folder: Path, seed: int, at: int | None) -> None:
     rng = np.random.default_rng(seed)
+    module._MERGED_CHANGES = 15  # so that additions merge the log, too
     left = at
 
     def count(event: str, _: object) -> None:

@@ -234,6 +234,9 @@ def test_a_kept_model_that_is_not_the_one_is_refused(folder: Path, tmp_path: Pat
         with pytest.raises(ParabitError, match="model"):
             index.verify()
         assert len(index.search(binary().transform(QUERIES)).ids) == 5  # the codes are whole
+    Index.build(binary(), documents(0, 9), folder, overwrite=True).close()
+    with Index.open(folder) as index:
+        index.verify()
 
 
 def test_a_reader_takes_the_model_of_the_index_that_was_written_over_the_old_one(folder: Path) -> None:

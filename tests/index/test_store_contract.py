@@ -292,7 +292,21 @@ def test_a_merge_that_fails_takes_nothing_back(folder: Path, monkeypatch: pytest
 
 
 def test_values_of_fields_are_equal_as_python_has_it_but_truth_is_no_number(tmp_path: Path) -> None:
-    values: list[Any] = [1, 1.0, True, "1", None, [1, "a"], ("a", "a"), [], {"a": 1}, float("inf"), np.int64(2), [[1]]]
+    values: list[Any] = [
+        1,
+        1.0,
+        True,
+        "1",
+        None,
+        [1, "a"],
+        ("a", "a"),
+        [],
+        {"a": 1},
+        float("inf"),
+        np.int64(2),
+        [[1]],
+        float("nan"),
+    ]
     codes = np.zeros((len(values), 1), np.uint8)
     fields = [{"field": value} for value in values]
     Store.create(tmp_path / "index", 8, [Batch(range(len(values)), codes, fields)])
@@ -305,7 +319,7 @@ def test_values_of_fields_are_equal_as_python_has_it_but_truth_is_no_number(tmp_
                 for value in (1, 1.0, True, "1", None, "a", float("inf"), 2.0, "b")
             }
             assert found == {
-                "1": [0, 1, 5], "1.0": [0, 1, 5], "True": [2], "'1'": [3], "None": [4], "'a'": [5, 6],
+                "1": [0, 1, 5], "1.0": [0, 1, 5], "True": [2], "'1'": [3], "None": [4, 12], "'a'": [5, 6],
                 "inf": [9], "2.0": [10], "'b'": [],
             }  # fmt: skip
             numbers = snapshot.numbers("field")[rows]
@@ -313,8 +327,8 @@ def test_values_of_fields_are_equal_as_python_has_it_but_truth_is_no_number(tmp_
             assert np.isnan(np.delete(numbers, [0, 1, 9, 10])).all()
         assert not snapshot.having("other", 1).any()
         assert np.isnan(snapshot.numbers("other")).all()
-        assert snapshot.fields_of(np.array([6, 8, 10, 11])) == [
-            {"field": ["a", "a"]}, {"field": {"a": 1}}, {"field": 2}, {"field": [[1]]},
+        assert snapshot.fields_of(np.array([6, 8, 10, 11, 12])) == [
+            {"field": ["a", "a"]}, {"field": {"a": 1}}, {"field": 2}, {"field": [[1]]}, {"field": None},
         ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,35 @@ print(len(set(seen)), len(generations))
 def batch(number: int) -> Batch:
     codes = np.tile(np.frombuffer(number.to_bytes(2, "big"), dtype=np.uint8), (len(IDS), 1))
     return Batch(IDS, codes, [{"number": number, "text": "x" * 2000}] * len(IDS))
+
+
+def test_threads_read_while_another_writes(tmp_path: Path) -> None:
+    Store.create(tmp_path / "index", 16, [batch(0)])
+    with Store.open(tmp_path / "index", write=True) as store, ThreadPoolExecutor(4) as pool:
+        done = False
+
+        def read() -> int:
+            looks = 0
+            while not done:
+                snapshot = store.snapshot()
+                rows = snapshot.rows_of(IDS)
+                (number,) = set(snapshot.numbers("number")[rows].tolist())
+                assert snapshot.count("number", number) == snapshot.having("number", number).sum() == len(IDS)
+                assert snapshot.fields_of(rows[:1])[0]["number"] == number
+                assert snapshot.find(snapshot.codes(rows[:1]), most=30, radius=0).of(0).tolist() == sorted(rows)
+                assert set(snapshot.field_names) >= {"number", "text"}
+                looks += 1
+            return looks
+
+        readers = [pool.submit(read) for _ in range(3)]
+        try:
+            for number in range(1, 101):
+                store.put(batch(number))
+                if number % 40 == 0:
+                    store.compact()
+        finally:
+            done = True
+        assert min(reader.result() for reader in readers) > 3
 
 
 def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:

@@ -39,16 +39,16 @@ class Form(NamedTuple):
         return array_header(self.dtype, self.shape)
 
     def to_json(self) -> list[Any]:
-        """For a manifest, or a record of the log."""
+        """For a manifest."""
         return [np.lib.format.dtype_to_descr(self.dtype), list(self.shape), self.checksum]
 
     @classmethod
     def of_json(cls, written: list[Any]) -> "Form":
         """What `to_json` gave; JSON has made lists of the tuples of a structured type."""
-        descr, shape, checksum = written
+        descr, shape, *checksum = written
         if isinstance(descr, list):
             descr = [tuple(part) for part in descr]
-        return cls(np.lib.format.descr_to_dtype(descr), tuple(shape), checksum)
+        return cls(np.lib.format.descr_to_dtype(descr), tuple(shape), *checksum)
 
     def of_buffer(self, buffer: Any, start: int) -> NDArray[Any]:
         """The array whose bytes are there in a buffer; it uses the buffer's memory."""
@@ -138,7 +138,7 @@ def _mapped(path: Path, form: Form) -> mmap.mmap:
 
 def packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Some arrays as one byte string."""
-    forms = {name: Form(array.dtype, array.shape).to_json() for name, array in arrays.items()}
+    forms = {name: Form(array.dtype, array.shape).to_json()[:2] for name, array in arrays.items()}
     head = json.dumps(forms).encode()
     return b"".join([len(head).to_bytes(8, "little"), head, *(array.tobytes() for array in arrays.values())])
 

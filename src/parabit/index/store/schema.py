@@ -1,6 +1,7 @@
 """What a document is to the store: the arrays that documents are kept in, their ids, and their fields as JSON."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -221,7 +222,7 @@ def record_of(fields: Mapping[str, Any], identity: Id) -> bytes:
 def fields_in(record: bytes) -> dict[str, Any]:
     """The fields that `record_of` wrote."""
     try:
-        fields: dict[str, Any] = json.loads(record.decode("utf-8", "surrogatepass"))
+        fields: dict[str, Any] = _DECODER.decode(record.decode("utf-8", "surrogatepass"))
     except ValueError as problem:
         raise IndexFolderError(
             "the record of a document is damaged", hint="find out with `parabit info INDEX --verify`"
@@ -245,15 +246,15 @@ def keys_of(fields: Mapping[str, Any]) -> Iterator[int]:
 def field_key(name: str, value: Value) -> int:
     """64 bits that stand for a value of a field; two values share theirs with a chance of 1 in 2^64.
 
-    Numbers are equal if they are equal in Python, as 1 and 1.0, but True is not a number.
+    Numbers are equal if they are equal in Python, as 1 and 1.0, but True is not a number, and NaN is None.
     """
     return _key(name, value.item() if isinstance(value, np.generic) else value)
 
 
 @lru_cache(maxsize=1 << 14, typed=True)  # labels come again and again
 def _key(name: str, value: Value) -> int:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() else None if math.isnan(value) else value
     return int(hashes([json.dumps([name, value]).encode()])[0])
 
 
@@ -274,7 +275,7 @@ def number_of(value: object) -> float | None:
     try:
         if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
             number = float(value)
-            return None if np.isnan(number) else number
+            return None if math.isnan(number) else number
         if isinstance(value, str) and _DATE.fullmatch(value):
             moment = datetime.fromisoformat(value)
             return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
@@ -301,3 +302,5 @@ def _plain(value: object) -> object:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
+# NaN is written where there is no value, as pandas has it; JSON does not know it, so it is read as null.
+_DECODER = json.JSONDecoder(parse_constant=lambda constant: None if constant == "NaN" else float(constant))

@@ -134,40 +134,42 @@ class Tail:
         """All rows that an id has had, ascending."""
         with self._lock:
             if self._with_id < self.documents:
-                for row, written in enumerate(self._read(IDS, self._with_id), self._with_id):
-                    self._ids.setdefault(written, []).append(row)
-                self._with_id = self.documents
-        return self._ids.get(identity, [])
+                for written in self._read(IDS, self._with_id):
+                    self._ids.setdefault(written, []).append(self._with_id)
+                    self._with_id += 1
+            return list(self._ids.get(identity, []))
 
     def find(self, key: int) -> NDArray[np.int64]:
         """The rows that have a value in a field."""
-        self._index_fields()
-        return np.array(self._keys.get(key, []), dtype=np.int64)
+        with self._lock:
+            self._index_fields()
+            return np.array(self._keys.get(key, []), dtype=np.int64)
 
     def numbers(self, field: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rows that have a number in a field, and their numbers."""
-        self._index_fields()
-        rows, numbers = self._numbers.get(field, ([], []))
-        return np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.float64)
+        with self._lock:
+            self._index_fields()
+            rows, numbers = self._numbers.get(field, ([], []))
+            return np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.float64)
 
     def names(self, documents: int) -> list[str]:
         """The names of the fields of the first documents."""
-        self._index_fields()
-        return [name for name, first in self._names.items() if first < documents]
+        with self._lock:
+            self._index_fields()
+            return [name for name, first in self._names.items() if first < documents]
 
     def _index_fields(self) -> None:
-        with self._lock:
-            for row, record in enumerate(self._read(RECORDS, self._with_fields), self._with_fields):
-                fields = fields_in(record)
-                for key in keys_of(fields):
-                    self._keys.setdefault(key, []).append(row)
-                for name, number in numbers_of(fields):
-                    rows, numbers = self._numbers.setdefault(name, ([], []))
-                    rows.append(row)
-                    numbers.append(number)
-                for name in fields:
-                    self._names.setdefault(name, row)
-                self._with_fields += 1
+        for record in self._read(RECORDS, self._with_fields):
+            row, fields = self._with_fields, fields_in(record)
+            for key in keys_of(fields):
+                self._keys.setdefault(key, []).append(row)
+            for name, number in numbers_of(fields):
+                rows, numbers = self._numbers.setdefault(name, ([], []))
+                rows.append(row)
+                numbers.append(number)
+            for name in fields:
+                self._names.setdefault(name, row)
+            self._with_fields += 1
 
     def _read(self, name: str, first: int) -> list[bytes]:
         rows = np.arange(first, self.documents)
@@ -230,9 +232,7 @@ class Snapshot:
     def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is no such document."""
         written = [id_bytes(identity) for identity in ids]
-        rows = self.base.rows_of(written)
-        if self.alive is not None:
-            rows[~self.alive[rows]] = -1  # a row of -1 looks at the last one, and stays -1
+        rows = self._if_alive(self.base.rows_of(written))
         if self.added:
             for place in np.flatnonzero(rows < 0).tolist():
                 had = [row for row in self.tail.rows_of(written[place]) if row < self.added]
@@ -303,12 +303,13 @@ class Snapshot:
     def rows_of_serials(self, serials: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """The row of each serial number; -1 if its document was deleted or there never was one."""
         serials = np.asarray(serials, dtype=np.uint64)
-        rows = np.searchsorted(self.serials, serials)
-        there = rows < self.rows
-        there[there] = self.serials[rows[there]] == serials[there]
-        if self.alive is not None:
-            there[there] = self.alive[rows[there]]
-        return np.where(there, rows, -1)
+        rows = np.full(len(serials), -1, dtype=np.int64)
+        for first, part in ((0, self.base.arrays[SERIALS]), (self.base.documents, self.tail[SERIALS][: self.added])):
+            places = np.searchsorted(part, serials)
+            there = np.flatnonzero(places < len(part))
+            there = there[part[places[there]] == serials[there]]
+            rows[there] = first + places[there]
+        return self._if_alive(rows)
 
     @property
     def last_serial(self) -> int:
@@ -357,6 +358,11 @@ class Snapshot:
             return None, None
         base, tail = self.alive[: self.base.documents], self.alive[self.base.documents :]
         return None if base.all() else base, None if tail.all() else tail
+
+    def _if_alive(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows with -1 instead of those that were deleted."""
+        # A row of -1 looks at the last document, and stays -1 whatever it finds.
+        return rows if self.alive is None else np.where(self.alive[rows], rows, -1)
 
     def _rows_alive(self) -> NDArray[np.int64]:
         return np.arange(self.rows) if self.alive is None else np.flatnonzero(self.alive)
