@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from parabit import ParabitError
 from parabit.codes import pack
-from parabit.index.backends import BACKENDS, Backend, hashed
-from parabit.index.found import Found
+from parabit.index.backends import BACKENDS, Backend, hashing
+from parabit.index.results import Found
 from parabit.progress import Progress
 
 EXACT = [name for name, backend in BACKENDS.items() if backend.exact]
@@ -23,7 +23,7 @@ BITS = [1, 3, 8, 16, 28, 32, 64, 100, 128, 256]
 def scans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Hashing leaves few codes to a scan, which is faster then; it must be right without that too."""
     if request.param == "never scanning":
-        monkeypatch.setattr(hashed, "scan_cost", lambda *_: np.inf)
+        monkeypatch.setattr(hashing, "scan_cost", lambda *_: np.inf)
     return str(request.param)
 
 
@@ -88,7 +88,7 @@ def test_any_codes(bits: int, seed: int, count: int, k: int, radius: int, flips:
     codes = oracle.made_up(count, bits, seed, flips, clusters=3)
     queries = oracle.made_up(3, bits, seed + 1, flips, clusters=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hashed, "scan_cost", lambda *_: cost)  # queries are left to a scan at any moment
+        patch.setattr(hashing, "scan_cost", lambda *_: cost)  # queries are left to a scan at any moment
         for name in EXACT:
             check(BACKENDS[name].build(codes, bits), queries, [radius], [k])
 

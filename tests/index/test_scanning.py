@@ -3,7 +3,7 @@
 import index_oracle as oracle
 import pytest
 
-from parabit.index.backends import Flat, Multi, Tables, candidates, flat, growing, hashed
+from parabit.index.backends import Flat, Multi, Tables, candidates, flat, growing, hashing
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_candidates_measured_in_pieces_are_the_same(piece: int, monkeypatch: pyt
     queries = oracle.made_up(9, 28, seed=2)
     monkeypatch.setattr(candidates, "_AT_A_TIME", piece)
     monkeypatch.setattr(growing, "_LOOKED_UP", piece)
-    monkeypatch.setattr(hashed, "scan_cost", lambda *_: float("inf"))
+    monkeypatch.setattr(hashing, "scan_cost", lambda *_: float("inf"))
     for backend in (Tables, Multi):
         found = backend.build(codes, 28).nearest(queries, 15)
         assert (found.rows.tolist(), found.distances.tolist()) == oracle.nearest(codes, queries, 15)

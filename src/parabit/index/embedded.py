@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from parabit.index.about import about
 from parabit.index.filtering import Where, alive_in, masks_of
-from parabit.index.found import Found
 from parabit.index.reading import Reading
-from parabit.index.searching import Searcher, derive_with
+from parabit.index.results import Found
+from parabit.index.search import Searcher, derive_with
 from parabit.index.store import State, Store
 from parabit.progress import Report
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import unpack
-from parabit.index.found import Found
 from parabit.index.ranking import Queries
+from parabit.index.results import Found
 from parabit.index.store import Id
 from parabit.index.view import View
 from parabit.text import Vocabulary

@@ -18,7 +18,7 @@ from parabit.index.kept import KeptIndex, encoder_of
 from parabit.index.pairing import Pairs, pairs_within
 from parabit.index.ranking import READS, Queries, need_for, ranked, score
 from parabit.index.reading import VECTORS, WORDS
-from parabit.index.searching import check_backend
+from parabit.index.search import check_backend
 from parabit.index.store import Id, Kind
 from parabit.index.stored import rows_with
 from parabit.index.view import View

@@ -18,7 +18,7 @@ from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
 from parabit.index.ranking import best_rank
 from parabit.index.reading import VECTORS, WORDS
-from parabit.index.searching import derive_with
+from parabit.index.search import derive_with
 from parabit.index.store import MAP, Batch, Id, Kind
 from parabit.index.stored import Stored, ids_of_written, stored_with
 from parabit.index.view import Home

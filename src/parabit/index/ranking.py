@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from parabit.choices import RANKS
 from parabit.errors import CodesError
-from parabit.index.found import Found
+from parabit.index.results import Found
 from parabit.index.view import Rows
 from parabit.parallel import ordered_map
 from parabit.ragged import paired_products

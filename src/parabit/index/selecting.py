@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import CodesError
-from parabit.index.backends.contract import Backend
+from parabit.index.backends.base import Backend
 from parabit.index.backends.flat import Flat
-from parabit.index.backends.hashed import replace
-from parabit.index.found import Found, Nearest
+from parabit.index.backends.hashing import replace
+from parabit.index.results import Found, Nearest
 
 # Fetching a code from its place costs as much as scanning some ten that lie side by side, and a back end that looks at
 # few codes is faster than that: up to this share of the rows, selected ones are scanned by themselves.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.index.filtering import Where
-from parabit.index.found import Found
+from parabit.index.results import Found
 from parabit.index.store import Batch, Id, Kind
 from parabit.progress import Report
 

@@ -1,7 +1,7 @@
-"""Ways to search codes, all with the same contract; see `contract.Backend`."""
+"""Ways to search codes, all with the same contract; see `base.Backend`."""
 
+from parabit.index.backends.base import Arrays, Backend
 from parabit.index.backends.choosing import choose, choose_built
-from parabit.index.backends.contract import Arrays, Backend
 from parabit.index.backends.flat import Flat
 from parabit.index.backends.lists import Lists
 from parabit.index.backends.multi import Multi

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.backends.contract import Arrays, check_kept
+from parabit.index.backends.base import Arrays, check_kept
 from parabit.index.backends.substrings import Substrings, spread
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report

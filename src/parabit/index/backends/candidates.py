@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.index.backends.buckets import Ranges
-from parabit.index.found import Keys
+from parabit.index.results import Keys
 
 _WORDS = [np.dtype(f"u{size}") for size in (8, 1, 2, 1, 4, 1, 2, 1)]  # by the bytes left over from words of 8
 _AT_A_TIME = 1 << 15  # candidates measured at once, so that memory stays bounded and most of it in the cache

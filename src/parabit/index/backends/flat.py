@@ -9,8 +9,8 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.backends.contract import Arrays, check_asked, check_searched
-from parabit.index.found import Found, Keys, Nearest, join, merge
+from parabit.index.backends.base import Arrays, check_asked, check_searched
+from parabit.index.results import Found, Keys, Nearest, join, merge
 from parabit.parallel import cores, ordered_map
 from parabit.progress import Report, silent
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from parabit.index.backends.buckets import LONGEST, Buckets, Ranges, ring
 from parabit.index.backends.candidates import Candidates
-from parabit.index.backends.hashed import CANDIDATE, LOOK_UP
-from parabit.index.found import Found
+from parabit.index.backends.hashing import CANDIDATE, LOOK_UP
+from parabit.index.results import Found
 
 _ROUND = 120_000.0  # nanoseconds that a round takes for a block of queries, whatever it does
 _DEARER = 4.5  # how much more the next ring of all substrings costs

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import check_codes
-from parabit.index.backends.contract import Arrays, check_asked, check_kept, check_searched
+from parabit.index.backends.base import Arrays, check_asked, check_kept, check_searched
 from parabit.index.backends.flat import Flat, faiss_threads
 from parabit.index.backends.groups import group
-from parabit.index.found import Found, Keys, Nearest
+from parabit.index.results import Found, Keys, Nearest
 from parabit.progress import Progress, Report, silent
 
 RECALL = 0.95  # what the number of lists to read is chosen for

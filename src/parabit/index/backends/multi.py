@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from parabit.index.backends.buckets import LONGEST
 from parabit.index.backends.growing import Growth
-from parabit.index.backends.hashed import Hashed, replace
-from parabit.index.found import Found
+from parabit.index.backends.hashing import Hashed, replace
+from parabit.index.results import Found
 
 _QUERIES_AT_A_TIME = 64
 

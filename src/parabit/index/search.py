@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from parabit import choices
 from parabit.errors import CodesError
 from parabit.index.backends import BACKENDS, Backend, Flat, Lists, choose, choose_built
-from parabit.index.found import Found, join, merge
+from parabit.index.results import Found, join, merge
 from parabit.index.selecting import nearest, within
 from parabit.index.store import Derive, Segment
 from parabit.progress import Report

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from parabit.codes import check_codes
 from parabit.errors import CodesError
-from parabit.index.found import Found, Nearest
+from parabit.index.results import Found, Nearest
 from parabit.progress import Report, silent
 
 Arrays = Mapping[str, NDArray[Any]]

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import check_codes
+from parabit.index.backends.base import Arrays, check_asked, check_kept, check_searched
 from parabit.index.backends.buckets import Buckets
 from parabit.index.backends.candidates import Candidates
-from parabit.index.backends.contract import Arrays, check_asked, check_kept, check_searched
 from parabit.index.backends.flat import Flat
 from parabit.index.backends.groups import group
-from parabit.index.found import Found, Nearest, join
+from parabit.index.results import Found, Nearest, join
 from parabit.parallel import cores, ordered_map
 from parabit.progress import Progress, Report, silent
 

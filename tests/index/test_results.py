@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from parabit import ParabitError
-from parabit.index.found import Found, Keys, join, merge
+from parabit.index.results import Found, Keys, join, merge
 
 
 def test_keys_hold_large_rows_and_long_codes() -> None:
