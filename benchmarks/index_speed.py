@@ -79,8 +79,7 @@ def build_ours(name: str, codes: Codes, bits: int) -> tuple[Method, Backend]:
     backend = BACKENDS[name].build(codes, bits)
     seconds = time.perf_counter() - start
     held = sum(array.nbytes for array in backend.arrays.values()) / len(codes)
-    distances = None if backend.exact else (lambda found: found.distances)
-    return Method(ours(backend), seconds, held, distances), backend
+    return Method(ours(backend), seconds, held), backend
 
 
 def build_peers(codes: Codes, graphs: bool) -> dict[str, Method]:
@@ -253,7 +252,7 @@ def one_size(
     """Everything about one set of codes."""
     methods = build_peers(codes, graphs)
     backends: dict[str, Backend] = {}
-    for name in ("flat", "lists", "tables" if bits <= 64 else "multi", *(["multi"] if bits == 64 else [])):
+    for name in ("flat", "tables" if bits <= 64 else "multi", *(["multi"] if bits == 64 else [])):
         methods[name], backends[name] = build_ours(name, codes, bits)
     rows = [row for ask in asks for row in rows_of(methods, codes, bits, queries, ask, rounds, what)]
     told: dict[str, Any] = {
@@ -263,7 +262,6 @@ def one_size(
         "rows": rows,
         "build_seconds": {name: round(method.seconds, 2) for name, method in methods.items()},
         "bytes_a_code": {name: round(method.bytes_a_code, 1) for name, method in methods.items()},
-        "lists": {key: getattr(backends["lists"], key) for key in ("probes", "recall")},
         "scan_reads_megabytes": round(codes.nbytes / 1e6, 1),
     }
     for name in ("tables", "multi"):

@@ -9,4 +9,4 @@ RELEVANCE = {  # what two documents are to each other
 }
 
 RANKS = ("hamming", "asymmetric", "cosine", "tfidf", "hybrid")
-BACKENDS = ("auto", "flat", "tables", "multi", "lists")
+BACKENDS = ("auto", "flat", "tables", "multi")

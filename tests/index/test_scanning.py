@@ -1,9 +1,11 @@
 """The ways that a search takes for large inputs, taken with small ones."""
 
 import index_oracle as oracle
+import numpy as np
 import pytest
 
 from parabit.index.backends import Flat, Multi, Tables, candidates, flat, growing, hashing
+from parabit.index.backends.groups import group
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,8 @@ def test_candidates_measured_in_pieces_are_the_same(piece: int, monkeypatch: pyt
     for backend in (Tables, Multi):
         found = backend.build(codes, 28).nearest(queries, 15)
         assert (found.rows.tolist(), found.distances.tolist()) == oracle.nearest(codes, queries, 15)
+
+
+def test_groups_hold_every_row_once() -> None:
+    for count in (0, 1, 5, 4100):
+        assert np.sort(group(oracle.made_up(count, 64))).tolist() == list(range(count))

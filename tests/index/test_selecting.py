@@ -11,10 +11,8 @@ from parabit.index import selecting
 from parabit.index.backends import BACKENDS, Flat
 from parabit.index.selecting import Selection
 
-EXACT = [name for name, backend in BACKENDS.items() if backend.exact]
 
-
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", BACKENDS)
 @given(
     share=st.sampled_from([0.0, 0.01, 0.3, 0.97, 1.0]),
     clustered=st.booleans(),

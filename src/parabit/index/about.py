@@ -26,7 +26,6 @@ def about(store: Store) -> dict[str, Any]:
             "deleted": len(base) + len(store.tail) - store.documents,
             "bytes": store.log_bytes,
         },
-        "recall": float(base.derived["lists.measured"][1]) if "lists.measured" in base.derived else None,
     }
 
 

@@ -70,8 +70,8 @@ class Index(KeptIndex):
 
         Fields and labels are always kept; `text` keeps what a hit shows, `words` what the ranks tfidf and hybrid need
         (6 bytes a word), `vectors` what cosine needs (2 bytes a dimension). `backend` is built beside the codes:
-        `"auto"` takes the exact one that pays at this size, `"lists"` is the approximate one. Documents without a word
-        that the model knows are left out, and counted in `left_out`.
+        `"auto"` takes the one that pays at this size. Documents without a word that the model knows are left out, and
+        counted in `left_out`.
         """
         model = encoder_of(model)
         if model.bits is None:
@@ -204,8 +204,6 @@ class Index(KeptIndex):
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
         """All pairs of documents within a Hamming radius of each other, block by block: duplicates and nearly so.
-
-        An index with lists, which are approximate, gives the pairs that these find, and all with `backend="flat"`.
 
         Example:
             >>> index = Index.of_codes(np.array([[0], [1], [7]], dtype=np.uint8), bits=8)

@@ -1,7 +1,7 @@
 """What a search found: rows and their distances, nearest first, and of equally near ones the lowest row first.
 
-A row is the place of a code in the array that was searched. The order leaves nothing open, so every exact back end
-gives the same answer, also where a tie is cut at the k-th place.
+A row is the place of a code in the array that was searched. The order leaves nothing open, so every back end gives
+the same answer, also where a tie is cut at the k-th place.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from parabit import choices
 from parabit.errors import CodesError
-from parabit.index.backends import BACKENDS, Backend, Flat, Lists, choose, choose_built
+from parabit.index.backends import BACKENDS, Backend, Flat, choose, choose_built
 from parabit.index.results import Found, join, merge
 from parabit.index.selecting import nearest, within
 from parabit.index.store import Derive, Segment
@@ -23,7 +23,7 @@ def check_backend(name: str) -> None:
     Example:
         >>> check_backend("tree")
         Traceback (most recent call last):
-        parabit.errors.CodesError: no back end 'tree'; there are auto, flat, tables, multi, lists
+        parabit.errors.CodesError: no back end 'tree'; there are auto, flat, tables, multi
     """
     if name not in choices.BACKENDS:
         raise CodesError(f"no back end {name!r}", hint=f"there are {', '.join(choices.BACKENDS)}")
@@ -117,8 +117,7 @@ class Searcher:
         built = {name.partition(".")[0] for name in segment.derived}
         name = asked
         if asked == "auto":
-            exact = choose(len(segment), self._bits, most, radius, batch, {"flat", *built})
-            name = Lists.name if Lists.name in built else exact
+            name = choose(len(segment), self._bits, most, radius, batch, {"flat", *built})
         if name not in {"flat", *built}:
             raise CodesError(
                 f"the index was not built with the back end {name}",

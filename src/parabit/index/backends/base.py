@@ -17,11 +17,10 @@ Arrays = Mapping[str, NDArray[Any]]
 class Backend(Protocol):
     """A way to search codes where they lie, which may be a memory map: they are neither changed nor held twice.
 
-    Hits come nearest first, and of equally near ones the lowest row first. Every exact back end gives the same answer.
+    Hits come nearest first, and of equally near ones the lowest row first, so every back end gives the same answer.
     """
 
     name: ClassVar[str]
-    exact: ClassVar[bool]
     codes: NDArray[np.uint8]  # (n, bytes)
     bits: int
 

@@ -1,4 +1,4 @@
-"""`auto`: the exact back end that answers fastest, by rules from benchmarks/results/index_speed.json."""
+"""`auto`: the back end that answers fastest, by rules from benchmarks/results/index_speed.json."""
 
 from collections.abc import Collection
 

@@ -37,7 +37,6 @@ class Flat:
     """
 
     name: ClassVar[str] = "flat"
-    exact: ClassVar[bool] = True
 
     def __init__(self, codes: NDArray[np.uint8], bits: int) -> None:
         self.codes, self.bits = check_searched(codes, bits), bits

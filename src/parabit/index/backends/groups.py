@@ -1,7 +1,6 @@
-"""Codes in groups of near ones: what inverted lists are made of, and an order in which near codes lie near."""
+"""An order of codes in which near ones lie near: in groups, by k-means."""
 
 from itertools import pairwise
-from typing import NamedTuple
 
 import faiss
 import numpy as np
@@ -14,51 +13,36 @@ _ROUNDS = 4
 _AT_A_TIME = 1 << 18
 
 
-class Groups(NamedTuple):
-    """Codes in groups, each around a centre.
+def group(codes: NDArray[np.uint8], seed: int = 0) -> NDArray[np.int64]:
+    """All rows, one group after the other, and in a group in their order.
+
+    In two levels, groups of groups, so that each code is compared with few centres. The same codes and seed give the
+    same groups.
 
     Example:
         >>> codes = np.array([[0], [255], [1], [254]], dtype=np.uint8)
-        >>> grouped = group(codes, seed=0)
-        >>> grouped.rows  # so few are one group
+        >>> group(codes)  # so few are one group
         array([0, 1, 2, 3])
-    """
-
-    rows: NDArray[np.int64]  # (n,): one group after the other, and in a group in their order
-    offsets: NDArray[np.int64]  # (groups + 1,)
-    centres: NDArray[np.uint8]  # (groups, bytes)
-
-
-def group(codes: NDArray[np.uint8], seed: int = 0) -> Groups:
-    """Group codes in two levels, groups of groups, so that each is compared with few centres.
-
-    The same codes and seed give the same groups.
     """
     rng = np.random.default_rng(seed)
     count = int(min(_MOST, max(1.0, np.sqrt(len(codes) / _GROUP))))
-    large, _ = _one_level(codes, count, rng)
+    large = _one_level(codes, count, rng)
     rows = np.argsort(large.astype(np.uint16), kind="stable")
-    edges = np.searchsorted(large[rows], np.arange(count + 1))
-    offsets, centres = [0], []
-    for start, stop in pairwise(edges):
+    for start, stop in pairwise(np.searchsorted(large[rows], np.arange(count + 1))):
         members = rows[start:stop]
         if not len(members):
             continue
         # Large groups get more parts, so that all parts are about as large.
         parts = int(np.clip(round(len(members) / len(codes) * count * count), 1, len(members)))
-        small, middle = _one_level(codes[members], parts, rng)
+        small = _one_level(codes[members], parts, rng)
         rows[start:stop] = members[np.argsort(small.astype(np.uint16), kind="stable")]
-        offsets.extend((start + np.cumsum(np.bincount(small, minlength=parts))).tolist())
-        centres.append(middle)
-    return Groups(rows, np.array(offsets), np.concatenate(centres) if centres else codes[:0])
+    return rows
 
 
-def _one_level(
-    codes: NDArray[np.uint8], count: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The nearest of `count` centres of each code, and the centres."""
+def _one_level(codes: NDArray[np.uint8], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The nearest of `count` centres of each code."""
     if count <= 1:
-        return np.zeros(len(codes), dtype=np.int64), codes[:1]
+        return np.zeros(len(codes), dtype=np.int64)
     sample = codes[np.sort(rng.choice(len(codes), min(len(codes), count * _SAMPLED), replace=False))]
     bits = np.unpackbits(sample, axis=1).astype(np.float32)
     centres = sample[np.sort(rng.choice(len(sample), count, replace=False))]
@@ -69,7 +53,7 @@ def _one_level(
         # The centre of codes is what most of them say of each bit.
         voted = np.packbits(2 * (members.astype(np.float32) @ bits) > sizes, axis=1)
         centres = np.where(sizes > 0, voted, centres)
-    return _nearest(codes, centres), centres
+    return _nearest(codes, centres)
 
 
 def _nearest(codes: NDArray[np.uint8], centres: NDArray[np.uint8]) -> NDArray[np.int64]:

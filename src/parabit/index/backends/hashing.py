@@ -37,7 +37,6 @@ class Hashed:
     """
 
     name: ClassVar[str]
-    exact: ClassVar[bool] = True
     grouped: ClassVar[bool]
 
     def __init__(
@@ -73,7 +72,7 @@ class Hashed:
             return cls(codes, bits, buckets, codes[buckets.places], None)
         report(Progress("grouping", 0, "codes", 0.0))
         kind: type[np.integer] = np.uint32 if len(codes) < 1 << 32 else np.int64
-        rows = group(codes).rows.astype(kind)
+        rows = group(codes).astype(kind)
         report(Progress("grouping", len(codes), "codes", 1.0))
         near = codes[rows]
         return cls(codes, bits, Buckets.build(near, bits, lengths, report), near, rows)
