@@ -20,8 +20,7 @@ import numpy as np
 from common import keep, machine, run
 from index_codes import Codes, changed, clustered
 from parabit.index.backends import BACKENDS, Backend, choose
-from parabit.index.backends.buckets import Buckets
-from parabit.index.backends.candidates import Candidates
+from parabit.index.backends.hashing import Buckets, Candidates
 from parabit.parallel import cores
 
 BATCH, ALONE = 256, 30  # queries in a batch, and asked one by one

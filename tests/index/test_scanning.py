@@ -4,7 +4,7 @@ import index_oracle as oracle
 import numpy as np
 import pytest
 
-from parabit.index.backends import Flat, Multi, Tables, candidates, flat, growing, hashing
+from parabit.index.backends import Flat, Multi, Tables, flat, hashing, multi
 from parabit.index.backends.groups import group
 
 
@@ -29,8 +29,8 @@ def test_every_way_to_scan_finds_the_same(constant: str, value: int, monkeypatch
 def test_candidates_measured_in_pieces_are_the_same(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     codes = oracle.made_up(800, 28, flips=0.02)
     queries = oracle.made_up(9, 28, seed=2)
-    monkeypatch.setattr(candidates, "_AT_A_TIME", piece)
-    monkeypatch.setattr(growing, "_LOOKED_UP", piece)
+    monkeypatch.setattr(hashing, "_AT_A_TIME", piece)
+    monkeypatch.setattr(multi, "_LOOKED_UP", piece)
     monkeypatch.setattr(hashing, "scan_cost", lambda *_: float("inf"))
     for backend in (Tables, Multi):
         found = backend.build(codes, 28).nearest(queries, 15)

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parabit import ParabitError
-from parabit.index import selecting
+from parabit.index import search
 from parabit.index.backends import BACKENDS, Flat
-from parabit.index.selecting import Selection
+from parabit.index.search import Selection
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -32,10 +32,10 @@ def test_only_selected_rows_are_found(
     backend = BACKENDS[name].build(codes, 32)
     rows = np.flatnonzero(mask)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selecting, "_SCANNED", scanned)
-        found = selecting.nearest(backend, queries, k, mask)
-        inside = selecting.within(backend, queries, radius, selection=mask)
-        some = selecting.within(backend, queries, radius, most=k, selection=mask)
+        patch.setattr(search, "_SCANNED", scanned)
+        found = search.nearest(backend, queries, k, mask)
+        inside = search.within(backend, queries, radius, selection=mask)
+        some = search.within(backend, queries, radius, most=k, selection=mask)
     if not len(rows):
         assert (found.rows == -1).all()
         assert not len(inside.rows)
@@ -52,13 +52,13 @@ def test_only_selected_rows_are_found(
 def test_without_a_selection_all_are_found() -> None:
     codes = oracle.made_up(100, 32)
     flat = Flat(codes, 32)
-    assert selecting.nearest(flat, codes[:2], 5).rows.tolist() == flat.nearest(codes[:2], 5).rows.tolist()
-    assert selecting.within(flat, codes[:2], 5, 9).rows.tolist() == flat.within(codes[:2], 5, 9).rows.tolist()
+    assert search.nearest(flat, codes[:2], 5).rows.tolist() == flat.nearest(codes[:2], 5).rows.tolist()
+    assert search.within(flat, codes[:2], 5, 9).rows.tolist() == flat.within(codes[:2], 5, 9).rows.tolist()
 
 
 def test_a_selection_that_does_not_fit_is_told() -> None:
     flat = Flat(oracle.made_up(100, 32), 32)
     with pytest.raises(ParabitError, match="the selection is of 99 rows, but there are 100 codes"):
-        selecting.nearest(flat, flat.codes[:1], 1, np.ones(99, dtype=np.bool_))
+        search.nearest(flat, flat.codes[:1], 1, np.ones(99, dtype=np.bool_))
     with pytest.raises(ParabitError, match="one bool a row, found int64"):
         Selection(np.array([3, 5]))

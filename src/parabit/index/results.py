@@ -198,3 +198,25 @@ def merge(parts: Sequence[Found], starts: Sequence[int], bits: int, most: int | 
         )
     packed = [keys.pack(part.queries, part.distances, rows) for part, rows in zip(parts, moved, strict=True)]
     return keys.found(np.sort(np.concatenate(packed)), queries).first(most)
+
+
+def replace(found: Found, queries: NDArray[np.int64], by: Found) -> Found:
+    """The results with those of some queries replaced.
+
+    Example:
+        >>> found = Found(np.array([0, 1, 2]), np.array([4, 7]), np.array([0, 1], dtype=np.int32))
+        >>> replace(found, np.array([0]), Found(np.array([0, 2]), np.array([5, 6]), np.array([1, 1], dtype=np.int32)))
+        Found(offsets=array([0, 2, 3]), rows=array([5, 6, 7]), distances=array([1, 1, 1], dtype=int32))
+    """
+    if not len(queries):
+        return found
+    if len(queries) == len(found.offsets) - 1:
+        return by
+    stays = np.ones(len(found.offsets) - 1, dtype=np.bool_)
+    stays[queries] = False
+    kept = found.keep(stays[found.queries])
+    both = np.concatenate([kept.queries, queries[by.queries]])
+    order = np.argsort(both, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(both, minlength=len(stays)))])
+    rows = np.concatenate([kept.rows, by.rows])[order]
+    return Found(offsets, rows, np.concatenate([kept.distances, by.distances])[order])

@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.backends.buckets import LONGEST, ball
-from parabit.index.backends.hashing import CANDIDATE, LOOK_UP, Hashed, replace
-from parabit.index.results import Found
+from parabit.index.backends.hashing import CANDIDATE, LONGEST, LOOK_UP, Hashed, ball
+from parabit.index.results import Found, replace
 
 _LOOKED_UP = 1 << 17  # keys looked up at a time
 _FARTHEST = 6  # bits flipped in one table: half a million keys
