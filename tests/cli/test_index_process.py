@@ -36,7 +36,7 @@ def test_a_signal_while_it_reads_leaves_nothing(number: signal.Signals, topic_mo
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("stage", ["encoding", "grouping"])
+@pytest.mark.parametrize("stage", ["encoding", "building"])
 def test_an_interrupt_at_any_stage_leaves_nothing_under_the_name(
     stage: str, large: Path, topic_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

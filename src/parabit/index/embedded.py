@@ -66,8 +66,12 @@ class Seen(Reading):
         reads: Collection[str] = (),
     ) -> Found:
         """The nearest documents of each code; see `Searcher.search`."""
-        masks = masks_of(self._state, self.segments, where) if where else None
-        return self._searcher.search(self.segments, codes, most, radius, masks, backend)
+        allowed = None
+        if where:
+            allowed = np.concatenate(masks_of(self._state, self.segments, where))
+        elif any(segment.alive is not None for segment in self.segments):
+            allowed = np.concatenate([alive_in(segment) for segment in self.segments])
+        return self._searcher.search(codes, most, radius, allowed, backend, tail=self.segments[1].codes)
 
     def sample(self, most: int, seed: int = 0) -> NDArray[np.int64]:
         """The rows of documents that were not deleted, ascending; of more than `most` a random sample.
@@ -108,7 +112,8 @@ class Embedded(Store):
         state = self.state
         # What was opened of a generation serves for as long as it is that of the index.
         if self._opened is None or self._opened[0] is not state:
-            self._opened = (state, Searcher(self.bits))
+            base = state.segments[0]
+            self._opened = (state, Searcher(base.codes, self.bits, base.derived))
         return Seen(state, self._opened[1])
 
     def merge(self, report: Report) -> None:

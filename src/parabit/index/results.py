@@ -10,38 +10,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.errors import CodesError
 from parabit.ragged import row_offsets
 
 
-class Nearest(NamedTuple):
-    """The k nearest of each query; -1, in rows and in distances, fills up where there are fewer than k.
-
-    Example:
-        >>> Nearest(np.array([[4, 0, -1]]), np.array([[0, 3, -1]], dtype=np.int32)).found().rows
-        array([4, 0])
-    """
-
-    rows: NDArray[np.int64]  # (queries, k)
-    distances: NDArray[np.int32]  # (queries, k)
-
-    def found(self) -> "Found":
-        """The same without what fills up."""
-        there = self.rows >= 0
-        return Found(row_offsets(there.sum(axis=1)), self.rows[there], self.distances[there])
-
-
 class Found(NamedTuple):
-    """All that was found for some queries, one query after the other.
-
-    Example:
-        >>> found = Found(np.array([0, 2, 3]), np.array([4, 0, 7]), np.array([0, 3, 1], dtype=np.int32))
-        >>> found.of(0).tolist(), found.counts.tolist()
-        ([4, 0], [2, 1])
-        >>> found.nearest(2).rows
-        array([[ 4,  0],
-               [ 7, -1]])
-    """
+    """All that was found for some queries, one query after the other."""
 
     offsets: NDArray[np.int64]  # (queries + 1,): query i has rows[offsets[i]:offsets[i + 1]]
     rows: NDArray[np.int64]
@@ -49,12 +22,7 @@ class Found(NamedTuple):
 
     @classmethod
     def nothing(cls, queries: int) -> Self:
-        """No row for any query.
-
-        Example:
-            >>> Found.nothing(2).counts
-            array([0, 0])
-        """
+        """No row for any query."""
         return cls(np.zeros(queries + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
 
     @property
@@ -72,67 +40,52 @@ class Found(NamedTuple):
         return self.rows[self.offsets[query] : self.offsets[query + 1]]
 
     def keep(self, which: NDArray[np.bool_]) -> "Found":
-        """The rows that are marked, in the same order.
-
-        Example:
-            >>> found = Found(np.array([0, 2, 3]), np.array([4, 0, 7]), np.array([0, 3, 1], dtype=np.int32))
-            >>> found.keep(found.distances < 3)
-            Found(offsets=array([0, 1, 2]), rows=array([4, 7]), distances=array([0, 1], dtype=int32))
-        """
+        """The rows that are marked, in the same order."""
         kept = np.concatenate([[0], np.cumsum(which)])
         return Found(kept[self.offsets], self.rows[which], self.distances[which])
 
     def of_queries(self, which: NDArray[np.bool_]) -> "Found":
-        """The results of the queries that are marked.
-
-        Example:
-            >>> found = Found(np.array([0, 2, 3]), np.array([4, 0, 7]), np.array([0, 3, 1], dtype=np.int32))
-            >>> found.of_queries(np.array([False, True]))
-            Found(offsets=array([0, 1]), rows=array([7]), distances=array([1], dtype=int32))
-        """
+        """The results of the queries that are marked."""
         kept = np.repeat(which, self.counts)
         return Found(row_offsets(self.counts[which]), self.rows[kept], self.distances[kept])
 
     def first(self, most: int | None) -> "Found":
-        """No more than `most` rows a query, the nearest; all where it is None."""
+        """At most `most` rows per query, the nearest; all if it is None."""
         if most is None or not len(self.rows) or self.counts.max() <= most:
             return self
         return self.keep(np.arange(len(self.rows)) - np.repeat(self.offsets[:-1], self.counts) < most)
 
-    def nearest(self, k: int) -> Nearest:
-        """The first k rows of each query, filled up with -1."""
-        first = self.first(k)
-        rows, distances = np.full((len(self.offsets) - 1, k), -1), np.full((len(self.offsets) - 1, k), -1, np.int32)
-        there = np.arange(k) < first.counts[:, None]
-        rows[there], distances[there] = first.rows, first.distances
-        return Nearest(rows, distances)
+    def replace(self, queries: NDArray[np.int64], by: "Found") -> "Found":
+        """The results with those of some queries replaced: `by` has one result for each of them."""
+        if not len(queries):
+            return self
+        if len(queries) == len(self.offsets) - 1:
+            return by
+        stays = np.ones(len(self.offsets) - 1, dtype=np.bool_)
+        stays[queries] = False
+        kept = self.keep(stays[self.queries])
+        both = np.concatenate([kept.queries, queries[by.queries]])
+        order = np.argsort(both, kind="stable")
+        rows = np.concatenate([kept.rows, by.rows])[order]
+        distances = np.concatenate([kept.distances, by.distances])[order]
+        return Found(row_offsets(np.bincount(both, minlength=len(stays))), rows, distances)
 
 
 class Keys:
     """Hits as single numbers that sort by query, then distance, then row: sorting those is several times as fast.
 
-    Example:
-        >>> keys = Keys(rows=100, bits=28)
-        >>> packed = keys.pack(np.array([0, 0, 1]), np.array([3, 0, 1]), np.array([0, 4, 7]))
-        >>> keys.found(np.sort(packed), queries=2)
-        Found(offsets=array([0, 2, 3]), rows=array([4, 0, 7]), distances=array([0, 3, 1], dtype=int32))
+    A number has room for 16,384 queries, a trillion rows and codes of 256 bits; longer codes leave less for the rows.
     """
 
     def __init__(self, rows: int, bits: int) -> None:
         self._row_bits = max(rows - 1, 1).bit_length()
         self._distance_bits = bits.bit_length()
         self._row_mask, self._distance_mask = (1 << self._row_bits) - 1, (1 << self._distance_bits) - 1
-        self._shift = self._row_bits + self._distance_bits
-
-    @property
-    def most_queries(self) -> int:
-        """How many queries there is room for in a number."""
-        return int(1 << max(0, 63 - self._shift))
 
     def pack(
         self, queries: NDArray[np.integer] | None, distances: NDArray[np.integer], rows: NDArray[np.integer]
     ) -> NDArray[np.int64]:
-        """One number a hit; None stands for query 0 alone."""
+        """One number per hit; None stands for query 0 alone."""
         if queries is None:
             packed: NDArray[np.int64] = distances.astype(np.int64)
         else:
@@ -151,7 +104,7 @@ class Keys:
         """Where each query's hits begin among sorted ones, (queries + 1,)."""
         if queries == 1:
             return np.array([0, len(packed)])
-        return np.searchsorted(packed, np.arange(queries + 1) << self._shift)
+        return np.searchsorted(packed, np.arange(queries + 1) << (self._row_bits + self._distance_bits))
 
     def found(self, packed: NDArray[np.int64], queries: int) -> Found:
         """The hits, which must be sorted, as arrays."""
@@ -159,13 +112,7 @@ class Keys:
 
 
 def join(parts: Sequence[Found]) -> Found:
-    """The results of one block of queries after the other, as one.
-
-    Example:
-        >>> one = Found(np.array([0, 1]), np.array([4]), np.array([0], dtype=np.int32))
-        >>> join([one, Found.nothing(1), one])
-        Found(offsets=array([0, 1, 1, 2]), rows=array([4, 4]), distances=array([0, 0], dtype=int32))
-    """
+    """The results of one block of queries after the other, as one."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -176,47 +123,8 @@ def join(parts: Sequence[Found]) -> Found:
 
 
 def merge(parts: Sequence[Found], starts: Sequence[int], bits: int, most: int | None = None) -> Found:
-    """The results of the same queries in several arrays, as of one: part i's rows begin at starts[i].
-
-    Example:
-        >>> base = Found(np.array([0, 2]), np.array([4, 0]), np.array([1, 3], dtype=np.int32))
-        >>> tail = Found(np.array([0, 1]), np.array([2]), np.array([1], dtype=np.int32))
-        >>> merge([base, tail], starts=[0, 100], bits=28)
-        Found(offsets=array([0, 3]), rows=array([  4, 102,   0]), distances=array([1, 1, 3], dtype=int32))
-    """
-    if len({len(part.offsets) for part in parts}) != 1:
-        raise CodesError(
-            f"results to merge must be of the same queries, found {[len(part.offsets) - 1 for part in parts]} queries",
-            hint="search each part for all queries",
-        )
-    queries = len(parts[0].offsets) - 1
+    """The results of the same queries in several arrays, as of one: part i's rows begin at starts[i]."""
     moved = [part.rows + start for part, start in zip(parts, starts, strict=True)]
     keys = Keys(1 + max((int(rows.max()) for rows in moved if len(rows)), default=0), bits)
-    if queries > keys.most_queries:
-        raise CodesError(
-            f"{queries} queries at once are too many to merge", hint=f"search at most {keys.most_queries} at a time"
-        )
     packed = [keys.pack(part.queries, part.distances, rows) for part, rows in zip(parts, moved, strict=True)]
-    return keys.found(np.sort(np.concatenate(packed)), queries).first(most)
-
-
-def replace(found: Found, queries: NDArray[np.int64], by: Found) -> Found:
-    """The results with those of some queries replaced.
-
-    Example:
-        >>> found = Found(np.array([0, 1, 2]), np.array([4, 7]), np.array([0, 1], dtype=np.int32))
-        >>> replace(found, np.array([0]), Found(np.array([0, 2]), np.array([5, 6]), np.array([1, 1], dtype=np.int32)))
-        Found(offsets=array([0, 2, 3]), rows=array([5, 6, 7]), distances=array([1, 1, 1], dtype=int32))
-    """
-    if not len(queries):
-        return found
-    if len(queries) == len(found.offsets) - 1:
-        return by
-    stays = np.ones(len(found.offsets) - 1, dtype=np.bool_)
-    stays[queries] = False
-    kept = found.keep(stays[found.queries])
-    both = np.concatenate([kept.queries, queries[by.queries]])
-    order = np.argsort(both, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(both, minlength=len(stays)))])
-    rows = np.concatenate([kept.rows, by.rows])[order]
-    return Found(offsets, rows, np.concatenate([kept.distances, by.distances])[order])
+    return keys.found(np.sort(np.concatenate(packed)), len(parts[0].offsets) - 1).first(most)

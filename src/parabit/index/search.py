@@ -1,254 +1,151 @@
-"""A search over all that an index holds: the generation by the back end that is fastest, and the log's tail."""
+"""A search of all codes in an index: those of a generation by the fastest back end, those added since by a scan."""
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit import choices
 from parabit.errors import CodesError
-from parabit.index.backends import BACKENDS, Backend, Flat, choose, choose_built
-from parabit.index.results import Found, Nearest, join, merge, replace
-from parabit.index.store import Derive, Segment
+from parabit.index.backends import BACKENDS, Arrays, Backend, Flat, choose, choose_built
+from parabit.index.results import Found, join, merge
 from parabit.progress import Report
 
-_AT_ONCE = 1 << 14  # queries, so that what is found of a batch stays small
+_QUERIES_AT_A_TIME = 1 << 14  # so that the results of a batch stay small
+# Fetching a code from its place costs as much as scanning about ten that lie side by side, and a back end that looks at
+# few codes is faster than that: up to this share of the rows, allowed ones are scanned by themselves.
+_FEW = 0.02
+_SCANNED = 4096  # so few are always scanned
+
+# Makes a back end's arrays of the codes, which may be a memory map.
+Derive: TypeAlias = Callable[[NDArray[np.uint8]], Mapping[str, NDArray[Any]]]
 
 
 def check_backend(name: str) -> None:
-    """Raise CodesError unless there is such a back end.
-
-    Example:
-        >>> check_backend("tree")
-        Traceback (most recent call last):
-        parabit.errors.CodesError: no back end 'tree'; there are auto, flat, tables, multi
-    """
+    """Raise CodesError unless there is such a back end."""
     if name not in choices.BACKENDS:
         raise CodesError(f"no back end {name!r}", hint=f"there are {', '.join(choices.BACKENDS)}")
 
 
 def derive_with(name: str, bits: int, report: Report) -> Derive:
-    """What makes the arrays of a back end, to be kept beside the codes."""
+    """The function that builds the arrays of a back end, to be stored beside the codes."""
 
     def derive(codes: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
         chosen = choose_built(len(codes), bits) if name == "auto" else name
-        if chosen == "flat" or not len(codes):
-            return {}
-        arrays = BACKENDS[chosen].build(codes, bits, report).arrays
+        arrays = BACKENDS[chosen].build(codes, bits, report) if len(codes) else {}
         return {f"{chosen}.{array}": values for array, values in arrays.items()}
 
     return derive
 
 
-class _Part(NamedTuple):
-    """What is searched of a segment."""
-
-    segment: Segment
-    mask: NDArray[np.bool_] | None
-    added: bool  # after the generation was written
-
-
 class Searcher:
-    """Searches the segments of a store as if they were one. What it opened serves as long as their generation lasts.
+    """Searches the codes of a generation with the back ends built beside them, each opened when first used."""
 
-    Example:
-        >>> from parabit.index.store import Batch, Store
-        >>> from tempfile import mkdtemp
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [Batch(["a", "b"], np.array([[1], [2]], np.uint8))])
-        >>> searcher = Searcher(bits=8)
-        >>> searcher.search(Store.open(folder).segments, np.array([[3]], dtype=np.uint8), most=1).rows
-        array([0])
-    """
-
-    def __init__(self, bits: int) -> None:
-        self._bits = bits
-        self._open: dict[str, Backend] = {}  # of the generation
+    def __init__(self, codes: NDArray[np.uint8], bits: int, derived: Arrays) -> None:
+        self._codes, self._bits, self._derived = codes, bits, derived
+        self._names = {"flat", *(name.partition(".")[0] for name in derived)}
+        self._open: dict[str, Backend] = {}
 
     def search(
         self,
-        segments: Sequence[Segment],
         queries: NDArray[np.uint8],
         most: int | None = None,
         radius: int | None = None,
-        masks: Sequence[NDArray[np.bool_] | None] | None = None,
+        allowed: NDArray[np.bool_] | None = None,
         backend: str = "auto",
+        tail: NDArray[np.uint8] | None = None,
     ) -> Found:
-        """The nearest `most` documents of each query, or all within the radius, or both; rows are the store's.
+        """The nearest `most` documents of each query, or all within the radius, or the nearest of those.
 
-        The first segment is the generation, to which the back end belongs; what came after is scanned.
-        `masks` say which documents of each segment may be found; without them it is those that were not deleted.
+        The tail has the codes that were added later; its rows follow those of the generation. `allowed` says which rows
+        may be found, those of the tail included; all if it is None.
         """
         check_backend(backend)
-        masks = [segment.alive for segment in segments] if masks is None else masks
-        full = [
-            _Part(segment, mask, place > 0)
-            for place, (segment, mask) in enumerate(zip(segments, masks, strict=True))
-            if len(segment)
-        ]
-        if not full:
-            return Found.nothing(len(queries))
-        blocks = (queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE))
-        return join([self._block(full, block, most, radius, backend) for block in blocks])
+        blocks = [queries[start : start + _QUERIES_AT_A_TIME] for start in range(0, len(queries), _QUERIES_AT_A_TIME)]
+        return join([self._block(block, most, radius, allowed, backend, tail) for block in blocks])
 
     def _block(
         self,
-        segments: Sequence[_Part],
         queries: NDArray[np.uint8],
         most: int | None,
         radius: int | None,
-        asked: str,
+        allowed: NDArray[np.bool_] | None,
+        backend: str,
+        tail: NDArray[np.uint8] | None,
     ) -> Found:
-        parts = []
-        for segment, mask, added in segments:
-            if added:  # the log's tail grows, and is small
-                backend: Backend = Flat(segment.codes, self._bits)
-            else:
-                backend = self._backend(segment, asked, most, radius, len(queries))
-            if radius is None:
-                assert most is not None
-                parts.append(nearest(backend, queries, min(most, len(segment)), mask).found())
-            else:
-                parts.append(within(backend, queries, radius, most, mask))
-        return merge(parts, [part.segment.first for part in segments], self._bits, most) if len(parts) > 1 else parts[0]
+        first = len(self._codes)
+        mask = None if allowed is None else allowed[:first]
+        found = find(self._backend(backend, most, radius, mask, len(queries)), queries, most, radius, mask)
+        if tail is None or not len(tail):
+            return found
+        mask = None if allowed is None else allowed[first:]
+        added = find(Flat(tail, self._bits), queries, most, radius, mask)
+        return merge([found, added], [0, first], self._bits, most)
 
-    def _backend(self, segment: Segment, asked: str, most: int | None, radius: int | None, batch: int) -> Backend:
-        built = {name.partition(".")[0] for name in segment.derived}
-        name = asked
-        if asked == "auto":
-            name = choose(len(segment), self._bits, most, radius, batch, {"flat", *built})
-        if name not in {"flat", *built}:
+    def _backend(
+        self, name: str, most: int | None, radius: int | None, mask: NDArray[np.bool_] | None, queries: int
+    ) -> Backend:
+        total = len(self._codes)
+        if not total:
+            name = "flat"
+        elif name == "auto":
+            hits = _hits_to_ask_for(most, mask) if most is not None and mask is not None else most
+            name = choose(total, self._bits, hits, radius, queries, self._names)
+        if name not in self._names:
             raise CodesError(
                 f"the index was not built with the back end {name}",
-                hint=f"build it with backend={name!r}, or take {' or '.join(['auto', 'flat', *sorted(built)])}",
+                hint=f"build it with backend={name!r}, or choose {' or '.join(['auto', *sorted(self._names)])}",
             )
         if name not in self._open:
-            if name == "flat":
-                self._open[name] = Flat(segment.codes, self._bits)
-            else:
-                arrays = {array.removeprefix(f"{name}."): values for array, values in segment.derived.items()}
-                self._open[name] = BACKENDS[name].of_arrays(segment.codes, self._bits, arrays)
+            arrays = {
+                array.removeprefix(f"{name}."): values
+                for array, values in self._derived.items()
+                if array.startswith(f"{name}.")
+            }
+            self._open[name] = BACKENDS[name](self._codes, self._bits, arrays)
         return self._open[name]
 
 
-# Fetching a code from its place costs as much as scanning some ten that lie side by side, and a back end that looks at
-# few codes is faster than that: up to this share of the rows, selected ones are scanned by themselves.
-_FEW = 0.02
-_SCANNED = 4096  # so few are always scanned
-
-
-class Selection:
-    """The rows that a search may find. Made once for many searches, it counts and gathers them once.
-
-    Example:
-        >>> selection = Selection(np.array([True, False, True]))
-        >>> selection.count, selection.rows
-        (2, array([0, 2]))
-    """
-
-    def __init__(self, mask: NDArray[np.bool_]) -> None:
-        if mask.ndim != 1 or mask.dtype != np.bool_:
-            raise CodesError(
-                f"a selection is one bool a row, found {mask.dtype} of shape {mask.shape}",
-                hint="make one as in `years > 2000`",
-            )
-        self.mask = mask
-
-    @cached_property
-    def count(self) -> int:
-        """How many rows are selected."""
-        return int(np.count_nonzero(self.mask))
-
-    @cached_property
-    def rows(self) -> NDArray[np.int64]:
-        """The selected rows."""
-        return np.flatnonzero(self.mask)
-
-
-def nearest(
-    backend: Backend, queries: NDArray[np.uint8], k: int, selection: Selection | NDArray[np.bool_] | None = None
-) -> Nearest:
-    """The k nearest selected codes of each query; all are selected where that is None.
-
-    Example:
-        >>> codes = np.array([[0b0000], [0b0001], [0b0011]], dtype=np.uint8)
-        >>> nearest(Flat(codes, bits=8), codes[:1], k=2, selection=np.array([True, False, True])).rows
-        array([[0, 2]])
-    """
-    if (selection := _selection(backend, selection)) is None:
-        return backend.nearest(queries, k)
-    if _is_few(selection):
-        return _moved(_gathered(backend, selection).nearest(queries, k).found(), selection).nearest(k)
-
-    def ask(some: NDArray[np.uint8], most: int) -> Found:
-        return backend.nearest(some, most).found()
-
-    return _selected(ask, queries, min(k, selection.count), selection).nearest(k)
-
-
-def within(
+def find(
     backend: Backend,
     queries: NDArray[np.uint8],
-    radius: int,
     most: int | None = None,
-    selection: Selection | NDArray[np.bool_] | None = None,
+    radius: int | None = None,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> Found:
-    """The selected codes inside the radius; the nearest `most` of them where that is given.
-
-    Example:
-        >>> codes = np.array([[0b0000], [0b0001], [0b0011]], dtype=np.uint8)
-        >>> within(Flat(codes, bits=8), codes[:1], radius=2, selection=np.array([True, False, True])).rows
-        array([0, 2])
-    """
-    if (selection := _selection(backend, selection)) is None:
-        return backend.within(queries, radius, most)
-    if _is_few(selection):
-        return _moved(_gathered(backend, selection).within(queries, radius, most), selection)
+    """What a back end finds among the allowed rows; `allowed` is one bool per row, or None for all."""
+    if allowed is None:
+        return backend.search(queries, most, radius)
+    count = int(np.count_nonzero(allowed))
+    if count == len(allowed):
+        return backend.search(queries, most, radius)
+    if count <= max(_SCANNED, _FEW * len(allowed)):
+        rows = np.flatnonzero(allowed)
+        found = Flat(backend.codes[rows], backend.bits).search(queries, most, radius)
+        return found._replace(rows=rows[found.rows])  # rows ascend, so hits stay in order
     if most is None:
-        found = backend.within(queries, radius)
-        return found.keep(selection.mask[found.rows])
-    return _selected(lambda some, more: backend.within(some, radius, more), queries, most, selection)
+        found = backend.search(queries, radius=radius)
+        return found.keep(allowed[found.rows])
+    return _find_most(backend, queries, min(most, count), radius, allowed)
 
 
-def _selection(backend: Backend, selection: Selection | NDArray[np.bool_] | None) -> Selection | None:
-    if selection is None:
-        return None
-    if not isinstance(selection, Selection):
-        selection = Selection(selection)
-    if len(selection.mask) != len(backend.codes):
-        raise CodesError(
-            f"the selection is of {len(selection.mask)} rows, but there are {len(backend.codes)} codes",
-            hint="give one bool for each code",
-        )
-    return None if selection.count == len(selection.mask) else selection
-
-
-def _is_few(selection: Selection) -> bool:
-    return selection.count <= max(_SCANNED, _FEW * len(selection.mask))
-
-
-def _gathered(backend: Backend, selection: Selection) -> Flat:
-    return Flat(backend.codes[selection.rows], backend.bits)
-
-
-def _moved(found: Found, selection: Selection) -> Found:
-    """What was found among gathered rows, as rows of all; these are in order, so that hits stay in theirs."""
-    return found._replace(rows=selection.rows[found.rows])
-
-
-def _selected(
-    ask: Callable[[NDArray[np.uint8], int], Found], queries: NDArray[np.uint8], k: int, selection: Selection
+def _find_most(
+    backend: Backend, queries: NDArray[np.uint8], most: int, radius: int | None, allowed: NDArray[np.bool_]
 ) -> Found:
-    """Ask for as many hits as should hold k selected ones, and for twice as many for the queries where they do not."""
-    total = len(selection.mask)
-    more = min(total, int(1.2 * k * total / selection.count) + 8)
+    """Ask for as many hits as should have `most` allowed ones, and for twice as many where they have not."""
+    total, asked = len(allowed), _hits_to_ask_for(most, allowed)
     found, waiting = Found.nothing(len(queries)), np.arange(len(queries))
     while len(waiting):
-        hits = ask(queries[waiting], more)
-        kept = hits.keep(selection.mask[hits.rows])
+        hits = backend.search(queries[waiting], asked, radius)
+        kept = hits.keep(allowed[hits.rows])
         # Fewer hits than were asked for: there are no others.
-        done = (kept.counts >= k) | (hits.counts < more) | (more >= total)
-        found = replace(found, waiting[done], kept.of_queries(done).first(k))
-        waiting, more = waiting[~done], min(total, 2 * more)
+        done = (kept.counts >= most) | (hits.counts < asked) | (asked >= total)
+        found = found.replace(waiting[done], kept.of_queries(done).first(most))
+        waiting, asked = waiting[~done], min(total, 2 * asked)
     return found
+
+
+def _hits_to_ask_for(most: int, allowed: NDArray[np.bool_]) -> int:
+    count = max(1, int(np.count_nonzero(allowed)))
+    return min(len(allowed), int(1.2 * most * len(allowed) / count) + 8)

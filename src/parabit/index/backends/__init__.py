@@ -1,7 +1,4 @@
-"""Ways to search codes, all with the same contract; see `base.Backend`.
-
-`auto` takes the back end that answers fastest, by rules from benchmarks/results/index_speed.json.
-"""
+"""Ways to search codes, one file each, all with the same answers; and `auto`, which takes the fastest."""
 
 from collections.abc import Collection
 
@@ -16,6 +13,7 @@ BACKENDS: dict[str, type[Backend]] = {backend.name: backend for backend in (Flat
 
 _SHORT = 40  # bits up to which one table beats several
 # From so many codes on hashing is faster than a scan: for the back end, a radius or k, and a query alone or in a batch.
+# Measured by benchmarks/index_speed.py.
 _FASTER_FROM = {
     ("tables", "radius", "alone"): 60_000,
     ("tables", "radius", "batch"): 50_000,
@@ -27,17 +25,13 @@ _FASTER_FROM = {
     ("multi", "k", "batch"): 250_000,
 }
 _BATCH = 8  # queries that count as a batch
-_FARTHEST = {"tables": 1 / 7, "multi": 1 / 5}  # of the bits: at larger radii what lies inside is faster scanned
-_MOST = 0.01  # of the codes: for a larger k too
+_FARTHEST = {"tables": 1 / 7, "multi": 1 / 5}  # of the bits: what lies within a larger radius is faster scanned
+# With fewer codes for each of the k hits, the last is too far to be looked up: of a million, 250 and 50 hits pay.
+_CODES_PER_HIT = {"tables": 4_000, "multi": 20_000}
 
 
 def choose_built(codes: int, bits: int) -> str:
-    """The back end that is worth building beside the codes: 'flat' where none is.
-
-    Example:
-        >>> choose_built(5_000_000, bits=28), choose_built(5_000_000, bits=128), choose_built(1000, bits=128)
-        ('tables', 'multi', 'flat')
-    """
+    """The back end that is worth building beside the codes: 'flat' if none is."""
     best = _hashing(bits)
     least = min(codes for (name, _, _), codes in _FASTER_FROM.items() if name == best)
     return best if codes >= least else "flat"
@@ -49,23 +43,14 @@ def choose(
     k: int | None = None,
     radius: int | None = None,
     batch: int = 1,
-    among: Collection[str] = ("flat", "tables", "multi"),
+    among: Collection[str] = tuple(BACKENDS),
 ) -> str:
-    """The back end that answers so many queries fastest, of those that were built.
-
-    Example:
-        >>> choose(5_000_000, bits=28, radius=2), choose(50_000, bits=28, radius=2)
-        ('tables', 'flat')
-        >>> choose(5_000_000, bits=128, k=10, among=("flat", "tables"))
-        'flat'
-    """
+    """The back end that answers so many queries fastest, of those that were built."""
     best = _hashing(bits)
-    if best not in among:
-        return "flat"
     asked = "k" if radius is None else "radius"
-    if codes < _FASTER_FROM[best, asked, "alone" if batch < _BATCH else "batch"]:
+    if best not in among or codes < _FASTER_FROM[best, asked, "alone" if batch < _BATCH else "batch"]:
         return "flat"
-    if (k or 0) > _MOST * codes or (radius or 0) > _FARTHEST[best] * bits:
+    if (k or 0) * _CODES_PER_HIT[best] > codes or (radius or 0) > _FARTHEST[best] * bits:
         return "flat"
     return best
 

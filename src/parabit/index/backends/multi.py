@@ -9,62 +9,78 @@ unevenly.
 
 from functools import partial
 from math import ceil, comb, log2
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.backends.hashing import CANDIDATE, LONGEST, LOOK_UP, Buckets, Candidates, Hashed, Ranges, ring
-from parabit.index.results import Found, replace
+from parabit.index.backends.hashing import CANDIDATE, LONGEST, LOOK_UP, Hashed, Ranges, build_tables, ring
+from parabit.index.results import Found
+from parabit.progress import Report, silent
+
+_QUERIES_AT_A_TIME = 64
 
 _ROUND = 120_000.0  # nanoseconds that a round takes for a block of queries, whatever it does
 _DEARER = 4.5  # how much more the next ring of all substrings costs
 _TRIED = 0.06  # of what a scan costs, spent before a query is given up
 _UNSETTLED = 0.4  # of what a scan costs, spent on rounds until k codes are found
-_LOOKED_UP = 1 << 18  # keys looked up at a time
+_KEYS_AT_A_TIME = 1 << 18
 _COMBINATIONS = np.array(
     [[comb(length, flips) for flips in range(LONGEST + 2)] for length in range(LONGEST + 1)], float
 )
 
 
-class Growth:
-    """One block of queries on its way: how far each substring has been searched, and what has been found.
+class Multi(Hashed):
+    """A table for each of several substrings of the code: for long codes whose nearest ones are near."""
 
-    Example:
-        >>> codes = np.array([[0b00000000], [0b11110000], [0b11000000]], dtype=np.uint8)
-        >>> buckets = Buckets.build(codes, 8, lengths=[4, 4], report=lambda progress: None)
-        >>> candidates = Candidates(codes, 8, buckets.places)
-        >>> growth = Growth(buckets, candidates, queries=codes[:1], affordable=1e6, radius=2)
-        >>> given_up = growth.run()
-        >>> growth.found().rows, given_up
-        (array([0, 2]), array([], dtype=int64))
-    """
+    name: ClassVar[str] = "multi"
+
+    @classmethod
+    def build(cls, codes: NDArray[np.uint8], bits: int, report: Report = silent) -> dict[str, NDArray[Any]]:
+        """Sort the rows by each substring; these are as long as makes about one key for every code."""
+        best = min(max(4.0, log2(max(len(codes), 2)) - 0.5), LONGEST - 3)
+        count = max(ceil(bits / (best + 2)), round(bits / best))
+        lengths = [bits * (place + 1) // count - bits * place // count for place in range(count)]
+        return build_tables(codes, bits, lengths, report)
+
+    def _search(self, queries: NDArray[np.uint8], radius: int, k: int | None) -> Found:
+        """Grow the flips; a query for which a scan would be faster is scanned for."""
+        grow = partial(self._grow, self._affordable(len(queries)), radius, k)
+        found, dear = self._by_blocks(queries, grow, block=_QUERIES_AT_A_TIME)
+        return found.replace(dear, self._flat.search(queries[dear], k, radius)) if len(dear) else found
+
+    def _grow(
+        self, affordable: float, radius: int, k: int | None, queries: NDArray[np.uint8]
+    ) -> tuple[Found, NDArray[np.int64]]:
+        growth = _Growth(self, queries, affordable, radius, k)
+        given_up = growth.run()
+        return growth.found(), given_up
+
+
+class _Growth:
+    """One block of queries on its way: how far each substring has been searched, and what has been found."""
 
     def __init__(
-        self,
-        buckets: Buckets,
-        candidates: Candidates,
-        queries: NDArray[np.uint8],
-        affordable: float,
-        radius: int,
-        k: int | None = None,
+        self, tables: Hashed, queries: NDArray[np.uint8], affordable: float, radius: int, k: int | None = None
     ) -> None:
-        count, substrings = len(queries), len(buckets.bases)
-        self._buckets, self._k, self._substrings = buckets, k, substrings
-        self._values = buckets.substrings.read(queries).astype(np.int64).ravel()  # (cells,): one a query and substring
-        self._bases = np.tile(buckets.bases, count)
-        self._lengths = np.array(buckets.substrings.lengths)
-        self._candidates, self._queries, self._affordable = candidates, queries, affordable
+        count, substrings = len(queries), len(tables.bases)
+        self._tables, self._queries, self._affordable, self._k = tables, queries, affordable, k
+        self._substrings = substrings
+        self._lengths = np.array(tables.substrings.lengths)
+        # A cell is a query and a substring; arrays of cells are (queries, substrings), or flat.
+        self._values = tables.substrings.read(queries).astype(np.int64).ravel()
+        self._bases = np.tile(tables.bases, count)
+        self._rings = np.zeros((count, substrings), dtype=np.int64)  # the next ring of each cell
+        self._costs = np.full((count, substrings), LOOK_UP)  # of that ring, or a guess if it was not counted
+        self._counted = np.zeros((count, substrings), dtype=np.bool_)
+        nothing = tables.starts[:0]
+        self._waiting = Ranges(np.empty(0, dtype=np.int64), nothing, nothing)  # of rings counted and not read
         self._limits = np.full(count, radius)  # what is farther is of no use
         self._settled = np.full(count, k is None)  # whether the limit is more than a guess
         self._known = np.full(count, -1)  # all codes up to this distance have been found
         self._spent = np.zeros(count)
         self._rounds = 0.0  # what the rounds so far cost each query
-        self._rings = np.zeros((count, substrings), dtype=np.int64)  # the next ring of each cell
-        self._costs = np.full((count, substrings), LOOK_UP)  # of that ring, or a guess where it was not counted
-        self._counted = np.zeros((count, substrings), dtype=np.bool_)
-        self._waiting = _no_ranges(buckets)  # ranges of rings that were counted and not read
-        self._hits = np.empty(0, dtype=np.int64)
+        self._hits = np.empty(0, dtype=np.int64)  # packed keys, sorted
 
     def run(self) -> NDArray[np.int64]:
         """Search until every query is answered or given up; returns those that a scan answers faster."""
@@ -88,7 +104,7 @@ class Growth:
 
     def found(self) -> Found:
         """What was found for each query; of a query that was given up, only a part."""
-        return self._candidates.keys.found(self._hits, len(self._limits))
+        return self._tables.keys.found(self._hits, len(self._limits))
 
     def _too_dear(
         self, active: NDArray[np.int64], needed: NDArray[np.int64], running: NDArray[np.float64]
@@ -140,11 +156,14 @@ class Growth:
         for kind in np.unique(kinds):
             masks = ring(int(kind) // 256, int(kind) % 256)
             alike = cells[kinds == kind]
-            step = max(1, _LOOKED_UP // len(masks))
+            step = max(1, _KEYS_AT_A_TIME // len(masks))
             for start in range(0, len(alike), step):
                 some = alike[start : start + step]
-                looked.append(self._buckets.look(some, self._values[some], self._bases[some], masks))
-        self._waiting = _join(looked)
+                keys = self._values[some, None] ^ masks
+                keys += self._bases[some, None]
+                first, counts, there = self._tables.look_up(keys.ravel())
+                looked.append(Ranges(some[there // len(masks)], first, counts))
+        self._waiting = Ranges(*(np.concatenate(parts) for parts in zip(*looked, strict=True)))
         rows = np.bincount(self._waiting.cells, self._waiting.counts, minlength=self._costs.size)
         self._costs.ravel()[cells] = rows[cells] * CANDIDATE
         self._counted.ravel()[cells] = True
@@ -164,7 +183,7 @@ class Growth:
         self._counted.ravel()[cells] = False
         self._guess(cells)
         if len(ranges.cells):
-            self._take(self._candidates.near(self._queries, ranges, ranges.cells // self._substrings, self._limits))
+            self._take(self._tables.near(self._queries, ranges, ranges.cells // self._substrings, self._limits))
 
     def _guess(self, cells: NDArray[np.int64]) -> None:
         """What the ring after the last one may cost: its look-ups, and up to twice as many codes."""
@@ -183,7 +202,7 @@ class Growth:
         self._hits = hits[np.concatenate([[True], hits[1:] != hits[:-1]])] if len(hits) else hits
         if self._k is None:
             return
-        keys = self._candidates.keys
+        keys = self._tables.keys
         offsets = keys.offsets(self._hits, len(self._limits))
         counts = np.diff(offsets)
         full = np.flatnonzero(counts >= self._k)
@@ -195,53 +214,3 @@ class Growth:
 
 def _combinations(lengths: NDArray[np.int64], flips: NDArray[np.int64]) -> NDArray[np.float64]:
     return _COMBINATIONS[lengths, np.minimum(flips, LONGEST + 1)]
-
-
-def _no_ranges(buckets: Buckets) -> Ranges:
-    nothing = buckets.starts[:0]
-    return Ranges(np.empty(0, dtype=np.int64), nothing, nothing)
-
-
-def _join(parts: list[Ranges]) -> Ranges:
-    if len(parts) == 1:
-        return parts[0]
-    cells, starts, counts = zip(*parts, strict=True)
-    return Ranges(np.concatenate(cells), np.concatenate(starts), np.concatenate(counts))
-
-
-_QUERIES_AT_A_TIME = 64
-
-
-class Multi(Hashed):
-    """A table for each of several substrings of the code: for long codes whose nearest ones are near.
-
-    Example:
-        >>> codes = np.random.default_rng(0).integers(0, 256, (1000, 16), dtype=np.uint8)
-        >>> multi = Multi.build(codes, bits=128)
-        >>> multi.nearest(codes[5:7], k=1).rows
-        array([[5],
-               [6]])
-    """
-
-    name: ClassVar[str] = "multi"
-    grouped: ClassVar[bool] = True
-
-    @staticmethod
-    def lengths(codes: int, bits: int) -> list[int]:
-        """As many substrings as make about a key for every code."""
-        best = min(max(4.0, log2(max(codes, 2)) - 0.5), LONGEST - 3)
-        count = max(ceil(bits / (best + 2)), round(bits / best))
-        return [bits * (place + 1) // count - bits * place // count for place in range(count)]
-
-    def _search(self, queries: NDArray[np.uint8], radius: int, k: int | None) -> Found:
-        """Grow the flips; a query for which a scan would be faster is scanned for."""
-        grow = partial(self._grow, self._affordable(len(queries)), radius, k)
-        found, dear = self._by_blocks(queries, grow, block=_QUERIES_AT_A_TIME)
-        return replace(found, dear, self._scan(queries[dear], radius, k)) if len(dear) else found
-
-    def _grow(
-        self, affordable: float, radius: int, k: int | None, queries: NDArray[np.uint8]
-    ) -> tuple[Found, NDArray[np.int64]]:
-        growth = Growth(self._buckets, self._candidates, queries, affordable, radius, k)
-        given_up = growth.run()
-        return growth.found(), given_up
