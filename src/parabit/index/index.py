@@ -27,7 +27,6 @@ from parabit.index.build import (
     says_what_stays,
 )
 from parabit.index.filters import Condition, Where, conditions, mask_of
-from parabit.index.found import Found
 from parabit.index.hits import Hits
 from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
@@ -45,7 +44,8 @@ from parabit.index.query import (
     word_query,
 )
 from parabit.index.ranking import CANDIDATES, Ranked, join_ranked, need_for, rank_by_code, rank_by_words
-from parabit.index.searching import check_backend
+from parabit.index.results import Found
+from parabit.index.search import check_backend
 from parabit.index.store import MAP, VECTORS, WORDS_FOLDER, Batch, Id, Kind, Snapshot, Store
 from parabit.index.stored import Stored, ids_of_written, rows_with, stored_with
 from parabit.index.words import RowWords, Words, catch_up, check_language, searchable

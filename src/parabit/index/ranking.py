@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.codes import hamming
 from parabit.errors import CodesError
-from parabit.index.found import Found, join
 from parabit.index.query import Queries, WordQuery
+from parabit.index.results import Found, join
 from parabit.parallel import ordered_map
 
 # How much the code counts beside the words, chosen on three collections with real queries and on documents as queries:

@@ -13,7 +13,7 @@ import numpy as np
 
 from parabit.codes import check_codes
 from parabit.errors import IndexFolderError
-from parabit.index.searching import Derive, derive_with
+from parabit.index.search import Derive, derive_with
 from parabit.index.store.arrays import packed, unpacked
 from parabit.index.store.generation import remove_generation, write_generation
 from parabit.index.store.lock import LOCK, WriterLock
@@ -259,7 +259,6 @@ class Store:
                 "deleted": snapshot.rows - snapshot.documents,
                 "bytes": self._log.size,
             },
-            "recall": float(derived["lists.measured"][1]) if "lists.measured" in derived else None,
         }
 
     def _need_writer(self) -> None:
