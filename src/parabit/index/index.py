@@ -649,8 +649,10 @@ class Index:
         return words
 
     def _is_current(self, words: Words) -> bool:
+        # Of an update that was lost, the new document is missing and the old one is still there: their number is right.
         view = self._store.view()
-        return words.documents == view.documents and words.last_serial <= view.last_serial
+        alive = view.serials if view.alive is None else view.serials[view.alive]
+        return words.documents == len(alive) and words.last_serial == (int(alive[-1]) if len(alive) else 0)
 
     # The map
 
