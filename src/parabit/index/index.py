@@ -455,11 +455,10 @@ class Index:
             conditioned = (*where, *conditions(own))
             allowed = mask_of(view, conditioned) if conditioned else None
             mine, not_me = asked.part(group.start, group.stop), None if but is None else but[group]
-            if words is not None and allowed is not None:
-                words = words.among(allowed)
             if rank in ("hybrid", "words"):
                 assert words is not None
-                parts.append(_rank_with_words(rank, mine, view, words, k, radius, candidates, allowed, backend, not_me))
+                among = words if allowed is None else words.among(allowed)
+                parts.append(_rank_with_words(rank, mine, view, among, k, radius, candidates, allowed, backend, not_me))
             else:
                 most = k if rank == "hamming" else _to_rank(k, radius, candidates)
                 found = _near(view, mine, most, radius, allowed, backend, not_me)
