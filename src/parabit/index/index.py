@@ -6,6 +6,7 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
-from parabit.errors import CodesError, IndexFolderError, ParabitError
+from parabit.errors import CodesError, IndexFolderError, ParabitError, QueryError
 from parabit.index.build import (
     Ids,
     Kept,
@@ -375,7 +376,7 @@ class Index:
         else:
             corpus = as_corpus([queries] if isinstance(queries, str) else queries)
             texts = [document.text for document in corpus]
-            parsed = [parse(text, view.field_names) for text in texts]
+            parsed = [_parsed(text, view) for text in texts]
             asked = self._encoded([one.text for one in parsed])
         if query_vectors is not None:
             kinds = self._store.extra
@@ -451,8 +452,8 @@ class Index:
         )
         parts = []
         for group in groups:
-            own = [f"{name}={value}" for name, value in filters[group.start]] if filters else []
-            conditioned = (*where, *conditions(own))
+            own = _own_conditions(filters[group.start]) if filters else ()
+            conditioned = (*where, *own)
             allowed = mask_of(view, conditioned) if conditioned else None
             mine, not_me = asked.part(group.start, group.stop), None if but is None else but[group]
             if rank in ("hybrid", "words"):
@@ -472,7 +473,7 @@ class Index:
             return set()
         view = self._store.view()
         words = RowWords(self._open_words(), view)
-        return matching_tokens(word_query(parse(query, view.field_names), words), words, text)
+        return matching_tokens(word_query(_parsed(query, view), words), words, text)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
         """All pairs of documents within a Hamming radius of each other, block by block.
@@ -678,6 +679,21 @@ def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
     check_is_fitted(model, "encoder_")
     encoder: TextEncoder = model.encoder_
     return encoder
+
+
+def _parsed(text: str, view: Any) -> Parsed:
+    """A query of the search box taken apart; `field:value` that no document can match for its form are plain words."""
+    parsed = parse(text, [name for name in view.field_names if name != "text"])
+    try:
+        mask_of(view, _own_conditions(parsed.fields))
+    except QueryError:
+        words = [parsed.text, *(f"{name} {value}" for name, value in parsed.fields)]
+        return replace(parsed, text=" ".join(words), fields=())
+    return parsed
+
+
+def _own_conditions(fields: Sequence[tuple[str, str]]) -> tuple[Condition, ...]:
+    return conditions([f"{name}={value}" for name, value in fields])
 
 
 def _with_words(asked: Queries, parsed: Sequence[Parsed], words: RowWords) -> tuple[Queries, list[list[str]]]:
