@@ -606,8 +606,10 @@ class Index:
             self._model = None
         if self._store.meta["words"] != words:
             self._words = None
-        elif changed and self._words is not None:
-            self._words.reload()
+        elif self._words is not None and not self._words.pending and not self._is_current(self._words):
+            self._words.reload()  # which may come later than the documents themselves
+            if not self._is_current(self._words):
+                self._words = None  # whoever wrote may have been killed: the next search sees to it
         return changed
 
     def verify(self) -> None:
@@ -634,6 +636,8 @@ class Index:
                 return words
         try:
             with self._store.writing():  # a reader borrows the right to write, if nobody has it
+                if self._store.meta["words"] != meta:
+                    raise IndexFolderError("another index was written over it meanwhile", hint="search again")
                 try:
                     words = Words.open(folder)
                 except IndexFolderError:  # there is none yet, or it is damaged
