@@ -166,9 +166,9 @@ class Embedded(Store):
         """Merge what was added and deleted, with the back end that the index was built with."""
         self.compact(derive_with(self.meta["backend"], self.bits, report))
 
-    def copy_to(self, folder: Path | str, overwrite: bool, report: Report) -> None:
+    def copy_to(self, folder: Path | str, overwrite: bool, report: Report, meta: Mapping[str, Any]) -> None:
         """Write it to another folder, merged."""
-        self.save(folder, derive_with(self.meta["backend"], self.bits, report), overwrite=overwrite)
+        self.save(folder, derive_with(self.meta["backend"], self.bits, report), meta, overwrite)
 
     def about(self) -> dict[str, Any]:
         """What it is, what it keeps, and what is left to be merged; for JSON."""

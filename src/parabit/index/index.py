@@ -131,8 +131,8 @@ class Index:
         batches = batches_of(model, as_corpus(documents), kept, report)
         meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
         if words:
-            fold = model.vocabulary.tokenizer.fold_accents
-            meta["words"] = {"folder": f"words-{secrets.token_hex(4)}", "language": language, "fold_accents": fold}
+            meta["words"] = {"language": language, "fold_accents": model.vocabulary.tokenizer.fold_accents}
+        meta = _meta(meta)
         index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, backend, report, model, overwrite)
         index.left_out = kept.left_out
         return index
@@ -248,7 +248,7 @@ class Index:
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
             return
-        self._store.copy_to(folder, overwrite, report)
+        self._store.copy_to(folder, overwrite, report, _meta(self._store.meta))
         if self.has_words:
             Index.open(folder, write=True, report=report).close()
 
@@ -683,6 +683,12 @@ def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
     check_is_fitted(model, "encoder_")
     encoder: TextEncoder = model.encoder_
     return encoder
+
+
+def _meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What an index that is made wants to find again; a folder for its words that no other index has had."""
+    words = meta["words"] and {**meta["words"], "folder": f"words-{secrets.token_hex(4)}"}
+    return {**meta, "words": words}
 
 
 def _parsed(text: str, view: Any) -> Parsed:
