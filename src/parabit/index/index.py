@@ -637,6 +637,7 @@ class Index:
         try:
             with self._store.writing():  # a reader borrows the right to write, if nobody has it
                 if self._store.meta["words"] != meta:
+                    self._model = None
                     raise IndexFolderError("another index was written over it meanwhile", hint="search again")
                 try:
                     words = Words.open(folder)
