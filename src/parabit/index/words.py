@@ -10,11 +10,13 @@ file of tantivy ends with a checksum of its own. `meta.json`, which has none, is
 """
 
 import json
+import os
 import shutil
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +88,10 @@ class Words:
         if language is not None:
             analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
         self._analyzer = analyzer.build()
-        self._index = tantivy.Index(_schema(), path=str(folder))
+        # tantivy locks a file to open an index. Who may not write in the folder has links to its files in another one.
+        self._links = None if _may_write(folder) else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
+        self._link()
+        self._index = tantivy.Index(_schema(), path=str(folder) if self._links is None else self._links.name)
         self._index.register_tokenizer("words", self._analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
         self._schema = self._index.schema
@@ -122,8 +127,15 @@ class Words:
 
     def reload(self) -> None:
         """See what was committed since; searches that have begun go on with what they saw."""
+        self._link()
         self._index.reload()
         self.searcher = self._index.searcher()
+
+    def _link(self) -> None:
+        for path in self.folder.iterdir() if self._links is not None else ():
+            link = Path(self._links.name, path.name)
+            if path.suffix != ".lock" and not link.is_symlink():
+                link.symlink_to(path.resolve())
 
     @property
     def documents(self) -> int:
@@ -187,6 +199,9 @@ class Words:
         about["meta"] = zlib.crc32((self.folder / "meta.json").read_bytes())
         with whole_file(self.folder / "parabit.json") as partial:
             partial.write_text(json.dumps(about) + "\n")
+        mode = (self.folder / "parabit.json").stat().st_mode
+        for name in ("meta.json", ".managed.json"):  # which tantivy lets nobody else read
+            (self.folder / name).chmod(mode)
 
     # Searching
 
@@ -380,6 +395,10 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field(_TEXT, stored=False, tokenizer_name="words", index_option="position")
     builder.add_integer_field(_SERIAL, stored=False, indexed=True, fast=True)
     return builder.build()
+
+
+def _may_write(folder: Path) -> bool:
+    return all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock")))
 
 
 def _sealed(folder: Path) -> dict[str, Any]:
