@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
 _RANKED = 1000  # that are ranked by more than their distance, where no radius is given
 _COMMIT_DOCUMENTS, _COMMIT_SECONDS = 1000, 1.0  # after which new words are committed, for others to see
+_PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 Texts = Corpus | Iterable[str | Document]
 
@@ -645,6 +646,7 @@ class Index:
                     words = Words.create(folder, meta["language"], meta["fold_accents"])
                 catch_up(words, self._store.view(), report)
         except IndexFolderError as problem:
+            words = words or self._words_beside_a_writer(meta)
             if words is None:
                 raise IndexFolderError(
                     f"the words of {self.folder} cannot be searched: {problem.problem}",
@@ -652,6 +654,16 @@ class Index:
                 ) from problem
         self._words = words
         return words
+
+    def _words_beside_a_writer(self, meta: Mapping[str, Any]) -> Words | None:
+        """The word index that another process commits at this moment, so that its files do not fit yet."""
+        for _ in range(_PATIENCE):
+            if self._store.meta["words"] != meta:
+                return None
+            with suppress(IndexFolderError):
+                return Words.open(self.folder / meta["folder"])
+            time.sleep(0.05)
+        return None
 
     def _is_current(self, words: Words) -> bool:
         # Of an update that was lost, the new document is missing and the old one is still there: their number is right.

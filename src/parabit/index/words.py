@@ -112,12 +112,12 @@ class Words:
     def open(cls, folder: Path) -> "Words":
         """Open what is there; an IndexFolderError says that it is damaged, and has to be created again."""
         about = _sealed(folder)
-        files = list(_files(folder))
-        if sum(path.stat().st_size for path in files) <= _SMALL:
-            _check(files)
         try:
+            files = list(_files(folder))
+            if sum(path.stat().st_size for path in files) <= _SMALL:
+                _check(files)
             return cls(folder, about["language"], about["fold_accents"])
-        except ValueError as problem:  # what tantivy raises
+        except (ValueError, OSError) as problem:  # what tantivy raises, and files that a writer removes meanwhile
             raise _damaged(folder) from problem
 
     def verify(self) -> None:
@@ -176,7 +176,8 @@ class Words:
             return
         writer, self._writer = self._writer, None
         writer.commit()
-        writer.wait_merging_threads()  # which would otherwise change meta.json after it is sealed
+        self._seal()  # for those who open it meanwhile
+        writer.wait_merging_threads()  # which change meta.json again
         self._seal()
         self.reload()
 
