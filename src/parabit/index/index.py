@@ -1,10 +1,12 @@
 """The index: documents by their codes and words, kept safely."""
 
+import secrets
 import shutil
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
-from parabit.errors import CodesError, IndexFolderError, ParabitError
+from parabit.errors import CodesError, IndexFolderError, ParabitError, QueryError
 from parabit.index.build import (
     Ids,
     Kept,
@@ -46,7 +48,7 @@ from parabit.index.query import (
 from parabit.index.ranking import CANDIDATES, Ranked, join_ranked, need_for, rank_by_code, rank_by_words
 from parabit.index.results import Found
 from parabit.index.search import check_backend
-from parabit.index.store import MAP, VECTORS, WORDS_FOLDER, Batch, Id, Kind, Snapshot, Store
+from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Snapshot, Store
 from parabit.index.stored import Stored, ids_of_written, rows_with, stored_with
 from parabit.index.words import RowWords, Words, catch_up, check_language, searchable
 from parabit.model import TextEncoder, load_model, save_model
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 
 _RANKED = 1000  # that are ranked by more than their distance, where no radius is given
 _COMMIT_DOCUMENTS, _COMMIT_SECONDS = 1000, 1.0  # after which new words are committed, for others to see
+_PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 Texts = Corpus | Iterable[str | Document]
 
@@ -129,8 +132,8 @@ class Index:
         batches = batches_of(model, as_corpus(documents), kept, report)
         meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
         if words:
-            fold = model.vocabulary.tokenizer.fold_accents
-            meta["words"] = {"language": language, "fold_accents": fold}
+            meta["words"] = {"language": language, "fold_accents": model.vocabulary.tokenizer.fold_accents}
+        meta = _meta(meta)
         index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite)
         index.left_out = kept.left_out
         return index
@@ -245,7 +248,7 @@ class Index:
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
             return
-        self._store.save(folder, overwrite, report)
+        self._store.save(folder, overwrite, report, _meta(self._store.meta))
         if self.has_words:
             Index.open(folder, write=True, report=report).close()
 
@@ -339,7 +342,7 @@ class Index:
         about["language"] = words and words["language"]
         about["keeps"] = sorted([*about["keeps"], *(["words"] if words else [])])
         about["words_bytes"] = (
-            sum(path.stat().st_size for path in (self.folder / WORDS_FOLDER).glob("*")) if words else 0
+            sum(path.stat().st_size for path in (self.folder / words["folder"]).glob("*")) if words else 0
         )
         return about
 
@@ -373,7 +376,7 @@ class Index:
         else:
             corpus = as_corpus([queries] if isinstance(queries, str) else queries)
             texts = [document.text for document in corpus]
-            parsed = [parse(text, view.field_names) for text in texts]
+            parsed = [_parsed(text, view) for text in texts]
             asked = self._encoded([one.text for one in parsed])
         if query_vectors is not None:
             kinds = self._store.extra
@@ -454,15 +457,14 @@ class Index:
         )
         parts = []
         for group in groups:
-            own = [f"{name}={value}" for name, value in filters[group.start]] if filters else []
-            conditioned = (*where, *conditions(own))
+            own = _own_conditions(filters[group.start]) if filters else ()
+            conditioned = (*where, *own)
             allowed = mask_of(view, conditioned) if conditioned else None
             mine, not_me = asked.part(group.start, group.stop), None if but is None else but[group]
-            if words is not None and allowed is not None:
-                words = words.among(allowed)
             if rank in ("hybrid", "words"):
                 assert words is not None
-                parts.append(_rank_with_words(rank, mine, view, words, k, radius, candidates, allowed, backend, not_me))
+                among = words if allowed is None else words.among(allowed)
+                parts.append(_rank_with_words(rank, mine, view, among, k, radius, candidates, allowed, backend, not_me))
             else:
                 most = k if rank == "hamming" else _to_rank(k, radius, candidates)
                 found = _near(view, mine, most, radius, allowed, backend, not_me)
@@ -476,7 +478,7 @@ class Index:
             return set()
         view = self._store.snapshot()
         words = RowWords(self._open_words(), view)
-        return matching_tokens(word_query(parse(query, view.field_names), words), words, text)
+        return matching_tokens(word_query(_parsed(query, view), words), words, text)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
         """All pairs of documents within a Hamming radius of each other, block by block.
@@ -619,12 +621,16 @@ class Index:
 
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""
-        made_with = self._store.fingerprint
+        made_with, words = self._store.fingerprint, self._store.meta["words"]
         changed = self._store.refresh()
         if self._store.fingerprint != made_with:  # another index was written over this one
             self._model = None
-        if changed:
-            self._words = None  # it is opened again when it is next needed
+        if self._store.meta["words"] != words:
+            self._words = None
+        elif self._words is not None and not self._words.pending and not self._is_current(self._words):
+            self._words.reload()  # which may come later than the documents themselves
+            if not self._is_current(self._words):
+                self._words = None  # whoever wrote may have been killed: the next search sees to it
         return changed
 
     def verify(self) -> None:
@@ -642,7 +648,7 @@ class Index:
             if self._words is not None and self._words.pending:
                 self._words.commit()
             return self._words  # type: ignore[return-value]
-        folder = self.folder / WORDS_FOLDER
+        folder = self.folder / meta["folder"]
         words = None
         with suppress(IndexFolderError):
             words = Words.open(folder)
@@ -651,12 +657,16 @@ class Index:
                 return words
         try:
             with self._store.writing():  # a reader borrows the right to write, if nobody has it
+                if self._store.meta["words"] != meta:
+                    self._model = None
+                    raise IndexFolderError("another index was written over it meanwhile", hint="search again")
                 try:
                     words = Words.open(folder)
                 except IndexFolderError:  # there is none yet, or it is damaged
                     words = Words.create(folder, meta["language"], meta["fold_accents"])
                 catch_up(words, self._store.snapshot(), report)
         except IndexFolderError as problem:
+            words = words or self._words_beside_a_writer(meta)
             if words is None:
                 raise IndexFolderError(
                     f"the words of {self.folder} cannot be searched: {problem.problem}",
@@ -665,9 +675,21 @@ class Index:
         self._words = words
         return words
 
+    def _words_beside_a_writer(self, meta: Mapping[str, Any]) -> Words | None:
+        """The word index that another process commits at this moment, so that its files do not fit yet."""
+        for _ in range(_PATIENCE):
+            if self._store.meta["words"] != meta:
+                return None
+            with suppress(IndexFolderError):
+                return Words.open(self.folder / meta["folder"])
+            time.sleep(0.05)
+        return None
+
     def _is_current(self, words: Words) -> bool:
+        # Of an update that was lost, the new document is missing and the old one is still there: their number is right.
         view = self._store.snapshot()
-        return words.documents == view.documents and words.last_serial <= view.last_serial
+        alive = view.serials if view.alive is None else view.serials[view.alive]
+        return words.documents == len(alive) and words.last_serial == (int(alive[-1]) if len(alive) else 0)
 
     # The map
 
@@ -694,6 +716,27 @@ def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
     check_is_fitted(model, "encoder_")
     encoder: TextEncoder = model.encoder_
     return encoder
+
+
+def _meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What an index that is made wants to find again; a folder for its words that no other index has had."""
+    words = meta["words"] and {**meta["words"], "folder": f"words-{secrets.token_hex(4)}"}
+    return {**meta, "words": words}
+
+
+def _parsed(text: str, view: Snapshot) -> Parsed:
+    """A query of the search box taken apart; `field:value` that no document can match for its form are plain words."""
+    parsed = parse(text, [name for name in view.field_names if name != "text"])
+    try:
+        mask_of(view, _own_conditions(parsed.fields))
+    except QueryError:
+        words = [parsed.text, *(f"{name} {value}" for name, value in parsed.fields)]
+        return replace(parsed, text=" ".join(words), fields=())
+    return parsed
+
+
+def _own_conditions(fields: Sequence[tuple[str, str]]) -> tuple[Condition, ...]:
+    return conditions([f"{name}={value}" for name, value in fields])
 
 
 def _with_words(asked: Queries, parsed: Sequence[Parsed], words: RowWords) -> tuple[Queries, list[list[str]]]:

@@ -161,6 +161,9 @@ def _rank_one(
     within = most is None  # only what is near may be found
     count = 0 if within else max(CANDIDATES, most or 0)
     rows, bm25 = words.best(asked, count)
+    if within and rank == "words":
+        bm25 = words.scores(asked, near)
+        rows, bm25 = near[bm25 > 0], bm25[bm25 > 0]
     if rank == "hybrid":
         if asked.restricts and len(near):
             near = near[words.matching(asked, near)]

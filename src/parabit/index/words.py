@@ -10,11 +10,13 @@ file of tantivy ends with a checksum of its own. `meta.json`, which has none, is
 """
 
 import json
+import os
 import shutil
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +89,10 @@ class Words:
         if language is not None:
             analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
         self._analyzer = analyzer.build()
-        self._index = tantivy.Index(_schema(), path=str(folder))
+        # tantivy locks a file to open an index. Who may not write in the folder has links to its files in another one.
+        self._links = None if _may_write(folder) else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
+        self._link()
+        self._index = tantivy.Index(_schema(), path=str(folder) if self._links is None else self._links.name)
         self._index.register_tokenizer("words", self._analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
         self._schema = self._index.schema
@@ -108,12 +113,12 @@ class Words:
     def open(cls, folder: Path) -> "Words":
         """Open what is there; an IndexFolderError says that it is damaged, and has to be created again."""
         about = _sealed(folder)
-        files = list(_files(folder))
-        if sum(path.stat().st_size for path in files) <= _SMALL:
-            _check(files)
         try:
+            files = list(_files(folder))
+            if sum(path.stat().st_size for path in files) <= _SMALL:
+                _check(files)
             return cls(folder, about["language"], about["fold_accents"])
-        except ValueError as problem:  # what tantivy raises
+        except (ValueError, OSError) as problem:  # what tantivy raises, and files that a writer removes meanwhile
             raise _damaged(folder) from problem
 
     def verify(self) -> None:
@@ -123,8 +128,17 @@ class Words:
 
     def reload(self) -> None:
         """See what was committed since; searches that have begun go on with what they saw."""
+        self._link()
         self._index.reload()
         self.searcher = self._index.searcher()
+
+    def _link(self) -> None:
+        if self._links is None:
+            return
+        for path in self.folder.iterdir():
+            link = Path(self._links.name, path.name)
+            if path.suffix != ".lock" and not link.is_symlink():
+                link.symlink_to(path.resolve())
 
     @property
     def documents(self) -> int:
@@ -165,7 +179,8 @@ class Words:
             return
         writer, self._writer = self._writer, None
         writer.commit()
-        writer.wait_merging_threads()  # which would otherwise change meta.json after it is sealed
+        self._seal()  # for those who open it meanwhile
+        writer.wait_merging_threads()  # which change meta.json again
         self._seal()
         self.reload()
 
@@ -188,6 +203,9 @@ class Words:
         about["meta"] = zlib.crc32((self.folder / "meta.json").read_bytes())
         with whole_file(self.folder / "parabit.json") as partial:
             partial.write_text(json.dumps(about) + "\n")
+        mode = (self.folder / "parabit.json").stat().st_mode
+        for name in ("meta.json", ".managed.json"):  # which tantivy lets nobody else read
+            (self.folder / name).chmod(mode)
 
     # Searching
 
@@ -381,6 +399,10 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field(_TEXT, stored=False, tokenizer_name="words", index_option="position")
     builder.add_integer_field(_SERIAL, stored=False, indexed=True, fast=True)
     return builder.build()
+
+
+def _may_write(folder: Path) -> bool:
+    return all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock")))
 
 
 def _sealed(folder: Path) -> dict[str, Any]:

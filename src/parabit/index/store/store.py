@@ -19,7 +19,6 @@ from parabit.index.store.generation import remove_generation, write_generation
 from parabit.index.store.lock import LOCK, WriterLock
 from parabit.index.store.log import Log
 from parabit.index.store.manifest import (
-    WORDS_FOLDER,
     Manifest,
     bytes_in,
     is_index,
@@ -202,10 +201,13 @@ class Store:
         log.close()
         remove_leftovers(self.folder, new)
 
-    def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
+    def save(
+        self, folder: Path | str, overwrite: bool = False, report: Report = silent, meta: dict[str, Any] | None = None
+    ) -> None:
         """Write the documents to another folder, as `compact` writes them to this one."""
         snapshot = self.snapshot()
-        manifest = replace(snapshot.manifest, last_serial=snapshot.last_serial, model="", generation=1)
+        meta = snapshot.manifest.meta if meta is None else meta
+        manifest = replace(snapshot.manifest, meta=meta, last_serial=snapshot.last_serial, model="", generation=1)
         save = partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
         _write(Path(folder), manifest, snapshot, save, overwrite, report)
 
@@ -315,7 +317,6 @@ def _write(
             manifest = replace(manifest, generation=next_generation(folder))
             manifest = _with_model(folder, manifest, save_model)
             manifest = write_generation(folder, manifest, documents, derive)
-            remove(folder / WORDS_FOLDER)  # before the manifest: words of the old documents must not pass for new ones
             write_manifest(folder, manifest)
             remove_leftovers(folder, manifest)
         return
