@@ -51,6 +51,7 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/index_ranking.py
 	$(BIN)/python benchmarks/index_keeping.py
 	$(BIN)/python benchmarks/index_speed.py
+	$(BIN)/python benchmarks/index_hashing.py
 	$(BIN)/python benchmarks/serve_load.py
 	$(BIN)/python benchmarks/milvus_search.py
 
