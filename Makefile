@@ -50,6 +50,7 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/evaluate_speed.py
 	$(BIN)/python benchmarks/index_keeping.py
 	$(BIN)/python benchmarks/index_speed.py
+	$(BIN)/python benchmarks/index_hashing.py
 	$(BIN)/python benchmarks/serve_load.py
 	$(BIN)/python benchmarks/queries.py
 	$(BIN)/python benchmarks/search_speed.py

@@ -206,6 +206,32 @@ def _figures(scores: dict[str, float], *names: str) -> str:
     return " / ".join(f"{scores[name]:.3f}".replace("0.", ".") for name in names)
 
 
+def index_hashing() -> list[str]:
+    """faiss's hash indexes beside ours: milliseconds alone and in a batch, and what it takes to have them."""
+    rows: list[tuple[Any, ...]] = [
+        (
+            "bits",
+            "asked, faiss's flips",
+            "parabit",
+            "faiss",
+            "faiss finds all 10 for",
+            "built",
+            "opened",
+            "bytes per code",
+        )
+    ]
+    for result in _result("index_hashing")["results"]:
+        costs = [result["build_seconds"], result["open_seconds"], result["bytes_per_code"]]
+        beside = ["{parabit} s, faiss {faiss} s", "{parabit} s, faiss {faiss} s", "{parabit}, faiss {faiss}"]
+        for number, row in enumerate(result["rows"]):
+            times = row["milliseconds_alone_and_in_a_batch"]
+            complete = f"{row['faiss_complete']:.1%} of queries" if "faiss_complete" in row else ""
+            shown = [form.format(**cost) if number == 0 else "" for form, cost in zip(beside, costs, strict=True)]
+            own, peer = ("{} / {}".format(*times[name]) for name in ("parabit", "faiss"))
+            rows.append((result["bits"], row["ask"], f"{result['backend']} {own}", peer, complete, *shown))
+    return _rows(*rows)
+
+
 def written(page: str) -> str:
     """A page with its tables as the result files have them now."""
 
