@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from parabit.corpus import Corpus, Document
-from parabit.corpus.unique import UniqueIds
 from parabit.errors import CodesError
 from parabit.index.ranking import unit
 from parabit.index.reading import VECTORS, WORD, WORDS
 from parabit.index.store import Batch, Id, Kind, Ragged
+from parabit.index.unique import UniqueIds
 from parabit.model import InferredBatch, TextEncoder
 from parabit.progress import Report
 from parabit.text.bags import Bags, inverse_frequencies, tf_idf_rows

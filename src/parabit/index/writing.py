@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from parabit.corpus import Corpus
-from parabit.corpus.unique import UniqueIds
 from parabit.errors import IndexFolderError
 from parabit.index.documents import Kept, batches_of
 from parabit.index.reading import VECTORS, WORDS
+from parabit.index.unique import UniqueIds
 from parabit.index.view import Home
 from parabit.model import TextEncoder
 from parabit.progress import Progress, Report

@@ -8,7 +8,6 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from parabit.corpus.unique import SeenIds
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.milvus.collection import Collection
 from parabit.index.milvus.entities import NUMBER, id_in, key_of
@@ -20,6 +19,7 @@ from parabit.index.store import Batch, Kind
 from parabit.index.store.folder import is_index, model_folder, remove_leftovers
 from parabit.index.store.ids import id_bytes, need_distinct
 from parabit.index.store.lock import LOCK, WriterLock
+from parabit.index.unique import SeenIds
 from parabit.progress import Progress, Report
 from parabit.storage import need_room_for_folder, whole_folder
 
