@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from pathlib import Path
 
-from parabit.corpus import DATASETS
+from parabit.corpus.datasets import DATASETS, SPLITS
 from parabit.errors import ParabitError, did_you_mean
 
 _MOST_BESIDE = 1000  # names that are compared with one that is not there
@@ -27,8 +27,8 @@ def complete_corpus(incomplete: str) -> list[str]:
     """
     named = [
         name
-        for dataset in DATASETS.values()
-        for name in (dataset.name, *(f"{dataset.name}/{split}" for split in dataset.splits))
+        for dataset in DATASETS
+        for name in (dataset, *(f"{dataset}/{split}" for split in SPLITS))
         if name.startswith(incomplete)
     ]
     if not named:

@@ -5,15 +5,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from parabit.corpus.datasets import (
-    DATASETS,
-    CommonLabels,
-    Dataset,
-    cache_folder,
-    data_folder,
-    names_dataset,
-    open_dataset,
-)
+from parabit.corpus.datasets import DATASETS, cache_folder, data_folder, names_dataset, open_dataset
 from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus, documents_from, refuse_frame, title_of
 from parabit.corpus.files import FORMATS, open_files
 from parabit.corpus.readers import ReadOptions
@@ -24,9 +16,7 @@ from parabit.progress import Report, silent
 __all__ = [
     "DATASETS",
     "FORMATS",
-    "CommonLabels",
     "Corpus",
-    "Dataset",
     "Document",
     "ReadOptions",
     "Skipped",
@@ -64,7 +54,7 @@ def open_corpus(
     if not names:
         raise CorpusError("no path was given", hint="give a file or a folder")
     for one in names:
-        if isinstance(one, str) and names_dataset(one):
+        if isinstance(one, str) and one.partition("/")[0] in DATASETS:
             if len(names) > 1:
                 raise CorpusError(f"{one} is a data set", hint=f"read it alone, or write ./{one} for a path")
             if format is not None or replace(options, strict=False) != ReadOptions():

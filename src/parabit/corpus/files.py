@@ -59,7 +59,7 @@ class FileCorpus(SourceCorpus):
         """
         return [FileCorpus([source], self.options, self.format) for source in self.sources]
 
-    def _documents(self) -> Iterator[Document]:
+    def __iter__(self) -> Iterator[Document]:
         skipped = self.skipped = Tally(self._unread)
         notes = self.notes = Tally()
         read_any, hint = False, ""

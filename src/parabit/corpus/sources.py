@@ -9,14 +9,13 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfileobj
 from typing import Any, BinaryIO, cast
 
-from parabit.corpus.document import Corpus, Document
+from parabit.corpus.document import Corpus
 from parabit.errors import CorpusError
 
 if sys.version_info >= (3, 14):
@@ -172,13 +171,6 @@ class SourceCorpus(Corpus):
         self.sources = sources
         self._current = 0
         self._sizes: list[int] = []
-
-    def __iter__(self) -> Iterator[Document]:
-        return self._documents()
-
-    @abstractmethod
-    def _documents(self) -> Iterator[Document]:
-        """Read all sources from the start."""
 
     def _each_source(self) -> Iterator[Source]:
         """The sources in order, noting for `share_read` which one is being read."""

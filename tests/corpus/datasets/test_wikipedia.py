@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from parabit.corpus.datasets.wikipedia import WIKIPEDIA, is_disambiguation
+from parabit.corpus.datasets import find_dataset
+from parabit.corpus.datasets.wikipedia import is_disambiguation
 from parabit.corpus.document import Document
 from parabit.errors import CorpusError
 
+WIKIPEDIA = find_dataset("wikipedia")
 NAME = "enwiki-20160405-pages-articles.xml.bz2"
 ENGLISH = {"-1": "Special", "0": "", "1": "Talk", "6": "File", "10": "Template", "14": "Category"}
 

@@ -53,7 +53,7 @@ class DocstringCorpus(SourceCorpus):
         super().__init__([Source(path, name=".".join(parts)) for parts, path in ordered])
         self._split = split
 
-    def _documents(self) -> Iterator[Document]:
+    def __iter__(self) -> Iterator[Document]:
         packages = [list(group) for _, group in groupby(self.sources, key=lambda source: source.name.split(".")[0])]
         self._current = 0
         for package, definitions in zip(packages, _read_packages(packages), strict=True):
@@ -252,10 +252,11 @@ def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
     return DocstringCorpus([Path(places[name]) for name in ("stdlib", "purelib", "platlib")], split)
 
 
-DOCSTRINGS = Dataset(
-    name="docstrings",
-    about="the documentation of the Python packages installed here; the labels are package and sub-package",
-    licence="each package's own",
-    files="",
-    corpus=_corpus,
-)
+DATASETS = {
+    "docstrings": Dataset(
+        about="the documentation of the Python packages installed here; the labels are package and sub-package",
+        licence="each package's own",
+        files="",
+        corpus=_corpus,
+    )
+}

@@ -3,7 +3,6 @@
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -145,19 +144,20 @@ def _dump_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
-    corpus = DatasetCorpus(_dump_files(paths), partial(_read, split=split))
-    return CommonLabels(corpus, least=20) if split == "test" else corpus
+    corpus = DatasetCorpus(_dump_files(paths), split, _read)
+    return CommonLabels(corpus) if split == "test" else corpus
 
 
-WIKIPEDIA = Dataset(
-    name="wikipedia",
-    about="Wikipedia from an official dump, a tenth held out; the labels are categories with 20 test articles or more",
-    licence="CC BY-SA 4.0 and GFDL",
-    files="wikipedia/*pages-articles*.xml*",
-    corpus=_corpus,
-    # Not downloaded: a dump has 20 GB and more, and is replaced every few weeks, so that no checksum can be fixed.
-    obtain=(
-        "get enwiki-latest-pages-articles.xml.bz2 (some 25 GB) from https://dumps.wikimedia.org/enwiki/latest/, or "
-        "another wiki's dump, and put it as it is in wikipedia/ below the data folder"
-    ),
-)
+DATASETS = {
+    "wikipedia": Dataset(
+        about="Wikipedia from an official dump, a tenth held out; labels are categories of 20 test articles or more",
+        licence="CC BY-SA 4.0 and GFDL",
+        files="wikipedia/*pages-articles*.xml*",
+        corpus=_corpus,
+        # Not downloaded: a dump has 20 GB and more, and is replaced every few weeks, so that no checksum can be fixed.
+        obtain=(
+            "get enwiki-latest-pages-articles.xml.bz2 (about 25 GB) from https://dumps.wikimedia.org/enwiki/latest/, "
+            "or another wiki's dump, and put it as it is in wikipedia/ below the data folder"
+        ),
+    )
+}
