@@ -10,8 +10,9 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn, ParamSpec
@@ -21,13 +22,13 @@ from rich.console import Console
 from rich.text import Text
 
 from parabit.cli import leave
-from parabit.cli.choices import folder_beside
-from parabit.errors import Interrupted, ParabitError
+from parabit.errors import Interrupted, ParabitError, did_you_mean
 from parabit.progress import Progress, Report, silent
 
 P = ParamSpec("P")
 
 FAILED = 1
+_MOST_BESIDE = 1000  # names that are compared with one that is not there
 # What makes a verb that ran out of memory need less.
 _SMALLER = {
     "train": "a higher --min-count makes a smaller vocabulary, and a smaller --sample needs less",
@@ -77,6 +78,27 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             )
 
     return run
+
+
+def completing(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """What completes an option in the shell."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def check_spelling(what: str, given: str | None, known: Collection[str]) -> None:
+    """Raise for a name that is nearly one of those known. What is like none of them is the library's to refuse.
+
+    Example:
+        >>> check_spelling("rank", "hybird", ("hamming", "hybrid"))
+        Traceback (most recent call last):
+        parabit.errors.ParabitError: no rank 'hybird'; did you mean hybrid? There are hamming, hybrid
+    """
+    if given is not None and given not in known and (hint := did_you_mean(given, known)):
+        raise ParabitError(f"no {what} {given!r}", hint=f"{hint} There are {', '.join(known)}")
 
 
 def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
@@ -201,8 +223,17 @@ def _with_neighbour(problem: ParabitError, arguments: Mapping[str, Any]) -> str:
     for name in ("index", "model"):
         given = arguments.get(name)
         if isinstance(given, Path) and str(given) in problem.problem and not given.exists():
-            return "; ".join([problem.problem, folder_beside(given) or problem.hint])
+            return "; ".join([problem.problem, _folder_beside(given) or problem.hint])
     return str(problem)
+
+
+def _folder_beside(path: Path) -> str:
+    """The hint for a folder that is not there, if one has a similar name."""
+    try:
+        folders = [entry.name for entry in islice(os.scandir(path.parent), _MOST_BESIDE) if entry.is_dir()]
+    except OSError:
+        return ""
+    return did_you_mean(str(path), [str(path.parent / name) for name in folders])
 
 
 def _in_words(problem: OSError) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from parabit.choices import CONSISTENCIES, MILVUS_INDEXES
-from parabit.cli.choices import check_spelling, completing
+from parabit.cli.frame import check_spelling, completing
 from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
