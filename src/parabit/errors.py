@@ -23,24 +23,13 @@ class ParabitError(Exception):
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """The hint for a mistyped name; empty if no known name is similar.
-
-    Example:
-        >>> did_you_mean("hybird", ["hamming", "hybrid"]), did_you_mean("best", ["hamming", "hybrid"])
-        ('did you mean hybrid?', '')
-    """
+    """The hint for a mistyped name; empty if no known name is similar."""
     close = get_close_matches(given, known, n=1)
     return f"did you mean {close[0]}?" if close else ""
 
 
 def need(library: str, extra: str, error: type[ParabitError] = ParabitError) -> ModuleType:
-    """Import a library that only some parts of parabit use; the error says what to install.
-
-    Example:
-        >>> need("no_such_library", "baselines")
-        Traceback (most recent call last):
-        parabit.errors.ParabitError: no_such_library is not installed; pip install 'parabit[baselines]'
-    """
+    """Import a library that only some parts of parabit use; the error says what to install."""
     try:
         return import_module(library)
     except ImportError as problem:

@@ -6,13 +6,7 @@ from typing import Any
 
 
 def lazy(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
-    """A package's `__getattr__` that finds each name in its module.
-
-    Example:
-        >>> find = lazy("parabit", {"parabit.codes": ("pack", "unpack")})
-        >>> find("pack").__name__
-        'pack'
-    """
+    """A package's `__getattr__` that finds each name in its module."""
 
     def find(name: str) -> Any:
         for module, names in modules.items():

@@ -136,14 +136,6 @@ class ArrayWriter:
     """Writes a `.npy` file piece by piece, its length known only at the end; `row` is the shape of one row.
 
     Plain writes, not a memory map: a full disk is then an error, where a memory map would kill the process.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     with ArrayWriter(Path(folder, "a.npy"), np.int32) as writer:
-        ...         writer.append(np.array([1, 2])); writer.append(np.array([3]))
-        ...     np.load(Path(folder, "a.npy")).tolist()
-        [1, 2, 3]
     """
 
     def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...] = ()) -> None:
@@ -175,12 +167,7 @@ class ArrayWriter:
 
 
 def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
-    """The header of an array's `.npy` file; its size does not depend on the first dimension.
-
-    Example:
-        >>> len(array_header(np.int32, (5, 2))) == len(array_header(np.int32, (5_000_000, 2)))
-        True
-    """
+    """The header of an array's `.npy` file; its size does not depend on the first dimension."""
     header = BytesIO()
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
     np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})

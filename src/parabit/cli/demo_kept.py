@@ -15,7 +15,7 @@ from typing import Any
 from parabit import __version__
 from parabit.corpus import Corpus, ReadOptions, cache_folder, data_folder, names_dataset
 from parabit.corpus.datasets import find_dataset
-from parabit.corpus.remote import is_address
+from parabit.corpus.sources import is_address
 from parabit.errors import ParabitError
 
 MODEL, INDEX, FIGURES = "model", "index", "figures.json"  # the parts of a demo's folder

@@ -9,7 +9,7 @@ from parabit.corpus.datasets import DATASETS, cache_folder, data_folder, names_d
 from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus, documents_from, refuse_frame, title_of
 from parabit.corpus.files import FORMATS, open_files
 from parabit.corpus.readers import ReadOptions
-from parabit.corpus.remote import is_address
+from parabit.corpus.sources import is_address
 from parabit.errors import CorpusError
 from parabit.progress import Report, silent
 

@@ -62,14 +62,7 @@ class Skipped(NamedTuple):
 
 
 class Tally:
-    """Places in a corpus, each with a reason; all are counted by kind, and the first 100,000 named.
-
-    Example:
-        >>> tally = Tally()
-        >>> tally.add("notes.jsonl:3", "not valid JSON: Expecting value")
-        >>> len(tally), dict(tally.counts), list(tally)[0].place
-        (1, {'not valid JSON': 1}, 'notes.jsonl:3')
-    """
+    """Places in a corpus, each with a reason; all are counted by kind, and the first 100,000 named."""
 
     def __init__(self, places: Iterable[Skipped] = ()) -> None:
         self.counts: Counter[str] = Counter()
@@ -178,10 +171,6 @@ def as_corpus(documents: Corpus | Iterable[str | Document | Mapping[str, Any]]) 
     A string's id is its position, counted from 0. A dictionary has its text under `text`, and may have `id`, `labels`
     or `label`, and `title`; its other entries are fields, as in the rows of a Hugging Face data set. The iterable is
     read more than once, so a generator is refused.
-
-    Example:
-        >>> [document.id for document in as_corpus(["first text", {"id": "b", "text": "second text"}])]
-        ['0', 'b']
     """
     if isinstance(documents, Corpus):
         return documents
@@ -246,12 +235,7 @@ def document_from(
     labels: str | None = None,
     title: str | None = None,
 ) -> Document:
-    """Make a document from a record: which fields hold what, and the id it has if it has no other.
-
-    Example:
-        >>> document_from({"text": "Hubble repaired", "label": "space", "year": 1993}, "7")
-        Document(id='7', text='Hubble repaired', labels=('space',), fields={'year': 1993})
-    """
+    """Make a document from a record: which fields hold what, and the id it has if it has no other."""
     id_field = id or ("id" if "id" in values else None)
     label_field = labels or next((name for name in ("labels", "label") if name in values), None)
     used = {*text, id_field, label_field, title}
@@ -339,12 +323,7 @@ def _plain(value: Any) -> Any:
 
 
 def can_be_written(value: str) -> bool:
-    r"""Whether a string consists of characters alone, without half of a surrogate pair.
-
-    Example:
-        >>> can_be_written("é"), can_be_written("\ud800")
-        (True, False)
-    """
+    """Whether a string consists of characters alone, without half of a surrogate pair."""
     if value.isascii():  # known without looking
         return True
     try:

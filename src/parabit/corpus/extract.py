@@ -6,10 +6,12 @@ import re
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from parabit.corpus.readers import WIDE_MARKS, Extracted
+from parabit.corpus.sources import UnreadableError
 from parabit.errors import CorpusError, need
 
 if TYPE_CHECKING:
@@ -17,20 +19,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-class Extracted(NamedTuple):
-    """What a reader sees of a document, and its title if it has one."""
-
-    text: str
-    title: str | None
-
-
-# The longer ones first: one of UTF-32 begins like one of UTF-16.
-WIDE_MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 _DECLARED = re.compile(
     rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I
 )
@@ -67,14 +55,10 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens and the li
 
 
 def from_html(content: bytes, encoding: str | None = None) -> Extracted:
-    r"""The visible text of a page: its title first, then one line per block.
+    """The visible text of a page: its title first, then one line per block.
 
     The encoding is that of the byte order mark, else the one that the page declares, else the given one; without
     any, UTF-8 or, where that does not fit, Windows-1252.
-
-    Example:
-        >>> from_html(b"<title>Boats</title><h1>On boats</h1><p>Oars &amp; <b>sails</b>.<script>x()</script>")
-        Extracted(text='Boats\nOn boats\nOars & sails.', title='Boats')
     """
     return _page(_decoded(content, encoding))
 
@@ -176,12 +160,7 @@ _UNSEEN_TAG = re.compile(r"<(script|style)\b", re.I)
 
 
 def from_markdown(text: str) -> Extracted:
-    r"""The text of a Markdown document: code, link texts and table cells, without marks, addresses and front matter.
-
-    Example:
-        >>> from_markdown("# Boats\n\n- *oars* and [sails](https://sails.example)\n- `snake_case`")
-        Extracted(text='Boats\n\noars and sails\nsnake_case', title='Boats')
-    """
+    """The text of a Markdown document: code, link texts and table cells, without marks, addresses and front matter."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     title = None
     if front := _FRONT_MATTER.match(text):
@@ -257,42 +236,38 @@ _HYPHENATED = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
 
 
 def from_pdf(stream: BinaryIO, name: str) -> Extracted:
-    """The text of all pages of a PDF file; a CorpusError if it is encrypted, damaged, or has only pictures."""
-    pypdf = need_pdf()
-    errors = need("pypdf.errors", "pdf", CorpusError)
+    """The text of all pages of a PDF file; an error if it is encrypted, damaged, or has only pictures."""
+    try:
+        pypdf = need("pypdf", "pdf", CorpusError)
+    except CorpusError as problem:  # a folder's other files can still be read
+        raise UnreadableError(name, f"{problem.problem}: {problem.hint}") from problem
+    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warnings go to the terminal
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd in other people's files is not our user's business
             reader = pypdf.PdfReader(stream)
             # Many files are encrypted without a password, only against changes.
             if reader.is_encrypted and not reader.decrypt(""):
-                raise CorpusError(f"{name} is encrypted", hint="save it without a password")
+                raise _unreadable_pdf(name, "encrypted", "save it without a password")
             pages = [page.extract_text().strip() for page in reader.pages]
             title = reader.metadata and reader.metadata.title
     except (CorpusError, MemoryError):
         raise
-    except errors.DependencyError as problem:
-        raise CorpusError(
-            f"{name} is encrypted with AES, which needs a library that is not installed",
-            hint="pip install cryptography, or save it without encryption",
-        ) from problem
+    except pypdf.errors.DependencyError as problem:
+        hint = "pip install cryptography, or save it without encryption"
+        raise _unreadable_pdf(name, "encrypted with AES, which needs a library", hint) from problem
     except Exception as problem:  # pypdf raises whatever comes up inside a damaged file
         reason = str(problem).partition("\n")[0] or type(problem).__name__
-        raise CorpusError(f"{name} is not a whole PDF file: {reason}", hint="download or export it again") from problem
+        raise _unreadable_pdf(name, f"damaged: {reason}", "download or export it again") from problem
     if not any(pages):
-        raise CorpusError(
-            f"no text in {name}, on none of its {len(pages):,} pages; they seem to be pictures",
-            hint="run text recognition (OCR) on it first",
-        )
+        reason = f"no text on its {len(pages):,} pages, which seem to be pictures"
+        raise _unreadable_pdf(name, reason, "run text recognition (OCR) on it first")
     text = _HYPHENATED.sub("", _encodable("\n\n".join(pages)))
     return Extracted(text, " ".join(_encodable(str(title or "")).split()) or None)
 
 
-def need_pdf() -> Any:
-    """The library that reads PDF; an error with what to install if it is missing."""
-    library = need("pypdf", "pdf", CorpusError)
-    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warnings go to the terminal
-    return library
+def _unreadable_pdf(name: str, reason: str, hint: str) -> UnreadableError:
+    return UnreadableError(name, f"not readable as PDF: {reason}", hint)
 
 
 def _encodable(text: str) -> str:

@@ -8,10 +8,17 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from parabit.corpus.document import Document, Skipped, Tally, document_from
-from parabit.corpus.extract import Extracted
-from parabit.corpus.readers import READABLE, READERS, ReadOptions, Record, read
-from parabit.corpus.remote import is_address, remote_sources
-from parabit.corpus.sources import STANDARD_INPUT, PipeSource, Source, SourceCorpus, UnreadableError, first_bytes, why
+from parabit.corpus.readers import READABLE, READERS, Extracted, ReadOptions, Record, read
+from parabit.corpus.sources import (
+    STANDARD_INPUT,
+    PipeSource,
+    Source,
+    SourceCorpus,
+    UnreadableError,
+    first_bytes,
+    is_address,
+    why,
+)
 from parabit.errors import CorpusError
 
 FORMATS = tuple(READERS)
@@ -144,12 +151,7 @@ def open_files(paths: Sequence[str | Path], options: ReadOptions, format: str | 
 
 
 def format_of(name: str) -> str | None:
-    """The format that the name of a file says, compressed or not.
-
-    Example:
-        >>> format_of("a/notes.jsonl.gz"), format_of("Makefile")
-        ('jsonl', None)
-    """
+    """The format that the name of a file says, compressed or not."""
     ending = re.search(r"\.(\w+)$", _COMPRESSED.sub("", name))
     return _ENDINGS.get(ending[1].lower()) if ending else None
 
@@ -158,6 +160,8 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     """The files that a path stands for, in the order of their ids."""
     chosen = _Chosen(options)
     if is_address(path):
+        from parabit.corpus.remote import remote_sources  # here: few have fsspec
+
         remote = remote_sources(str(path))
         sources: list[Source] = [one for one in remote if len(remote) == 1 or chosen.is_shown(one.id)]
         sources = [source for source in sources if chosen.takes(source.id)]
@@ -244,12 +248,7 @@ class _Chosen:
 
 
 def _pattern(globs: Sequence[str]) -> "re.Pattern[str] | None":
-    r"""One expression for several patterns, in which `*` ends at a folder and `**` does not.
-
-    Example:
-        >>> [bool(_pattern(["docs/**/*.md"]).fullmatch(path)) for path in ("docs/a.md", "docs/b/c.md", "docs/a.txt")]
-        [True, True, False]
-    """
+    """One expression for several patterns, in which `*` ends at a folder and `**` does not."""
     meanings = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
     def meaning(part: str) -> str:

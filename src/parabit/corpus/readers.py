@@ -8,13 +8,20 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
-from parabit.corpus.extract import WIDE_MARKS, Extracted, from_html, from_markdown, from_pdf
 from parabit.corpus.sources import Source, UnreadableError, first_bytes
 from parabit.errors import CorpusError
 
 READABLE = "text, Markdown, HTML, PDF, JSON, JSON lines, CSV, TSV and Parquet"
+# The longer ones first: one of UTF-32 begins like one of UTF-16.
+WIDE_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _PARQUET_ROWS = 1024
 _LONGEST = 100_000_000  # bytes of a text file that is one document
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -60,6 +67,13 @@ class Record(NamedTuple):
 
     values: dict[str, Any]
     line: int
+
+
+class Extracted(NamedTuple):
+    """What a reader sees of a file that is one document, and its title if it has one."""
+
+    text: str
+    title: str | None
 
 
 # A bad record is handed on as the error that describes it, for the corpus to raise or to count. One that concerns the
@@ -150,11 +164,6 @@ def read_delimited(source: Source, options: ReadOptions, encoding: str | None, d
             yield Record(dict(zip(header, row, strict=True)), first)
 
 
-def read_tsv(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
-    """Fields separated by tabs."""
-    return read_delimited(source, options, encoding, "\t")
-
-
 def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """The rows of a Parquet file, of which polars holds a row group or two at a time."""
     import polars as pl  # here: it takes longer to import than most files take to read
@@ -194,23 +203,25 @@ def read_text(source: Source, options: ReadOptions, encoding: str | None) -> Ite
 
 def read_markdown(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """A Markdown file that is one document, without its markup."""
+    from parabit.corpus.extract import from_markdown
+
     yield from_markdown(_text_of(source, encoding))
 
 
 def read_html(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """A page that is one document: what it shows."""
+    from parabit.corpus.extract import from_html
+
     yield from_html(_bytes_of(source), options.encoding)
 
 
 def read_pdf(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """A PDF file that is one document: the text of all its pages."""
+    from parabit.corpus.extract import from_pdf
+
     with source.open() as stream:
         content = io.BytesIO(stream.read())
-    try:
-        yield from_pdf(content, source.name)
-    except CorpusError as problem:
-        reason = problem.problem.replace(source.name, "the file")
-        raise UnreadableError(source.name, f"not readable as PDF: {reason}", problem.hint) from problem
+    yield from_pdf(content, source.name)
 
 
 READERS: dict[str, Reader] = {
@@ -219,7 +230,7 @@ READERS: dict[str, Reader] = {
     "jsonl": read_json_lines,
     "json": read_json,
     "csv": read_delimited,
-    "tsv": read_tsv,
+    "tsv": partial(read_delimited, delimiter="\t"),
     "parquet": read_parquet,
     "markdown": read_markdown,
     "html": read_html,

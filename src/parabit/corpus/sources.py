@@ -38,9 +38,14 @@ _MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
 
 # What decompressors and archives raise for a damaged or cut-off file; bz2 and gzip also raise OSError with no errno.
 _DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile)
-
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")  # two letters before the colon: C:/ is a path
 
 STANDARD_INPUT = ("-", "/dev/stdin")
+
+
+def is_address(name: str | Path) -> bool:
+    """Whether a name is an address for fsspec, such as s3://bucket/articles, and not a path."""
+    return isinstance(name, str) and _ADDRESS.match(name) is not None
 
 
 class UnreadableError(CorpusError):
@@ -59,6 +64,8 @@ class Source:
 
     `id` is its path below the folder that was asked for, `label` the sub-folder it is in. `name` is for messages.
     """
+
+    local = True  # on this machine's disk
 
     def __init__(self, path: Path, name: str = "", id: str = "", label: str = "") -> None:
         self.path = path
@@ -111,18 +118,13 @@ class Source:
     def on_disk(self) -> Iterator[Path]:
         """The decompressed content as a file, for libraries that need one: the file itself if it is not compressed."""
         with self.open() as stream:
-            if stream is self._raw and self._plain is not None:
-                yield self._plain
+            if stream is self._raw and self.local:
+                yield self.path
                 return
             with tempfile.NamedTemporaryFile(prefix="parabit-") as copy:
                 copyfileobj(stream, copy, 1 << 20)
                 copy.flush()
                 yield Path(copy.name)
-
-    @property
-    def _plain(self) -> Path | None:
-        """Where the file is on this machine's disk, if it is there."""
-        return self.path
 
     def _open_raw(self) -> BinaryIO:
         try:

@@ -136,7 +136,7 @@ def test_processes_read_what_is_read_here(
     here = list(corpus)
     assert len(here) == 18
     monkeypatch.setattr(docstrings, "_BATCH", 300)
-    read_here: list[str] = []
+    works, read_here = executable == sys.executable, list[str]()
 
     def counted(package: list[Source]) -> list[Any]:
         read_here.append(package[0].name)
@@ -147,5 +147,5 @@ def test_processes_read_what_is_read_here(
     # A file in the current folder is not taken for a library.
     monkeypatch.chdir(write("here/json.py", "raise SystemExit").parent)
     assert list(corpus) == here
-    if executable == sys.executable:  # which works, so that only the first batch is read here
+    if works:  # only the first batch is read here
         assert 0 < len(read_here) < 9

@@ -88,10 +88,6 @@ def with_ancestors(topics: Sequence[str]) -> tuple[str, ...]:
     """Topic codes and all that lie above them, sorted: the hierarchy policy, which Reuters did not always keep.
 
     A code with digits is below the one without its last digit; the others are right below the root of their letter.
-
-    Example:
-        >>> with_ancestors(["C1511", "GSPO"])
-        ('C15', 'C151', 'C1511', 'CCAT', 'GCAT', 'GSPO')
     """
     found = set(topics)
     for topic in topics:

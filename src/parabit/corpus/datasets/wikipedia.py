@@ -43,14 +43,7 @@ class _Page(NamedTuple):
 
 
 def is_disambiguation(title: str, markup: str) -> bool:
-    """Whether a page only lists the pages that its title may mean.
-
-    Example:
-        >>> is_disambiguation("Mercury", "'''Mercury''' may be: ... {{disambiguation|geo}}")
-        True
-        >>> is_disambiguation("Smith (surname)", "'''Smith''' is a surname. {{surname}}")
-        False
-    """
+    """Whether a page only lists the pages that its title may mean."""
     if title.lower().endswith("(disambiguation)"):
         return True
     # Most pages never say the words, so few have to be freed of comments for the second look.
