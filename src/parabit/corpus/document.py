@@ -136,33 +136,31 @@ class PythonCorpus(Corpus):
                 document = Document(id=str(position), text=document)
             elif isinstance(document, Mapping):
                 document = _document_at(position, document)
-            self._check(document, position)
+            _check(document, position)
             yield document
-
-    @staticmethod
-    def _check(document: object, position: int) -> None:
-        if is_missing(document):
-            raise CorpusError(f"document {position} is missing ({document})", hint="leave it out, or give it a text")
-        if not isinstance(document, Document):
-            raise CorpusError(
-                f"document {position} is a {type(document).__name__}, not a string or a Document",
-                hint="give texts as str, for example ['first text', 'second text']",
-            )
-        for name, value in (("id", document.id), ("text", document.text)):
-            if not isinstance(value, str):
-                raise CorpusError(
-                    f"document {position} has a {type(value).__name__} as its {name}", hint="make it a string"
-                )
-            if not can_be_written(value):
-                raise CorpusError(
-                    f"document {position} has half of a surrogate pair in its {name}, which is not a character",
-                    hint='clean it with value.encode("utf-8", "replace").decode()',
-                )
 
     @property
     def share_read(self) -> float | None:
         total = len(self._documents) if isinstance(self._documents, Sized) else None
         return self._read / total if total else None
+
+
+def _check(document: object, position: int) -> None:
+    if is_missing(document):
+        raise CorpusError(f"document {position} is missing ({document})", hint="leave it out, or give it a text")
+    if not isinstance(document, Document):
+        kind = type(document).__name__
+        raise CorpusError(f"document {position} is a {kind}, not a string or a Document", hint="give texts as str")
+    for name, value in (("id", document.id), ("text", document.text)):
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            raise CorpusError(f"document {position} has a {kind} as its {name}", hint="make it a string")
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as problem:
+                hint = 'clean it with value.encode("utf-8", "replace").decode()'
+                raise CorpusError(f"document {position} has half of a surrogate pair in its {name}", hint) from problem
 
 
 def as_corpus(documents: Corpus | Iterable[str | Document | Mapping[str, Any]]) -> Corpus:
@@ -174,21 +172,17 @@ def as_corpus(documents: Corpus | Iterable[str | Document | Mapping[str, Any]]) 
     """
     if isinstance(documents, Corpus):
         return documents
-    refuse_frame(documents)
+    kind = type(documents).__name__
+    if kind.endswith("Frame"):  # which iterates over the names of its columns
+        hint = 'name it: parabit.documents_from(df, text="body", id="key")'
+        raise CorpusError(f"a {kind} does not say which column holds the text", hint)
     if isinstance(documents, str | bytes | Document | Mapping):
-        raise CorpusError(
-            f"a corpus is many documents, but a single {type(documents).__name__} was given",
-            hint="put it in a list, or read a file with parabit.open_corpus(path)",
-        )
+        hint = "put it in a list, or read a file with parabit.open_corpus(path)"
+        raise CorpusError(f"a corpus is many documents, but a single {kind} was given", hint)
     if not isinstance(documents, Iterable):
-        raise CorpusError(
-            f"a corpus must be iterable, but {type(documents).__name__} is not", hint="give a list of strings"
-        )
+        raise CorpusError(f"a corpus must be iterable, but {kind} is not", hint="give a list of strings")
     if iter(documents) is documents:
-        raise CorpusError(
-            f"the documents come from a one-shot {type(documents).__name__}, but they are read more than once",
-            hint="put them in a list: list(...)",
-        )
+        raise CorpusError(f"documents are read more than once, but this is a one-shot {kind}", hint="use list(...)")
     return PythonCorpus(documents)
 
 
@@ -215,16 +209,6 @@ def documents_from(
         values = {name: value for name, value in zip(names, row, strict=True) if name in read or _is_scalar(value)}
         documents.append(_document_at(position, values, (text,), id, labels, title))
     return documents
-
-
-def refuse_frame(documents: object) -> None:
-    """Raise for a DataFrame, which iterates over the names of its columns."""
-    kind = type(documents).__name__
-    if kind.endswith("Frame"):
-        raise CorpusError(
-            f"a {kind} does not say which column holds the text",
-            hint='name it: parabit.documents_from(df, text="body", id="key")',
-        )
 
 
 def document_from(
@@ -264,10 +248,9 @@ def _document_at(position: int, values: Mapping[str, Any], *named: Any) -> Docum
 
 def _value(values: Mapping[str, Any], name: str, what: str) -> Any:
     if name not in values:
-        raise CorpusError(
-            f"no {what} field: {name!r} is not among {', '.join(map(str, values)) or 'its fields, as it has none'}",
-            hint=f"name the field with the {what}, on the command line with --{what}-field",
-        )
+        among = ", ".join(map(str, values)) or "its fields, as it has none"
+        hint = f"name the field with the {what}, on the command line with --{what}-field"
+        raise CorpusError(f"no {what} field: {name!r} is not among {among}", hint)
     return values[name]
 
 
@@ -283,10 +266,8 @@ def _text_of(values: Mapping[str, Any], name: str) -> str:
 def _id_of(values: Mapping[str, Any], name: str) -> str:
     value = _value(values, name, "id")
     if isinstance(value, bool) or not isinstance(value, str | Integral):
-        raise CorpusError(
-            f"id is not usable: the field {name!r} has type {type(value).__name__}",
-            hint="an id is a string or a whole number",
-        )
+        kind = type(value).__name__
+        raise CorpusError(f"id is not usable: the field {name!r} has type {kind}", hint="use a string or whole number")
     return str(value)
 
 
@@ -296,10 +277,8 @@ def _labels_of(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
         value = value.tolist()
     several = value if isinstance(value, list | tuple) else [] if is_missing(value) or value == "" else [value]
     if not all(isinstance(label, str | Integral) for label in several):
-        raise CorpusError(
-            f"labels are not usable: the field {name!r} has type {type(value).__name__}",
-            hint="labels are a string or a list of strings",
-        )
+        kind = type(value).__name__
+        raise CorpusError(f"labels are not usable: the field {name!r} has type {kind}", hint="use a list of strings")
     return tuple(dict.fromkeys(str(label) for label in several))
 
 
@@ -320,14 +299,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, tuple) else str(value)
-
-
-def can_be_written(value: str) -> bool:
-    """Whether a string consists of characters alone, without half of a surrogate pair."""
-    if value.isascii():  # known without looking
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
