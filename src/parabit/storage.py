@@ -29,19 +29,13 @@ def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
     disk before it gets its name, so that it is complete after a power cut too.
     """
     _check_file(path)
-    partial = _temporary(path)
-    try:
-        with _explained(path):
-            partial.touch(exist_ok=False)
+    with _partial(path, Path.touch) as partial:
         yield partial
         if durable:
             sync(partial)
         partial.replace(path)
         if durable:
             sync(path.parent)
-    finally:
-        with suppress(OSError):
-            partial.unlink()
 
 
 @contextmanager
@@ -54,23 +48,20 @@ def whole_folder(path: Path, replaces: Replaces | None = None, durable: bool = F
     """
     _check_folder(path, replaces)
     path = path.resolve()  # what a link points to is replaced, not the link
-    partial = _temporary(path)
-    try:
-        with _explained(path):
-            partial.mkdir()
+    with _partial(path, Path.mkdir) as partial:
         yield partial
         if durable:
             _sync_folder(partial)
         _check_folder(path, replaces)  # another process may have written it meanwhile
-        # No system call swaps two folders everywhere: the old one is set aside under a name that `recover` knows.
-        while not _renamed(partial, path):
+        try:
+            # No system call swaps two folders everywhere: the old one is set aside under a name that `recover` knows.
+            while not _renamed(partial, path):
+                recover(path)
+                path.rename(_aside(path))
+            if durable:
+                sync(path.parent)
+        finally:
             recover(path)
-            path.rename(_aside(path))
-        if durable:
-            sync(path.parent)
-    finally:
-        recover(path)
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def recover(path: Path) -> None:
@@ -89,13 +80,15 @@ def recover(path: Path) -> None:
 def need_room_for_file(path: Path) -> None:
     """Raise if a file of this name cannot be written, or is a folder; to call before long work."""
     _check_file(path)
-    _check_writable(path)
+    with _partial(path, Path.touch):
+        pass
 
 
 def need_room_for_folder(path: Path, replaces: Replaces | None = None) -> None:
     """Raise if `whole_folder` cannot write a folder of this name; to call before long work."""
     _check_folder(path, replaces)
-    _check_writable(path)
+    with _partial(path, Path.touch):
+        pass
 
 
 def sync(path: Path) -> None:
@@ -175,8 +168,26 @@ def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
 
 
 def _temporary(path: Path) -> Path:
-    # Chosen before anything is created, so that an interrupt in between finds what to remove.
     return path.parent / f".{path.name}.{secrets.token_hex(4)}.partial"
+
+
+@contextmanager
+def _partial(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
+    """A temporary file or folder beside a path, removed at the end; an error names the path that the user knows."""
+    partial = _temporary(path)  # chosen before it is created, so that an interrupt in between finds what to remove
+    try:
+        try:
+            create(partial)
+        except OSError as problem:
+            reason = f"{path} cannot be written: {problem.strerror}"
+            raise ParabitError(reason, hint="choose another place or name") from problem
+        yield partial
+    finally:
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                partial.unlink()
 
 
 def _aside(path: Path) -> Path:
@@ -217,24 +228,3 @@ def _check_folder(path: Path, replaces: Replaces | None) -> None:
 def _check_parent(path: Path) -> None:
     if not path.parent.is_dir():
         raise ParabitError(f"there is no folder {path.parent} to write {path.name} in", hint="create it first")
-
-
-def _check_writable(path: Path) -> None:
-    partial = _temporary(path)
-    try:
-        with _explained(path):
-            partial.touch(exist_ok=False)
-    finally:
-        with suppress(OSError):
-            partial.unlink()
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Report what goes wrong with a temporary file by the name that the user knows."""
-    try:
-        yield
-    except OSError as problem:
-        raise ParabitError(
-            f"{path} cannot be written: {problem.strerror}", hint="choose another place or name"
-        ) from problem

@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from shutil import copyfileobj
 from typing import Any, BinaryIO, cast
@@ -74,7 +75,6 @@ class Source:
         self.label = label
         self.guessed = False  # whether the encoding was, in the latest reading
         self._raw: BinaryIO | None = None
-        self._finished = False
 
     @property
     def size(self) -> int:
@@ -92,19 +92,15 @@ class Source:
 
     @property
     def position(self) -> int:
-        """Bytes read of those on disk."""
-        if self._finished:
-            return self.size
+        """Bytes read of those on disk, while it is open."""
         return self._raw.tell() if self._raw is not None else 0
 
     @contextmanager
     def open(self, decompress: bool = True) -> Iterator[BinaryIO]:
         """Open for reading, decompressed unless asked otherwise; damage found while reading becomes UnreadableError."""
-        self._finished = False
         try:
             with self._open_raw() as self._raw, _decompressed(self._raw) if decompress else self._raw as stream:
                 yield stream
-            self._finished = True
         except _DAMAGE as problem:
             raise self._damaged(problem) from problem
         except OSError as problem:
@@ -171,23 +167,25 @@ class SourceCorpus(Corpus):
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources = sources
-        self._current = 0
-        self._sizes: list[int] = []
+        self._current = 0  # how many sources the latest reading has finished
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return [source.size for source in self.sources]
 
     def _each_source(self) -> Iterator[Source]:
         """The sources in order, noting for `share_read` which one is being read."""
-        for place, source in enumerate(self.sources):
-            self._current = place
+        self._current = 0
+        for source in self.sources:
             yield source
+            self._current += 1
 
     @property
     def share_read(self) -> float | None:
-        if not self._sizes:
-            self._sizes = [source.size for source in self.sources]
-        total = sum(self._sizes)
-        if not total:
-            return None
-        return min(1.0, (sum(self._sizes[: self._current]) + self.sources[self._current].position) / total)
+        total, done = sum(self._sizes), sum(self._sizes[: self._current])
+        if self._current < len(self.sources):
+            done += self.sources[self._current].position
+        return min(1.0, done / total) if total else None
 
 
 def first_bytes(source: Source, count: int = 8192) -> bytes:

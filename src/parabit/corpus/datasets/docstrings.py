@@ -67,7 +67,7 @@ class DocstringCorpus(SourceCorpus):
                     yield Document(
                         id=name, text=definition.text, labels=_labels(module), fields={"module": definition.module}
                     )
-            self._current = min(self._current + len(package), len(self.sources) - 1)
+            self._current += len(package)
 
 
 def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[_Definition]]:
