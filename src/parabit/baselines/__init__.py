@@ -6,8 +6,7 @@ not need torch.
 
 from typing import TYPE_CHECKING, Any
 
-from parabit.errors import BaselineError, need
-from parabit.lazy import lazy
+from parabit.errors import BaselineError, lazy, need
 
 if TYPE_CHECKING:
     from parabit.baselines.doc2vec import Doc2Vec

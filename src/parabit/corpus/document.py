@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -119,6 +120,33 @@ class Corpus(ABC):
             size += len(document.text)
         if batch:
             yield batch
+
+
+class CommonLabels(Corpus):
+    """A corpus without its rare labels and without the documents that have no other: the paper's rule for Wikipedia.
+
+    The labels are counted in a first reading, once. With `least` of 1, only documents without a label are left out.
+    """
+
+    def __init__(self, corpus: Corpus, least: int = 20) -> None:
+        self._corpus = corpus
+        self._least = least
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many documents have each label, rare or not."""
+        return Counter(label for document in self._corpus for label in set(document.labels))
+
+    def __iter__(self) -> Iterator[Document]:
+        counts = self.counts
+        for document in self._corpus:
+            labels = tuple(label for label in document.labels if counts[label] >= self._least)
+            if labels:
+                yield replace(document, labels=labels)
+
+    @property
+    def share_read(self) -> float | None:
+        return self._corpus.share_read
 
 
 class PythonCorpus(Corpus):

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from parabit.corpus import Corpus
-from parabit.corpus.datasets.dataset import CommonLabels
+from parabit.corpus import CommonLabels, Corpus
 from parabit.errors import EvaluationError
 
 # The paper's relevance for its collections, and the same for similar ones.

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from parabit.lazy import lazy
+from parabit.errors import lazy
 
 if TYPE_CHECKING:
     from parabit.text.bags import Bags, inverse_frequencies, make_bags, tf_idf_rows, tf_idf_weights

@@ -1,9 +1,7 @@
 """What a data set is: its files, where they come from, how they are read, and how it is split."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -45,33 +43,6 @@ class DatasetCorpus(SourceCorpus):
     def __iter__(self) -> Iterator[Document]:
         for source in self._each_source():
             yield from self._read(source, self._split)
-
-
-class CommonLabels(Corpus):
-    """A corpus without its rare labels and without the documents that have no other: the paper's rule for Wikipedia.
-
-    The labels are counted in a first reading, once. With `least` of 1, only documents without a label are left out.
-    """
-
-    def __init__(self, corpus: Corpus, least: int = 20) -> None:
-        self._corpus = corpus
-        self._least = least
-
-    @cached_property
-    def counts(self) -> Counter[str]:
-        """How many documents have each label, rare or not."""
-        return Counter(label for document in self._corpus for label in set(document.labels))
-
-    def __iter__(self) -> Iterator[Document]:
-        counts = self.counts
-        for document in self._corpus:
-            labels = tuple(label for label in document.labels if counts[label] >= self._least)
-            if labels:
-                yield replace(document, labels=labels)
-
-    @property
-    def share_read(self) -> float | None:
-        return self._corpus.share_read
 
 
 def in_split(name: str, split: str | None, held_out: float) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus, in_split
-from parabit.corpus.document import Corpus, Document
+from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, in_split
+from parabit.corpus.document import CommonLabels, Corpus, Document
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus, in_split
+from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, in_split
 from parabit.corpus.datasets.wikitext import ENGLISH, Namespaces, read_article, without_comments
-from parabit.corpus.document import Corpus, Document
+from parabit.corpus.document import CommonLabels, Corpus, Document
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError
 
