@@ -183,11 +183,9 @@ def _partial(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
             raise ParabitError(reason, hint="choose another place or name") from problem
         yield partial
     finally:
-        if partial.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                partial.unlink()
+        shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):
+            partial.unlink()
 
 
 def _aside(path: Path) -> Path:

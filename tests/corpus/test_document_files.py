@@ -170,6 +170,7 @@ def test_files_are_chosen_by_patterns(include: str, exclude: str, expected: list
     options = ReadOptions(include=(include,) if include else (), exclude=(exclude,) if exclude else ())
     corpus = open_corpus(folder, options)
     assert ([d.id for d in corpus], len(corpus.skipped)) == (expected, 0)
+    (folder / "loop").symlink_to(folder)
     with pytest.raises(CorpusError, match="no file matches --include and --exclude"):
         open_corpus(folder, ReadOptions(include=("*.rst",)))
     with pytest.raises(CorpusError, match=r"not a valid pattern: \[z-a\]"):

@@ -241,4 +241,6 @@ def say_skipped(reading: dict[str, Any]) -> None:
             say(f"    and {total - _SHOWN:,} more; --json lists them")
     kinds = [one["reason"] for one in reading["notes"]]
     for kind in dict.fromkeys(kinds):
-        say(f"  {escape(kind)}: {kinds.count(kind):,} files")
+        first = next(one["place"] for one in reading["notes"] if one["reason"] == kind)
+        others = f" and {kinds.count(kind) - 1:,} more" if kinds.count(kind) > 1 else ""
+        say(f"  {escape(kind)}: {escape(first)}{others}")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from parabit.corpus.readers import WIDE_MARKS, Extracted
-from parabit.corpus.sources import UnreadableError
+from parabit.corpus.readers import GUESSED, WIDE_MARKS, Extracted
+from parabit.corpus.sources import Source, UnreadableError
 from parabit.errors import CorpusError, need
 
 if TYPE_CHECKING:
@@ -54,27 +54,24 @@ _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hi
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens and the like, which would split words
 
 
-def from_html(content: bytes, encoding: str | None = None) -> Extracted:
+def from_html(content: bytes, encoding: str | None = None, source: Source | None = None) -> Extracted:
     """The visible text of a page: its title first, then one line per block.
 
     The encoding is that of the byte order mark, else the one that the page declares, else the given one; without
-    any, UTF-8 or, where that does not fit, Windows-1252.
+    any, UTF-8 or, where that does not fit, Windows-1252. The source gets a note if bytes do not fit.
     """
-    return _page(_decoded(content, encoding))
-
-
-def _decoded(content: bytes, encoding: str | None) -> str:
-    for mark, name in {codecs.BOM_UTF8: "utf-8", **WIDE_MARKS}.items():
-        if content.startswith(mark):
-            return content.decode(name, "replace").removeprefix("\ufeff")
-    found = _DECLARED.search(content[:4096])
-    declared = _encoding(found[1] or found[2]) if found else None
-    if declared or encoding not in (None, "utf-8"):
-        return content.decode(declared or encoding or "", "replace")
+    marks = {codecs.BOM_UTF8: "utf-8", **WIDE_MARKS}
+    known = next((name for mark, name in marks.items() if content.startswith(mark)), None)
+    if known is None and (found := _DECLARED.search(content[:4096])):
+        known = _encoding(found[1] or found[2])
+    known = known or (encoding if encoding != "utf-8" else None)
     try:
-        return content.decode()
+        html, note = content.decode(known or "utf-8"), ""
     except UnicodeDecodeError:
-        return content.decode("cp1252", "replace")
+        html, note = content.decode(known or "cp1252", "replace"), f"bytes that are not {known}" if known else GUESSED
+    if source is not None:
+        source.note = note
+    return _page(html.removeprefix("\ufeff"))
 
 
 def _encoding(name: bytes) -> str | None:

@@ -84,13 +84,13 @@ class FileCorpus(SourceCorpus):
                 else:
                     hint = hint or found.hint
                     skipped.add(source.id if found.line is None else f"{source.id}:{found.line}", found.reason)
-            if source.guessed:
-                notes.add(source.id, "decoded as Windows-1252")
+            if source.note:
+                notes.add(source.id, source.note)
         if not read_any and self._name is not None:
             raise _nothing(self._name, skipped, hint)
 
     def _read(self, source: Source) -> Iterator[Document | UnreadableError]:
-        source.guessed = False
+        source.note = ""
         number = -1
         try:
             for number, item in enumerate(read(source, self._format_of(source), self.options)):
@@ -186,6 +186,8 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions, format: str |
             sources.append(source)
     unread.sort()
     lost = [one for one in unread if one.reason != _LINKED]
+    if not sources and not lost and (options.include or options.exclude):
+        raise CorpusError(f"no files in {name}", hint="no file matches --include and --exclude")
     if lost and (options.strict or single):
         raise UnreadableError(*lost[0], hint="unpack it first" if lost[0].reason == "archive" else "")
     if not sources:
@@ -218,9 +220,8 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
         return [PipeSource(Path(path))]
     else:
         raise CorpusError(f"no such file or folder: {path}", hint=_similar(Path(path)))
-    if not sources and not unread:
-        hint = "no file matches --include and --exclude" if options.include or options.exclude else ""
-        raise CorpusError(f"no files in {path}", hint=hint or "hidden files do not count")
+    if not sources and not unread and not (options.include or options.exclude):
+        raise CorpusError(f"no files in {path}", hint="hidden files do not count")
     return sorted(sources, key=lambda source: source.id.split("/"))
 
 

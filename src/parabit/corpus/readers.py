@@ -22,6 +22,7 @@ WIDE_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+GUESSED = "decoded as Windows-1252"
 _PARQUET_ROWS = 1024
 _LONGEST = 100_000_000  # bytes of a text file that is one document
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -212,7 +213,7 @@ def read_html(source: Source, options: ReadOptions, encoding: str | None) -> Ite
     """A page that is one document: what it shows."""
     from parabit.corpus.extract import from_html
 
-    yield from_html(_bytes_of(source), options.encoding)
+    yield from_html(_bytes_of(source), options.encoding, source)
 
 
 def read_pdf(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
@@ -295,7 +296,7 @@ def _decoded(raw: bytes, source: Source, encoding: str | None, line: int | None 
             raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}", line)
         try:
             text = raw.decode("cp1252")
-            source.guessed = True
+            source.note = GUESSED
             return text
         except UnicodeDecodeError:
             reason = "unknown encoding: neither UTF-8 nor Windows-1252"

@@ -73,7 +73,7 @@ class Source:
         self.name = name or str(path)
         self.id = id or path.name
         self.label = label
-        self.guessed = False  # whether the encoding was, in the latest reading
+        self.note = ""  # what to know about the latest reading, such as a guessed encoding
         self._raw: BinaryIO | None = None
 
     @property
