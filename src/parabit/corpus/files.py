@@ -171,7 +171,10 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions, format: str |
         raise CorpusError(f"no such format: {format}", hint=f"the formats are {', '.join(FORMATS)}")
     name = ", ".join(map(str, paths))
     unread: list[Skipped] = []
-    found = [_files_of(path, options, unread) for path in paths]
+    try:
+        found = [_files_of(path, options, unread) for path in paths]
+    except PermissionError as problem:
+        raise UnreadableError(str(problem.filename), "no permission") from problem
     if len(paths) > 1:
         if any(isinstance(source, PipeSource) for sources in found for source in sources):
             raise CorpusError("standard input or a pipe beside other paths", hint="read it alone")
