@@ -1,4 +1,4 @@
-"""What all verbs share: options, output, progress, and errors told in words."""
+"""What all verbs share: options, output, progress, errors and signals."""
 
 import errno
 import functools
@@ -47,10 +47,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
 def verb(function: Callable[P, None]) -> Callable[P, None]:
-    """Make a command of a function: what goes wrong is told in a line, and the exit code says how it ended."""
+    """Make a command of a function: an error is one line, and the exit code says how it ended."""
 
     @functools.wraps(function)
-    @_hearing()
+    @_signals_as_exceptions()
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
@@ -109,7 +109,7 @@ def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
 
 
 def say(line: str) -> None:
-    """A line for people, with markup; on a terminal it is folded between words, and the rest of it stands in."""
+    """A line for people, with markup; on a terminal it is folded between words, and the rest is indented."""
     _print(Text.from_markup(line, emoji=False), out)
 
 
@@ -136,7 +136,7 @@ def _folded(line: Text, width: int) -> Text:
 
 
 def width_of_output() -> int | None:
-    """How wide lines may be; None where it is no terminal, and nothing need be cut."""
+    """How wide lines may be; None if the output is not a terminal and nothing is cut."""
     return out.width if out.is_terminal or os.environ.get("COLUMNS") else None
 
 
@@ -175,7 +175,7 @@ def progress(quiet: bool) -> Iterator[Report]:
         def show(state: Progress) -> None:
             nonlocal last
             if state.stage not in stages:
-                # A stage began when the one before it ended, not when it first told of itself.
+                # A stage began when the one before it ended, not at its first report.
                 stages[state.stage] = (
                     bars.add_task(state.stage, total=None, done="", unit=state.unit, rate="", note=""),
                     last,
@@ -246,7 +246,7 @@ def _in_words(problem: OSError) -> str:
 
 
 @contextmanager
-def _hearing() -> Iterator[None]:
+def _signals_as_exceptions() -> Iterator[None]:
     """While a verb runs, signals that end it are exceptions: what is half done is cleared away."""
     waited = signal.getsignal(signal.SIGINT) is leave
     if waited:
@@ -257,7 +257,7 @@ def _hearing() -> Iterator[None]:
     try:
         yield
     finally:
-        if waited:  # all is written and told; what is left of the process can end at once
+        if waited:  # everything is written; what is left of the process can end at once
             signal.signal(signal.SIGINT, leave)
 
 

@@ -311,7 +311,7 @@ def _labels_of(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value stands for none: None, NaN, and what pandas has in their place."""
+    """Whether a value is None, NaN, or what pandas has in their place."""
     if isinstance(value, float):
         return value != value  # noqa: PLR0124 - only NaN differs from itself
     return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -143,7 +143,7 @@ def _is_hidden(attributes: dict[str, str | None]) -> bool:
     return "hidden" in attributes or bool(_HIDING_STYLE.search(attributes.get("style") or ""))
 
 
-# Text between two rules is no front matter, which begins with a name or a comment.
+# Front matter begins with a name or a comment; other text between two rules is text.
 _FRONT_MATTER = re.compile(
     r"""\A(---|\+\+\+)[ \t]*\n(?=[ \t]*+(?:["'\w.-]+[ \t]*+[:=]|[#\[]|\1))((?:.*\n)*?)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)"""
 )

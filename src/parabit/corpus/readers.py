@@ -144,8 +144,9 @@ def read_delimited(source: Source, options: ReadOptions, encoding: str | None, d
         try:
             row = next(rows, None)
         except csv.Error as problem:
-            row = []
-            problems.append(_bad_row(source, first, problem))
+            row, hint = [], "close every quote, take quotes as plain characters with --no-quotes, or end lines with \\n"
+            reason = "a carriage return within a line" if "new-line" in str(problem) else str(problem)
+            problems.append(UnreadableError(source.name, f"not valid CSV: {reason}", hint, first))
         if row is None:
             return
         if problems:
@@ -192,7 +193,7 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
             problem = found
         # Some damage makes polars end early without an error.
         if problem is not None or row < rows:
-            reason = _first_line(problem) if problem else f"{row} of {rows} rows can be read"
+            reason = str(problem).partition("\n")[0] if problem else f"{row} of {rows} rows can be read"
             raise UnreadableError(source.name, f"damaged or cut off: {reason}", "write or copy it again") from problem
 
 
@@ -345,14 +346,6 @@ def _not_json(problem: ValueError | RecursionError) -> str:
     return f"not valid JSON: {reasons.get(type(problem), 'a number is too long')}"
 
 
-def _bad_row(source: Source, line: int, problem: csv.Error) -> UnreadableError:
-    if "new-line" in str(problem):
-        reason, hint = "a carriage return within a line", "quote the field that holds it, or end lines with a line feed"
-    else:
-        reason, hint = str(problem), "close every quote, or take quotes as plain characters with --no-quotes"
-    return UnreadableError(source.name, f"not valid CSV: {reason}", hint, line)
-
-
 def _check_fields(names: list[str], source: Source, options: ReadOptions) -> None:
     """Raise for a table that lacks a field which every record needs."""
     twice = [name for name in names if names.count(name) > 1]
@@ -363,7 +356,3 @@ def _check_fields(names: list[str], source: Source, options: ReadOptions) -> Non
         if name is not None and name not in names:
             reason = f"no {what} field: {name!r} is not among {', '.join(names)}"
             raise UnreadableError(source.name, reason, f"name one with --{what}-field")
-
-
-def _first_line(problem: BaseException) -> str:
-    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__

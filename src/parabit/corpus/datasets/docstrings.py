@@ -37,8 +37,8 @@ class _Definition(NamedTuple):
 class DocstringCorpus(SourceCorpus):
     """The public functions, classes and methods of the packages below some folders, in the order of their names.
 
-    A definition in a private module counts where the package hands it on (`from ._base import Ridge`, `__all__`),
-    and goes by its public name: most of numpy, scipy and scikit-learn is written that way.
+    A definition in a private module counts if the package exports it (`from ._base import Ridge`, `__all__`), under
+    its public name: most of numpy, scipy and scikit-learn is written that way.
     """
 
     def __init__(self, roots: Sequence[Path], split: str | None = None) -> None:
@@ -77,7 +77,7 @@ def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[_Defin
         [package for package, _ in batch]
         for _, batch in groupby(zip(packages, passed, strict=True), key=lambda pair: pair[1] // _BATCH)
     ]
-    for batch in batches[:1]:  # who wants a few documents needs no process
+    for batch in batches[:1]:  # a few documents are there before a process is started
         yield from map(public_definitions, batch)
     with ThreadPoolExecutor(min(cores(), 8)) as pool:
         for found in pool.map(_read_batch, batches[1:]):
@@ -139,7 +139,7 @@ def _parsed(source: Source) -> ast.Module | None:
             warnings.simplefilter("ignore")  # other people's invalid escapes are not our user's business
             return ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
-        return None  # templates, files for other versions of Python and unreadable ones are no modules here
+        return None  # templates, files for other versions of Python, unreadable files
 
 
 def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") -> Iterator[_Definition]:
@@ -195,7 +195,7 @@ def _imported(statement: ast.ImportFrom, source: Source) -> str:
 
 
 def _python_files(folder: Path) -> Iterator[Path]:
-    """The modules below a folder, but for private packages of the top level and what is left out."""
+    """The modules below a folder, except private packages at the top level and what is left out."""
     if not folder.is_dir():
         return
     for path in folder.iterdir():
@@ -223,7 +223,7 @@ def _public_part(module: str) -> str:
 
 
 def _labels(module: str) -> tuple[str, ...]:
-    """The package and, where there is one, the sub-package or module in it: `scipy` and `scipy.sparse`."""
+    """The package and, if there is one, the sub-package or module in it: `scipy` and `scipy.sparse`."""
     package, *inner = module.split(".")
     return (package, f"{package}.{inner[0]}") if inner else (package,)
 
