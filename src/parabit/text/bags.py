@@ -88,8 +88,8 @@ def make_bags(texts: Sequence[str], vocabulary: "Vocabulary") -> Bags:
     """
     if len(texts) <= FEW:
         return _bags_of_few(texts, vocabulary)
-    words, codes, lengths = vocabulary.tokenizer.content_tokens(texts)
-    return bags_of_ids(vocabulary.word_ids(words)[codes], lengths, vocabulary)
+    ids, lengths = vocabulary.dictionary.look_up(vocabulary.tokenizer.content_tokens(texts))
+    return bags_of_ids(ids, lengths, vocabulary)
 
 
 def bags_of_ids(ids: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: "Vocabulary") -> Bags:
@@ -117,7 +117,7 @@ def bags_of_ids(ids: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: 
 
 
 def _bags_of_few(texts: Sequence[str], vocabulary: "Vocabulary") -> Bags:
-    numbers, tokens, features, counts = vocabulary.numbers, list[int](), list[int](), list[int]()
+    numbers, tokens, features, counts = vocabulary.dictionary.numbers, list[int](), list[int](), list[int]()
     token_offsets, feature_offsets = [0], [0]
     for text in texts:
         ids = [numbers.get(word, -1) for word in vocabulary.tokenizer.content_words(text)]
