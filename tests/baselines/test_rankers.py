@@ -86,7 +86,7 @@ def test_bm25_scores_block_by_block_as_at_once(monkeypatch: pytest.MonkeyPatch) 
     made = make_counts(60, seed=6)
     model = BM25().fit(made.counts)
     at_once = model.scores(made.counts)
-    monkeypatch.setattr("parabit.baselines.rankers._BLOCK", 100)
+    monkeypatch.setattr("parabit.baselines.peers._BLOCK", 100)
     assert (model.scores(made.counts) == at_once).all()
     relevant = made.labels[:, None] == made.labels
     assert mean_average_precision(at_once, relevant) > 0.8

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from parabit.baselines.inputs import check_counts, check_fitted, check_size
-from parabit.baselines.rankers import TfIdf
+from parabit.baselines.peers import TfIdf
 from parabit.codes import pack
 from parabit.errors import BaselineError
 from parabit.networks.grouping import steady_matmul
