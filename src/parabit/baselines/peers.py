@@ -1,14 +1,21 @@
-"""What parabit's codes are compared with: hyperplanes, ITQ, LSA, TF-IDF, BM25, Doc2Vec and sentence encoders."""
+"""What parabit's codes are compared with: hyperplanes, ITQ, TF-IDF, BM25, LSA, Doc2Vec and sentence encoders.
+
+Counts of words are sparse matrices (documents, words), vectors dense arrays (documents, dim).
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_scalar
+from sklearn.utils.extmath import randomized_svd
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from parabit.baselines.inputs import check_counts, check_fitted, check_size, check_vectors
 from parabit.codes import pack
 from parabit.errors import BaselineError, need
 from parabit.model.rotation import quantizing_rotation
@@ -24,7 +31,7 @@ _NEGATIVES = 5
 _REPORTED_AFTER = 256  # documents inferred
 
 
-class RandomHyperplanes:
+class RandomHyperplanes(BaseEstimator):  # type: ignore[misc]
     """One bit per random hyperplane: on which side of it a vector lies.
 
     Two vectors differ in a bit with probability angle / pi (M. Charikar, "Similarity estimation techniques from
@@ -47,18 +54,17 @@ class RandomHyperplanes:
 
     def fit(self, vectors: NDArray[Any] | csr_array) -> Self:
         """Draw hyperplanes for vectors of this many dimensions."""
-        check_size("bits", self.bits)
-        rows = _rows(vectors)
+        check_scalar(self.bits, "bits", Integral, min_val=1)
+        rows = _checked(self, vectors, fitting=True, accept_sparse="csr")
         self.planes_ = np.random.default_rng(self.seed).standard_normal((rows.shape[1], self.bits))
         return self
 
     def transform(self, vectors: NDArray[Any] | csr_array) -> NDArray[np.uint8]:
         """The packed codes of vectors."""
-        check_fitted(self, "planes_")
-        return pack(_rows(vectors, len(self.planes_)) @ self.planes_ > 0)
+        return pack(_checked(self, vectors, accept_sparse="csr") @ self.planes_ > 0)
 
 
-class IterativeQuantization:
+class IterativeQuantization(BaseEstimator):  # type: ignore[misc]
     """Principal components, rotated so that rounding them to signs loses little.
 
     Vectors are centred and projected to as many principal components as there are bits (Y. Gong and S. Lazebnik,
@@ -87,9 +93,9 @@ class IterativeQuantization:
 
     def fit(self, vectors: NDArray[Any]) -> Self:
         """Learn the components and the rotation of training vectors."""
-        rows = check_vectors(vectors)
-        check_size("rounds", self.rounds)
-        check_size("bits", self.bits, most=rows.shape[1], of="dimensions of the vectors")
+        rows = _checked(self, vectors, fitting=True)
+        check_scalar(self.rounds, "rounds", Integral, min_val=1)
+        check_scalar(self.bits, "bits", Integral, min_val=1, max_val=rows.shape[1])
         self.mean_ = rows.mean(axis=0)
         centred = rows - self.mean_
         _, directions = np.linalg.eigh(centred.T @ centred)  # by ascending variance
@@ -100,12 +106,11 @@ class IterativeQuantization:
 
     def transform(self, vectors: NDArray[Any]) -> NDArray[np.uint8]:
         """The packed codes of vectors."""
-        check_fitted(self, "rotation_")
-        rows = check_vectors(vectors, len(self.mean_))
+        rows = _checked(self, vectors)
         return pack((rows - self.mean_) @ (self.components_ @ self.rotation_) > 0)
 
 
-class TfIdf:
+class TfIdf(BaseEstimator):  # type: ignore[misc]
     """Documents as weighted words, rows of length 1: the product of two rows is their cosine.
 
     A word that occurs c times in a document and in d of the n training documents has the weight
@@ -125,24 +130,19 @@ class TfIdf:
 
     def fit(self, counts: csr_array) -> Self:
         """Take the words' weights from the counts of training documents."""
-        rows = check_counts(counts)
-        frequencies = np.bincount(rows.indices, minlength=rows.shape[1])
-        self.idf_ = inverse_frequencies(frequencies, rows.shape[0])
+        rows = _counts(self, counts, fitting=True)
+        self.idf_ = inverse_frequencies(np.bincount(rows.indices, minlength=rows.shape[1]), rows.shape[0])
         return self
 
     def transform(self, counts: csr_array) -> csr_array:
         """Weighted rows of length 1; a document without weighted words stays zero."""
-        check_fitted(self, "idf_")
-        rows = check_counts(counts, len(self.idf_))
-        counted = rows.data.astype(np.float32)
-        weighted = tf_idf_rows(
-            rows.indices.copy(), counted, rows.indptr.copy(), self.idf_
-        )  # the caller's are not changed
+        rows = _counts(self, counts)
+        weighted = tf_idf_rows(rows.indices, rows.data.astype(np.float32), rows.indptr, self.idf_)
         weighted.eliminate_zeros()
         return weighted
 
 
-class BM25:
+class BM25(BaseEstimator):  # type: ignore[misc]
     """BM25 in the form of Lucene, by the library bm25s.
 
     A query's score of a document is the sum over the query's words, each as often as it occurs there, of
@@ -164,14 +164,8 @@ class BM25:
 
     def fit(self, counts: csr_array) -> Self:
         """Index the documents to search."""
-        if not self.k1 >= 0 or not 0 <= self.b <= 1:
-            raise BaselineError(
-                f"k1={self.k1} and b={self.b} are not valid for BM25", hint="k1 must be at least 0, b from 0 to 1"
-            )
         library = need("bm25s", "baselines", BaselineError)
-        rows = check_counts(counts)
-        if (rows.data % 1).any():
-            raise BaselineError("BM25 counts whole words, found fractions", hint="give the raw counts")
+        rows = _counts(self, counts, fitting=True)
         # bm25s reads documents as lists of word ids, each as often as it occurs.
         tokens = np.repeat(rows.indices, rows.data.astype(np.int64))
         lengths = rows.sum(axis=1).astype(np.int64)
@@ -186,9 +180,8 @@ class BM25:
 
     def scores(self, queries: csr_array) -> NDArray[np.float32]:
         """The score of each indexed document for each query, (queries, documents)."""
-        check_fitted(self, "weights_")
-        words, documents = self.weights_.shape
-        rows = check_counts(queries, words).astype(np.float32)
+        rows = _counts(self, queries).astype(np.float32)
+        documents = self.weights_.shape[1]
         found = np.empty((rows.shape[0], documents), dtype=np.float32)
         step = max(1, _BLOCK // documents)
         for start in range(0, len(found), step):
@@ -197,7 +190,7 @@ class BM25:
         return found
 
 
-class LSA:
+class LSA(BaseEstimator):  # type: ignore[misc]
     """TF-IDF rows in the space of their first singular vectors, at length 1.
 
     (S. Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990.) The length does not change a cosine, but
@@ -216,7 +209,6 @@ class LSA:
 
         Codes of these vectors:
 
-        >>> from parabit.baselines import IterativeQuantization
         >>> IterativeQuantization(bits=2).fit(vectors).transform(vectors).shape
         (5, 1)
     """
@@ -230,25 +222,22 @@ class LSA:
 
     def fit(self, counts: csr_array) -> Self:
         """Learn the words' weights and the singular vectors of training documents."""
-        from sklearn.utils.extmath import randomized_svd
-
-        rows = check_counts(counts)
-        check_size("dim", self.dim, most=min(rows.shape), of="documents or words, whichever are fewer")
-        self.weighting_ = TfIdf().fit(rows)
-        weighted = self.weighting_.transform(rows)
+        self.weighting_ = TfIdf().fit(counts)
+        weighted = self.weighting_.transform(counts)
+        check_scalar(self.dim, "dim", Integral, min_val=1, max_val=min(weighted.shape))
         _, _, vectors = randomized_svd(weighted, self.dim, random_state=self.seed)
         self.words_ = np.ascontiguousarray(vectors.T, dtype=np.float32)
         return self
 
     def transform(self, counts: csr_array) -> NDArray[np.float32]:
         """The documents as rows of length 1, (documents, dim); one that has nothing in this space stays zero."""
-        check_fitted(self, "words_")
+        check_is_fitted(self)
         projected: NDArray[np.float32] = self.weighting_.transform(counts) @ self.words_
         norms = np.linalg.norm(projected, axis=1, keepdims=True)
         return (projected / np.where(norms > 0, norms, 1)).astype(np.float32, copy=False)
 
 
-class Doc2Vec:
+class Doc2Vec(BaseEstimator):  # type: ignore[misc]
     """Real-valued PV-DBOW with 5 negative samples by gensim, on the words that parabit trains on.
 
     (Q. Le and T. Mikolov, "Distributed representations of sentences and documents", ICML 2014.) gensim reads
@@ -271,10 +260,8 @@ class Doc2Vec:
 
     def fit(self, documents: "Bags") -> Self:
         """Train on documents; their words must be in order, though DBOW ignores it."""
-        workers = cores() if self.workers is None else self.workers
-        for name, value in (("dim", self.dim), ("epochs", self.epochs), ("workers", workers)):
-            check_size(name, value)
         gensim = need("gensim.models.doc2vec", "baselines", BaselineError)
+        check_scalar(self.dim, "dim", Integral, min_val=1)
         texts = _texts(documents)
         if not any(texts):
             raise BaselineError(f"there is nothing to fit on: {len(texts)} documents without words", hint="give some")
@@ -287,13 +274,13 @@ class Doc2Vec:
             min_count=1,
             sample=0,
             seed=self.seed,
-            workers=workers,
+            workers=self.workers or cores(),
         )
         return self
 
     def transform(self, documents: "Bags", report: Report = silent) -> NDArray[np.float32]:
         """Infer the vectors of documents, (documents, dim); one without known words is zero."""
-        check_fitted(self, "model_")
+        check_is_fitted(self)
         known, texts = self.model_.wv.key_to_index, _texts(documents)
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
         for number, text in enumerate(texts):
@@ -326,37 +313,38 @@ class SentenceEncoder:
         if isinstance(texts, str):
             raise BaselineError("texts must be a list of strings, found one string", hint="give it as [text]")
         if self._loaded is None:
-            self._loaded = self._load()
+            library = need("sentence_transformers", "sentences", BaselineError)
+            try:
+                self._loaded = library.SentenceTransformer(self.model)
+            # It raises various errors for a missing model: OSError, ValueError, errors of the hub and of requests.
+            except Exception as problem:
+                reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+                raise BaselineError(
+                    f"the model {self.model!r} cannot be loaded: {reason}",
+                    hint="download it where the Hugging Face hub can be reached, or give the path of its folder",
+                ) from problem
         vectors = self._loaded.encode(
             list(texts), convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False
         )
         return np.asarray(vectors, dtype=np.float32)
 
-    def _load(self) -> Any:
-        library = need("sentence_transformers", "sentences", BaselineError)
-        try:
-            return library.SentenceTransformer(self.model)
-        # It raises various errors for a missing model: OSError, ValueError, errors of the hub and of requests.
-        except Exception as problem:
-            reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-            raise BaselineError(
-                f"the model {self.model!r} cannot be loaded: {reason}",
-                hint="download it once where the Hugging Face hub can be reached, or give the path of a folder that "
-                "has it",
-            ) from problem
+
+def _checked(model: BaseEstimator, given: Any, fitting: bool = False, **options: Any) -> Any:
+    """Rows of finite numbers, as many per row as the model was fitted on. Only fitting needs any rows."""
+    if not fitting:
+        check_is_fitted(model)
+    options = {"dtype": np.float64, **options}
+    return validate_data(model, given, reset=fitting, ensure_min_samples=int(fitting), **options)
 
 
-def _rows(vectors: Any, dim: int | None = None) -> Any:
-    """Dense vectors, or sparse ones as they are."""
-    sparse = bool(issparse(vectors))
-    if not sparse:
-        return check_vectors(vectors, dim)
-    if dim is not None and vectors.shape[1] != dim:
-        raise BaselineError(
-            f"the vectors have {vectors.shape[1]} dimensions, and the baseline was fitted on {dim}",
-            hint="compute both in the same way",
-        )
-    return vectors
+def _counts(model: BaseEstimator, counts: csr_array, fitting: bool = False) -> csr_array:
+    """The counts with each word once per row, in arrays that are not the caller's."""
+    rows = csr_array(_checked(model, counts, fitting, accept_sparse="csr", dtype=None, ensure_non_negative=True)).copy()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    if fitting and not rows.nnz:
+        raise BaselineError(f"there is nothing to fit on: no word in {rows.shape[0]} documents", hint="give some")
+    return rows
 
 
 def _texts(documents: "Bags") -> list[list[str]]:
