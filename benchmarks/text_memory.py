@@ -44,7 +44,6 @@ def measure(what: str, million: str) -> dict[str, Any]:
     if "bounded" in size:
         counting.MOST_WORDS, counting.MOST_BIGRAMS = 200_000, 800_000
     corpus = open_corpus(million if what.startswith(MILLION) else name)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     if name == "arxiv":
         corpus = as_corpus(Some(corpus, int(size[0])))
     start = time.perf_counter()
@@ -58,7 +57,6 @@ def measure(what: str, million: str) -> dict[str, Any]:
         "bigrams": len(vocabulary.bigrams),
         "documents_per_second": round(vocabulary.documents / seconds),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "before_mb": before // 1024,
     }
 
 

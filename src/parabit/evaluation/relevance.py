@@ -74,14 +74,7 @@ class Relevance:
 
 
 def label_sets(labels: Labels) -> list[frozenset[Any]]:
-    """The labels of each document, one or several: integers or strings.
-
-    Example:
-        >>> label_sets(["space", "hockey"])
-        [frozenset({'space'}), frozenset({'hockey'})]
-        >>> label_sets([("crude", "ship"), ()]) == [frozenset({"crude", "ship"}), frozenset()]
-        True
-    """
+    """The labels of each document, one or several: integers or strings."""
     if isinstance(labels, np.ndarray):
         if labels.ndim != 1:
             raise _wrong(f"an array of shape {labels.shape}")
@@ -116,12 +109,7 @@ def _wrong(found: str) -> EvaluationError:
 
 
 def top_gains(gains: csr_array, k: int) -> NDArray[np.float64]:
-    """The k highest values of each row, in descending order; zeros fill short rows: (rows, k).
-
-    Example:
-        >>> top_gains(csr_array(np.array([[0.5, 0.0, 1.0, 0.2], [0.0, 0.0, 0.0, 0.3]])), 2).tolist()
-        [[1.0, 0.5], [0.3, 0.0]]
-    """
+    """The k highest values of each row, in descending order; zeros fill short rows: (rows, k)."""
     top = np.zeros((gains.shape[0], k))
     for row, (start, end) in enumerate(pairwise(gains.indptr.tolist())):
         best = np.sort(gains.data[start:end])[::-1][:k]
@@ -130,12 +118,7 @@ def top_gains(gains: csr_array, k: int) -> NDArray[np.float64]:
 
 
 def relevance_of(corpus: str) -> str:
-    """The relevance of a data set; for all others, a shared label.
-
-    Example:
-        >>> relevance_of("20newsgroups/test"), relevance_of("rcv1/test")
-        ('shared', 'overlap')
-    """
+    """The relevance of a data set; for all others, a shared label."""
     return _RELEVANCE.get(corpus.partition("/")[0], "shared")
 
 

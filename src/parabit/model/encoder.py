@@ -206,13 +206,7 @@ class LinearEncoder:
 
 
 def quantized(solution: Solution) -> Tensors:
-    """A learned encoder as it is kept: 8 bits per number, and one scale per word.
-
-    Example:
-        >>> tensors = quantized(Solution(np.array([[0.5, -1.0]], dtype=np.float32), np.zeros(2, dtype=np.float32)))
-        >>> tensors["weights"].tolist(), float(tensors["scales"][0] * 127)
-        ([[64, -127]], 1.0)
-    """
+    """A learned encoder as it is kept: 8 bits per number, and one scale per word."""
     scales = np.maximum(np.abs(solution.matrix).max(axis=1, initial=0), 1e-12) / 127
     weights = np.rint(solution.matrix / scales[:, None]).astype(np.int8)
     return {"weights": weights, "scales": scales.astype(np.float32), "offset": solution.offset}

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,11 +35,6 @@ def split(spaced: Iterable[str], shortest: int, longest: int) -> Tokens:
     """The tokens of texts in which spaces stand between tokens, and newlines nowhere.
 
     Tokens of fewer or more characters are left out.
-
-    Example:
-        >>> tokens = split(["to be or", "not"], 1, 2)
-        >>> [tokens.text[start:end] for start, end in zip(tokens.starts, tokens.ends)], tokens.lengths.tolist()
-        ([b'to', b'be', b'or'], [3, 0])
     """
     # Separators after the last token, so that 16 bytes can be read from any start.
     text = "\n".join(["", *spaced, " " * 16]).encode()
@@ -82,18 +78,18 @@ class Dictionary:
     def __init__(self, numbers: dict[str, int]) -> None:
         self.numbers = numbers
         self._grows = isinstance(numbers, defaultdict)
-        self._fill()
 
     def look_up(self, tokens: Tokens) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The numbers of tokens without stop words, -1 for unknown ones, and how many each text has."""
-        slots = self._slots(tokens)
-        numbers = self._number[slots]
-        missed = np.flatnonzero((self._low[slots] != tokens.low) | (self._high[slots] != tokens.high))
+        table = self._table
+        slots = table.slots(tokens)
+        numbers = table.numbers[slots]
+        missed = np.flatnonzero((table.low[slots] != tokens.low) | (table.high[slots] != tokens.high))
         if self._grows:
-            self._place(tokens, slots, missed)
             own = slots[missed]
-            numbers[missed] = self._number[own]
-            missed = missed[(self._low[own] != tokens.low[missed]) | (self._high[own] != tokens.high[missed])]
+            self._place(table, own, tokens, missed)
+            numbers[missed] = table.numbers[own]
+            missed = missed[(table.low[own] != tokens.low[missed]) | (table.high[own] != tokens.high[missed])]
         numbers[missed] = self._one_by_one(tokens, missed)
         kept = numbers != STOP
         before = np.concatenate([[0], np.cumsum(kept)])
@@ -103,33 +99,39 @@ class Dictionary:
         """Remove words. Their numbers are not given again."""
         for word in words:
             del self.numbers[word]
-        self._fill()
+        del self._table
 
-    def _fill(self) -> None:
-        slots = _SLOTS if self._grows else min(_SLOTS, 1 << (8 * len(self.numbers) + 1).bit_length())
-        self._shift = np.uint64(65 - slots.bit_length())  # leaves as many bits as a slot's number has
-        self._low, self._high = np.zeros(slots, np.uint64), np.zeros(slots, np.uint64)
-        self._number = np.zeros(slots, np.int32)
+    @cached_property  # so that a few words can be looked up in `numbers` without it
+    def _table(self) -> "_Table":
+        size = _SLOTS if self._grows else min(_SLOTS, 1 << (8 * len(self.numbers) + 1).bit_length())
+        table = _Table(np.zeros(size, np.uint64), np.zeros(size, np.uint64), np.zeros(size, np.int32))
         words = split([" ".join(self.numbers)], 1, _LONGEST)
-        self._place(words, self._slots(words), np.arange(len(words.low)))
+        self._place(table, table.slots(words), words, np.arange(len(words.low)))
+        return table
 
-    def _slots(self, tokens: Tokens) -> NDArray[np.intp]:
-        # Multiplied by large odd numbers, so that every byte changes the first bits.
-        mixed = (tokens.high * np.uint64(0xC2B2AE3D27D4EB4F) + tokens.low) * np.uint64(0x9E3779B97F4A7C15)
-        slots: NDArray[np.intp] = (mixed >> self._shift).astype(np.intp)
-        return slots
-
-    def _place(self, tokens: Tokens, slots: NDArray[np.intp], places: NDArray[np.intp]) -> None:
-        """Put words at some places into the table, where there is room for them."""
-        _, first = np.unique(slots[places], return_index=True)
-        places = places[first]
-        places = places[(self._high[slots[places]] == 0) & (tokens.high[places] < _LENGTH[-1])]
-        of = slots[places]
-        self._number[of] = self._one_by_one(tokens, places)
-        self._low[of], self._high[of] = tokens.low[places], tokens.high[places]
+    def _place(self, table: "_Table", slots: NDArray[np.intp], tokens: Tokens, places: NDArray[np.intp]) -> None:
+        """Put the words at some places of the tokens into their slots, where these are free."""
+        _, first = np.unique(slots, return_index=True)
+        first = first[(table.high[slots[first]] == 0) & (tokens.high[places[first]] < _LENGTH[-1])]
+        slots, places = slots[first], places[first]
+        table.numbers[slots] = self._one_by_one(tokens, places)
+        table.low[slots], table.high[slots] = tokens.low[places], tokens.high[places]
 
     def _one_by_one(self, tokens: Tokens, places: NDArray[np.intp]) -> list[int]:
         text, numbers = tokens.text, self.numbers
         spans = zip(tokens.starts[places].tolist(), tokens.ends[places].tolist(), strict=True)
         words = (text[start:end].decode() for start, end in spans)
         return [numbers[word] for word in words] if self._grows else [numbers.get(word, UNKNOWN) for word in words]
+
+
+class _Table(NamedTuple):
+    low: NDArray[np.uint64]  # (slots,) a word as in Tokens
+    high: NDArray[np.uint64]  # (slots,) 0 in a free slot
+    numbers: NDArray[np.int32]  # (slots,)
+
+    def slots(self, tokens: Tokens) -> NDArray[np.intp]:
+        """Where the number of each token is, if anywhere."""
+        # Multiplied by large odd numbers, so that every byte changes the first bits.
+        mixed = (tokens.high * np.uint64(0xC2B2AE3D27D4EB4F) + tokens.low) * np.uint64(0x9E3779B97F4A7C15)
+        slots: NDArray[np.intp] = (mixed >> np.uint64(65 - len(self.low).bit_length())).astype(np.intp)
+        return slots

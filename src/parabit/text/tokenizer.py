@@ -38,22 +38,12 @@ _END = "\n"  # stands as a word of its own after each text
 
 @lru_cache(maxsize=1)
 def english_stop_words() -> frozenset[str]:
-    """The 318 stop words of the Glasgow information retrieval group, which scikit-learn and the paper use too.
-
-    Example:
-        >>> "the" in english_stop_words(), "hubble" in english_stop_words()
-        (True, False)
-    """
+    """The 318 stop words of the Glasgow information retrieval group, which scikit-learn and the paper use too."""
     return frozenset(files("parabit.text").joinpath("english.txt").read_text().split())
 
 
 def read_stop_words(name: str) -> frozenset[str]:
-    """The stop words that a user names: `english`, `none`, or a UTF-8 file with one word per line.
-
-    Example:
-        >>> len(read_stop_words("english")), len(read_stop_words("none"))
-        (318, 0)
-    """
+    """The stop words that a user names: `english`, `none`, or a UTF-8 file with one word per line."""
     if name in ("english", "none"):
         return english_stop_words() if name == "english" else frozenset()
     try:
