@@ -1,12 +1,13 @@
 """The number of each word, for many words at once."""
 
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 STOP = -2  # the number of stop words, which are left out
 UNKNOWN = -1
@@ -87,7 +88,8 @@ class Dictionary:
         missed = np.flatnonzero((table.low[slots] != tokens.low) | (table.high[slots] != tokens.high))
         if self._grows:
             own = slots[missed]
-            self._place(table, own, tokens, missed)
+            new = table.firsts(own, tokens, missed)
+            table.put(slots[new], tokens, new, self._one_by_one(tokens, new))
             numbers[missed] = table.numbers[own]
             missed = missed[(table.low[own] != tokens.low[missed]) | (table.high[own] != tokens.high[missed])]
         numbers[missed] = self._one_by_one(tokens, missed)
@@ -105,17 +107,12 @@ class Dictionary:
     def _table(self) -> "_Table":
         size = _SLOTS if self._grows else min(_SLOTS, 1 << (8 * len(self.numbers) + 1).bit_length())
         table = _Table(np.zeros(size, np.uint64), np.zeros(size, np.uint64), np.zeros(size, np.int32))
-        words = split([" ".join(self.numbers)], 1, _LONGEST)
-        self._place(table, table.slots(words), words, np.arange(len(words.low)))
+        words = split([" ".join(self.numbers)], 1, sys.maxsize)
+        slots = table.slots(words)
+        first = table.firsts(slots, words, np.arange(len(slots)))
+        numbers = np.fromiter(self.numbers.values(), np.int32, len(self.numbers))
+        table.put(slots[first], words, first, numbers[first])
         return table
-
-    def _place(self, table: "_Table", slots: NDArray[np.intp], tokens: Tokens, places: NDArray[np.intp]) -> None:
-        """Put the words at some places of the tokens into their slots, where these are free."""
-        _, first = np.unique(slots, return_index=True)
-        first = first[(table.high[slots[first]] == 0) & (tokens.high[places[first]] < _LENGTH[-1])]
-        slots, places = slots[first], places[first]
-        table.numbers[slots] = self._one_by_one(tokens, places)
-        table.low[slots], table.high[slots] = tokens.low[places], tokens.high[places]
 
     def _one_by_one(self, tokens: Tokens, places: NDArray[np.intp]) -> list[int]:
         text, numbers = tokens.text, self.numbers
@@ -135,3 +132,16 @@ class _Table(NamedTuple):
         mixed = (tokens.high * np.uint64(0xC2B2AE3D27D4EB4F) + tokens.low) * np.uint64(0x9E3779B97F4A7C15)
         slots: NDArray[np.intp] = (mixed >> np.uint64(65 - len(self.low).bit_length())).astype(np.intp)
         return slots
+
+    def firsts(self, slots: NDArray[np.intp], tokens: Tokens, places: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The first of some places for each free slot, if its token is short enough."""
+        free = (self.high[slots] == 0) & (tokens.high[places] < _LENGTH[-1])
+        slots, places = slots[free], places[free]
+        self.numbers[slots[::-1]] = places[::-1]  # of places with the same slot, the last that is written stays
+        first: NDArray[np.intp] = places[self.numbers[slots] == places]
+        return first
+
+    def put(self, slots: NDArray[np.intp], tokens: Tokens, places: NDArray[np.intp], numbers: ArrayLike) -> None:
+        """Write the tokens at some places, and their numbers, to slots."""
+        self.numbers[slots] = numbers
+        self.low[slots], self.high[slots] = tokens.low[places], tokens.high[places]

@@ -59,7 +59,7 @@ class Vocabulary:
     def dictionary(self) -> Dictionary:
         """The id of each word."""
         stop_words = dict.fromkeys(self.tokenizer.normal_stop_words, STOP)
-        return Dictionary(stop_words | {word: number for number, word in enumerate(self.words)})
+        return Dictionary(stop_words | {word: number for number, word in enumerate(self.words.to_list())})
 
     def without_features(self, dropped: NDArray[np.bool_]) -> "Vocabulary":
         """The same without some words and bigrams. A bigram never has a word that is rarer than itself."""
