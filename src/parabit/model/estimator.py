@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -215,10 +214,6 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.levels is not None:
             raise TrainingError("levels with a network", hint="only the closed form's codes have levels")
         options = {name: _number(value) for name, value in dict(self.network_params or {}).items()}
-        names = [*_SHAPE, *(parameter.name for parameter in fields(Recipe))]
-        for name in options:
-            if name not in names:
-                raise TrainingError(f"no network parameter {name!r}", hint=did_you_mean(name, names))
         shape = choose_shape(
             _number(self.bits), _number(self.dim), self.architecture,
             **{name: options.pop(name) for name in _SHAPE if name in options},
