@@ -91,7 +91,7 @@ def evaluate(
     """
     check_spelling("order", rank, _RANKS)
     check_spelling("relevance", relevance, RELEVANCE)
-    from parabit.evaluation.protocols import labelled, relevance_of
+    from parabit.evaluation.relevance import labelled, relevance_of
     from parabit.model import load_model
 
     if rank is not None and rank not in _RANKS:
