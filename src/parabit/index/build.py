@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from parabit.codes import pack, unpack
 from parabit.corpus import Corpus, Document
-from parabit.corpus.unique import UniqueIds
 from parabit.errors import CodesError
 from parabit.index.ranking import unit
 from parabit.index.store import VECTORS, Batch, Id, Kind
+from parabit.index.unique import UniqueIds
 from parabit.model import TextEncoder
 from parabit.progress import Progress, Report
 

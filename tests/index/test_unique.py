@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parabit.corpus import Document, as_corpus
-from parabit.corpus.unique import UniqueIds
 from parabit.errors import CorpusError
+from parabit.index.unique import UniqueIds
 
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 7))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from parabit.corpus import Document, as_corpus
 from parabit.errors import EvaluationError
-from parabit.evaluation.protocols import Labelled, labelled, relevance_of
+from parabit.evaluation.relevance import Labelled, labelled, relevance_of
 
 LABELS = st.lists(st.lists(st.sampled_from("abcd"), max_size=4).map(tuple), max_size=30)
 
