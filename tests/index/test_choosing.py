@@ -1,7 +1,6 @@
 import pytest
 
 from parabit import choices
-from parabit.index import ranking
 from parabit.index.backends import BACKENDS, choose, choose_built
 
 
@@ -24,6 +23,5 @@ def test_what_is_built_is_what_is_chosen() -> None:
             )
 
 
-def test_the_names_to_choose_from_are_those_there_are() -> None:
+def test_the_back_ends_to_choose_from_are_those_there_are() -> None:
     assert ("auto", *BACKENDS) == choices.BACKENDS
-    assert tuple(ranking.READS) == choices.RANKS

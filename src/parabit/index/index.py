@@ -750,7 +750,7 @@ def _rank_with_words(
 ) -> Ranked:
     extra = 0 if but is None else 1
     if radius is not None:  # all that is near gets both scores
-        near = _near(view, asked, None, radius, allowed, backend, but)
+        near = _near(view, asked, _to_rank(k, radius, candidates), radius, allowed, backend, but)
         return rank_by_words(rank, asked, near, view, words, None).first(k)
     assert k is not None
     most = max(candidates or CANDIDATES, k)
