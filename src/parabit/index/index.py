@@ -556,12 +556,12 @@ class Index:
 
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
         """Encode documents and put them in the index, batch by batch."""
-        corpus, store = as_corpus(documents), self._store
+        corpus, store, model = as_corpus(documents), self._store, self.model
         check_ids(corpus, ids, store.rows_of, report)
         kept = Kept(self.keeps_text, self.has_words, VECTORS in store.extra)
         written = Written()
         with says_what_stays(written):
-            for batch in batches_of(self.model, corpus, kept, report):
+            for batch in batches_of(model, corpus, kept, report):
                 gone = [id for id, row in zip(kept.without, store.rows_of(kept.without), strict=True) if row >= 0]
                 replaced = self._put(batch, gone)
                 written.replaced += replaced
