@@ -466,7 +466,8 @@ class Index:
                 found = _near(view, mine, most, radius, allowed, backend, not_me)
                 parts.append(rank_by_code(rank, mine, found, view, k))
         ranked = parts[0] if len(parts) == 1 else join_ranked(parts)
-        return Hits(ranked, asked, view, words, notes, self.model.vocabulary.tokenizer if self.knows_texts else None)
+        tokenizer = None if parsed is None else self.model.vocabulary.tokenizer  # codes are searched without the model
+        return Hits(ranked, asked, view, words, notes, tokenizer)
 
     def matching(self, query: str, text: str) -> set[str]:
         """The words of a text that match a query, as they are written there; none if the index keeps no words."""
