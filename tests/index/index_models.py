@@ -9,7 +9,8 @@ TOPICS = make_topics(300)
 LEARNT = TOPICS.texts  # that the models are learned from
 # Half of one text and half of another: texts of one topic have nearly the same code.
 TEXTS = [f"{one[:70]}{other[70:]}" for one, other in zip(LEARNT, LEARNT[7:] + LEARNT[:7], strict=True)]
-TEXTS = [" ".join(word for word in text.split() if len(word) == 6) for text in TEXTS]
+# At most 40 words: BM25 knows the lengths of longer texts only roughly.
+TEXTS = [" ".join([word for word in text.split() if len(word) == 6][:40]) for text in TEXTS]
 UNKNOWN = "qwertyuiop asdfghjkl"  # words of no text
 
 

@@ -1,6 +1,7 @@
 """Every rank's scores are those of a plain computation in numpy, wherever a document lies."""
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,24 @@ from parabit import Document, ParabitError, ParagraphVectors
 from parabit.codes import hamming, unpack
 from parabit.index import RANKS, Index, ranking
 from parabit.index.hits import Hits
+from parabit.index.ranking import CODE_WEIGHT
+from parabit.index.words import _PAIR_WEIGHT
 
 BUILT, ALL = 200, 260
 QUERIES = queries(12)
-BY_MORE = [rank for rank in RANKS if rank != "hamming"]
+BY_CODE = ["asymmetric", "cosine"]
 
 
 @pytest.fixture(scope="module", params=["built", "with a tail", "updated"])
 def index(request: pytest.FixtureRequest) -> Index:
     """260 documents: all built at once, or 60 of them added later, or updated after compacting."""
+    options: dict[str, Any] = {"vectors": True, "language": None}
     if request.param == "built":
-        return Index.build(binary(), documents(0, ALL), vectors=True)
-    index = Index.build(binary(), documents(0, BUILT), vectors=True)
+        return Index.build(binary(), documents(0, ALL), **options)
+    index = Index.build(binary(), documents(0, BUILT), **options)
     index.add(documents(BUILT, ALL))
     if request.param == "updated":
+        index.search(QUERIES[:1])  # commits the words: BM25 counts deleted documents until all of a commit are deleted
         index.compact()
         index.update(documents(BUILT, ALL))
     return index
@@ -48,25 +53,43 @@ def cosine(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArr
     return unit(model.infer(asked).vectors) @ unit(stored).T
 
 
-def tfidf(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
-    places = {word: place for place, word in enumerate(model.vocabulary_.words)}
-    frequencies = Counter(word for text in LEARNT for word in set(text.split()))
+def bm25(_: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
+    """BM25 of words, and a little of pairs of words that stand together in the query and in the document."""
+    tokens = [text.split() for text in texts]
+    lengths = np.array([len(words) for words in tokens])
+    norms = 1.2 * (0.25 + 0.75 * lengths / lengths.mean())
+    singles, pairs = [Counter(words) for words in tokens], [Counter(pairwise(words)) for words in tokens]
+    having = Counter(word for words in tokens for word in set(words))
 
-    def rows(some: list[str]) -> NDArray[np.float64]:
-        dense = np.zeros((len(some), len(places)))
-        for row, text in zip(dense, some, strict=True):
-            for word, count in Counter(text.split()).items():
-                row[places[word]] = (1 + np.log(count)) * np.log((len(LEARNT) + 1) / frequencies[word])
-        return unit(dense)
+    def idf(word: str) -> float:
+        return float(np.log(1 + (len(texts) - having[word] + 0.5) / (having[word] + 0.5)))
 
-    return rows(asked) @ rows(texts).astype(np.float16).astype(np.float64).T
+    def score(weight: float, counts: list[int]) -> NDArray[np.float64]:
+        found = np.array(counts)
+        return np.asarray(weight * 2.2 * found / (found + norms))
+
+    rows = []
+    for query in asked:
+        words = [word for word in query.split() if having[word]]
+        of_words = [
+            score((1 + np.log(times)) * idf(word), [counts[word] for counts in singles])
+            for word, times in Counter(words).items()
+        ]
+        of_pairs = [
+            score(_PAIR_WEIGHT * (idf(pair[0]) + idf(pair[1])), [counts[pair] for counts in pairs])
+            for pair in pairwise(query.split())
+            if having[pair[0]] and having[pair[1]]
+        ]
+        rows.append(np.sum([*of_words, *of_pairs], axis=0))
+    return np.array(rows)
 
 
 def hybrid(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
-    return tfidf(model, asked, texts) + 0.75 * asymmetric(model, asked, texts)
+    by_words = bm25(model, asked, texts)
+    return by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * asymmetric(model, asked, texts)
 
 
-PLAIN = {"asymmetric": asymmetric, "cosine": cosine, "tfidf": tfidf, "hybrid": hybrid}
+PLAIN = {"asymmetric": asymmetric, "cosine": cosine, "words": bm25, "hybrid": hybrid}
 
 
 def placed(ids: list[Any]) -> list[int]:
@@ -82,7 +105,7 @@ def check_order(hits: Hits) -> None:
 
 def check_scores(found: NDArray[np.float32], expected: NDArray[np.float64]) -> None:
     """A number in the middle between two of 16 bits may be rounded to either; that is rare, and small."""
-    away = np.abs(found - expected)
+    away = np.abs(found - expected) / np.maximum(1, np.abs(expected))
     assert away.max() < 2e-4
     assert (away < 2e-6).mean() > 0.8
 
@@ -101,18 +124,19 @@ def test_the_plain_computation_knows_the_models_words() -> None:
     assert set(vocabulary.words) == {word for text in LEARNT for word in text.split()}
 
 
-@pytest.mark.parametrize("rank", BY_MORE)
+@pytest.mark.parametrize("rank", PLAIN)
 def test_scores_are_those_of_a_plain_computation(index: Index, rank: str) -> None:
     hits = index.search(QUERIES, k=ALL, rank=rank)
     expected = PLAIN[rank](binary(), QUERIES, TEXTS[:ALL])
     check_order(hits)
     for ids, scores, plain in zip(hits.ids, hits.scores, expected, strict=True):
-        assert sorted(placed(ids)) == list(range(ALL))
+        found = np.flatnonzero(plain > 0) if rank == "words" else np.arange(ALL)
+        assert sorted(placed(ids)) == found.tolist()
         check_scores(scores, plain[placed(ids)])
 
 
 def test_the_score_of_hamming_is_the_share_of_equal_bits(index: Index) -> None:
-    hits = index.search(QUERIES, k=ALL)
+    hits = index.search(QUERIES, k=ALL, rank="hamming")
     check_order(hits)
     away = hamming(binary().transform(QUERIES), binary().transform(TEXTS[:ALL]))
     for ids, scores, distances in zip(hits.ids, hits.scores, away, strict=True):
@@ -130,9 +154,9 @@ def test_a_query_scores_the_same_alone_and_in_a_batch(index: Index, rank: str, m
     assert same(index.search(QUERIES, k=30, rank=rank, candidates=100), batch)
 
 
-@pytest.mark.parametrize("rank", BY_MORE)
+@pytest.mark.parametrize("rank", BY_CODE)
 def test_only_the_nearest_by_code_are_ranked(index: Index, rank: str) -> None:
-    nearest = index.search(QUERIES, k=25)
+    nearest = index.search(QUERIES, k=25, rank="hamming")
     hits = index.search(QUERIES, k=25, rank=rank, candidates=25)
     assert [set(ids) for ids in hits.ids] == [set(ids) for ids in nearest.ids]
     assert hits.ids != nearest.ids
@@ -142,26 +166,59 @@ def test_only_the_nearest_by_code_are_ranked(index: Index, rank: str) -> None:
     assert same(index.search(QUERIES, k=25, rank=rank, candidates=3), hits)  # as many as are asked for at least
 
 
-@pytest.mark.parametrize("rank", BY_MORE)
+def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "CANDIDATES", 8)
+    by_words = index.search(QUERIES, k=8, rank="words").ids
+    near = index.search(QUERIES, k=8, rank="hamming").ids
+    hits = index.search(QUERIES, k=8, rank="hybrid", candidates=8).ids
+    for plain, *found in zip(hybrid(binary(), QUERIES, TEXTS[:ALL]), by_words, near, hits, strict=True):
+        some = sorted({*placed(found[0]), *placed(found[1])}, key=lambda place: -plain[place])
+        assert placed(found[2]) == some[:8]
+        assert len(some) > 8
+
+
+@pytest.mark.parametrize("rank", [*BY_CODE, "hybrid", "words"])
 def test_a_radius_limits_what_is_ranked(index: Index, rank: str) -> None:
-    inside = index.search(QUERIES, radius=6)
+    inside = index.search(QUERIES, radius=6, rank="hamming")
     hits = index.search(QUERIES, radius=6, rank=rank)
     assert 0 < sum(map(len, inside.ids)) < ALL * len(QUERIES)
-    assert [set(ids) for ids in hits.ids] == [set(ids) for ids in inside.ids]
+    matching = [set(ids) for ids in index.search(QUERIES, k=ALL, rank=rank).ids]  # of rank words: those with a word
+    assert [set(ids) for ids in hits.ids] == [set(ids) & all for ids, all in zip(inside.ids, matching, strict=True)]
     check_order(hits)
     best = index.search(QUERIES, k=3, radius=6, rank=rank)
     assert best.ids == [ids[:3] for ids in hits.ids]
-    nearest = index.search(QUERIES, k=4, radius=6)
+    nearest = index.search(QUERIES, k=4, radius=6, rank="hamming")
     few = index.search(QUERIES, radius=6, rank=rank, candidates=4)
-    assert [set(ids) for ids in few.ids] == [set(ids) for ids in nearest.ids]
+    assert [set(ids) for ids in few.ids] == [set(ids) & all for ids, all in zip(nearest.ids, matching, strict=True)]
 
 
-@pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.parametrize("rank", ["hamming", *BY_CODE, "words"])
 def test_a_filter_comes_before_the_ranking(index: Index, rank: str) -> None:
     everything = index.search(QUERIES, k=ALL, rank=rank, candidates=ALL)
     odd = [[identity for identity in ids if placed([identity])[0] % 2] for ids in everything.ids]
     hits = index.search(QUERIES, k=10, rank=rank, candidates=ALL, where={"odd": True})
     assert hits.ids == [ids[:10] for ids in odd]
+
+
+def test_the_best_by_words_is_that_of_the_documents_that_a_filter_lets_through(index: Index) -> None:
+    by_words, by_code = (PLAIN[rank](binary(), QUERIES, TEXTS[:ALL])[:, 1::2] for rank in ("words", "asymmetric"))
+    plain = by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * by_code
+    hits = index.search(QUERIES, k=ALL, where={"odd": True})
+    for ids, scores, expected in zip(hits.ids, hits.scores, plain, strict=True):
+        check_scores(scores, expected[np.array(placed(ids)) // 2])
+
+
+def test_a_score_says_what_it_is_made_of(index: Index) -> None:
+    words = QUERIES[0].split()[:4]
+    hits = index.search(" ".join(words), k=20)
+    for hit in hits[0]:
+        assert set(hit.why.words) == set(words) & set(hit.text.split())
+        assert sum(hit.why.words.values()) + hit.why.code == pytest.approx(hit.score, abs=1e-3)
+        assert (hit.why.distance, hit.why.bits) == (hit.distance, 20)
+        marked = [piece.text for piece in hit.snippet if piece.mark]
+        assert set(marked) == set(hit.why.words)
+    by_code = index.search(" ".join(words), rank="asymmetric")[0][0]
+    assert (by_code.why.words, by_code.why.code) == ({}, pytest.approx(by_code.score, abs=1e-4))
 
 
 @pytest.mark.parametrize("rank", RANKS)
@@ -185,7 +242,7 @@ def test_queries_without_a_known_word_have_no_hits_and_disturb_no_others(index: 
 
 def test_the_real_binary_model_ranks_by_its_own_real_vectors() -> None:
     model = real_binary()
-    index = Index.build(model, documents(0, BUILT), vectors=True)
+    index = Index.build(model, documents(0, BUILT), vectors=True, language=None)
     index.add(documents(BUILT, ALL))
     hits = index.search(QUERIES, k=ALL, rank="cosine")
     plain = cosine(model, QUERIES, TEXTS[:ALL])
@@ -193,7 +250,7 @@ def test_the_real_binary_model_ranks_by_its_own_real_vectors() -> None:
     for ids, scores, expected in zip(hits.ids, hits.scores, plain, strict=True):
         check_scores(scores, expected[placed(ids)])
     near = index.search(QUERIES, radius=2, rank="cosine")
-    assert [set(ids) for ids in near.ids] == [set(ids) for ids in index.search(QUERIES, radius=2).ids]
+    assert [set(ids) for ids in near.ids] == [set(ids) for ids in index.search(QUERIES, radius=2, rank="hamming").ids]
     for rank in ("asymmetric", "hybrid"):
         hits = index.search(QUERIES, k=ALL, rank=rank)
         plain = PLAIN[rank](model, QUERIES, TEXTS[:ALL])
@@ -258,7 +315,7 @@ def test_vectors_that_do_not_fit_are_told(index: Index) -> None:
         index.add_codes(codes[:1], ["7"])
 
 
-@pytest.mark.parametrize("rank", ["asymmetric", "tfidf", "hybrid"])
+@pytest.mark.parametrize("rank", ["asymmetric", "words", "hybrid"])
 def test_ranks_that_need_the_text_say_so(index: Index, rank: str) -> None:
     with pytest.raises(ParabitError, match=f"rank {rank} needs the text of the query, and codes were given"):
         index.search(binary().transform(QUERIES), rank=rank)
@@ -266,7 +323,7 @@ def test_ranks_that_need_the_text_say_so(index: Index, rank: str) -> None:
 
 def test_ranks_that_need_what_was_not_kept_say_so() -> None:
     index = Index.build(binary(), TEXTS[:9], words=False)
-    for rank, kept in (("tfidf", "words"), ("hybrid", "words"), ("cosine", "vectors")):
+    for rank, kept in (("words", "words"), ("hybrid", "words"), ("cosine", "vectors")):
         with pytest.raises(ParabitError, match=f"rank {rank} needs {kept}, which this index does not keep"):
             index.search(QUERIES, rank=rank)
     assert index.search(QUERIES, rank="asymmetric").ids

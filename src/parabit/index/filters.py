@@ -141,9 +141,11 @@ def _number(field: str, value: Any) -> float:
 
 def _values(field: str, wanted: Any) -> tuple[Any, ...]:
     several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
-    values = tuple(wanted) if several else (wanted,)
+    values = tuple(
+        value.item() if isinstance(value, np.generic) else value for value in (wanted if several else [wanted])
+    )
     for value in values:
-        if value is not None and not isinstance(value, str | int | float | np.generic):
+        if value is not None and not isinstance(value, str | int | float):
             raise QueryError(
                 f"documents cannot be found by a {type(value).__name__} in the field {field!r}",
                 hint="give a string, a number, True, False or None, or a list of these",

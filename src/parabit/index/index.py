@@ -470,7 +470,8 @@ class Index:
                 found = _near(view, mine, most, radius, allowed, backend, not_me)
                 parts.append(rank_by_code(rank, mine, found, view, k))
         ranked = parts[0] if len(parts) == 1 else join_ranked(parts)
-        return Hits(ranked, asked, view, words, notes, self.model.vocabulary.tokenizer if self.knows_texts else None)
+        tokenizer = None if parsed is None else self.model.vocabulary.tokenizer  # codes are searched without the model
+        return Hits(ranked, asked, view, words, notes, tokenizer)
 
     def matching(self, query: str, text: str) -> set[str]:
         """The words of a text that match a query, as they are written there; none if the index keeps no words."""
@@ -563,12 +564,12 @@ class Index:
 
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
         """Encode documents and put them in the index, batch by batch."""
-        corpus, store = as_corpus(documents), self._store
+        corpus, store, model = as_corpus(documents), self._store, self.model
         check_ids(corpus, lambda some: self._need(ids, some), report)
         kept = Kept(self.keeps_text, self.has_words, VECTORS in store.extra)
         written = Written()
         with says_what_stays(written):
-            for batch in batches_of(self.model, corpus, kept, report):
+            for batch in batches_of(model, corpus, kept, report):
                 gone = [id for id, there in zip(kept.without, self.has(kept.without), strict=True) if there]
                 replaced = self._put(batch, gone)
                 written.replaced += replaced
@@ -770,7 +771,7 @@ def _rank_with_words(
 ) -> Ranked:
     extra = 0 if but is None else 1
     if radius is not None:  # all that is near gets both scores
-        near = _near(view, asked, None, radius, allowed, backend, but)
+        near = _near(view, asked, _to_rank(k, radius, candidates), radius, allowed, backend, but)
         return rank_by_words(rank, asked, near, view, words, None).first(k)
     assert k is not None
     most = max(candidates or CANDIDATES, k)

@@ -223,7 +223,9 @@ def _asked(question: schemas.Question, settings: Settings, bits: int) -> Asked:
     where: dict[str, Any] = dict(question.where or {})
     if question.labels:
         other = where.get("labels", [])
-        where["labels"] = [*(other if isinstance(other, list) else [other]), *question.labels]
+        comparisons = other if isinstance(other, dict) else {"=": other}
+        equal = comparisons.get("=", [])
+        where["labels"] = {**comparisons, "=": [*(equal if isinstance(equal, list) else [equal]), *question.labels]}
     written = json.dumps(where, sort_keys=True)
     return Asked(question.query, question.like, k, question.radius, question.rank, written)
 
