@@ -1,0 +1,8 @@
+"""Indexes that Milvus keeps and searches."""
+
+from parabit.engines.milvus.client import Milvus
+from parabit.engines.milvus.store import MilvusStore
+
+__all__ = ["Milvus", "MilvusStore", "open_store"]
+
+open_store = MilvusStore.open

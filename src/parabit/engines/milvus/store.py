@@ -1,0 +1,308 @@
+"""The store of an index on Milvus: a folder with the model and a manifest, and a collection with the documents."""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from parabit.corpus.unique import SeenIds
+from parabit.engines.milvus.client import Entities, Milvus, Seen, Server
+from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_of
+from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords, Stems
+from parabit.errors import IndexFolderError
+from parabit.index.store import VECTORS, Batch, Id, Kind, Store
+from parabit.index.store.lock import LOCK, WriterLock
+from parabit.index.store.manifest import bytes_in, is_index, read_sealed, write_sealed
+from parabit.index.store.schema import CODES, EXTRA, TEXT, Schema, need_distinct
+from parabit.index.words import searchable
+from parabit.progress import Progress, Report, silent
+from parabit.storage import copy_folder, whole_folder
+
+FORMAT = 1
+BACKEND = "milvus"
+_MODEL = "model-1"
+_READ = 500  # documents that are read at a time
+
+
+class Manifest(NamedTuple):
+    """What the folder says: where the documents are, and what made them."""
+
+    place: Milvus
+    description: str  # of the collection; no two are the same
+    bits: int
+    fingerprint: str
+    meta: dict[str, Any]
+    dim: int | None  # of the vectors, if they are kept
+    field_names: list[str]
+
+    def write(self, folder: Path) -> None:
+        """Have the folder say it, in one step."""
+        write_sealed(folder, FORMAT, {"backend": BACKEND, **self._asdict(), "place": asdict(self.place)})
+
+    @classmethod
+    def read(cls, folder: Path) -> "Manifest":
+        """What a folder says; anything wrong with it is an IndexFolderError."""
+        content = read_sealed(folder, FORMAT, "backend")
+        known = {name: content[name] for name in cls._fields}
+        return cls(**{**known, "place": Milvus(**content["place"]).checked()})
+
+    def entities(self, server: Server, seen: Seen | None = None) -> Entities:
+        """The documents."""
+        return Entities(server, self.place.collection, self.bits, seen)
+
+    def entities_of(self, batch: Batch, first: int) -> list[dict[str, Any]]:
+        """A batch as entities, numbered from `first`; an error says what does not fit."""
+        extra = {} if self.dim is None else {VECTORS: Kind("<f2", self.dim)}
+        arrays = Schema(self.bits, extra).arrays_of(batch, first)
+        fields: Sequence[Mapping[str, Any]] = [{}] * len(batch.ids) if batch.fields is None else batch.fields
+        nothing = [None] * len(batch.ids)
+        stems = self.stems()
+        words = nothing if stems is None else stems.of_texts([searchable(some) for some in fields])
+        documents = zip(batch.ids, arrays[CODES], fields, words, arrays.get(EXTRA + VECTORS, nothing), strict=True)
+        return [entity_of(identity, first + place, *rest) for place, (identity, *rest) in enumerate(documents)]
+
+    def stems(self) -> Stems | None:
+        """What cuts texts into words, if they are searched by words."""
+        words = self.meta["words"]
+        return Stems(words["language"], words["fold_accents"]) if words else None
+
+
+class MilvusStore:
+    """The documents of an index in a collection of Milvus, as `parabit.index.store.Store` keeps them in a folder.
+
+    One process at a time writes, through one folder. `documents` and `field_names` are as of the latest `refresh`.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, server: Server, lock: WriterLock | None) -> None:
+        self.folder, self._manifest, self._server, self._lock = folder, manifest, server, lock
+        self.bits, self.fingerprint, self.meta = manifest.bits, manifest.fingerprint, manifest.meta
+        self.extra = {} if manifest.dim is None else {VECTORS: Kind("<f2", manifest.dim)}
+        self.model_folder = folder / _MODEL
+        self.documents = self.entities().count()
+        self._newest = _now()
+
+    @classmethod
+    def open(cls, folder: Path | str, write: bool = False) -> "MilvusStore":
+        """Open it; a server that does not answer, or a collection of another index, is an error."""
+        folder = Path(folder)
+        manifest = Manifest.read(folder)
+        lock = WriterLock(folder) if write else None
+        server = None
+        try:
+            server = Server(manifest.place)
+            if manifest.entities(server).description() != manifest.description:
+                raise IndexFolderError(
+                    f"Milvus at {server.uri} has no collection {manifest.place.collection!r} of {folder}",
+                    hint="it was dropped, or is on another server; build the index again",
+                )
+            server.ask("load_collection", manifest.place.collection)
+            store = cls(folder, manifest, server, lock)
+            store._see_newer()  # written by a machine whose clock is ahead of ours
+        except BaseException:
+            if server is not None:
+                server.close()
+            if lock is not None:
+                lock.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """End the connection and give back the right to write."""
+        self._server.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    @property
+    def field_names(self) -> list[str]:
+        """The names of fields that documents have, or had."""
+        return self._manifest.field_names
+
+    def entities(self, seen: Seen | None = None) -> Entities:
+        """The documents as Milvus has them now."""
+        return self._manifest.entities(self._server, seen)
+
+    def snapshot(self) -> MilvusSnapshot:
+        """The documents as they are now."""
+        return MilvusSnapshot(self)
+
+    def words(self, snapshot: MilvusSnapshot) -> MilvusWords | None:
+        """The words of a snapshot's documents, which Milvus keeps with them."""
+        stems = self._manifest.stems()
+        return None if stems is None else MilvusWords(snapshot, stems)
+
+    def put(self, batch: Batch | None, delete: Sequence[Id] = ()) -> int:
+        """Add documents, in place of those that have their ids, and delete others; returns how many were replaced.
+
+        Milvus has it all when this returns. It takes several requests, so others may see half of it, and a kill may
+        leave half. Ids to delete that no document has are ignored.
+        """
+        if self._lock is None:
+            raise IndexFolderError(f"{self.folder} is open for reading", hint="open it with write=True")
+        ids = [] if batch is None else list(batch.ids)
+        need_distinct([*ids, *delete])
+        first = max(_now(), self._newest + 1)
+        # All of them, so that what does not fit is known before the first is written.
+        entities = [] if batch is None else self._manifest.entities_of(batch, first)
+        self._newest = first + len(ids)
+        if batch is not None:
+            self._keep_names(batch)
+        there = self.snapshot().rows_of(ids) >= 0
+        # To Milvus whatever may replace something is a deletion, too, so new documents are told apart.
+        self.entities().write([entity for entity, old in zip(entities, there, strict=True) if not old], new=True)
+        self.entities().write([entity for entity, old in zip(entities, there, strict=True) if old])
+        self.entities().delete([key_of(identity) for identity in delete])
+        self.documents = self.entities().count()
+        return int(there.sum())
+
+    def compact(self, report: Report = silent) -> None:
+        """Have the server merge its files, without what was deleted."""
+        report(Progress("compacting", 0, "collections", None))
+        self.entities().merge()
+
+    def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
+        """Write all documents to another folder, as an embedded index."""
+        model = partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
+        documents = self._batches(report)
+        Store.create(folder, self.bits, documents, self.fingerprint, self.meta, self.extra, model, overwrite, report)
+
+    def refresh(self) -> bool:
+        """See what others have written; returns whether there was anything. A writer knows it all."""
+        if self._lock is not None:
+            return False
+        manifest, before = Manifest.read(self.folder), (self.documents, self.field_names)
+        if manifest.description != self._manifest.description:  # another index was written over this one
+            opened = MilvusStore.open(self.folder)
+            self._server.close()
+            self.__dict__.update(opened.__dict__)
+            return True
+        self._manifest, self.documents = manifest, self.entities().count()
+        return self._see_newer() or before != (self.documents, self.field_names)
+
+    def verify(self) -> None:
+        """Read every document; that its bytes are those that were written is Milvus' to check."""
+        for _ in self._batches(silent):
+            pass
+
+    def about(self) -> dict[str, Any]:
+        """What the index is and what it keeps; for JSON."""
+        return {
+            "folder": str(self.folder),
+            "documents": self.documents,
+            "bits": self.bits,
+            "bytes_a_code": -(-self.bits // 8),
+            "bytes_a_document": {},  # only the server knows
+            "bytes": bytes_in(self.folder),
+            "model_bytes": bytes_in(self.model_folder),
+            "backends": ["flat"],
+            "keeps": sorted([*self.extra, *([TEXT] if self.meta["text"] else [])]),
+            "fields": [name for name in self.field_names if name != TEXT],
+            "fingerprint": self.fingerprint,
+            "to_merge": {"added": 0, "deleted": 0, "bytes": 0},
+            "recall": None,
+            "engine": {"name": BACKEND, "version": self._server.version, **asdict(self._manifest.place)},
+        }
+
+    def _keep_names(self, batch: Batch) -> None:
+        names = dict.fromkeys([*self.field_names, *(name for some in batch.fields or () for name in some)])
+        if len(names) > len(self.field_names):
+            self._manifest = self._manifest._replace(field_names=list(names))
+            self._manifest.write(self.folder)
+
+    def _see_newer(self) -> bool:
+        """Whether there are documents that came after all that were seen."""
+        newer = [int(rows[-1]) for rows in self.entities().walk(f"{SERIAL} > {self._newest}")]
+        self._newest = max([self._newest, *newer])
+        return bool(newer)
+
+    def _batches(self, report: Report) -> Iterator[Batch]:
+        snapshot, done = self.snapshot(), 0
+        for rows in snapshot.blocks(_READ):
+            fields, codes = snapshot.fields_of(rows), snapshot.codes(rows)
+            extra = {VECTORS: snapshot.vectors(rows)} if self.extra else {}
+            if not all(fields) and (snapshot.rows_of(snapshot.ids_of(rows)) != rows).any():
+                raise IndexFolderError("documents were changed meanwhile", hint="try again when nobody writes")
+            yield Batch(snapshot.ids_of(rows), codes, fields, extra)
+            done += len(rows)
+            report(Progress("reading", done, "documents", min(1.0, done / max(self.documents, done))))
+
+
+def create(
+    place: Milvus,
+    folder: Path | str,
+    bits: int,
+    batches: Iterable[Batch],
+    fingerprint: str = "",
+    meta: Mapping[str, Any] | None = None,
+    extra: Mapping[str, Kind] | None = None,
+    save_model: Callable[[Path], None] | None = None,
+    overwrite: bool = False,
+    report: Report = silent,
+) -> None:
+    """Make an index on Milvus; its folder is there when all documents are in, and not before."""
+    place, folder = place.checked(), Path(folder)
+    old = _replaced(folder) if overwrite and is_index(folder) else None
+    # A name that says whose it is, and that no other has.
+    name = place.collection or f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
+    dim = extra[VECTORS].width if extra else None
+    description = f"parabit index {token_hex(8)}"
+    manifest = Manifest(replace(place, collection=name), description, bits, fingerprint, dict(meta or {}), dim, [])
+    server = Server(place)
+    try:
+        manifest.entities(server).create(bool(manifest.meta["words"]), dim is not None, description)
+        try:
+            names = _fill(manifest, server, batches, report)
+            with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
+                (new / LOCK).touch()
+                if save_model:
+                    save_model(new / _MODEL)
+                manifest._replace(field_names=names).write(new)
+        except BaseException:
+            with suppress(IndexFolderError):  # what went wrong first is what is said
+                manifest.entities(server).drop(description)
+            raise
+    finally:
+        server.close()
+    if old is not None:
+        with suppress(IndexFolderError):
+            server = Server(old.place)
+            old.entities(server).drop(old.description)
+            server.close()
+
+
+def _fill(manifest: Manifest, server: Server, batches: Iterable[Batch], report: Report) -> list[str]:
+    """Write the documents of a new index; returns the names of their fields."""
+    seen, names = SeenIds(), dict[str, None]()
+    first = start = _now()
+    for batch in batches:
+        suspects = seen.add([key_of(identity) for identity in batch.ids])
+        again = manifest.entities(server).with_keys(list(suspects))
+        need_distinct([*batch.ids, *map(id_of_key, again)])
+        manifest.entities(server).write(manifest.entities_of(batch, first), new=True)
+        first += len(batch.ids)
+        names.update(dict.fromkeys(name for some in batch.fields or () for name in some))
+    if (there := manifest.entities(server).count()) != first - start:
+        problem = f"Milvus at {server.uri} was given {first - start:,} documents and has {there:,}"
+        raise IndexFolderError(problem, hint="its log may say why")
+    report(Progress("indexing", 0, "documents", None))
+    server.ask("flush", manifest.place.collection)
+    return list(names)
+
+
+def _replaced(folder: Path) -> Manifest | None:
+    """The manifest of an index on Milvus that is about to be replaced; an error if somebody writes it."""
+    WriterLock(folder).close()
+    with suppress(IndexFolderError):
+        return Manifest.read(folder)
+    return None
+
+
+def _now() -> int:
+    """The serial number of a document that comes now: microseconds, as all of them are exact in any arithmetic."""
+    return time.time_ns() // 1000
