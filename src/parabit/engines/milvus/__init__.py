@@ -1,7 +1,6 @@
 """Indexes that Milvus keeps and searches."""
 
-from parabit.engines.milvus.client import Milvus
-from parabit.engines.milvus.store import MilvusStore
+from parabit.engines.milvus.store import Milvus, MilvusStore
 
 __all__ = ["Milvus", "MilvusStore", "open_store"]
 

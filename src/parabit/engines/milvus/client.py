@@ -5,10 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from importlib.metadata import version
 from logging import CRITICAL, getLogger
-from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
@@ -41,66 +39,15 @@ _files: Counter[str] = Counter()  # files of Milvus Lite that this process has o
 _files_lock = Lock()
 
 
-@dataclass(frozen=True)
-class Milvus:
-    """Where Milvus keeps an index: the address of a server of version 2.5 or later, or a file of Milvus Lite.
-
-    A token or USER:PASSWORD is read from the environment variable PARABIT_MILVUS_TOKEN.
-
-    Example:
-        >>> Milvus("localhost:19530").checked()
-        Traceback (most recent call last):
-        parabit.errors.IndexFolderError: 'localhost:19530' is not the address of a Milvus server; give one such as \
-http://localhost:19530, or a file such as news.db
-    """
-
-    uri: str
-    collection: str = ""  # a new name if none is given
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file of Milvus Lite."""
-        return "://" not in self.uri and self.uri.endswith(".db")
-
-    def checked(self) -> "Milvus":
-        """The same, a file with its full path; an IndexFolderError says what makes no sense."""
-        if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]{0,199})?", self.collection):
-            raise IndexFolderError(
-                f"a collection cannot be named {self.collection!r}", hint="use up to 200 letters, digits and _"
-            )
-        if self.is_file:
-            path = Path(self.uri).resolve()
-            if re.fullmatch(r"[A-Za-z0-9._-]{1,36}", path.name) and path.parent.is_dir():
-                return replace(self, uri=str(path))
-            raise IndexFolderError(
-                f"Milvus Lite cannot keep an index in {path}",
-                hint="name a file in a folder that exists, with up to 36 letters, digits, ., - and _",
-            )
-        if not re.fullmatch(r"https?://[^/@\s]+(:\d+)?(/.*)?", self.uri):
-            raise IndexFolderError(
-                f"{self.uri!r} is not the address of a Milvus server",
-                hint=f"give a password in the environment variable {TOKEN}"  # the folder would show it to everybody
-                if "@" in self.uri
-                else "give one such as http://localhost:19530, or a file such as news.db",
-            )
-        return self
-
-    def create(self, *arguments: Any, **options: Any) -> None:
-        """Make an index there, as `parabit.index.store.Store.create` makes one in a folder."""
-        from parabit.engines.milvus.store import create
-
-        create(self, *arguments, **options)
-
-
 class Server:
     """A connection. `ask` calls a method of `pymilvus.MilvusClient`; what fails is an IndexFolderError."""
 
-    def __init__(self, place: Milvus) -> None:
+    def __init__(self, uri: str) -> None:
         self.pymilvus = need("pymilvus", "milvus", IndexFolderError)
         # Everything that fails is raised; the log would say it a second time, with tracebacks.
         for name in ("pymilvus.decorators", "pymilvus.client.connection_manager", "pymilvus.orm.connections"):
             getLogger(name).setLevel(CRITICAL + 1)
-        self.uri, self.is_file, self._is_open = place.uri, place.is_file, True
+        self.uri, self.is_file, self._is_open = uri, "://" not in uri, True
         self._errors = (self.pymilvus.MilvusException, need("grpc", "milvus", IndexFolderError).RpcError)
         if self.is_file:
             need("milvus_lite", "milvus", IndexFolderError)
@@ -119,12 +66,6 @@ class Server:
         except BaseException:
             self._release()
             raise
-
-    @property
-    def has_words(self) -> bool:
-        """Whether it is new enough to search by words."""
-        found = re.search(r"(\d+)\.(\d+)", self.version)
-        return found is None or tuple(map(int, found.groups())) >= _WORDS_SINCE
 
     def ask(self, what: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the client."""
@@ -194,9 +135,10 @@ class Entities:
         """Make the collection."""
         server, types = self.server, self.server.pymilvus.DataType
         problem, hint = "", ""
+        release = re.search(r"(\d+)\.(\d+)", server.version)
         if self._bits > _MOST_BITS:
             problem, hint = f"takes codes of {_MOST_BITS:,} bits at most", "train with fewer"
-        elif has_words and not server.has_words:
+        elif has_words and release and tuple(map(int, release.groups())) < _WORDS_SINCE:
             problem = f"is of version {server.version} and cannot search by words"
             hint = "upgrade it to 2.5 or later, or build the index without words"
         elif server.ask("has_collection", self.name):

@@ -2,7 +2,7 @@
 
 An entity has the document's id as its key, a serial number that says when it came in and is its row, its code (as a
 vector that is searched, and as text that is read faster), the stems of its words, hashes of the values in its fields,
-its numbers, and all of its fields as a record of JSON.
+its numbers, and all of its fields as compressed JSON.
 """
 
 import json
@@ -27,7 +27,6 @@ LONGEST = 65_535  # bytes of a string
 LONGEST_KEY = 4096
 MOST_KEYS = 4096  # values of an array
 NOTHING = f"{SERIAL} < 0"  # a filter that lets nothing through
-_WHOLE, _COMPRESSED = "=", "z"  # how a record begins
 
 
 def key_of(identity: Id) -> str:
@@ -74,28 +73,18 @@ def entity_of(
 
 
 def _record_parts(fields: Mapping[str, Any], identity: Id) -> dict[str, str]:
-    record = schema.record_of(fields, identity)
-    try:
-        parts = [_WHOLE + record.decode()]
-    except UnicodeDecodeError:  # half of a surrogate pair
-        parts = []
-    if not parts or len(record) >= LONGEST:
-        written = _COMPRESSED + b64encode(zlib.compress(record)).decode()
-        parts = [written[start : start + LONGEST] for start in range(0, len(written), LONGEST)]
-    if len(parts) > len(RECORDS):
+    written = b64encode(zlib.compress(schema.record_of(fields, identity), 1)).decode()
+    if len(written) > LONGEST * len(RECORDS):
         raise IndexFolderError(
-            f"document {identity!r} takes {LONGEST * len(parts):,} bytes compressed",
+            f"document {identity!r} takes {len(written):,} bytes compressed",
             hint=f"Milvus keeps up to {LONGEST * len(RECORDS):,}; index it in parts",
         )
-    return {name: parts[number] if number < len(parts) else "" for number, name in enumerate(RECORDS)}
+    return {name: written[LONGEST * part : LONGEST * (part + 1)] for part, name in enumerate(RECORDS)}
 
 
 def fields_of_entity(entity: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a document."""
-    written = "".join(entity[part] for part in RECORDS)
-    if written[:1] == _COMPRESSED:
-        return schema.fields_in(zlib.decompress(b64decode(written[1:])))
-    return schema.fields_in(written[1:].encode())
+    return schema.fields_in(zlib.decompress(b64decode("".join(entity[part] for part in RECORDS))))
 
 
 def in_keys(keys: Iterable[str]) -> str:

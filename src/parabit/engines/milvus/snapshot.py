@@ -43,20 +43,10 @@ class MilvusSnapshot:
     """
 
     def __init__(self, store: "MilvusStore") -> None:
-        self.store, self.bits = store, store.bits
+        self.store, self.bits, self.documents, self.field_names = store, store.bits, store.documents, store.field_names
         self.entities = store.entities(self._remember)
         self._keys: dict[int, str] = {}  # of some rows
         self._codes: dict[int, str] = {}
-
-    @property
-    def documents(self) -> int:
-        """How many there are, as of the latest `refresh`."""
-        return self.store.documents
-
-    @property
-    def field_names(self) -> list[str]:
-        """The names of fields that documents have, or had."""
-        return self.store.field_names
 
     def rows_of(self, ids: Sequence[Id]) -> Rows:
         """The row of each id; -1 if there is no such document."""
@@ -215,14 +205,9 @@ class MilvusWords:
 
     def __init__(self, snapshot: MilvusSnapshot, stems: Stems, allowed: str = "") -> None:
         self._snapshot, self._entities, self._stems, self._allowed = snapshot, snapshot.entities, stems, allowed
-        self.tokenizer = stems.tokenizer
+        self.tokenizer, self.documents = stems.tokenizer, snapshot.documents
         self._frequencies: dict[str, int] = {}
         self._waiting: set[str] = set()  # words whose frequency may be asked for
-
-    @property
-    def documents(self) -> int:
-        """How many documents there are."""
-        return self._snapshot.documents
 
     def among(self, allowed: str) -> "MilvusWords":
         """The same, for a filter."""

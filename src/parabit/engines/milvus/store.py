@@ -3,17 +3,15 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, replace
+from contextlib import ExitStack, closing, suppress
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from parabit.corpus.unique import SeenIds
-from parabit.engines.milvus.client import Entities, Milvus, Seen, Server
+from parabit.engines.milvus.client import TOKEN, Entities, Seen, Server
 from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_of
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords, Stems
 from parabit.errors import IndexFolderError
@@ -29,6 +27,91 @@ FORMAT = 1
 BACKEND = "milvus"
 _MODEL = "model-1"
 _READ = 500  # documents that are read at a time
+
+
+@dataclass(frozen=True)
+class Milvus:
+    """Where Milvus keeps an index: the address of a server of version 2.5 or later, or a file of Milvus Lite.
+
+    A token or USER:PASSWORD is read from the environment variable PARABIT_MILVUS_TOKEN.
+
+    Example:
+        >>> Milvus("localhost:19530").checked()
+        Traceback (most recent call last):
+        parabit.errors.IndexFolderError: 'localhost:19530' is not the address of a Milvus server; give one such as \
+http://localhost:19530, or a file such as news.db
+    """
+
+    uri: str
+    collection: str = ""  # a new name if none is given
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of Milvus Lite."""
+        return "://" not in self.uri and self.uri.endswith(".db")
+
+    def checked(self) -> "Milvus":
+        """The same, a file with its full path; an IndexFolderError says what makes no sense."""
+        if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]{0,199})?", self.collection):
+            raise IndexFolderError(
+                f"a collection cannot be named {self.collection!r}", hint="use up to 200 letters, digits and _"
+            )
+        if self.is_file:
+            path = Path(self.uri).resolve()
+            if re.fullmatch(r"[A-Za-z0-9._-]{1,36}", path.name) and path.parent.is_dir():
+                return replace(self, uri=str(path))
+            raise IndexFolderError(
+                f"Milvus Lite cannot keep an index in {path}",
+                hint="name a file in a folder that exists, with up to 36 letters, digits, ., - and _",
+            )
+        if not re.fullmatch(r"https?://[^/@\s]+(:\d+)?(/.*)?", self.uri):
+            raise IndexFolderError(
+                f"{self.uri!r} is not the address of a Milvus server",
+                hint=f"give a password in the environment variable {TOKEN}"  # the folder would show it to everybody
+                if "@" in self.uri
+                else "give one such as http://localhost:19530, or a file such as news.db",
+            )
+        return self
+
+    def create(
+        self,
+        folder: Path | str,
+        bits: int,
+        batches: Iterable[Batch],
+        fingerprint: str = "",
+        meta: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Kind] | None = None,
+        save_model: Callable[[Path], None] | None = None,
+        overwrite: bool = False,
+        report: Report = silent,
+    ) -> None:
+        """Make an index there, as `Store.create` does in a folder; the folder is there when all documents are in."""
+        folder, old = Path(folder), None
+        if overwrite and is_index(folder):
+            WriterLock(folder).close()  # an error if somebody writes it
+            with suppress(IndexFolderError):
+                old = Manifest.read(folder)
+        # A name that says whose it is, and that no other has.
+        name = self.collection or f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
+        place, dim = replace(self.checked(), collection=name), extra[VECTORS].width if extra else None
+        made = f"parabit index {token_hex(8)}"
+        manifest = Manifest(place, made, bits, fingerprint, dict(meta or {}), dim, [])
+        with closing(Server(place.uri)) as server:
+            manifest.entities(server).create(bool(manifest.meta["words"]), dim is not None, made)
+            try:
+                names = _fill(manifest, server, batches, report)
+                with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
+                    (new / LOCK).touch()
+                    if save_model:
+                        save_model(new / _MODEL)
+                    manifest._replace(field_names=names).write(new)
+            except BaseException:
+                with suppress(IndexFolderError):  # what went wrong first is what is said
+                    manifest.entities(server).drop(made)
+                raise
+        if old is not None:
+            with suppress(IndexFolderError), closing(Server(old.place.uri)) as server:
+                old.entities(server).drop(old.description)
 
 
 class Manifest(NamedTuple):
@@ -93,10 +176,9 @@ class MilvusStore:
         """Open it; a server that does not answer, or a collection of another index, is an error."""
         folder = Path(folder)
         manifest = Manifest.read(folder)
-        lock = WriterLock(folder) if write else None
-        server = None
-        try:
-            server = Server(manifest.place)
+        with ExitStack() as stack:
+            lock = stack.enter_context(WriterLock(folder)) if write else None
+            server = stack.enter_context(closing(Server(manifest.place.uri)))
             if manifest.entities(server).description() != manifest.description:
                 raise IndexFolderError(
                     f"Milvus at {server.uri} has no collection {manifest.place.collection!r} of {folder}",
@@ -105,13 +187,8 @@ class MilvusStore:
             server.ask("load_collection", manifest.place.collection)
             store = cls(folder, manifest, server, lock)
             store._see_newer()  # written by a machine whose clock is ahead of ours
-        except BaseException:
-            if server is not None:
-                server.close()
-            if lock is not None:
-                lock.close()
-            raise
-        return store
+            stack.pop_all()
+            return store
 
     def close(self) -> None:
         """End the connection and give back the right to write."""
@@ -233,49 +310,6 @@ class MilvusStore:
             report(Progress("reading", done, "documents", min(1.0, done / max(self.documents, done))))
 
 
-def create(
-    place: Milvus,
-    folder: Path | str,
-    bits: int,
-    batches: Iterable[Batch],
-    fingerprint: str = "",
-    meta: Mapping[str, Any] | None = None,
-    extra: Mapping[str, Kind] | None = None,
-    save_model: Callable[[Path], None] | None = None,
-    overwrite: bool = False,
-    report: Report = silent,
-) -> None:
-    """Make an index on Milvus; its folder is there when all documents are in, and not before."""
-    place, folder = place.checked(), Path(folder)
-    old = _replaced(folder) if overwrite and is_index(folder) else None
-    # A name that says whose it is, and that no other has.
-    name = place.collection or f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
-    dim = extra[VECTORS].width if extra else None
-    description = f"parabit index {token_hex(8)}"
-    manifest = Manifest(replace(place, collection=name), description, bits, fingerprint, dict(meta or {}), dim, [])
-    server = Server(place)
-    try:
-        manifest.entities(server).create(bool(manifest.meta["words"]), dim is not None, description)
-        try:
-            names = _fill(manifest, server, batches, report)
-            with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
-                (new / LOCK).touch()
-                if save_model:
-                    save_model(new / _MODEL)
-                manifest._replace(field_names=names).write(new)
-        except BaseException:
-            with suppress(IndexFolderError):  # what went wrong first is what is said
-                manifest.entities(server).drop(description)
-            raise
-    finally:
-        server.close()
-    if old is not None:
-        with suppress(IndexFolderError):
-            server = Server(old.place)
-            old.entities(server).drop(old.description)
-            server.close()
-
-
 def _fill(manifest: Manifest, server: Server, batches: Iterable[Batch], report: Report) -> list[str]:
     """Write the documents of a new index; returns the names of their fields."""
     seen, names = SeenIds(), dict[str, None]()
@@ -293,14 +327,6 @@ def _fill(manifest: Manifest, server: Server, batches: Iterable[Batch], report: 
     report(Progress("indexing", 0, "documents", None))
     server.ask("flush", manifest.place.collection)
     return list(names)
-
-
-def _replaced(folder: Path) -> Manifest | None:
-    """The manifest of an index on Milvus that is about to be replaced; an error if somebody writes it."""
-    WriterLock(folder).close()
-    with suppress(IndexFolderError):
-        return Manifest.read(folder)
-    return None
 
 
 def _now() -> int:
