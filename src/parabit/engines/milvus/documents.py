@@ -60,7 +60,7 @@ def entity_of(
             hint=f"Milvus finds a document by {MOST_KEYS:,} at most",
         )
     numbers = {_number_name(name): number for name, number in schema.numbers_of(fields) if math.isfinite(number)}
-    entity = {KEY: key_of(identity), SERIAL: serial, VECTOR: code.tobytes(), CODE: b64encode(code).decode()}
+    entity = {KEY: key_of(identity), SERIAL: serial, VECTOR: code.tobytes(), CODE: b64encode(code.tobytes()).decode()}
     entity |= {KEYS: keys, NUMBERS: numbers, **_record_parts(fields, identity)}
     if words is not None:
         written = f" {' '.join(words)} ".encode("utf-8", "replace")
@@ -68,7 +68,7 @@ def entity_of(
             written = written[: written.rfind(b" ", 0, LONGEST) + 1]
         entity[WORDS] = written.decode()
     if vector is not None:
-        entity[REAL] = b64encode(vector).decode()
+        entity[REAL] = b64encode(vector.tobytes()).decode()
     return entity
 
 
@@ -89,7 +89,7 @@ def fields_of_entity(entity: Mapping[str, Any]) -> dict[str, Any]:
 
 def in_keys(keys: Iterable[str]) -> str:
     """A filter for the documents with some keys."""
-    return f"{KEY} in {json.dumps(list(keys))}"
+    return f"{KEY} in {json.dumps(list(keys) or [''])}"  # which no document has
 
 
 def in_rows(rows: Iterable[int]) -> str:

@@ -6,20 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tantivy
 from numpy.typing import NDArray
 
 from parabit.engines.milvus import documents
 from parabit.engines.milvus.client import WINDOW, Near, in_ranges
 from parabit.engines.milvus.documents import CODE, KEY, REAL, RECORDS, SERIAL, WORDS, all_of, in_rows, saying
 from parabit.errors import CodesError, IndexFolderError
-from parabit.index.filters import EQUAL, UNEQUAL, Condition
+from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, no_numbers
 from parabit.index.found import Found
 from parabit.index.query import WordQuery
 from parabit.index.store import VECTORS, Id, Value
-from parabit.index.words import LANGUAGES
+from parabit.index.words import Stems
 from parabit.ragged import row_offsets
-from parabit.text import Tokenizer
 
 if TYPE_CHECKING:
     from parabit.engines.milvus.store import MilvusStore
@@ -81,20 +79,17 @@ class MilvusSnapshot:
         """How many documents have this value in a field, or in its list of values."""
         return self.entities.count(documents.having(field, [value]))
 
-    def has_numbers(self, field: str) -> bool:
-        """Whether a document has a number or a date in a field."""
-        return bool(self.entities.some(documents.comparing(field, ">=", -np.inf), [], 1))
-
     def select(self, conditions: Sequence[Condition]) -> str:
         """A filter for the documents that meet all conditions."""
         parts = []
         for field, operator, values in conditions:
             if operator not in (EQUAL, UNEQUAL):
+                if not self.entities.some(documents.comparing(field, ">=", -np.inf), [], 1):
+                    raise no_numbers(field)
                 parts.append(documents.comparing(field, operator, values[0]))
                 continue
             if field == "id":
-                ids = [value for value in values if isinstance(value, str | int) and not isinstance(value, bool)]
-                part = documents.in_keys(map(documents.key_of, ids)) if ids else documents.NOTHING
+                part = documents.in_keys(map(documents.key_of, ids_among(values)))
             else:
                 part = documents.having(field, values) if values else documents.NOTHING
             parts.append(self.entities.opposite(part) if operator == UNEQUAL else part)
@@ -178,26 +173,6 @@ def _joined(texts: Sequence[str], dtype: np.dtype[Any], width: int) -> NDArray[A
     """Codes or vectors that were written as texts; zeros of an empty one."""
     none = bytes(width * dtype.itemsize)
     return np.frombuffer(b"".join([b64decode(text) or none for text in texts]), dtype).reshape(len(texts), width)
-
-
-class Stems:
-    """Cuts texts into words and stems them, as the word index of an embedded index does."""
-
-    def __init__(self, language: str | None, fold_accents: bool) -> None:
-        self.tokenizer = Tokenizer(fold_accents=fold_accents)
-        analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-        if language is not None:
-            analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
-        self._analyzer = analyzer.build()
-
-    def of_texts(self, texts: list[str]) -> list[list[str]]:
-        """The stems of texts, in order."""
-        return [self._analyzer.analyze(spaced) for spaced in self.tokenizer.spaced(texts)]
-
-    def stemmed(self, tokens: Sequence[str]) -> list[str]:
-        """Each token as it is searched for."""
-        found: list[str] = self._analyzer.analyze(" ".join(tokens))
-        return found
 
 
 class MilvusWords:

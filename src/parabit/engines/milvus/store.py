@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from parabit.corpus.unique import SeenIds
 from parabit.engines.milvus.client import TOKEN, Entities, Seen, Server
 from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_of
-from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords, Stems
+from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
 from parabit.errors import IndexFolderError
 from parabit.index.store import VECTORS, Batch, Id, Kind, Store
 from parabit.index.store.lock import LOCK, WriterLock
 from parabit.index.store.manifest import bytes_in, is_index, read_sealed, write_sealed
 from parabit.index.store.schema import CODES, EXTRA, TEXT, Schema, need_distinct
-from parabit.index.words import searchable
+from parabit.index.words import Stems, searchable
 from parabit.progress import Progress, Report, silent
 from parabit.storage import copy_folder, whole_folder
 
@@ -146,15 +146,12 @@ class Manifest(NamedTuple):
         arrays = Schema(self.bits, extra).arrays_of(batch, first)
         fields: Sequence[Mapping[str, Any]] = [{}] * len(batch.ids) if batch.fields is None else batch.fields
         nothing = [None] * len(batch.ids)
-        stems = self.stems()
-        words = nothing if stems is None else stems.of_texts([searchable(some) for some in fields])
+        words: Sequence[Any] = nothing
+        if self.meta["words"]:
+            stems = Stems(**self.meta["words"])
+            words = [stems.analyzer.analyze(text) for text in stems.tokenizer.spaced([*map(searchable, fields)])]
         documents = zip(batch.ids, arrays[CODES], fields, words, arrays.get(EXTRA + VECTORS, nothing), strict=True)
         return [entity_of(identity, first + place, *rest) for place, (identity, *rest) in enumerate(documents)]
-
-    def stems(self) -> Stems | None:
-        """What cuts texts into words, if they are searched by words."""
-        words = self.meta["words"]
-        return Stems(words["language"], words["fold_accents"]) if words else None
 
 
 class MilvusStore:
@@ -162,6 +159,8 @@ class MilvusStore:
 
     One process at a time writes, through one folder. `documents` and `field_names` are as of the latest `refresh`.
     """
+
+    keeps_words = True
 
     def __init__(self, folder: Path, manifest: Manifest, server: Server, lock: WriterLock | None) -> None:
         self.folder, self._manifest, self._server, self._lock = folder, manifest, server, lock
@@ -209,10 +208,9 @@ class MilvusStore:
         """The documents as they are now."""
         return MilvusSnapshot(self)
 
-    def words(self, snapshot: MilvusSnapshot) -> MilvusWords | None:
+    def words(self, snapshot: MilvusSnapshot) -> MilvusWords:
         """The words of a snapshot's documents, which Milvus keeps with them."""
-        stems = self._manifest.stems()
-        return None if stems is None else MilvusWords(snapshot, stems)
+        return MilvusWords(snapshot, Stems(**self.meta["words"]))
 
     def put(self, batch: Batch | None, delete: Sequence[Id] = ()) -> int:
         """Add documents, in place of those that have their ids, and delete others; returns how many were replaced.
