@@ -4,4 +4,4 @@ from parabit.engines.milvus.store import Milvus, MilvusStore
 
 __all__ = ["Milvus", "MilvusStore", "open_store"]
 
-open_store = MilvusStore.open
+open_store = MilvusStore

@@ -4,11 +4,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version
 from logging import CRITICAL, getLogger
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +19,15 @@ from parabit.errors import IndexFolderError, need
 
 TOKEN = "PARABIT_MILVUS_TOKEN"
 WINDOW = 16_384  # hits of a query, or entities of an answer, that Milvus gives at most
-_MOST_BITS = 32_768
-_WRITTEN = 200  # entities in a request; Milvus Lite takes more of them more slowly
-_SENT = 8 << 20  # bytes in a request
-_READ = 500  # entities with long strings in an answer, which may have 64 MB
+_WRITTEN = 64  # entities in a request, which may have 64 MB; Milvus Lite takes more of them more slowly
+_READ = 500  # entities with long strings in an answer, which may have 100 MB
 _NAMED = 5000  # keys or rows in a filter
 _QUERIES, _HITS = 4096, 1 << 18  # in a request
+_REMEMBERED = 1 << 19  # entities, before they are forgotten
 _CONNECT, _LIMIT = 5.0, 3600.0  # seconds to find out that nobody is there, and for a whole collection
 # How often to try again what a busy server refuses: for a second to read, and for about 15 to write.
 _TRIES = {"search": 4, "query": 4, "insert": 0, "upsert": 10, "delete": 10}
-_MISSING = 100  # Milvus' number for a collection that is not there
-_NOT_LOADED = (101, 103)  # for one that cannot be searched yet, as after the server was started again
 _WORDS_SINCE = (2, 5)  # the version of Milvus with BM25
-
-Item = TypeVar("Item")
-Seen = Callable[[Mapping[str, Any]], None]
 
 _files: Counter[str] = Counter()  # files of Milvus Lite that this process has open, and how often
 _files_lock = Lock()
@@ -45,10 +39,10 @@ class Server:
     def __init__(self, uri: str) -> None:
         self.pymilvus = need("pymilvus", "milvus", IndexFolderError)
         # Everything that fails is raised; the log would say it a second time, with tracebacks.
-        for name in ("pymilvus.decorators", "pymilvus.client.connection_manager", "pymilvus.orm.connections"):
-            getLogger(name).setLevel(CRITICAL + 1)
+        getLogger("pymilvus").setLevel(CRITICAL + 1)
         self.uri, self.is_file, self._is_open = uri, "://" not in uri, True
-        self._errors = (self.pymilvus.MilvusException, need("grpc", "milvus", IndexFolderError).RpcError)
+        grpc = need("grpc", "milvus", IndexFolderError)
+        self._errors = (self.pymilvus.MilvusException, grpc.RpcError, RuntimeError)  # the last is raised by Lite
         if self.is_file:
             need("milvus_lite", "milvus", IndexFolderError)
             with _files_lock:
@@ -56,13 +50,10 @@ class Server:
         try:
             with self._explaining("connect"):
                 # A connection of its own, as a shared one would be closed for all.
-                options = {} if self.is_file else {"token": os.environ.get(TOKEN, ""), "dedicated": True}
-                self.client = self.pymilvus.MilvusClient(uri=self.uri, timeout=_CONNECT, **options)
-                self.version = (
-                    f"Lite {version('milvus-lite')}"
-                    if self.is_file
-                    else str(self.client.get_server_version(timeout=_CONNECT)).removeprefix("v")
-                )
+                token = "" if self.is_file else os.environ.get(TOKEN, "")
+                self.client = self.pymilvus.MilvusClient(uri, token=token, timeout=_CONNECT, dedicated=True)
+                found = version("milvus-lite") if self.is_file else self.client.get_server_version(timeout=_CONNECT)
+                self.version = str(found).removeprefix("v")
         except BaseException:
             self._release()
             raise
@@ -71,13 +62,7 @@ class Server:
         """Call a method of the client."""
         options |= {"retry_times": _TRIES[what]} if what in _TRIES else {"timeout": _LIMIT}
         with self._explaining(what):
-            try:
-                return getattr(self.client, what)(*arguments, **options)
-            except self._errors as problem:
-                if what not in ("search", "query") or getattr(problem, "code", None) not in _NOT_LOADED:
-                    raise
-                self.client.load_collection(arguments[0], timeout=_LIMIT)
-                return getattr(self.client, what)(*arguments, **options)
+            return getattr(self.client, what)(*arguments, **options)
 
     def close(self) -> None:
         """End the connection, and Milvus Lite if nobody else in this process uses its file."""
@@ -104,14 +89,12 @@ class Server:
             said = " ".join(str(getattr(problem, "message", "") or problem).split())[:500]
             lower = f"{said} {problem.__cause__}".lower()  # only the cause tells of a wrong password
             failed, hint = f"failed to {doing.replace('_', ' ')}: {said}", "its log may say why"
-            if self.is_file and doing == "connect":
-                failed, hint = "cannot be opened", "one process at a time opens a file of Milvus Lite"
-            elif "unauthenticated" in lower or "auth check failure" in lower:
+            if "unauthenticated" in lower or "auth check failure" in lower:
                 failed, hint = "does not let us in", f"set {TOKEN} to a token or USER:PASSWORD"
             elif doing == "connect" or re.search("unavailable|failed to connect|fail connecting|closed channel", lower):
                 failed, hint = "does not answer", "start the server, or correct the address, and try again"
-            elif getattr(problem, "code", None) == _MISSING:
-                failed, hint = "does not have the collection any more", "build the index again"
+                if self.is_file:
+                    failed, hint = f"cannot be opened: {said}", "one process at a time opens a file of Milvus Lite"
             raise IndexFolderError(f"Milvus at {self.uri} {failed}", hint=hint) from problem
 
 
@@ -124,21 +107,24 @@ class Near(NamedTuple):
 
 
 class Entities:
-    """The entities of an index, in a collection, for one who reads or writes them once."""
+    """The entities of an index, in a collection, as one search or change sees them.
 
-    def __init__(self, server: Server, name: str, bits: int, seen: Seen | None = None) -> None:
+    The keys and codes of those that were found or read are remembered, by row. The first answer waits until the server
+    has caught up with everything that was written before, and then it need not wait again.
+    """
+
+    def __init__(self, server: Server, name: str, bits: int) -> None:
         self.server, self.name, self._bits = server, name, bits
-        self._seen = seen  # is given every entity that is found or read
-        self._level = "Strong"
+        self.keys: dict[int, str] = {}
+        self.codes: dict[int, str] = {}
+        self.level = "Strong"
 
     def create(self, has_words: bool, has_vectors: bool, description: str) -> None:
         """Make the collection."""
         server, types = self.server, self.server.pymilvus.DataType
         problem, hint = "", ""
         release = re.search(r"(\d+)\.(\d+)", server.version)
-        if self._bits > _MOST_BITS:
-            problem, hint = f"takes codes of {_MOST_BITS:,} bits at most", "train with fewer"
-        elif has_words and release and tuple(map(int, release.groups())) < _WORDS_SINCE:
+        if has_words and release and tuple(map(int, release.groups())) < _WORDS_SINCE:
             problem = f"is of version {server.version} and cannot search by words"
             hint = "upgrade it to 2.5 or later, or build the index without words"
         elif server.ask("has_collection", self.name):
@@ -164,12 +150,7 @@ class Entities:
             schema.add_function(server.pymilvus.Function(BM25, kinds.BM25, [WORDS], [BM25]))
             constants = {"bm25_k1": 1.2, "bm25_b": 0.75}  # those of tantivy
             indexes.add_index(BM25, "SPARSE_INVERTED_INDEX", BM25, metric_type="BM25", params=constants)
-        try:
-            server.ask("create_collection", self.name, schema=schema, index_params=indexes, num_shards=1)
-        except BaseException:  # it may be there, half made
-            with suppress(IndexFolderError):
-                self.drop(description)
-            raise
+        server.ask("create_collection", self.name, schema=schema, index_params=indexes, num_shards=1)
 
     def description(self) -> str:
         """What the collection says about itself; nothing if it is not there."""
@@ -182,20 +163,14 @@ class Entities:
         if self.description() == description:
             self.server.ask("drop_collection", self.name)
 
-    def merge(self) -> None:
-        """Have the server write its files, and merge them without what was deleted."""
-        self.server.ask("flush", self.name)
-        if not self.server.is_file:
-            self.server.ask("compact", self.name)
-
-    def write(self, entities: Iterable[dict[str, Any]], new: bool = False) -> None:
+    def write(self, entities: Sequence[dict[str, Any]], new: bool = False) -> None:
         """Add entities, in place of those that have their keys; when this returns Milvus has them."""
-        for some in _requests(entities):
+        for some in pieces(entities, _WRITTEN):
             self.server.ask("insert" if new else "upsert", self.name, some)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete entities."""
-        for some in _pieces(keys, _NAMED):
+        for some in pieces(keys, _NAMED):
             self.server.ask("delete", self.name, filter=in_keys(some))
 
     def count(self, filter: str = "") -> int:
@@ -205,21 +180,19 @@ class Entities:
 
     def with_keys(self, keys: Sequence[str]) -> dict[str, int]:
         """The rows of the entities with some keys, by key."""
-        return {row[KEY]: row[SERIAL] for some in _pieces(keys, _NAMED) for row in self.some(in_keys(some), [])}
+        return {row[KEY]: row[SERIAL] for some in pieces(keys, _NAMED) for row in self.some(in_keys(some), [])}
 
     def in_rows(self, rows: Sequence[int], names: Sequence[str]) -> dict[int, dict[str, Any]]:
         """What is kept of the entities in some rows, by row."""
         most = _READ if {*names} - {CODE} else _NAMED
-        return {row[SERIAL]: row for some in _pieces(rows, most) for row in self.some(in_rows(some), names)}
+        return {row[SERIAL]: row for some in pieces(rows, most) for row in self.some(in_rows(some), names)}
 
     def some(self, filter: str, names: Sequence[str], most: int = WINDOW) -> list[dict[str, Any]]:
         """Entities that a filter lets through, in no order, with what is kept under some names."""
-        output = [KEY, SERIAL, *names]
-        rows: list[dict[str, Any]] = self._read("query", filter=filter, output_fields=output, limit=most)
-        if self._seen is not None:
-            for row in rows:
-                self._seen(row)
-        return rows
+        output = list({KEY, SERIAL, *names})
+        found: list[dict[str, Any]] = self._read("query", filter=filter, output_fields=output, limit=most)
+        self._remember(found)
+        return found
 
     def walk(self, filter: str = "") -> Iterator[NDArray[np.int64]]:
         """The rows of all entities that a filter lets through, ascending, in blocks."""
@@ -255,18 +228,25 @@ class Entities:
     ) -> Iterator[Near]:
         options = {"anns_field": field, "filter": filter, "limit": limit, "output_fields": [SERIAL, CODE]}
         options["search_params"] = {"metric_type": metric, "params": params}
-        for some in _pieces(data, max(1, min(_QUERIES, _HITS // limit))):
+        for some in pieces(data, max(1, min(_QUERIES, _HITS // limit))):
             for hits in self._read("search", data=list(some), **options):
-                if self._seen is not None:
-                    for hit in hits:
-                        self._seen({KEY: hit[KEY], **hit["entity"]})
+                self._remember([{**hit["entity"], KEY: hit[KEY]} for hit in hits])
                 rows = np.array([hit["entity"][SERIAL] for hit in hits], dtype=np.int64)
                 yield Near(rows, np.array([hit["distance"] for hit in hits], dtype=np.float64), len(rows) == limit)
 
     def _read(self, what: str, **options: Any) -> Any:
-        answer = self.server.ask(what, self.name, consistency_level=self._level, **options)
-        self._level = "Bounded"  # a server that has answered has caught up, and need not wait for its clock again
+        answer = self.server.ask(what, self.name, consistency_level=self.level, **options)
+        self.level = "Bounded"
         return answer
+
+    def _remember(self, found: Iterable[Mapping[str, Any]]) -> None:
+        if len(self.keys) > _REMEMBERED:
+            self.keys.clear()
+            self.codes.clear()
+        for entity in found:
+            self.keys[entity[SERIAL]] = entity[KEY]
+            if CODE in entity:
+                self.codes[entity[SERIAL]] = entity[CODE]
 
 
 def in_ranges(ask: Callable[[str], Near]) -> Iterator[Near]:
@@ -282,20 +262,6 @@ def in_ranges(ask: Callable[[str], Near]) -> Iterator[Near]:
             yield near
 
 
-def _pieces(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
+def pieces(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
+    """Items in their order, at most so many at a time."""
     return (items[start : start + most] for start in range(0, len(items), most))
-
-
-def _requests(entities: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Entities in their order, as many at a time as go into a request."""
-    some: list[dict[str, Any]] = []
-    size = 0
-    for entity in entities:
-        more = sum(len(value) for value in entity.values() if isinstance(value, str | bytes))
-        if some and (len(some) == _WRITTEN or size + more > _SENT):
-            yield some
-            some, size = [], 0
-        some.append(entity)
-        size += more
-    if some:
-        yield some

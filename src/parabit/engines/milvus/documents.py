@@ -27,6 +27,7 @@ LONGEST = 65_535  # bytes of a string
 LONGEST_KEY = 4096
 MOST_KEYS = 4096  # values of an array
 NOTHING = f"{SERIAL} < 0"  # a filter that lets nothing through
+_HIGHEST = 1.7e308  # number
 
 
 def key_of(identity: Id) -> str:
@@ -104,9 +105,7 @@ def having(field: str, values: Iterable[Value]) -> str:
 
 def comparing(field: str, operator: str, number: float) -> str:
     """A filter for the documents whose number in a field is in order with another."""
-    if math.isinf(number):
-        number = math.copysign(1.7e308, number)
-    return f'{NUMBERS}["{_number_name(field)}"] {operator} {number!r}'
+    return f'{NUMBERS}["{_number_name(field)}"] {operator} {max(-_HIGHEST, min(_HIGHEST, number))!r}'
 
 
 def saying(words: Sequence[str], end: str = " ") -> str:
@@ -119,11 +118,6 @@ def all_of(filters: Iterable[str]) -> str:
     """A filter for the documents that all let through; an empty one lets all through."""
     given = [part for part in filters if part]
     return given[0] if len(given) == 1 else " and ".join(f"({part})" for part in given)
-
-
-def any_of(filters: Iterable[str]) -> str:
-    """A filter for the documents that one of them lets through."""
-    return " or ".join(f"({part})" for part in filters) or NOTHING
 
 
 def _number_name(field: str) -> str:

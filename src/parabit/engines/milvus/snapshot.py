@@ -1,15 +1,16 @@
 """The documents of an index on Milvus as one search sees them, by codes and by words."""
 
+import math
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.engines.milvus import documents
-from parabit.engines.milvus.client import WINDOW, Near, in_ranges
+from parabit.engines.milvus.client import WINDOW, Entities, Near, in_ranges, pieces
 from parabit.engines.milvus.documents import CODE, KEY, REAL, RECORDS, SERIAL, WORDS, all_of, in_rows, saying
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, no_numbers
@@ -19,17 +20,14 @@ from parabit.index.store import VECTORS, Id, Value
 from parabit.index.words import Stems
 from parabit.ragged import row_offsets
 
-if TYPE_CHECKING:
-    from parabit.engines.milvus.store import MilvusStore
-
 _FIRST = 1024  # hits that are asked for at first, if all are wanted
 _SPARE = 64  # hits beside twice as many as are wanted, for those that are as near as the last
-_REMEMBERED = 1 << 18  # documents whose ids and codes are kept in memory
 _LOOKED_AT = 500  # documents in which words are looked for that begin in some way
 _PREFIXED = 64  # words that `word*` stands for at most
 _SHARES = 4  # a word of a query is repeated so often per unit of weight, and scores are divided by it
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
+Codes = NDArray[np.uint8]
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float32]
 
@@ -40,11 +38,9 @@ class MilvusSnapshot:
     Unlike those in a folder they may change meanwhile: one that was deleted or replaced since has no fields.
     """
 
-    def __init__(self, store: "MilvusStore") -> None:
+    def __init__(self, store: Any) -> None:
         self.store, self.bits, self.documents, self.field_names = store, store.bits, store.documents, store.field_names
-        self.entities = store.entities(self._remember)
-        self._keys: dict[int, str] = {}  # of some rows
-        self._codes: dict[int, str] = {}
+        self.entities: Entities = store.entities()
 
     def rows_of(self, ids: Sequence[Id]) -> Rows:
         """The row of each id; -1 if there is no such document."""
@@ -54,26 +50,23 @@ class MilvusSnapshot:
 
     def ids_of(self, rows: Rows) -> list[Id]:
         """The ids in some rows."""
-        self._read(rows, [], self._keys)
-        if any(row not in self._keys for row in rows.tolist()):
+        keys = self._column(rows, KEY, self.entities.keys)
+        if any(row not in keys for row in rows.tolist()):
             raise IndexFolderError("a document was changed during the search", hint="search again")
-        return [documents.id_of_key(self._keys[row]) for row in rows.tolist()]
+        return [documents.id_of_key(keys[row]) for row in rows.tolist()]
 
     def fields_of(self, rows: Rows) -> list[dict[str, Any]]:
         """The fields, text among them, of the documents in some rows; none of one that was changed meanwhile."""
-        found = self._read(rows, RECORDS)
+        found = self._read(rows.tolist(), RECORDS)
         return [documents.fields_of_entity(found[row]) if row in found else {} for row in rows.tolist()]
 
-    def codes(self, rows: Rows) -> NDArray[np.uint8]:
+    def codes(self, rows: Rows) -> Codes:
         """The codes in some rows, (rows, bytes)."""
-        self._read(rows, [CODE], self._codes)
-        return _joined([self._codes.get(row, "") for row in rows.tolist()], np.dtype(np.uint8), -(-self.bits // 8))
+        return _joined(rows, self._column(rows, CODE, self.entities.codes), np.dtype(np.uint8), -(-self.bits // 8))
 
     def vectors(self, rows: Rows) -> NDArray[np.float16]:
         """The vectors in some rows, (rows, dim)."""
-        found, kind = self._read(rows, [REAL]), self.store.extra[VECTORS]
-        texts = [found[row][REAL] if row in found else "" for row in rows.tolist()]
-        return _joined(texts, np.dtype(kind.dtype), kind.width or 0)
+        return _joined(rows, self._column(rows, REAL, {}), np.dtype("<f2"), self.store.extra[VECTORS].width or 0)
 
     def count(self, field: str, value: Value) -> int:
         """How many documents have this value in a field, or in its list of values."""
@@ -84,7 +77,7 @@ class MilvusSnapshot:
         parts = []
         for field, operator, values in conditions:
             if operator not in (EQUAL, UNEQUAL):
-                if not self.entities.some(documents.comparing(field, ">=", -np.inf), [], 1):
+                if not self.entities.some(documents.comparing(field, ">=", -math.inf), [], 1):
                     raise no_numbers(field)
                 parts.append(documents.comparing(field, operator, values[0]))
                 continue
@@ -96,12 +89,7 @@ class MilvusSnapshot:
         return all_of(parts)
 
     def find(
-        self,
-        codes: NDArray[np.uint8],
-        most: int | None,
-        radius: int | None,
-        allowed: str | None = None,
-        backend: str = "auto",
+        self, codes: Codes, most: int | None, radius: int | None, allowed: str | None = None, backend: str = "auto"
     ) -> Found:
         """The nearest `most` documents of each code, or all within the radius, or both; of those a filter lets through.
 
@@ -112,9 +100,6 @@ class MilvusSnapshot:
             raise CodesError(f"the index is on Milvus, which has no back end {backend}", hint="take auto or flat")
         if not len(codes):
             return Found.nothing(0)
-        if len(self._keys) > _REMEMBERED:
-            self._keys.clear()
-            self._codes.clear()
         farthest = self.bits if radius is None else min(radius, self.bits)
         limit = _FIRST if most is None else min(WINDOW, 2 * most + _SPARE)
         rows, distances = [], []
@@ -138,7 +123,7 @@ class MilvusSnapshot:
             for start in range(0, len(rows), size):
                 yield rows[start : start + size]
 
-    def _whole(self, near: Near, code: NDArray[np.uint8], most: int | None, farthest: int, filter: str) -> Near:
+    def _whole(self, near: Near, code: Codes, most: int | None, farthest: int, filter: str) -> Near:
         if not near.cut or (most is not None and most < len(near.rows) and near.scores[most - 1] < near.scores[-1]):
             return near
         # Those that are nearer than the last are all here; of those that are as near, or farther, some may be missing.
@@ -155,24 +140,25 @@ class MilvusSnapshot:
             distance = highest + 1
         return Near(np.concatenate([part.rows for part in parts]), np.concatenate([part.scores for part in parts]))
 
-    def _read(self, rows: Rows, names: Sequence[str], known: Mapping[int, Any] | None = None) -> dict[int, Any]:
-        """What is kept of the documents in some rows, unless it is known."""
-        found: dict[int, Any] = {}
-        for entities in (self.entities, self.store.entities(self._remember)):  # at once, and if it is missing, for sure
-            missing = [row for row in dict.fromkeys(rows.tolist()) if row not in found and row not in (known or ())]
-            found |= entities.in_rows(missing, names)
+    def _column(self, rows: Rows, name: str, remembered: Mapping[int, str]) -> dict[int, str]:
+        """One string of each document in some rows, without those that were changed meanwhile."""
+        known = {row: remembered[row] for row in rows.tolist() if row in remembered}
+        found = self._read([row for row in rows.tolist() if row not in known], [name])
+        return known | {row: entity[name] for row, entity in found.items()}
+
+    def _read(self, rows: Sequence[int], names: Sequence[str]) -> dict[int, Any]:
+        found = self.entities.in_rows(list(dict.fromkeys(rows)), names)
+        if missing := [row for row in dict.fromkeys(rows) if row not in found]:
+            self.entities.level = "Strong"  # a copy of the server that is behind may have answered
+            found |= self.entities.in_rows(missing, names)
         return found
 
-    def _remember(self, entity: Mapping[str, Any]) -> None:
-        self._keys[entity[SERIAL]] = entity[KEY]
-        if CODE in entity:
-            self._codes[entity[SERIAL]] = entity[CODE]
 
-
-def _joined(texts: Sequence[str], dtype: np.dtype[Any], width: int) -> NDArray[Any]:
-    """Codes or vectors that were written as texts; zeros of an empty one."""
+def _joined(rows: Rows, texts: Mapping[int, str], dtype: np.dtype[Any], width: int) -> NDArray[Any]:
+    """Codes or vectors that were written as texts; zeros for a row without one."""
     none = bytes(width * dtype.itemsize)
-    return np.frombuffer(b"".join([b64decode(text) or none for text in texts]), dtype).reshape(len(texts), width)
+    written = [b64decode(texts[row]) if row in texts else none for row in rows.tolist()]
+    return np.frombuffer(b"".join(written), dtype).reshape(len(rows), width)
 
 
 class MilvusWords:
@@ -195,10 +181,7 @@ class MilvusWords:
         return stems
 
     def frequency(self, stem: str) -> int:
-        """About how many documents have a word: 0 is sure, and the rest follows from its best BM25.
-
-        The words of a query are looked up in one request.
-        """
+        """About how many documents have a word: 0 is sure. Those of a query are looked up in one request."""
         if stem not in self._frequencies:
             words = list({stem, *self._waiting} - self._frequencies.keys())
             self._waiting.clear()
@@ -232,9 +215,7 @@ class MilvusWords:
     def scores(self, query: WordQuery, rows: Rows) -> Scores:
         """BM25 of some rows; 0 if they have none of the words."""
         found: dict[int, float] = {}
-        text = _text(query)
-        for start in range(0, len(rows) if text else 0, WINDOW // 2):
-            some = rows[start : start + WINDOW // 2].tolist()
+        for some in pieces(rows.tolist(), WINDOW // 2) if (text := _text(query)) else ():
             [near] = self._entities.best([text], len(some), all_of([in_rows(some), *self._required(query)]))
             found |= zip(near.rows.tolist(), near.scores.tolist(), strict=True)
         return np.array([found.get(row, 0.0) / _SHARES for row in rows.tolist()], dtype=np.float32)
@@ -247,7 +228,7 @@ class MilvusWords:
     def _required(self, query: WordQuery) -> list[str]:
         return [
             *(saying(words) for words in query.must),
-            *(documents.any_of(saying([word]) for word in words) for words in query.any_of),
+            *(" or ".join(saying([word]) for word in words) for words in query.any_of),
             *(self._entities.opposite(saying(words)) for words in query.without),
         ]
 

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass, replace
@@ -10,8 +11,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from parabit.corpus.unique import SeenIds
-from parabit.engines.milvus.client import TOKEN, Entities, Seen, Server
+from parabit.engines.milvus.client import TOKEN, Entities, Server
 from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_of
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
 from parabit.errors import IndexFolderError
@@ -21,7 +24,7 @@ from parabit.index.store.manifest import bytes_in, is_index, read_sealed, write_
 from parabit.index.store.schema import CODES, EXTRA, TEXT, Schema, need_distinct
 from parabit.index.words import Stems, searchable
 from parabit.progress import Progress, Report, silent
-from parabit.storage import copy_folder, whole_folder
+from parabit.storage import copy_folder, need_room_for_folder, whole_folder
 
 FORMAT = 1
 BACKEND = "milvus"
@@ -34,36 +37,15 @@ class Milvus:
     """Where Milvus keeps an index: the address of a server of version 2.5 or later, or a file of Milvus Lite.
 
     A token or USER:PASSWORD is read from the environment variable PARABIT_MILVUS_TOKEN.
-
-    Example:
-        >>> Milvus("localhost:19530").checked()
-        Traceback (most recent call last):
-        parabit.errors.IndexFolderError: 'localhost:19530' is not the address of a Milvus server; give one such as \
-http://localhost:19530, or a file such as news.db
     """
 
     uri: str
     collection: str = ""  # a new name if none is given
 
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file of Milvus Lite."""
-        return "://" not in self.uri and self.uri.endswith(".db")
-
     def checked(self) -> "Milvus":
         """The same, a file with its full path; an IndexFolderError says what makes no sense."""
-        if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]{0,199})?", self.collection):
-            raise IndexFolderError(
-                f"a collection cannot be named {self.collection!r}", hint="use up to 200 letters, digits and _"
-            )
-        if self.is_file:
-            path = Path(self.uri).resolve()
-            if re.fullmatch(r"[A-Za-z0-9._-]{1,36}", path.name) and path.parent.is_dir():
-                return replace(self, uri=str(path))
-            raise IndexFolderError(
-                f"Milvus Lite cannot keep an index in {path}",
-                hint="name a file in a folder that exists, with up to 36 letters, digits, ., - and _",
-            )
+        if "://" not in self.uri and self.uri.endswith(".db"):
+            return replace(self, uri=str(Path(self.uri).resolve()))
         if not re.fullmatch(r"https?://[^/@\s]+(:\d+)?(/.*)?", self.uri):
             raise IndexFolderError(
                 f"{self.uri!r} is not the address of a Milvus server",
@@ -87,6 +69,7 @@ http://localhost:19530, or a file such as news.db
     ) -> None:
         """Make an index there, as `Store.create` does in a folder; the folder is there when all documents are in."""
         folder, old = Path(folder), None
+        need_room_for_folder(folder, is_index if overwrite else None)
         if overwrite and is_index(folder):
             WriterLock(folder).close()  # an error if somebody writes it
             with suppress(IndexFolderError):
@@ -97,9 +80,9 @@ http://localhost:19530, or a file such as news.db
         made = f"parabit index {token_hex(8)}"
         manifest = Manifest(place, made, bits, fingerprint, dict(meta or {}), dim, [])
         with closing(Server(place.uri)) as server:
-            manifest.entities(server).create(bool(manifest.meta["words"]), dim is not None, made)
             try:
-                names = _fill(manifest, server, batches, report)
+                manifest.entities(server).create(bool(manifest.meta["words"]), dim is not None, made)
+                names = _fill(manifest, server, batches)
                 with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
                     (new / LOCK).touch()
                     if save_model:
@@ -136,14 +119,18 @@ class Manifest(NamedTuple):
         known = {name: content[name] for name in cls._fields}
         return cls(**{**known, "place": Milvus(**content["place"]).checked()})
 
-    def entities(self, server: Server, seen: Seen | None = None) -> Entities:
+    @property
+    def extra(self) -> dict[str, Kind]:
+        """What is kept beside codes and fields."""
+        return {} if self.dim is None else {VECTORS: Kind("<f2", self.dim)}
+
+    def entities(self, server: Server) -> Entities:
         """The documents."""
-        return Entities(server, self.place.collection, self.bits, seen)
+        return Entities(server, self.place.collection, self.bits)
 
     def entities_of(self, batch: Batch, first: int) -> list[dict[str, Any]]:
         """A batch as entities, numbered from `first`; an error says what does not fit."""
-        extra = {} if self.dim is None else {VECTORS: Kind("<f2", self.dim)}
-        arrays = Schema(self.bits, extra).arrays_of(batch, first)
+        arrays = Schema(self.bits, self.extra).arrays_of(batch, first)
         fields: Sequence[Mapping[str, Any]] = [{}] * len(batch.ids) if batch.fields is None else batch.fields
         nothing = [None] * len(batch.ids)
         words: Sequence[Any] = nothing
@@ -162,32 +149,23 @@ class MilvusStore:
 
     keeps_words = True
 
-    def __init__(self, folder: Path, manifest: Manifest, server: Server, lock: WriterLock | None) -> None:
-        self.folder, self._manifest, self._server, self._lock = folder, manifest, server, lock
+    def __init__(self, folder: Path | str, write: bool = False) -> None:
+        self.folder = Path(folder)
+        self._manifest = manifest = Manifest.read(self.folder)
         self.bits, self.fingerprint, self.meta = manifest.bits, manifest.fingerprint, manifest.meta
-        self.extra = {} if manifest.dim is None else {VECTORS: Kind("<f2", manifest.dim)}
-        self.model_folder = folder / _MODEL
-        self.documents = self.entities().count()
-        self._newest = _now()
-
-    @classmethod
-    def open(cls, folder: Path | str, write: bool = False) -> "MilvusStore":
-        """Open it; a server that does not answer, or a collection of another index, is an error."""
-        folder = Path(folder)
-        manifest = Manifest.read(folder)
+        self.extra, self.model_folder = manifest.extra, self.folder / _MODEL
         with ExitStack() as stack:
-            lock = stack.enter_context(WriterLock(folder)) if write else None
-            server = stack.enter_context(closing(Server(manifest.place.uri)))
-            if manifest.entities(server).description() != manifest.description:
+            self._lock = stack.enter_context(WriterLock(self.folder)) if write else None
+            self._server = stack.enter_context(closing(Server(manifest.place.uri)))
+            if self.entities().description() != manifest.description:
                 raise IndexFolderError(
-                    f"Milvus at {server.uri} has no collection {manifest.place.collection!r} of {folder}",
+                    f"Milvus at {manifest.place.uri} has no collection {manifest.place.collection!r} of {folder}",
                     hint="it was dropped, or is on another server; build the index again",
                 )
-            server.ask("load_collection", manifest.place.collection)
-            store = cls(folder, manifest, server, lock)
-            store._see_newer()  # written by a machine whose clock is ahead of ours
+            self._server.ask("load_collection", manifest.place.collection)
+            self.documents, self._newest = self.entities().count(), _now()
+            self._see_newer()  # written by a machine whose clock is ahead of ours
             stack.pop_all()
-            return store
 
     def close(self) -> None:
         """End the connection and give back the right to write."""
@@ -200,9 +178,9 @@ class MilvusStore:
         """The names of fields that documents have, or had."""
         return self._manifest.field_names
 
-    def entities(self, seen: Seen | None = None) -> Entities:
+    def entities(self) -> Entities:
         """The documents as Milvus has them now."""
-        return self._manifest.entities(self._server, seen)
+        return self._manifest.entities(self._server)
 
     def snapshot(self) -> MilvusSnapshot:
         """The documents as they are now."""
@@ -226,12 +204,11 @@ class MilvusStore:
         # All of them, so that what does not fit is known before the first is written.
         entities = [] if batch is None else self._manifest.entities_of(batch, first)
         self._newest = first + len(ids)
-        if batch is not None:
-            self._keep_names(batch)
+        self._keep_names(() if batch is None else batch.fields or ())
         there = self.snapshot().rows_of(ids) >= 0
         # To Milvus whatever may replace something is a deletion, too, so new documents are told apart.
-        self.entities().write([entity for entity, old in zip(entities, there, strict=True) if not old], new=True)
-        self.entities().write([entity for entity, old in zip(entities, there, strict=True) if old])
+        for old in (False, True):
+            self.entities().write([entities[place] for place in np.flatnonzero(there == old)], new=not old)
         self.entities().delete([key_of(identity) for identity in delete])
         self.documents = self.entities().count()
         return int(there.sum())
@@ -239,7 +216,9 @@ class MilvusStore:
     def compact(self, report: Report = silent) -> None:
         """Have the server merge its files, without what was deleted."""
         report(Progress("compacting", 0, "collections", None))
-        self.entities().merge()
+        self._server.ask("flush", self._manifest.place.collection)
+        if not self._server.is_file:
+            self._server.ask("compact", self._manifest.place.collection)
 
     def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
         """Write all documents to another folder, as an embedded index."""
@@ -253,17 +232,15 @@ class MilvusStore:
             return False
         manifest, before = Manifest.read(self.folder), (self.documents, self.field_names)
         if manifest.description != self._manifest.description:  # another index was written over this one
-            opened = MilvusStore.open(self.folder)
             self._server.close()
-            self.__dict__.update(opened.__dict__)
+            self.__dict__.update(MilvusStore(self.folder).__dict__)
             return True
         self._manifest, self.documents = manifest, self.entities().count()
         return self._see_newer() or before != (self.documents, self.field_names)
 
     def verify(self) -> None:
         """Read every document; that its bytes are those that were written is Milvus' to check."""
-        for _ in self._batches(silent):
-            pass
+        deque(self._batches(silent), maxlen=0)
 
     def about(self) -> dict[str, Any]:
         """What the index is and what it keeps; for JSON."""
@@ -284,8 +261,8 @@ class MilvusStore:
             "engine": {"name": BACKEND, "version": self._server.version, **asdict(self._manifest.place)},
         }
 
-    def _keep_names(self, batch: Batch) -> None:
-        names = dict.fromkeys([*self.field_names, *(name for some in batch.fields or () for name in some)])
+    def _keep_names(self, fields: Iterable[Mapping[str, Any]]) -> None:
+        names = dict.fromkeys([*self.field_names, *(name for some in fields for name in some)])
         if len(names) > len(self.field_names):
             self._manifest = self._manifest._replace(field_names=list(names))
             self._manifest.write(self.folder)
@@ -308,10 +285,10 @@ class MilvusStore:
             report(Progress("reading", done, "documents", min(1.0, done / max(self.documents, done))))
 
 
-def _fill(manifest: Manifest, server: Server, batches: Iterable[Batch], report: Report) -> list[str]:
+def _fill(manifest: Manifest, server: Server, batches: Iterable[Batch]) -> list[str]:
     """Write the documents of a new index; returns the names of their fields."""
     seen, names = SeenIds(), dict[str, None]()
-    first = start = _now()
+    first = _now()
     for batch in batches:
         suspects = seen.add([key_of(identity) for identity in batch.ids])
         again = manifest.entities(server).with_keys(list(suspects))
@@ -319,10 +296,6 @@ def _fill(manifest: Manifest, server: Server, batches: Iterable[Batch], report: 
         manifest.entities(server).write(manifest.entities_of(batch, first), new=True)
         first += len(batch.ids)
         names.update(dict.fromkeys(name for some in batch.fields or () for name in some))
-    if (there := manifest.entities(server).count()) != first - start:
-        problem = f"Milvus at {server.uri} was given {first - start:,} documents and has {there:,}"
-        raise IndexFolderError(problem, hint="its log may say why")
-    report(Progress("indexing", 0, "documents", None))
     server.ask("flush", manifest.place.collection)
     return list(names)
 
