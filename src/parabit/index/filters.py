@@ -201,4 +201,4 @@ def no_numbers(field: str) -> QueryError:
 
 def ids_among(values: Iterable[Any]) -> list[str | int]:
     """Those of some values that can be ids."""
-    return [value for value in values if isinstance(value, str | int) and not isinstance(value, bool)]
+    return [value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool)]
