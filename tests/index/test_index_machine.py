@@ -63,6 +63,8 @@ def fields_of(seed: int) -> dict[str, Any]:
 class IndexMachine(RuleBasedStateMachine):
     """A writer, a reader that looks now and then, and a dictionary of each document's seed, in the order of rows."""
 
+    engine: Any = None  # a folder
+
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
@@ -86,7 +88,7 @@ class IndexMachine(RuleBasedStateMachine):
         self.codes = oracle.made_up(61, bits, clusters=4)
         self.index = Index.of_codes(
             self.codes_of(documents), bits, self.folder, ids=list(documents), fields=fields(documents),
-            backend=backend,
+            backend=backend, engine=self.engine,
         )  # fmt: skip
         self.expected, self.ever = dict(documents), bool(documents)
         self.reader, self.seen = Index.open(self.folder), dict(documents)

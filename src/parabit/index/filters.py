@@ -58,6 +58,11 @@ values=('space',)))
 
 def mask_of(snapshot: Snapshot, where: Sequence[Condition]) -> NDArray[np.bool_] | None:
     """The rows that all conditions let through, of those that were not deleted; None stands for all rows."""
+    for condition in where:
+        need_field(condition, snapshot.field_names)
+    if hasattr(snapshot, "select"):  # an engine has filters of its own
+        own: NDArray[np.bool_] = snapshot.select(where)
+        return own
     allowed = snapshot.alive
     for condition in where:
         mask = _rows_with(snapshot, condition)
@@ -165,29 +170,37 @@ def _plain_value(written: str) -> tuple[Any, ...]:
 def _rows_with(snapshot: Snapshot, condition: Condition) -> NDArray[np.bool_]:
     field, operator, values = condition
     if field == "id":
-        return _rows_by_id(snapshot, condition)
-    if field not in snapshot.field_names or field == "text":
-        names = ", ".join(["id", *(name for name in snapshot.field_names if name != "text")])
-        raise QueryError(f"no document has a field {field!r}", hint=f"there are {names}")
+        mask = np.zeros(snapshot.rows, dtype=np.bool_)
+        rows = snapshot.rows_of(ids_among(values))
+        mask[rows[rows >= 0]] = True
+        return ~mask if operator == UNEQUAL else mask
     if operator in _ORDER:
         numbers = snapshot.numbers(field)
         if np.isnan(numbers).all():
-            raise QueryError(
-                f"no document has a number or a date in the field {field!r}", hint="compare it with = or !="
-            )
-        mask: NDArray[np.bool_] = _ORDER[operator](numbers, values[0])  # False where it is NaN
-        return mask
+            raise no_numbers(field)
+        ordered: NDArray[np.bool_] = _ORDER[operator](numbers, values[0])  # False where it is NaN
+        return ordered
     mask = np.zeros(snapshot.rows, dtype=np.bool_)
     for value in values:
         mask |= snapshot.having(field, value)
     return ~mask if operator == UNEQUAL else mask
 
 
-def _rows_by_id(snapshot: Snapshot, condition: Condition) -> NDArray[np.bool_]:
-    if condition.operator in _ORDER:
-        raise QueryError("ids have no order", hint="compare them with = or !=")
-    ids = [value for value in condition.values if isinstance(value, str | int) and not isinstance(value, bool)]
-    rows = snapshot.rows_of(ids)
-    mask = np.zeros(snapshot.rows, dtype=np.bool_)
-    mask[rows[rows >= 0]] = True
-    return ~mask if condition.operator == UNEQUAL else mask
+def need_field(condition: Condition, field_names: Sequence[str]) -> None:
+    """Raise if no document can be compared so."""
+    if condition.field == "id":
+        if condition.operator in _ORDER:
+            raise QueryError("ids have no order", hint="compare them with = or !=")
+    elif condition.field not in field_names or condition.field == "text":
+        names = ", ".join(["id", *(name for name in field_names if name != "text")])
+        raise QueryError(f"no document has a field {condition.field!r}", hint=f"there are {names}")
+
+
+def no_numbers(field: str) -> QueryError:
+    """The error for a comparison with numbers that no document has."""
+    return QueryError(f"no document has a number or a date in the field {field!r}", hint="compare it with = or !=")
+
+
+def ids_among(values: Iterable[Any]) -> list[str | int]:
+    """Those of some values that can be ids."""
+    return [value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool)]

@@ -7,10 +7,11 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ from parabit.index.query import (
 from parabit.index.ranking import CANDIDATES, Ranked, join_ranked, need_for, rank_by_code, rank_by_words
 from parabit.index.results import Found
 from parabit.index.search import check_backend
-from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Snapshot, Store
+from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Snapshot, Store, backend_of
 from parabit.index.stored import Stored, ids_of_written, rows_with, stored_with
 from parabit.index.words import RowWords, Words, catch_up, check_language, searchable
 from parabit.model import TextEncoder, load_model, save_model
@@ -64,6 +65,13 @@ _COMMIT_DOCUMENTS, _COMMIT_SECONDS = 1000, 1.0  # after which new words are comm
 _PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 Texts = Corpus | Iterable[str | Document]
+
+
+class Engine(Protocol):
+    """Keeps documents elsewhere than in a folder; what it opens again offers what `Store` and `Snapshot` offer."""
+
+    def create(self, folder: Path | str, bits: int, batches: Iterable[Batch], *arguments: Any, **options: Any) -> None:
+        """Make an index, as `Store.create` does."""
 
 
 class Index:
@@ -109,6 +117,7 @@ class Index:
         language: str | None = "en",
         vectors: bool = False,
         backend: str = "auto",
+        engine: Engine | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
@@ -118,7 +127,8 @@ class Index:
         words, stemmed by `language` (None does not stem); without it an index takes 16 bytes per document, and the
         ranks words and hybrid are missing. Words need the texts, so `text=False` leaves them out, too. `vectors` keeps
         what the rank cosine needs (2 bytes per dimension). `backend` is built beside the codes: `"auto"` takes the
-        exact one that pays at this size. Documents with nothing to be found by are left out, and counted in `left_out`.
+        exact one that pays at this size. An `engine` of `parabit.engines` keeps and searches documents elsewhere, and
+        the folder has the model. Documents with nothing to be found by are left out, and counted in `left_out`.
         """
         model = encoder_of(model)
         if model.bits is None:
@@ -134,7 +144,7 @@ class Index:
         if words:
             meta["words"] = {"language": language, "fold_accents": model.vocabulary.tokenizer.fold_accents}
         meta = _meta(meta)
-        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite)
+        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite, engine)
         index.left_out = kept.left_out
         return index
 
@@ -149,6 +159,7 @@ class Index:
         fields: Sequence[Mapping[str, Any]] | None = None,
         vectors: NDArray[np.floating] | None = None,
         backend: str = "auto",
+        engine: Engine | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
@@ -166,7 +177,7 @@ class Index:
         batches = batch_of_codes(codes, ids, fields, vectors)
         kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
         meta = {"backend": backend, "text": False, "words": None}
-        return cls._create(folder, bits, batches, kinds, meta, report, None, overwrite)
+        return cls._create(folder, bits, batches, kinds, meta, report, None, overwrite, engine)
 
     @classmethod
     def _create(
@@ -179,13 +190,16 @@ class Index:
         report: Report,
         model: TextEncoder | None,
         overwrite: bool,
+        engine: Engine | None,
     ) -> "Index":
         scratch = None
         if folder is None:
+            if engine is not None:
+                raise IndexFolderError("an index that an engine keeps needs a folder for its model", hint="give one")
             scratch = Path(mkdtemp(prefix="parabit-"))
             folder = scratch / "index"
         try:
-            Store.create(
+            (engine or Store).create(
                 folder,
                 bits,
                 batches,
@@ -196,7 +210,7 @@ class Index:
                 overwrite=overwrite,
                 report=report,
             )
-            index = cls(Store.open(folder, write=True), model, scratch)
+            index = cls(open_store(folder, write=True), model, scratch)
             index._open_words(report)
             return index
         except BaseException:
@@ -217,7 +231,7 @@ class Index:
         One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
         If its word index is behind or damaged, as after a crash, it is brought up to date.
         """
-        index = cls(Store.open(folder, write), None if model is None else encoder_of(model))
+        index = cls(open_store(folder, write), None if model is None else encoder_of(model))
         if write:
             try:
                 index._open_words(report)
@@ -446,7 +460,7 @@ class Index:
         check_backend(backend)
         rank = rank or (self.best_rank if parsed is not None else "hamming")
         need_for(rank, asked, VECTORS in self._store.extra, self.has_words)
-        words = RowWords(self._open_words(), view) if parsed is not None and self.has_words else None
+        words = self._row_words(view) if parsed is not None and self.has_words else None
         notes: list[list[str]] = [[] for _ in asked.codes]
         if words is not None and parsed is not None:
             asked, notes = _with_words(asked, parsed, words)
@@ -478,7 +492,7 @@ class Index:
         if not self.has_words:
             return set()
         view = self._store.snapshot()
-        words = RowWords(self._open_words(), view)
+        words = self._row_words(view)
         return matching_tokens(word_query(_parsed(query, view), words), words, text)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
@@ -580,7 +594,7 @@ class Index:
         return written
 
     def _put(self, batch: Batch, gone: Sequence[Id]) -> int:
-        old, last = self._serials([*batch.ids, *gone]), self._store.snapshot().last_serial
+        old, last = self._serials([*batch.ids, *gone]), 0 if self._words is None else self._store.snapshot().last_serial
         replaced = self._store.put(batch, gone)
         if self._words is not None:
             self._words.delete(old)
@@ -603,6 +617,8 @@ class Index:
             )
 
     def _serials(self, ids: Sequence[Id]) -> list[int]:
+        if self._words is None:
+            return []
         view = self._store.snapshot()
         rows = view.rows_of(ids)
         serials: list[int] = view.serials[rows[rows >= 0]].tolist()
@@ -639,16 +655,21 @@ class Index:
         self._store.verify()
         if self._store.fingerprint:
             self._kept_model()
-        if self.has_words:
-            self._open_words().verify()
+        if (words := self._open_words()) is not None:
+            words.verify()
 
-    def _open_words(self, report: Report = silent) -> Words:
-        """The word index, up to date as far as this process may see to it."""
+    def _row_words(self, snapshot: Snapshot) -> RowWords:
+        """The words of a snapshot's documents."""
+        words, store = self._open_words(), cast(Any, self._store)  # an engine searches words itself
+        return RowWords(words, snapshot) if words is not None else store.words(snapshot)
+
+    def _open_words(self, report: Report = silent) -> Words | None:
+        """The word index, up to date as far as this process may see to it; None if there is none beside the store."""
         meta = self._store.meta["words"]
-        if meta is None or self._words is not None:
+        if meta is None or self._store.keeps_words or self._words is not None:
             if self._words is not None and self._words.pending:
                 self._words.commit()
-            return self._words  # type: ignore[return-value]
+            return self._words
         folder = self.folder / meta["folder"]
         words = None
         with suppress(IndexFolderError):
@@ -706,6 +727,21 @@ class Index:
     def keep_map(self, drawn: Map) -> None:
         """Keep a map in the folder, for those who look at the index; it is no part of it and may be removed."""
         drawn.save(self.folder / MAP)
+
+
+def open_store(folder: Path | str, write: bool) -> Store:
+    """The store of an index: its folder, or what the engine that the manifest names has opened."""
+    backend = backend_of(Path(folder))
+    if not backend:
+        return Store.open(folder, write)
+    try:
+        engine = import_module(f"parabit.engines.{backend}")
+    except ModuleNotFoundError as problem:
+        raise IndexFolderError(
+            f"{folder} is kept by {backend}, which is unknown here", hint="upgrade parabit"
+        ) from problem
+    store: Store = engine.open_store(folder, write)
+    return store
 
 
 def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:

@@ -69,7 +69,27 @@ def check_language(language: str | None) -> None:
         )
 
 
-class Words:
+class Stems:
+    """Cuts texts into words and stems them."""
+
+    def __init__(self, language: str | None, fold_accents: bool) -> None:
+        self.tokenizer = Tokenizer(fold_accents=fold_accents)
+        analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        if language is not None:
+            analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
+        self.analyzer = analyzer.build()
+
+    def stems(self, text: str) -> list[str]:
+        """The words of a text as they are searched for, in order."""
+        return self.stemmed(self.tokenizer.words(text))
+
+    def stemmed(self, tokens: Sequence[str]) -> list[str]:
+        """Each token as it is searched for."""
+        found: list[str] = self.analyzer.analyze(" ".join(tokens))
+        return found
+
+
+class Words(Stems):
     """The words of an index: one process writes them, any number search them.
 
     Example:
@@ -83,17 +103,13 @@ class Words:
     """
 
     def __init__(self, folder: Path, language: str | None, fold_accents: bool) -> None:
+        super().__init__(language, fold_accents)
         self.folder, self.language, self.fold_accents = folder, language, fold_accents
-        self.tokenizer = Tokenizer(fold_accents=fold_accents)
-        analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-        if language is not None:
-            analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
-        self._analyzer = analyzer.build()
         # tantivy locks a file to open an index. Who may not write in the folder has links to its files in another one.
         self._links = None if _may_write(folder) else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
         self._link()
         self._index = tantivy.Index(_schema(), path=str(folder) if self._links is None else self._links.name)
-        self._index.register_tokenizer("words", self._analyzer)
+        self._index.register_tokenizer("words", self.analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
         self._schema = self._index.schema
         self._writer: Any = None
@@ -208,15 +224,6 @@ class Words:
             (self.folder / name).chmod(mode)
 
     # Searching
-
-    def stems(self, text: str) -> list[str]:
-        """The words of a text as they are searched for, in order."""
-        return self.stemmed(self.tokenizer.words(text))
-
-    def stemmed(self, tokens: Sequence[str]) -> list[str]:
-        """Each token as it is searched for."""
-        found: list[str] = self._analyzer.analyze(" ".join(tokens))
-        return found
 
     def frequency(self, stem: str) -> int:
         """How many documents have a word."""

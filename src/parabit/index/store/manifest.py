@@ -115,6 +115,15 @@ def read_sealed(folder: Path, version: int, key: str) -> dict[str, Any]:
     return content
 
 
+def backend_of(folder: Path) -> str:
+    """The engine that keeps the documents of an index; empty if the folder does, or if there is no index."""
+    try:
+        backend = json.loads((folder / MANIFEST).read_text()).get("backend", "")
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return backend if isinstance(backend, str) and backend.isidentifier() else ""
+
+
 def is_index(folder: Path) -> bool:
     """Whether a folder holds an index, damaged or not, and nothing else: no other file is lost with it."""
     try:

@@ -60,6 +60,8 @@ class Store:
         [{'year': 1990}, {'year': 1991}]
     """
 
+    keeps_words = False  # the word index is beside it
+
     def __init__(self, folder: Path, snapshot: Snapshot, log: Log, lock: WriterLock | None) -> None:
         self.folder = folder
         self._snapshot: Snapshot | None = snapshot
