@@ -203,4 +203,5 @@ def no_numbers(field: str) -> QueryError:
 
 def ids_among(values: Iterable[Any]) -> list[str | int]:
     """Those of some values that can be ids."""
-    return [value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool)]
+    found = (value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool))
+    return [value if isinstance(value, str) else int(value) for value in found]

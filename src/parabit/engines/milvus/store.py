@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parabit.corpus.unique import SeenIds
+from parabit.index.unique import SeenIds
 from parabit.engines.milvus.client import TOKEN, Entities, Server
 from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_of
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
