@@ -460,7 +460,13 @@ class Index:
         check_backend(backend)
         rank = rank or (self.best_rank if parsed is not None else "hamming")
         need_for(rank, asked, VECTORS in self._store.extra, self.has_words)
-        words = self._row_words(view) if parsed is not None and self.has_words else None
+        words = None
+        if parsed is not None and self.has_words:
+            try:
+                words = self._row_words(view)
+            except IndexFolderError:
+                if rank in ("hybrid", "words"):
+                    raise
         notes: list[list[str]] = [[] for _ in asked.codes]
         if words is not None and parsed is not None:
             asked, notes = _with_words(asked, parsed, words)

@@ -1,0 +1,410 @@
+"""The word index is derived from the store: whatever becomes of it, it holds the documents of the store."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from index_models import TEXTS, binary, documents
+
+from parabit import Document, Index, ParabitError
+from parabit.errors import IndexFolderError
+from parabit.index.query import Parsed, word_query
+from parabit.index.words import LANGUAGES, Words, catch_up
+from parabit.progress import Progress
+
+ANIMALS = [
+    "The zebra runs.",
+    "A giraffe and a zebra",
+    "Okapis run, okapis eat",
+    "Written in C++ for the 486",
+    "Das Käse",
+]
+
+
+class Snapshot:
+    """What a word index is caught up with: documents by serial number."""
+
+    def __init__(self, texts: dict[int, str], deleted: set[int] | None = None) -> None:
+        self._texts, deleted = texts, deleted or set()
+        self.serials = np.array(sorted(texts), dtype=np.uint64)
+        self.alive = ~np.isin(self.serials, sorted(deleted)) if deleted else None
+
+    def rows_of_serials(self, serials: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.serials, serials.astype(np.uint64))
+
+    def fields_of(self, rows: np.ndarray) -> list[dict[str, Any]]:
+        return [{"text": self._texts[int(serial)]} for serial in self.serials[rows]]
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Iterator[Words]:
+    words = Words.create(tmp_path / "words")
+    words.add(range(1, 1 + len(ANIMALS)), ANIMALS)
+    words.commit()
+    yield words
+    words.close()
+
+
+def found(words: Words, text: str) -> set[int]:
+    return set(words.best(word_query(Parsed(text), words), 100).serials.tolist())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An index of 30 documents and five about animals."""
+    animals = [Document(f"a{place}", text) for place, text in enumerate(ANIMALS)]
+    Index.build(binary(), [*documents(0, 30), *animals], tmp_path / "a.index").close()
+    return tmp_path / "a.index"
+
+
+def ids(index: Index, text: str) -> set[Any]:
+    return set(index.search(text, k=100, rank="words").ids[0])
+
+
+def words_folder(folder: Path) -> Path:
+    [found] = folder.glob("words-*")
+    return found
+
+
+def as_killed(index: Index, folder: Path) -> Path:
+    """A copy of what a kill would leave at this moment."""
+    shutil.copytree(index.folder, folder, ignore=shutil.ignore_patterns("lock", ".tmp*"))
+    (folder / "lock").touch()
+    return folder
+
+
+def test_what_is_committed_is_found_and_comes_back(words: Words) -> None:
+    words.add([9], ["a late zebra"])
+    words.delete([1, 77])
+    assert found(words, "zebra") == {1, 2}  # as it was committed last
+    assert words.pending
+    words.commit()
+    for same in (words, Words.open(words.folder)):
+        assert found(same, "zebra") == {2, 9}
+        assert (same.documents, same.last_serial, same.serials().tolist()) == (5, 9, [2, 3, 4, 5, 9])
+        assert not same.pending
+        same.verify()
+
+
+def test_closing_commits(words: Words) -> None:
+    words.add([9], ["a late zebra"])
+    words.close()
+    assert found(Words.open(words.folder), "zebra") == {1, 2, 9}
+
+
+def test_an_empty_word_index_finds_nothing(tmp_path: Path) -> None:
+    Words.create(tmp_path / "words")
+    words = Words.open(tmp_path / "words")
+    assert (words.documents, words.last_serial, words.serials().tolist()) == (0, 0, [])
+    assert found(words, "zebra") == set()
+
+
+@given(
+    before=st.dictionaries(st.integers(1, 40), st.sampled_from(ANIMALS), max_size=12),
+    later=st.dictionaries(st.integers(41, 60), st.sampled_from(ANIMALS), max_size=6),
+    deleted=st.sets(st.integers(1, 60), max_size=10),
+)
+def test_what_was_lost_is_caught_up(
+    before: dict[int, str], later: dict[int, str], deleted: set[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    words = Words.create(tmp_path_factory.mktemp("words"))
+    catch_up(words, Snapshot(before))
+    everything = before | later
+    told: list[Progress] = []
+    catch_up(words, Snapshot(everything, deleted & everything.keys()), told.append)
+    alive = {serial: text for serial, text in everything.items() if serial not in deleted}
+    assert words.serials().tolist() == sorted(alive)
+    assert found(words, "zebra") == {serial for serial, text in alive.items() if "zebra" in text}
+    added = len(later.keys() - deleted)
+    assert [progress.done for progress in told] == ([added] if added else [])
+
+
+def test_a_flipped_byte_in_any_file_is_told(words: Words) -> None:
+    damaged = 0
+    for path in sorted(words.folder.iterdir()):
+        content = path.read_bytes()
+        for place in (0, len(content) // 2, len(content) - 1) if content else ():
+            path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+            try:
+                again = Words.open(words.folder)
+                again.verify()
+                assert found(again, "zebra") == {1, 2}  # not a byte that counts
+            except IndexFolderError:
+                damaged += 1
+        path.write_bytes(content)
+    assert damaged > 20
+    assert found(Words.open(words.folder), "zebra") == {1, 2}
+
+
+def test_a_damaged_word_index_is_built_again(folder: Path) -> None:
+    names = sorted(path.name for path in words_folder(folder).iterdir() if path.stat().st_size)
+    for write, name in enumerate(names):
+        path = words_folder(folder) / name
+        if not path.exists():  # its name is made up anew with each word index
+            [path] = words_folder(folder).glob(f"*{path.suffix}")
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+        with Index.open(folder, write=bool(write % 2)) as index:
+            assert ids(index, "zebra") == {"a0", "a1"}
+            assert ids(index, TEXTS[3]) >= {"d3"}
+        with Index.open(folder) as index:
+            index.verify()
+
+
+def test_a_word_index_that_is_gone_is_built_again_and_tells_how_far_it_is(folder: Path) -> None:
+    shutil.rmtree(words_folder(folder))
+    told: list[Progress] = []
+    with Index.open(folder, write=True, report=told.append) as index:
+        assert ids(index, "zebra") == {"a0", "a1"}
+    assert (told[-1].stage, told[-1].done, told[-1].share) == ("indexing words", 35, 1.0)
+
+
+@pytest.mark.parametrize("write", [True, False])
+@pytest.mark.parametrize("change", ["add", "update", "delete", "delete and add", "delete the last"])
+def test_changes_whose_words_were_lost_are_caught_up(folder: Path, tmp_path: Path, change: str, write: bool) -> None:
+    expected = {"a0", "a1"}
+    with Index.open(folder, write=True) as index:
+        index._committed += 60  # so that no words are committed
+        if change in ("add", "delete and add"):
+            index.add([Document("new", "a new zebra")])
+            expected |= {"new"}
+        if change == "update":
+            index.update([Document("a2", "a new zebra"), Document("a1", "no more")])
+            expected = {"a0", "a2"}
+        if change in ("delete", "delete and add"):
+            index.delete("a0")
+            expected -= {"a0"}
+        if change == "delete the last":
+            index.delete(["a4", "a1"])
+            expected = {"a0"}
+        assert index._words is not None
+        assert index._words.pending
+        left = as_killed(index, tmp_path / "killed.index")
+        assert ids(index, "zebra") == expected  # the writer itself knows all
+    with Index.open(left, write=write) as index:
+        assert ids(index, "zebra") == expected
+    with Index.open(left) as index:  # and it lasts
+        assert index._is_current(Words.open(words_folder(left)))
+
+
+def test_closing_an_index_loses_no_words(folder: Path) -> None:
+    with Index.open(folder, write=True) as index:
+        index.add([Document("new", "a new zebra")])
+        index.delete("a0")
+    assert Words.open(words_folder(folder)).documents == 35
+    with Index.open(folder) as index:
+        assert ids(index, "zebra") == {"a1", "new"}
+
+
+def test_a_reader_sees_words_once_they_are_committed(folder: Path) -> None:
+    with Index.open(folder, write=True) as writer, Index.open(folder) as reader:
+        writer._committed += 60
+        assert ids(reader, "zebra") == {"a0", "a1"}
+        writer.add([Document("new", "a new zebra")])
+        assert reader.refresh()
+        assert ids(reader, "zebra") == {"a0", "a1"}
+        assert ids(writer, "zebra") == {"a0", "a1", "new"}  # which commits
+        reader.refresh()
+        assert ids(reader, "zebra") == {"a0", "a1", "new"}
+
+
+def test_a_reader_catches_up_with_a_writer_that_was_killed(folder: Path, tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from parabit import Document, Index\n"
+        "index = Index.open(sys.argv[1], write=True); index.model; index._committed += 60\n"
+        "index.add([Document('new', 'a new zebra')]); index.delete('a0'); os.kill(os.getpid(), 9)"
+    )
+    with Index.open(folder) as reader:
+        assert ids(reader, "zebra") == {"a0", "a1"}
+        subprocess.run([sys.executable, "-c", script, folder], check=False)
+        assert reader.refresh()
+        assert ids(reader, "zebra") == {"a1", "new"}
+
+
+def test_beside_a_writer_a_word_index_that_is_damaged_is_told(folder: Path) -> None:
+    with Index.open(folder, write=True):
+        (words_folder(folder) / "meta.json").write_text("{}")
+        with Index.open(folder) as reader:
+            with pytest.raises(
+                ParabitError, match="the words of .* cannot be searched: .* is being written by process"
+            ):
+                reader.search("zebra")
+            assert reader.search(TEXTS[3], rank="hamming").ids[0][0] == "d3"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
+def test_who_may_only_read_finds_words(folder: Path) -> None:
+    with Index.open(folder, write=True) as index:
+        index.add([Document("new", "a new zebra")])
+    script = (
+        "import os, sys, importlib.readers; from parabit import Index\n"
+        "with Index.open(sys.argv[1]) as index: index.search('zebra')\n"  # imports what others may not read
+        "os.setgid(65534); os.setuid(65534)\n"
+        "assert not os.access(sys.argv[1], os.W_OK)\n"
+        "with Index.open(sys.argv[1]) as index: print(sorted(index.search('zebra', rank='words').ids[0]))"
+    )
+    with TemporaryDirectory() as place:  # the folders above tmp_path are closed to others
+        Path(place).chmod(0o755)
+        shutil.copytree(folder, f"{place}/a.index")
+        command = [sys.executable, "-c", script, f"{place}/a.index"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "['a0', 'a1', 'new']\n", done.stderr
+
+
+def test_compaction_and_a_copy_keep_the_words(folder: Path, tmp_path: Path) -> None:
+    with Index.open(folder, write=True) as index:
+        index.delete(["a0", "d3"])
+        index.add([Document("new", "a new zebra")])
+        before = words_folder(folder)
+        index.compact()
+        assert words_folder(folder) == before  # it is not touched
+        assert ids(index, "zebra") == {"a1", "new"}
+        index.save(tmp_path / "copy.index")
+    for place in (folder, tmp_path / "copy.index"):
+        with Index.open(place) as index:
+            index.verify()
+            assert ids(index, "zebra") == {"a1", "new"}
+
+
+def test_an_index_never_has_the_words_of_one_that_it_replaced(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.index"
+    with Index.open(folder, write=True) as index:
+        index.save(copy)
+        with Index.open(copy, write=True) as other:
+            other.add([Document("other", "an armadillo")])  # with the serial number that the next one gets here, too
+        index.add([Document("mine", "an anteater")])
+        index.save(copy, overwrite=True)
+    with Index.open(copy) as other, Index.open(copy) as asked_before:
+        assert (ids(other, "armadillo"), ids(other, "anteater")) == (set(), {"mine"})
+        ids(asked_before, "zebra")
+        Index.build(binary(), [Document("b", "an armadillo")], copy, overwrite=True).close()
+        assert ids(asked_before, "anteater") == {"mine"}  # it goes on with what it had opened
+        assert other.refresh()
+        assert asked_before.refresh()
+        for reader in (other, asked_before):
+            assert (ids(reader, "armadillo"), ids(reader, "anteater")) == ({"b"}, set())
+    assert len(list(copy.glob("words-*"))) == 1
+
+
+def test_a_reader_whose_index_was_replaced_before_it_read_the_words_says_so(folder: Path) -> None:
+    with Index.open(folder) as reader:
+        Index.build(binary(), [Document("b", "an armadillo")], folder, overwrite=True).close()
+        with pytest.raises(ParabitError, match="another index was written over it"):
+            reader.search("zebra")
+        assert ids(reader, "armadillo") == {"b"}
+    assert len(list(folder.glob("words-*"))) == 1
+
+
+@pytest.mark.parametrize("options", [{"text": False}, {"words": False}, {"text": False, "words": False}])
+def test_an_index_without_words_says_what_is_missing(tmp_path: Path, options: dict[str, bool]) -> None:
+    with Index.build(binary(), documents(0, 9), tmp_path / "a.index", **options) as index:
+        assert not index.has_words
+        assert (index.best_rank, index.ranks) == ("asymmetric", ("hamming", "asymmetric"))
+        assert (index.info()["language"], index.info()["words_bytes"]) == (None, 0)
+        assert not list(index.folder.glob("words-*"))
+        for rank in ("words", "hybrid"):
+            with pytest.raises(ParabitError, match=f"rank {rank} needs words, which this index does not keep"):
+                index.search(TEXTS[0], rank=rank)
+        hits = index.search(TEXTS[0])
+        assert hits[0][0].why.words == {}
+        index.add(documents(9, 12))
+        assert len(index.search(TEXTS[0], k=20).ids[0]) == 12
+
+
+def test_words_need_texts() -> None:
+    with pytest.raises(ParabitError, match="words are found in texts"):
+        Index.build(binary(), documents(0, 9), text=False, words=True)
+
+
+def test_words_are_stemmed_by_language(tmp_path: Path) -> None:
+    texts = ["zwei Häuser", "mein Haus", "two houses", "a house"]
+    for language, query, expected in (
+        ("de", "Häusern", {0, 1}),
+        ("en", "housing", {2, 3}),
+        ("en", "Häusern", set()),
+        (None, "houses", {2}),
+        (None, "housing", set()),
+    ):
+        words = Words.create(tmp_path / "words", language)
+        words.add(range(len(texts)), texts)
+        words.commit()
+        assert found(Words.open(words.folder), query) == expected, (language, query)
+    with pytest.raises(ParabitError, match="no stemmer for the language 'xx'"):
+        Index.build(binary(), documents(0, 9), language="xx")
+
+
+@given(text=st.text(), language=st.sampled_from([None, *LANGUAGES]))
+def test_every_word_has_one_stem(text: str, language: str | None, tmp_path_factory: pytest.TempPathFactory) -> None:
+    words = Words.create(tmp_path_factory.getbasetemp() / f"stems-{language}", language)
+    assert len(words.stems(text)) == len(words.tokenizer.words(text))
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("c++", {"0"}),
+        ("C", {"1"}),
+        ("486", {"2"}),
+        ("東京", {"3"}),
+        ("京都", {"4"}),
+        ("café", {"5"}),
+        ("CAFÉ", {"5"}),
+        ("Straßen", {"6"}),
+        ("the", {"7"}),  # stop words are found if nothing else is asked for
+        ("to be or not to be", {"8"}),
+        ("the 486", {"2"}),
+    ],
+)
+def test_every_token_of_a_text_can_be_found(query: str, expected: set[str]) -> None:
+    texts = [
+        *("a book on C++", "plain C", "an old 486 computer", "東京タワー", "京都大学", "un café crème", "die Straßen"),
+        *("the end", "to be or not to be"),
+    ]
+    with Index.build(binary(), texts) as index:
+        best = index.search(query, rank="words")
+        assert best.known.tolist() == [True]
+        assert set(best.ids[0][:1]) == expected
+        assert index.search(query).ids[0][:1] == best.ids[0][:1]
+
+
+def test_accents_are_folded_if_the_model_folds_them(tmp_path: Path) -> None:
+    for fold, expected in ((True, {1, 2}), (False, {1})):
+        words = Words.create(tmp_path / "words", None, fold_accents=fold)
+        words.add([1, 2], ["un café", "un cafe"])
+        words.commit()
+        assert found(Words.open(words.folder), "café") == expected
+
+
+def test_a_title_is_searched_unless_the_text_begins_with_it() -> None:
+    texts = [
+        Document("a", "It runs.", fields={"title": "Zebra"}),
+        Document("b", "Zebra\nIt runs.", fields={"title": "Zebra"}),
+    ]
+    with Index.build(binary(), texts) as index:
+        assert ids(index, "zebra") == {"a", "b"}
+        assert [hit.title for hit in index.search("zebra")[0]] == ["Zebra", "Zebra"]
+        assert index._open_words().documents == 2
+
+
+def test_a_filter_that_lets_many_through_finds_as_many_as_are_asked_for() -> None:
+    many = [
+        Document(str(place), f"zebra {'zebra ' * (place % 7)}", fields={"third": place % 3 == 0})
+        for place in range(6000)
+    ]
+    with Index.build(binary(), many, words=True) as index:
+        everything = index.search("zebra", k=6000, rank="words").ids[0]
+        for third in (True, False):  # below and above the number that is asked for one by one
+            expected = [identity for identity in everything if (int(identity) % 3 == 0) == third]
+            some = index.search("zebra", k=1500, rank="words", where={"third": third}).ids[0]
+            assert set(some[:500]) <= set(expected)
+            assert len(some) == 1500
