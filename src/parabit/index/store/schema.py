@@ -273,15 +273,17 @@ def number_of(value: object) -> float | None:
         (1993.0, 86400.0, 0.0, None)
     """
     try:
-        if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-            number = float(value)
-            return None if math.isnan(number) else number
-        if isinstance(value, str) and _DATE.fullmatch(value):
+        if isinstance(value, str):
+            if value[4:5] != "-" or not _DATE.fullmatch(value):
+                return None
             moment = datetime.fromisoformat(value)
             return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            return None
+        number = float(value)
     except (ValueError, OverflowError):
-        pass
-    return None
+        return None
+    return None if math.isnan(number) else number
 
 
 @lru_cache(maxsize=1 << 10)
