@@ -8,5 +8,5 @@ RELEVANCE = {  # what two documents are to each other
     "overlap": "relevant by the share of labels in common: those of both, divided by those of either",
 }
 
-RANKS = ("hamming", "asymmetric", "cosine", "tfidf", "hybrid")
-BACKENDS = ("auto", "flat", "tables", "multi", "lists")
+RANKS = ("hybrid", "words", "hamming", "asymmetric", "cosine")
+BACKENDS = ("auto", "flat", "tables", "multi")

@@ -88,6 +88,10 @@ class ModelError(ParabitError, ValueError):
     """A model folder that cannot be read, or a model that cannot do what was asked."""
 
 
+class QueryError(ParabitError, ValueError):
+    """Something is asked for that makes no sense."""
+
+
 class IndexFolderError(ParabitError, ValueError):
     """An index folder that cannot be read or written, or documents that cannot be added or removed."""
 

@@ -277,21 +277,6 @@ def test_what_is_added_during_a_search_does_not_disturb_it() -> None:
     assert len(index) == 40
 
 
-def test_lists_are_approximate_and_say_how_much(folder: Path) -> None:
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 256, (3000, 16), dtype=np.uint8)
-    with Index.of_codes(codes, 128, folder, backend="lists") as index:
-        recall = index.info()["recall"]
-        assert 0.5 < recall <= 1
-        assert index.info()["backends"] == ["flat", "lists"]
-        nearest = index.search(codes[:50], k=5, backend="flat")
-        found = index.search(codes[:50], k=5)
-        assert [ids[0] for ids in found.ids] == list(range(50))
-        shared = [len(set(one) & set(other)) for one, other in zip(found.ids, nearest.ids, strict=True)]
-        assert np.mean(shared) > 2
-        assert [len(pairs.first) for pairs in index.pairs(20, backend="flat")] == []
-
-
 def test_building_tells_how_far_it_is() -> None:
     told: list[Progress] = []
     index = Index.build(binary(), documents(0, 30), report=told.append)

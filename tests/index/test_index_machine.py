@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from parabit import ParabitError
 from parabit.codes import hamming
-from parabit.index import Index, searching
+from parabit.index import Index, search
 from parabit.index.store import Id
 
 SEEDS = st.integers(0, 60)
@@ -75,8 +75,8 @@ class IndexMachine(RuleBasedStateMachine):
     )
     def create(self, documents: dict[Id, int], bits: int, backend: str, hashes: bool) -> None:
         if hashes:  # auto would scan so few codes
-            self.patch.setattr(searching, "choose_built", lambda _, bits: "tables" if bits <= 40 else "multi")
-            self.patch.setattr(searching, "choose", lambda *asked: sorted(asked[-1])[-1])
+            self.patch.setattr(search, "choose_built", lambda _, bits: "tables" if bits <= 40 else "multi")
+            self.patch.setattr(search, "choose", lambda *asked: sorted(asked[-1])[-1])
         self.make(documents, bits, backend)
 
     def make(self, documents: dict[Id, int], bits: int, backend: str) -> None:
@@ -193,7 +193,7 @@ class IndexMachine(RuleBasedStateMachine):
         k = 10 if question.k is None and question.radius is None else question.k
         radius = self.bits if question.radius is None else question.radius
         ids = list(kept)
-        found = oracle.within(self.codes_of(kept), asked, radius)
+        found = oracle.search(self.codes_of(kept), asked, radius=radius)
         assert hits.ids == [[ids[row] for row, _ in some[:k]] for some in found]
         assert [type(identity) for some in hits.ids for identity in some] == [
             type(ids[row]) for some in found for row, _ in some[:k]

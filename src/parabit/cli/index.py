@@ -25,7 +25,7 @@ def index(
     no_text: Annotated[bool, typer.Option("--no-text", help="Keep no texts: hits come without them.")] = False,
     no_words: Annotated[
         bool,
-        typer.Option("--no-words", help="Keep no words, 6 bytes for each: the ranks tfidf and hybrid need them."),
+        typer.Option("--no-words", help="Keep no word index: texts are then found by their codes alone."),
     ] = False,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Keep real vectors, 2 bytes a dimension: the rank cosine needs them.")
@@ -34,8 +34,8 @@ def index(
         str,
         typer.Option(
             metavar="BACKEND",
-            help=f"What to build beside the codes to search them faster: {', '.join(BACKENDS)}. auto takes the exact "
-            "one that pays at this size; lists is approximate.",
+            help=f"What to build beside the codes to search them faster: {', '.join(BACKENDS)}. auto takes the "
+            "one that pays at this size.",
             autocompletion=completing(BACKENDS),
         ),
     ] = "auto",
@@ -68,7 +68,7 @@ def index(
         start = time.perf_counter()
         documents = open_corpus(corpus, options, format, report)
         with Index.build(
-            loaded, documents, output, text=not no_text, words=not no_words, vectors=vectors,
+            loaded, documents, output, text=not no_text, words=not (no_words or no_text), vectors=vectors,
             backend=backend, overwrite=overwrite, report=report,
         ) as built:  # fmt: skip
             about, left_out = built.info(), built.left_out
@@ -85,7 +85,6 @@ def index(
         "bytes": about["bytes"],
         "model_bytes": about["model_bytes"],
         "backend": about["backends"][-1],
-        "recall": about["recall"],
         "keeps": about["keeps"],
         "fields": about["fields"],
         "seconds": round(seconds, 3),
@@ -105,8 +104,7 @@ def _show(result: dict[str, Any]) -> None:
     say(f"  keeps the model, codes, ids{''.join(f', {name}' for name in result['keeps'])}")
     if result["fields"]:
         say(f"  fields: {escape(', '.join(result['fields']))}")
-    recall = "" if result["recall"] is None else f", approximate: it finds {result['recall']:.1%} of the 10 nearest"
-    say(f"  back end {result['backend']}{recall}")
+    say(f"  back end {result['backend']}")
     say(f"  {result['seconds']:.1f} s, {result['documents_per_second']:,.0f} documents a second")
     if result["left_out"]:
         say(f"  {result['left_out']:,} without a word that the model knows were left out")

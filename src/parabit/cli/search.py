@@ -34,9 +34,9 @@ def search(
         str | None,
         typer.Option(
             metavar="RANK",
-            help="Order by the distance of codes (hamming), by codes beside the query's real activations (asymmetric), "
-            "by real vectors (cosine), by words (tfidf), or by words and activations (hybrid). Default: hybrid where "
-            "the index keeps words, else asymmetric.",
+            help="Order by words and codes together (hybrid), by words alone (words, BM25), by the distance of codes "
+            "(hamming), by codes beside the query's real activations (asymmetric) or by real vectors (cosine). "
+            "Default: hybrid if the index keeps words, else asymmetric.",
             show_default=False,
             autocompletion=completing(RANKS),
         ),
@@ -44,9 +44,9 @@ def search(
     where: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FIELD=VALUE",
-            help="Only documents with this value in a field, such as labels=sci.space; id is a field too. Of one field "
-            "given again, any of the values; of several fields, all.",
+            metavar="CONDITION",
+            help="Only documents with this value in a field: labels=sci.space, labels!=sci.space, year=2000..2010, "
+            "year>=2000; id is a field too. A field given again with = means any of its values.",
             show_default=False,
         ),
     ] = None,
@@ -54,8 +54,8 @@ def search(
         int | None,
         typer.Option(
             min=1,
-            help="How many of the nearest are ranked by more than their distance. Default: 1,000, or all within "
-            "--radius.",
+            help="How many of the nearest codes are ranked by more than their distance. Default: 200 beside as many "
+            "found by words, 1,000 without words, or all within --radius.",
             show_default=False,
         ),
     ] = None,
@@ -84,32 +84,32 @@ def search(
     check_spelling("rank", rank, RANKS)
     check_spelling("back end", backend, BACKENDS)
     from parabit.cli.hits_table import hits_table
-    from parabit.index import Index, where_of
+    from parabit.index import Index, conditions
 
     # Bytes that are no UTF-8 come from the shell as halves of surrogate pairs.
     text = read_text("-") if query == "-" else query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if not text.strip():
         raise ParabitError("the query is empty", hint="give a text, or - to read it from standard input")
-    conditions = where_of(where) if where else None
+    required = conditions(where)
     start = time.perf_counter()
     with Index.open(index) as opened:
-        for field in conditions or ():
-            check_spelling("field", field, ["id", *opened.fields])
+        for condition in required:
+            check_spelling("field", condition.field, ["id", *opened.fields])
         by = rank or opened.best_rank
         found = opened.search(
-            [text], k, radius, by, where=conditions, candidates=candidates, backend=backend
+            [text], k, radius, by, where=where, candidates=candidates, backend=backend
         )  # fmt: skip
         if not found.known[0]:
             raise ParabitError(
-                f"the model knows no word of the query {_start(text)!r}",
-                hint="use words of the documents that it was trained on",
+                f"no document has a word of the query {_start(text)!r}",
+                hint="use words that the documents have",
             )
         hits, differing = found[0], found.differing(0)
         result: dict[str, Any] = {"index": str(index), "query": text, "rank": by, "documents": len(opened)}
     result |= {"bits": differing.shape[1], "k": k, "radius": radius, "where": where or []}
     result["seconds"] = round(time.perf_counter() - start, 3)
-    if found.notes:
-        result["notes"] = list(found.notes)
+    if found.notes[0]:
+        result["notes"] = list(found.notes[0])
     if json:
         print_json({**result, "hits": [_as_json(hit) for hit in hits]})
         return
@@ -123,7 +123,16 @@ def _writes_braille() -> bool:
 
 
 def _as_json(hit: "Hit") -> dict[str, Any]:
-    return {**hit._asdict(), "score": round(hit.score, 6), "fields": dict(hit.fields)}
+    return {
+        "id": hit.id,
+        "title": hit.title,
+        "distance": hit.distance,
+        "score": round(hit.score, 6),
+        "snippet": "".join(f"**{piece.text}**" if piece.mark else piece.text for piece in hit.snippet),
+        "why": hit.why._asdict(),
+        "text": hit.text,
+        "fields": dict(hit.fields),
+    }
 
 
 def _start(text: str) -> str:

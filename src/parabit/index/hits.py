@@ -1,50 +1,82 @@
 """What a search answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import unpack
-from parabit.index.found import Found
-from parabit.index.ranking import Queries
+from parabit.corpus import Document, title_of
+from parabit.index.passages import Piece, passages
+from parabit.index.query import Queries, WordQuery, matching_tokens
+from parabit.index.ranking import Ranked
 from parabit.index.store import Id, Snapshot
-from parabit.text import Vocabulary
+from parabit.index.words import RowWords
+from parabit.text import Tokenizer
 
 
-class Hit(NamedTuple):
+class Why(NamedTuple):
+    """What a hit's score is made of."""
+
+    words: dict[str, float]  # the words of the query that it has, with their share of the score
+    code: float  # the share that comes from its code
+    distance: int  # in how many bits the codes differ
+    bits: int  # of how many
+
+
+@dataclass(frozen=True)
+class Hit:
     """A document that was found."""
 
     id: Id
-    distance: int  # Hamming
     score: float  # higher is better
+    distance: int  # Hamming
+    title: str  # or the first line of the text
     text: str
     fields: Mapping[str, Any]  # the others that were stored, labels among them
+    _hits: "Hits" = field(repr=False, compare=False)
+    _query: int = field(repr=False, compare=False)
+    _place: int = field(repr=False, compare=False)
+
+    @cached_property
+    def snippet(self) -> list[Piece]:
+        """The passage of the text with most words of the query, in pieces; the words are marked."""
+        return self._hits.snippets(self._query, [self.text])[0]
+
+    @cached_property
+    def why(self) -> Why:
+        """Which words matched, and how near the code is."""
+        return self._hits.why(self._query)[self._place]
 
 
 class Hits:
     """The documents that were found for each of some queries, the best first.
 
     `hits[i]` are those of query i with their text and fields, which are read when they are asked for. `known[i]` is
-    False where the model knows no word of query i: it then has no hits, as any would be arbitrary. `codes` are the
-    queries', and `notes` say in words what this search does not promise; there are none where it is exact.
+    False if neither the model nor any document knows a word of query i: it then has no hits, as any would be arbitrary.
+    `codes` are the queries', and `notes[i]` say in words what was done with query i: words that were corrected, words
+    that no document has.
     """
 
     def __init__(
         self,
-        found: Found,
-        scores: NDArray[np.float32],
+        ranked: Ranked,
         asked: Queries,
-        view: Snapshot,
-        vocabulary: Vocabulary | None = None,  # that the queries' words are of
-        notes: tuple[str, ...] = (),
+        snapshot: Snapshot,
+        words: RowWords | None = None,  # the word index, if there is one
+        notes: Sequence[Sequence[str]] | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
-        self._found, self._scores, self._view, self.notes = found, scores, view, notes
-        self._words, self._vocabulary = asked.words, vocabulary
-        self.known, self.codes = asked.known, asked.codes
+        self._found, self._scores, self._by_words = ranked
+        self._asked, self._snapshot, self._words = asked, snapshot, words
+        self._tokenizer = tokenizer or Tokenizer()
+        self.codes = asked.codes
+        by_words = [bool(query.words or query.must or query.any_of) for query in asked.words or ()]
+        self.known = asked.known | np.array(by_words, np.bool_) if by_words else asked.known
+        self.notes = notes or [()] * len(self)
 
     def __len__(self) -> int:
         """How many queries were asked."""
@@ -54,19 +86,21 @@ class Hits:
         return (self[query] for query in range(len(self)))
 
     def __getitem__(self, query: int) -> list[Hit]:
-        here = self._of(range(len(self))[query])
+        query = range(len(self))[query]
+        here = self._of(query)
         distances, scores = self._found.distances[here].tolist(), self._scores[here].tolist()
-        stored = self._view.fields_of(self._found.rows[here])
-        ids = self.ids[query]
-        return [
-            Hit(id, distance, score, fields.pop("text", ""), fields)
-            for id, distance, score, fields in zip(ids, distances, scores, stored, strict=True)
-        ]
+        stored = self._snapshot.fields_of(self._found.rows[here])
+        hits = []
+        for place, (id, fields) in enumerate(zip(self.ids[query], stored, strict=True)):
+            text = fields.pop("text", "")
+            title = title_of(Document(str(id), text, fields=fields)) or str(id)
+            hits.append(Hit(id, scores[place], distances[place], title, text, fields, self, query, place))
+        return hits
 
     @cached_property
     def ids(self) -> list[list[Id]]:
         """The ids of each query's hits."""
-        ids = self._view.ids_of(self._found.rows)
+        ids = self._snapshot.ids_of(self._found.rows)
         return [ids[self._of(query)] for query in range(len(self))]
 
     @property
@@ -81,44 +115,64 @@ class Hits:
 
     @property
     def rows(self) -> list[NDArray[np.int64]]:
-        """Their rows, as they are until the index is compacted; on a server, numbers that mean something here alone."""
+        """Their rows, as they are until the index is compacted."""
         return [self._found.rows[self._of(query)] for query in range(len(self))]
 
-    def words(self, query: int, most: int = 24) -> list[str]:
-        """The words of a text that tell most of it, by their TF-IDF weights; none of a code.
+    def words(self, query: int) -> list[str]:
+        """The words that were searched for, as the index has them; none of a code."""
+        asked = self._word_query(query)
+        return [] if asked is None else list(asked.words)
 
-        Example:
-            >>> from parabit import Index, ParagraphVectors
-            >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts * 6), texts)
-            >>> index.search(["a repaired telescope"]).words(0)
-            ['telescope', 'repaired']
-        """
-        return self._all_words[query][:most]
+    def unknown(self, query: int) -> list[str]:
+        """The words of a query that no document has."""
+        asked = self._word_query(query)
+        return [] if asked is None else list(asked.unknown)
 
-    @cached_property
-    def _all_words(self) -> list[list[str]]:
-        """The words of all queries, as looking names up costs the same for one and for many."""
-        if self._words is None or self._vocabulary is None:
-            return [[] for _ in range(len(self))]
-        offsets, features, weights = self._words.indptr, self._words.indices, self._words.data
-        names = self._vocabulary.names.gather(features).to_list()
-        words = []
-        for first, last in pairwise(offsets.tolist()):
-            order = first + np.lexsort((features[first:last], -weights[first:last]))
-            words.append(list(dict.fromkeys(word for place in order for word in names[place].split(" "))))
-        return words
+    def corrected(self, query: int) -> dict[str, str]:
+        """The words of a query that no document has, each with the one that was searched for instead."""
+        asked = self._word_query(query)
+        return {} if asked is None else dict(asked.corrected)
+
+    def snippets(self, query: int, texts: Sequence[str]) -> list[list[Piece]]:
+        """The passage of each text with most words of a query, in pieces; the words are marked."""
+        return [passages(self._tokenizer, [text], self.matching(query, text))[0] for text in texts]
+
+    def matching(self, query: int, text: str) -> set[str]:
+        """The words of a text that match the query, as they are written there."""
+        asked = self._word_query(query)
+        return set() if asked is None or self._words is None else matching_tokens(asked, self._words, text)
+
+    def why(self, query: int) -> list[Why]:
+        """What the scores of a query's hits are made of: the share of each word, and of the code."""
+        here = self._of(query)
+        rows, scores, distances = self._found.rows[here], self._scores[here], self._found.distances[here].tolist()
+        asked = self._word_query(query)
+        shares: list[dict[str, float]] = [{} for _ in rows]
+        of_words = np.zeros(len(rows)) if self._by_words is None else self._by_words[here]
+        if asked is not None and self._words is not None and self._by_words is not None:
+            alone = {word: self._words.scores(WordQuery("", {word: w}), rows) for word, w in asked.words.items()}
+            totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
+            for word, found in alone.items():
+                for place in np.flatnonzero(found).tolist():
+                    shares[place][word] = round(float(of_words[place] * found[place] / totals[place]), 4)
+        code = np.round(scores - of_words, 4).tolist()
+        bits = self._snapshot.bits
+        return [
+            Why(dict(sorted(mine.items(), key=lambda item: -item[1])), part, distance, bits)
+            for mine, part, distance in zip(shares, code, distances, strict=True)
+        ]
 
     def codes_of(self, query: int) -> NDArray[np.uint8]:
         """The codes of a query's hits: (hits, bytes)."""
         rows = self._found.rows[self._of(range(len(self))[query])]
-        if not len(rows):
-            return self.codes[:0]
-        return self._view.codes(rows)
+        return self._snapshot.codes(rows) if len(rows) else self.codes[:0]
 
     def differing(self, query: int) -> NDArray[np.bool_]:
         """Which bits of each hit differ from the query's: (hits, bits)."""
-        return unpack(self.codes_of(query) ^ self.codes[query], self._view.bits).astype(np.bool_)
+        return unpack(self.codes_of(query) ^ self.codes[query], self._snapshot.bits).astype(np.bool_)
+
+    def _word_query(self, query: int) -> WordQuery | None:
+        return None if self._asked.words is None else self._asked.words[range(len(self))[query]]
 
     def _of(self, query: int) -> slice:
         return slice(int(self._found.offsets[query]), int(self._found.offsets[query + 1]))

@@ -1,54 +1,101 @@
-"""The index: documents by their codes, searched exactly, kept safely."""
+"""The index: documents by their codes and words, kept safely."""
 
+import secrets
+import shutil
+import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import mkdtemp
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.choices import RANKS
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
-from parabit.errors import CodesError, IndexFolderError
-from parabit.index.asking import asked_codes, asked_texts, checked_k, checked_radius, with_vectors
-from parabit.index.documents import Kept, batch_of_codes, batches_of
-from parabit.index.filtering import Where, rows_where
+from parabit.errors import CodesError, IndexFolderError, ParabitError, QueryError
+from parabit.index.build import (
+    Ids,
+    Kept,
+    Written,
+    batch_of_codes,
+    batches_of,
+    check_ids,
+    says_what_stays,
+)
+from parabit.index.filters import Condition, Where, conditions, mask_of
 from parabit.index.hits import Hits
-from parabit.index.kept import KeptIndex, encoder_of
+from parabit.index.labels import Labels, labels_of
+from parabit.index.map import Map, draw
 from parabit.index.pairing import Pairs, pairs_within
-from parabit.index.ranking import Queries, need_for, ranked, score
-from parabit.index.searching import check_backend
-from parabit.index.store import VECTORS, WORDS, Batch, Id, Kind, Snapshot
-from parabit.index.stored import rows_with
-from parabit.index.writing import Ids, Written, write
-from parabit.model import TextEncoder
+from parabit.index.query import (
+    Parsed,
+    Queries,
+    WordQuery,
+    asked_codes,
+    checked_k,
+    checked_radius,
+    matching_tokens,
+    parse,
+    with_vectors,
+    word_query,
+)
+from parabit.index.ranking import CANDIDATES, Ranked, join_ranked, need_for, rank_by_code, rank_by_words
+from parabit.index.results import Found
+from parabit.index.search import check_backend
+from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Snapshot, Store
+from parabit.index.stored import Stored, ids_of_written, rows_with, stored_with
+from parabit.index.words import RowWords, Words, catch_up, check_language, searchable
+from parabit.model import TextEncoder, load_model, save_model
+from parabit.model.encoder import joined
 from parabit.progress import Report, silent
+from parabit.text.bags import FEW, make_bags
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
 
-CANDIDATES = 1000  # that are ranked by more than their distance, where no radius is given
+_RANKED = 1000  # that are ranked by more than their distance, where no radius is given
+_COMMIT_DOCUMENTS, _COMMIT_SECONDS = 1000, 1.0  # after which new words are committed, for others to see
+_PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 Texts = Corpus | Iterable[str | Document]
 
 
-class Index(KeptIndex):
-    """Documents by their codes: exact search, ranking, deletion and files that are safe to keep, in one place.
+class Index:
+    """Documents by their codes and words: search, ranking, changes and files that are safe to keep, in one place.
 
     Example:
         >>> from parabit import ParagraphVectors
         >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired the telescope.", "Goalies like ice."]
-        >>> model = ParagraphVectors(bits=16).fit(texts * 6)
-        >>> index = Index.build(model, texts)
-        >>> hits = index.search(["a telescope in orbit"], k=2)
-        >>> len(hits.ids[0]), hits[0][0].text in texts
-        (2, True)
+        >>> index = Index.build(ParagraphVectors(bits=16).fit(texts * 6), texts)
+        >>> hits = index.search(["telescopes in orbit"], k=2)[0]
+        >>> hits[0].title, sorted(hits[0].why.words)
+        ('The telescope was repaired in orbit.', ['orbit', 'telescop'])
         >>> index.delete(["2"])
         >>> len(index)
         2
     """
 
-    left_out = 0  # documents that were to be added and have no word that the model knows
+    left_out = 0  # documents that were to be added and have nothing to be found by
+
+    def __init__(self, store: Store, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
+        self._store, self._model = store, model
+        self._words: Words | None = None
+        self._committed, self._since = time.monotonic(), 0
+        # Without a folder of its own the index is gone when nobody has it any more.
+        self._remove = None if scratch is None else weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        if model is not None and model.fingerprint != store.fingerprint:
+            store.close()
+            raise IndexFolderError(
+                f"{store.folder} was made with another model", hint="give the model it was made with, or build it again"
+            )
+
+    # Making and opening
 
     @classmethod
     def build(
@@ -58,7 +105,8 @@ class Index(KeptIndex):
         folder: Path | str | None = None,
         *,
         text: bool = True,
-        words: bool = True,
+        words: bool | None = None,
+        language: str | None = "en",
         vectors: bool = False,
         backend: str = "auto",
         overwrite: bool = False,
@@ -66,18 +114,26 @@ class Index(KeptIndex):
     ) -> "Index":
         """Encode documents and index them, in a folder or, without one, for as long as the index lives.
 
-        Fields and labels are always kept; `text` keeps what a hit shows, `words` what the ranks tfidf and hybrid need
-        (6 bytes a word), `vectors` what cosine needs (2 bytes a dimension). `backend` is built beside the codes:
-        `"auto"` takes the exact one that pays at this size, `"lists"` is the approximate one. Documents without a word
-        that the model knows are left out, and counted in `left_out`.
+        Fields and labels are always kept; `text` keeps what a hit shows. `words` makes the texts searchable by their
+        words, stemmed by `language` (None does not stem); without it an index takes 16 bytes per document, and the
+        ranks words and hybrid are missing. Words need the texts, so `text=False` leaves them out, too. `vectors` keeps
+        what the rank cosine needs (2 bytes per dimension). `backend` is built beside the codes: `"auto"` takes the
+        exact one that pays at this size. Documents with nothing to be found by are left out, and counted in `left_out`.
         """
         model = encoder_of(model)
         if model.bits is None:
             raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
         check_backend(backend)
+        check_language(language)
+        if words and not text:
+            raise ParabitError("words are found in texts, which text=False does not keep", hint="leave out one of both")
+        words = text if words is None else words
         kept = Kept(text, words, vectors)
         batches = batches_of(model, as_corpus(documents), kept, report)
-        meta = {"backend": backend, "text": text}
+        meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
+        if words:
+            meta["words"] = {"language": language, "fold_accents": model.vocabulary.tokenizer.fold_accents}
+        meta = _meta(meta)
         index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite)
         index.left_out = kept.left_out
         return index
@@ -96,7 +152,7 @@ class Index(KeptIndex):
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
-        """Index codes from anywhere; ids are the positions where none are given. Queries are codes then, too.
+        """Index codes from anywhere; ids are the positions if none are given. Queries are codes then, too.
 
         Vectors are kept at length 1 in half precision, which is enough to rank by.
 
@@ -109,36 +165,227 @@ class Index(KeptIndex):
         check_backend(backend)
         batches = batch_of_codes(codes, ids, fields, vectors)
         kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
-        meta = {"backend": backend, "text": False}
+        meta = {"backend": backend, "text": False, "words": None}
         return cls._create(folder, bits, batches, kinds, meta, report, None, overwrite)
+
+    @classmethod
+    def _create(
+        cls,
+        folder: Path | str | None,
+        bits: int,
+        batches: Iterable[Batch],
+        kinds: Mapping[str, Kind],
+        meta: Mapping[str, Any],
+        report: Report,
+        model: TextEncoder | None,
+        overwrite: bool,
+    ) -> "Index":
+        scratch = None
+        if folder is None:
+            scratch = Path(mkdtemp(prefix="parabit-"))
+            folder = scratch / "index"
+        try:
+            Store.create(
+                folder,
+                bits,
+                batches,
+                fingerprint="" if model is None else model.fingerprint,
+                meta=meta,
+                extra=kinds,
+                save_model=None if model is None else lambda place: save_model(model, place),
+                overwrite=overwrite,
+                report=report,
+            )
+            index = cls(Store.open(folder, write=True), model, scratch)
+            index._open_words(report)
+            return index
+        except BaseException:
+            if scratch is not None:
+                shutil.rmtree(scratch, ignore_errors=True)
+            raise
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path | str,
+        write: bool = False,
+        model: "ParagraphVectors | TextEncoder | None" = None,
+        report: Report = silent,
+    ) -> Self:
+        """Open an index, in milliseconds; its model is read when a text is first searched for, or taken from here.
+
+        One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
+        If its word index is behind or damaged, as after a crash, it is brought up to date.
+        """
+        index = cls(Store.open(folder, write), None if model is None else encoder_of(model))
+        if write:
+            try:
+                index._open_words(report)
+            except BaseException:
+                index.close()
+                raise
+        return index
+
+    def close(self) -> None:
+        """Give back the right to write; an index without a folder is gone."""
+        if self._words is not None:
+            self._words.commit()
+        self._words = None
+        self._store.close()
+        if self._remove is not None:
+            self._remove()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
+        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place."""
+        if overwrite and Path(folder).resolve() == self.folder.resolve():
+            self.compact(report)
+            return
+        self._store.save(folder, overwrite, report, _meta(self._store.meta))
+        if self.has_words:
+            Index.open(folder, write=True, report=report).close()
+
+    # What it is
+
+    @property
+    def folder(self) -> Path:
+        """Where the index is kept."""
+        return self._store.folder
+
+    @property
+    def bits(self) -> int:
+        """How many bits a code has."""
+        return self._store.bits
+
+    def __len__(self) -> int:
+        return self._store.snapshot().documents
+
+    def __repr__(self) -> str:
+        return f"<Index {str(self.folder)!r}: {len(self):,} documents, {self.bits} bits>"
+
+    @property
+    def model(self) -> TextEncoder:
+        """The model that encodes documents and queries."""
+        if self._model is None:
+            self._model = self._kept_model()
+        return self._model
+
+    def _kept_model(self) -> TextEncoder:
+        folder = self._store.model_folder
+        if not self._store.fingerprint:
+            raise IndexFolderError("this index was made of codes and knows no texts", hint="search it with codes")
+        model = load_model(folder)
+        if model.fingerprint != self._store.fingerprint:
+            raise IndexFolderError(f"{folder} is not the model of the index", hint="restore it from a copy")
+        return model
+
+    @property
+    def has_words(self) -> bool:
+        """Whether texts can be found by their words."""
+        return self._store.meta["words"] is not None
+
+    @property
+    def best_rank(self) -> str:
+        """The rank that finds most for a text, of those that this index can do."""
+        return "hybrid" if self.has_words else "asymmetric"
+
+    @property
+    def ranks(self) -> tuple[str, ...]:
+        """The ranks that this index can do for a text, or for a code if it knows no texts."""
+        if not self.knows_texts:
+            return ("hamming",)
+        missing = {"cosine"} if VECTORS not in self._store.extra else set()
+        return tuple(rank for rank in RANKS if rank not in missing | (set() if self.has_words else {"words", "hybrid"}))
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields that documents have, but for their text."""
+        return [name for name in self._store.snapshot().field_names if name != "text"]
+
+    @property
+    def knows_texts(self) -> bool:
+        """Whether it has a model, so that texts can be searched for."""
+        return bool(self._store.fingerprint)
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether the texts of the documents were kept."""
+        return bool(self._store.meta["text"])
+
+    def stored(self, ids: Sequence[Id]) -> list[Stored]:
+        """The documents with these ids, as they are kept: id, code, text and fields."""
+        return stored_with(self._store.snapshot(), ids)
+
+    def labels(self, most: int = 500) -> Labels:
+        """The most frequent labels and how many documents have each."""
+        return labels_of(self._store.snapshot(), most)
+
+    def has(self, ids: Sequence[Id]) -> NDArray[np.bool_]:
+        """Whether there is a document with each of these ids."""
+        return self._store.snapshot().rows_of(ids) >= 0
+
+    def ids_of(self, written: Sequence[str]) -> list[Id]:
+        """Ids as people write them: 7 is the string, or else the number if a document has that."""
+        return ids_of_written(self._store.snapshot(), written)
+
+    def info(self) -> dict[str, Any]:
+        """What the index is and what it keeps."""
+        about = self._store.about()
+        words = self._store.meta["words"]
+        about["language"] = words and words["language"]
+        about["keeps"] = sorted([*about["keeps"], *(["words"] if words else [])])
+        about["words_bytes"] = (
+            sum(path.stat().st_size for path in (self.folder / words["folder"]).glob("*")) if words else 0
+        )
+        return about
+
+    # Searching
 
     def search(
         self,
         queries: Texts | NDArray[np.uint8],
         k: int | None = None,
         radius: int | None = None,
-        rank: str = "hamming",
+        rank: str | None = None,
         *,
         where: Where | None = None,
         candidates: int | None = None,
         query_vectors: NDArray[np.floating] | None = None,
         backend: str = "auto",
     ) -> Hits:
-        """The documents nearest to each query, of texts or of codes.
+        """The documents that fit each query best, of texts or of codes.
 
-        The k nearest (10 where neither is said), all within a Hamming `radius`, or the k best of these. Any `rank` but
-        hamming orders by more than the distance: the `candidates` nearest, by default 1,000, or all that are inside the
-        radius; see `parabit.index.ranking.score`. `where` lets through the documents that have a value, or one of
-        several, in each field named, as in `where={"labels": "sci.space"}`; the field `id` is the document's. `backend`
-        is for those who want to choose what `auto` chooses by measurements.
+        The k best (10 if neither is given), all within a Hamming `radius`, or the k best of these. By default a text is
+        ranked by words and code together (`rank="hybrid"`), by code alone if the index keeps no words; see
+        `parabit.index.ranking`. A text of one line may have operators: "a phrase", +must, -not, word*, field:value.
+        `where` lets through the documents with a value, or a range of values, in a field, as in
+        `where={"labels": "sci.space", "year": (1990, 1995)}`; see `parabit.index.filters`. `candidates` is how many of
+        the nearest by code are ranked by more than their distance. `backend` is for those who want to choose what
+        `auto` chooses by measurements.
         """
-        view = self._home.snapshot()  # before the queries are read, which may take as long as they like
-        asked = self._asked(queries, query_vectors)
-        return self._find(view, asked, k, radius, rank, where, candidates, backend)
+        view = self._store.snapshot()  # before the queries are read, which may take as long as they like
+        if isinstance(queries, np.ndarray):
+            asked, parsed = asked_codes(queries, self.bits), None
+        else:
+            corpus = as_corpus([queries] if isinstance(queries, str) else queries)
+            texts = [document.text for document in corpus]
+            parsed = [_parsed(text, view) for text in texts]
+            asked = self._encoded([one.text for one in parsed])
+        if query_vectors is not None:
+            kinds = self._store.extra
+            asked = with_vectors(asked, query_vectors, kinds[VECTORS].width if VECTORS in kinds else None)
+        return self._find(view, asked, parsed, k, radius, rank, conditions(where), candidates, backend)
 
     def like(
         self,
-        ids: Sequence[Id],
+        ids: Id | Sequence[Id],
         k: int | None = None,
         radius: int | None = None,
         rank: str | None = None,
@@ -149,62 +396,92 @@ class Index(KeptIndex):
     ) -> Hits:
         """The documents most like each of some that are in the index, which are not among their own hits.
 
-        A document's text is the query where it was kept, and by default the best rank then; else it is its code.
+        A document's text is the query if it was kept, else its code.
 
         Example:
             >>> from parabit import ParagraphVectors
             >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
             >>> index = Index.build(ParagraphVectors(bits=16).fit(texts * 6), texts)
-            >>> sorted(index.like(["0"]).ids[0])
-            ['1', '2']
+            >>> index.like("0").ids[0][0]
+            '1'
         """
-        view = self._home.snapshot()
-        rows = rows_with(view, ids)
+        view = self._store.snapshot()
+        rows = rows_with(view, [ids] if isinstance(ids, str | int) else ids)
+        parsed = None
         if self.keeps_text and self.knows_texts:
-            asked = self._asked([fields.get("text", "") for fields in view.fields_of(rows)], None)
-            rank = rank or self.best_rank
+            parsed = [Parsed(searchable(fields)) for fields in view.fields_of(rows)]
+            asked = self._encoded([one.text for one in parsed])
         else:
             asked = asked_codes(view.codes(rows), self.bits)
-            rank = rank or "hamming"
-        return self._find(view, asked, k, radius, rank, where, candidates, backend, rows)
+        return self._find(view, asked, parsed, k, radius, rank, conditions(where), candidates, backend, rows)
+
+    def _encoded(self, texts: Sequence[str]) -> Queries:
+        if 0 < len(texts) <= FEW:  # the fastest way, for queries
+            bags = make_bags(list(texts), self.model.vocabulary)
+            codes, activations, vectors = self.model.infer_bags(bags)
+            assert codes is not None
+            return Queries(codes, bags.feature_lengths > 0, activations, vectors)
+        parts = list(self.model.infer_each(as_corpus(texts)))
+        codes, activations, vectors = joined([part.inferred for part in parts], self.model.bits, self.model.dim)
+        assert codes is not None
+        known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
+        return Queries(codes, known, activations, vectors)
 
     def _find(
         self,
         view: Snapshot,
         asked: Queries,
+        parsed: Sequence[Parsed] | None,
         k: int | None,
         radius: int | None,
-        rank: str,
-        where: Where | None,
+        rank: str | None,
+        where: Sequence[Condition],
         candidates: int | None,
         backend: str,
         but: NDArray[np.int64] | None = None,
     ) -> Hits:
         """What a search finds; `but` is a row for each query that is not to be found."""
-        if k is None and radius is None:
-            k = 10
-        k = None if k is None else checked_k(k)
+        k = 10 if k is None and radius is None else None if k is None else checked_k(k)
         radius = None if radius is None else checked_radius(radius)
         check_backend(backend)
-        need_for(rank, asked, VECTORS in self._home.extra, WORDS in self._home.extra)
-        most = k if rank == "hamming" else _to_rank(k, radius, candidates)
-        asked_for = None if most is None else most + (but is not None)
-        allowed = rows_where(view, where) if where else None
-        found = view.find(asked.codes, asked_for, radius, allowed, backend)
-        if but is not None:
-            found = found.keep(found.rows != but[found.queries]).first(most)
-        if not asked.known.all():
-            found = found.keep(asked.known[found.queries])
-        scores = score(rank, asked, found, view, self.bits)
-        if rank != "hamming":
-            found, scores = ranked(found, scores, k)
-        vocabulary = None if asked.words is None else self.model.vocabulary
-        return Hits(found, scores, asked, view, vocabulary)
+        rank = rank or (self.best_rank if parsed is not None else "hamming")
+        need_for(rank, asked, VECTORS in self._store.extra, self.has_words)
+        words = RowWords(self._open_words(), view) if parsed is not None and self.has_words else None
+        notes: list[list[str]] = [[] for _ in asked.codes]
+        if words is not None and parsed is not None:
+            asked, notes = _with_words(asked, parsed, words)
+        # Queries with the same filter are answered together; most have none of their own.
+        filters = [one.fields for one in parsed or ()]
+        groups = (
+            [slice(0, len(asked.codes))] if len(set(filters)) < 2 else [slice(n, n + 1) for n in range(len(filters))]
+        )
+        parts = []
+        for group in groups:
+            own = _own_conditions(filters[group.start]) if filters else ()
+            conditioned = (*where, *own)
+            allowed = mask_of(view, conditioned) if conditioned else None
+            mine, not_me = asked.part(group.start, group.stop), None if but is None else but[group]
+            if rank in ("hybrid", "words"):
+                assert words is not None
+                among = words if allowed is None else words.among(allowed)
+                parts.append(_rank_with_words(rank, mine, view, among, k, radius, candidates, allowed, backend, not_me))
+            else:
+                most = k if rank == "hamming" else _to_rank(k, radius, candidates)
+                found = _near(view, mine, most, radius, allowed, backend, not_me)
+                parts.append(rank_by_code(rank, mine, found, view, k))
+        ranked = parts[0] if len(parts) == 1 else join_ranked(parts)
+        return Hits(ranked, asked, view, words, notes, self.model.vocabulary.tokenizer if self.knows_texts else None)
+
+    def matching(self, query: str, text: str) -> set[str]:
+        """The words of a text that match a query, as they are written there; none if the index keeps no words."""
+        if not self.has_words:
+            return set()
+        view = self._store.snapshot()
+        words = RowWords(self._open_words(), view)
+        return matching_tokens(word_query(_parsed(query, view), words), words, text)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
-        """All pairs of documents within a Hamming radius of each other, block by block: duplicates and nearly so.
-
-        An index with lists, which are approximate, gives the pairs that these find, and all with `backend="flat"`.
+        """All pairs of documents within a Hamming radius of each other, block by block.
 
         Example:
             >>> index = Index.of_codes(np.array([[0], [1], [7]], dtype=np.uint8), bits=8)
@@ -212,17 +489,16 @@ class Index(KeptIndex):
             [([0], [1])]
         """
         check_backend(backend)
-        return pairs_within(self._home.snapshot(), checked_radius(radius), report, backend)
+        return pairs_within(self._store.snapshot(), checked_radius(radius), report, backend)
+
+    # Changing
 
     def add(self, documents: Texts, report: Report = silent) -> int:
-        """Encode and add documents with new ids; how many were added.
-
-        Those of a batch are all on the disk, or none is.
-        """
+        """Encode and add documents with new ids; how many were added. Those of a batch are all on the disk, or none."""
         return self._write(documents, "new", report).added
 
     def update(self, documents: Texts, report: Report = silent) -> int:
-        """Put documents in the place of those with their ids; how many. One without a known word leaves none there."""
+        """Put documents in the place of those with their ids; how many."""
         return self._write(documents, "there", report).replaced
 
     def put(self, documents: Texts, report: Report = silent) -> Written:
@@ -252,8 +528,9 @@ class Index(KeptIndex):
             >>> len(index)
             3
         """
+        self._need("new", ids)
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._put_codes(batch, there=False)
+            self._store.put(batch)
 
     def update_codes(
         self,
@@ -270,49 +547,256 @@ class Index(KeptIndex):
             >>> index.search(np.array([[7]], dtype=np.uint8), radius=0).ids
             [[0]]
         """
+        self._need("there", ids)
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._put_codes(batch, there=True)
+            self._store.put(batch)
 
-    def delete(self, ids: Sequence[Id]) -> None:
+    def delete(self, ids: Id | Sequence[Id]) -> None:
         """Delete documents; all of them are gone when this returns, or none is."""
-        if isinstance(ids, str):
-            raise IndexFolderError("ids are a list, and a single string was given", hint="put it in a list")
-        ids = list(ids)
-        self._need_ids(ids, there=True)
-        self._home.put(None, ids)
-
-    def _put_codes(self, batch: Batch, there: bool) -> None:
-        self._need_ids(batch.ids, there)
-        self._home.put(batch)
-
-    def _need_ids(self, ids: Sequence[Id], there: bool) -> None:
-        """Raise unless each of these ids has a document, or has none."""
-        wrong = (self._home.snapshot().rows_of(ids) >= 0) != there
-        if wrong.any():
-            identity = ids[int(np.argmax(wrong))]
-            if there:
-                raise IndexFolderError(f"there is no document with the id {identity!r}", hint="nothing was changed")
-            raise IndexFolderError(f"the id {identity!r} is in the index already", hint="update it, or give a new id")
+        ids = [ids] if isinstance(ids, str | int) else list(ids)
+        self._need("there", ids)
+        serials = self._serials(ids)
+        self._store.put(None, ids)
+        if self._words is not None:
+            self._words.delete(serials)
+            self._commit_now_and_then(len(serials))
 
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
-        written = write(self._home, self.model, as_corpus(documents), ids, report)
+        """Encode documents and put them in the index, batch by batch."""
+        corpus, store = as_corpus(documents), self._store
+        check_ids(corpus, lambda some: self._need(ids, some), report)
+        kept = Kept(self.keeps_text, self.has_words, VECTORS in store.extra)
+        written = Written()
+        with says_what_stays(written):
+            for batch in batches_of(self.model, corpus, kept, report):
+                gone = [id for id, there in zip(kept.without, self.has(kept.without), strict=True) if there]
+                replaced = self._put(batch, gone)
+                written.replaced += replaced
+                written.added += len(batch.ids) - replaced
+                written.removed += len(gone)
+                written.left_out = kept.left_out
         self.left_out = written.left_out
         return written
 
-    def _asked(self, queries: Texts | NDArray[np.uint8], vectors: NDArray[np.floating] | None) -> Queries:
-        extra = self._home.extra
-        if isinstance(queries, np.ndarray):
-            asked = asked_codes(queries, self.bits)
-        else:
-            corpus = as_corpus([queries] if isinstance(queries, str) else queries)
-            asked = asked_texts(corpus, self.model)
-        if vectors is None:
-            return asked
-        return with_vectors(asked, vectors, extra[VECTORS].width if VECTORS in extra else None)
+    def _put(self, batch: Batch, gone: Sequence[Id]) -> int:
+        old, last = self._serials([*batch.ids, *gone]), self._store.snapshot().last_serial
+        replaced = self._store.put(batch, gone)
+        if self._words is not None:
+            self._words.delete(old)
+            texts = [searchable(fields) for fields in batch.fields or ()]
+            self._words.add(range(last + 1, last + 1 + len(texts)), texts)
+            self._commit_now_and_then(len(texts))
+        return replaced
+
+    def _need(self, allowed: Ids, ids: Sequence[Id]) -> None:
+        """Raise if an id must not be there, or must be and is not."""
+        there = self.has(ids)
+        if allowed == "new" and there.any():
+            raise IndexFolderError(
+                f"the id {ids[int(np.argmax(there))]!r} is in the index already",
+                hint="nothing was changed; replace it with --update, or give a new id",
+            )
+        if allowed == "there" and not there.all():
+            raise IndexFolderError(
+                f"there is no document with the id {ids[int(np.argmin(there))]!r}", hint="nothing was changed"
+            )
+
+    def _serials(self, ids: Sequence[Id]) -> list[int]:
+        view = self._store.snapshot()
+        rows = view.rows_of(ids)
+        serials: list[int] = view.serials[rows[rows >= 0]].tolist()
+        return serials
+
+    def _commit_now_and_then(self, changed: int) -> None:
+        """Commit words for other processes to see; what a crash loses of them is caught up on opening."""
+        assert self._words is not None
+        self._since += changed
+        if self._since >= _COMMIT_DOCUMENTS or time.monotonic() - self._committed > _COMMIT_SECONDS:
+            self._words.commit()
+            self._committed, self._since = time.monotonic(), 0
+
+    def compact(self, report: Report = silent) -> None:
+        """Merge what was added and deleted; opening and searching are then as fast as if it had been built so."""
+        self._store.compact(report)
+
+    def refresh(self) -> bool:
+        """See what another process has written since; whether there was anything."""
+        made_with, words = self._store.fingerprint, self._store.meta["words"]
+        changed = self._store.refresh()
+        if self._store.fingerprint != made_with:  # another index was written over this one
+            self._model = None
+        if self._store.meta["words"] != words:
+            self._words = None
+        elif self._words is not None and not self._words.pending and not self._is_current(self._words):
+            self._words.reload()  # which may come later than the documents themselves
+            if not self._is_current(self._words):
+                self._words = None  # whoever wrote may have been killed: the next search sees to it
+        return changed
+
+    def verify(self) -> None:
+        """Read every byte, of the model and the words too, and raise if one is not what was written."""
+        self._store.verify()
+        if self._store.fingerprint:
+            self._kept_model()
+        if self.has_words:
+            self._open_words().verify()
+
+    def _open_words(self, report: Report = silent) -> Words:
+        """The word index, up to date as far as this process may see to it."""
+        meta = self._store.meta["words"]
+        if meta is None or self._words is not None:
+            if self._words is not None and self._words.pending:
+                self._words.commit()
+            return self._words  # type: ignore[return-value]
+        folder = self.folder / meta["folder"]
+        words = None
+        with suppress(IndexFolderError):
+            words = Words.open(folder)
+            if self._is_current(words):
+                self._words = words
+                return words
+        try:
+            with self._store.writing():  # a reader borrows the right to write, if nobody has it
+                if self._store.meta["words"] != meta:
+                    self._model = None
+                    raise IndexFolderError("another index was written over it meanwhile", hint="search again")
+                try:
+                    words = Words.open(folder)
+                except IndexFolderError:  # there is none yet, or it is damaged
+                    words = Words.create(folder, meta["language"], meta["fold_accents"])
+                catch_up(words, self._store.snapshot(), report)
+        except IndexFolderError as problem:
+            words = words or self._words_beside_a_writer(meta)
+            if words is None:
+                raise IndexFolderError(
+                    f"the words of {self.folder} cannot be searched: {problem.problem}",
+                    hint="try again later, or search with rank asymmetric",
+                ) from problem
+        self._words = words
+        return words
+
+    def _words_beside_a_writer(self, meta: Mapping[str, Any]) -> Words | None:
+        """The word index that another process commits at this moment, so that its files do not fit yet."""
+        for _ in range(_PATIENCE):
+            if self._store.meta["words"] != meta:
+                return None
+            with suppress(IndexFolderError):
+                return Words.open(self.folder / meta["folder"])
+            time.sleep(0.05)
+        return None
+
+    def _is_current(self, words: Words) -> bool:
+        # Of an update that was lost, the new document is missing and the old one is still there: their number is right.
+        view = self._store.snapshot()
+        alive = view.serials if view.alive is None else view.serials[view.alive]
+        return words.documents == len(alive) and words.last_serial == (int(alive[-1]) if len(alive) else 0)
+
+    # The map
+
+    def map(self) -> Map | None:
+        """The map that was drawn of the index, unless too much has changed since."""
+        kept = Map.load(self.folder / MAP)
+        return None if kept is None or kept.is_worn(self._store.snapshot()) else kept
+
+    def draw_map(self, report: Report = silent) -> Map:
+        """Draw the map of the documents, which takes a minute or two for 20,000 points."""
+        return draw(self._store.snapshot(), report)
+
+    def keep_map(self, drawn: Map) -> None:
+        """Keep a map in the folder, for those who look at the index; it is no part of it and may be removed."""
+        drawn.save(self.folder / MAP)
+
+
+def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
+    """What encodes texts, of a model in either form."""
+    if isinstance(model, TextEncoder):
+        return model
+    from sklearn.utils.validation import check_is_fitted  # who has an estimator has it imported already
+
+    check_is_fitted(model, "encoder_")
+    encoder: TextEncoder = model.encoder_
+    return encoder
+
+
+def _meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What an index that is made wants to find again; a folder for its words that no other index has had."""
+    words = meta["words"] and {**meta["words"], "folder": f"words-{secrets.token_hex(4)}"}
+    return {**meta, "words": words}
+
+
+def _parsed(text: str, view: Snapshot) -> Parsed:
+    """A query of the search box taken apart; `field:value` that no document can match for its form are plain words."""
+    parsed = parse(text, [name for name in view.field_names if name != "text"])
+    try:
+        mask_of(view, _own_conditions(parsed.fields))
+    except QueryError:
+        words = [parsed.text, *(f"{name} {value}" for name, value in parsed.fields)]
+        return replace(parsed, text=" ".join(words), fields=())
+    return parsed
+
+
+def _own_conditions(fields: Sequence[tuple[str, str]]) -> tuple[Condition, ...]:
+    return conditions([f"{name}={value}" for name, value in fields])
+
+
+def _with_words(asked: Queries, parsed: Sequence[Parsed], words: RowWords) -> tuple[Queries, list[list[str]]]:
+    """Queries with what is searched for in the words of documents, and what is to be said about it."""
+    found: list[WordQuery] = []
+    notes: list[list[str]] = []
+    for one in parsed:
+        query = word_query(one, words, words.nearest_word)
+        said = [f"searched for {right} instead of {wrong}" for wrong, right in query.corrected.items()]
+        if query.unknown:
+            said.append(f"no document has {', '.join(query.unknown)}")
+        if (query.must or query.any_of) and not len(words.best(query, 1)[0]):
+            query = query.relaxed()
+            said.append("no document has all that is required, so it was searched for as plain words")
+        found.append(query)
+        notes.append(said)
+    return asked._replace(words=found), notes
+
+
+def _rank_with_words(
+    rank: str,
+    asked: Queries,
+    view: Snapshot,
+    words: RowWords,
+    k: int | None,
+    radius: int | None,
+    candidates: int | None,
+    allowed: NDArray[np.bool_] | None,
+    backend: str,
+    but: NDArray[np.int64] | None,
+) -> Ranked:
+    extra = 0 if but is None else 1
+    if radius is not None:  # all that is near gets both scores
+        near = _near(view, asked, None, radius, allowed, backend, but)
+        return rank_by_words(rank, asked, near, view, words, None).first(k)
+    assert k is not None
+    most = max(candidates or CANDIDATES, k)
+    by_code = _near(view, asked, most, None, allowed, backend, but) if rank == "hybrid" else None
+    ranked = rank_by_words(rank, asked, by_code, view, words, k + extra)
+    return ranked if but is None else ranked.first(k, but)
+
+
+def _near(
+    view: Snapshot,
+    asked: Queries,
+    most: int | None,
+    radius: int | None,
+    allowed: NDArray[np.bool_] | None,
+    backend: str,
+    but: NDArray[np.int64] | None,
+) -> Found:
+    """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
+    found = view.find(asked.codes, most if most is None or but is None else most + 1, radius, allowed, backend)
+    if but is not None:
+        found = found.keep(found.rows != but[found.queries]).first(most)
+    return found if asked.known.all() else found.keep(asked.known[found.queries])
 
 
 def _to_rank(k: int | None, radius: int | None, candidates: int | None) -> int | None:
     """How many of the nearest are ranked by more than their distance; None for all inside the radius."""
     if candidates is None and radius is None:
-        candidates = CANDIDATES
+        candidates = _RANKED
     return None if candidates is None else max(candidates, k or 0)

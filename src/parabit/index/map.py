@@ -41,10 +41,11 @@ class Map(NamedTuple):
             >>> chart.place(np.array([[255], [3]], dtype=np.uint8)).tolist()
             [[9, 9], [2, 2]]
         """
-        nearest = Flat(self.codes, self.bits).nearest(codes, min(_NEIGHBOURS, len(self.codes)))
-        around = np.median(self.points[nearest.rows], axis=1)  # the middle one, as a mean may lie in no man's land
-        there = nearest.distances[:, :1] == 0
-        return np.where(there, self.points[nearest.rows[:, 0]], around).astype(np.uint16)
+        count = min(_NEIGHBOURS, len(self.codes))
+        nearest = Flat(self.codes, self.bits).search(codes, count)
+        rows, distances = (array.reshape(-1, count) for array in (nearest.rows, nearest.distances))
+        around = np.median(self.points[rows], axis=1)  # the middle one, as a mean may lie in no man's land
+        return np.where(distances[:, :1] == 0, self.points[rows[:, 0]], around).astype(np.uint16)
 
     def is_worn(self, view: Snapshot) -> bool:
         """Whether too many of its documents have changed or gone, or too many come, for it to show the index."""

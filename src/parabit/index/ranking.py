@@ -1,135 +1,195 @@
-"""Scores of the documents that a search found, by more than their distance."""
+"""Scores of the documents that a search found, by codes, vectors and words.
 
-from typing import NamedTuple
+- hamming: the share of equal bits;
+- asymmetric: the cosine of the query's activations and the document's bits as signs, so that a bit of which the query
+  is sure counts more;
+- cosine: that of real vectors;
+- words: BM25 of stemmed words;
+- hybrid: BM25 divided by the query's best BM25, plus .4 times the asymmetric score. Words find names, codes meaning.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from parabit.choices import RANKS
+from parabit.codes import hamming
 from parabit.errors import CodesError
-from parabit.index.found import Found
-from parabit.index.store import Snapshot
+from parabit.index.query import Queries, WordQuery
+from parabit.index.results import Found, join
 from parabit.parallel import ordered_map
-from parabit.ragged import paired_products
 
-# How much the codes count beside the words in a hybrid score. Chosen on held-out training documents of seven
-# collections, with 128 and 32 bits; anything from 0.5 to 1.5 is within .003 of it in NDCG@10.
-_OF_CODES = 0.75
-_AT_ONCE = 1 << 16  # hits
+# How much the code counts beside the words, chosen on three collections with real queries and on documents as queries:
+# benchmarks/queries.py. Anything from .35 to .75 is within .005 of it in NDCG@10.
+CODE_WEIGHT = 0.4
+CANDIDATES = 200  # the best by words, and as many by code, that get both scores
+_AT_ONCE = 1 << 14  # hits that are scored together, so that two threads share a batch of queries
+_FEW = 8  # queries that are answered without threads
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float32]
 
 
-class Queries(NamedTuple):
-    """What is known of queries; of codes alone there is nothing else."""
+class Documents(Protocol):
+    """What ranking reads of documents, by their rows."""
 
-    codes: NDArray[np.uint8]  # (queries, bytes)
-    known: NDArray[np.bool_]  # (queries,) whether the model knows a word of it
-    activations: NDArray[np.float32] | None = None  # (queries, bits) what their bits were rounded from
-    vectors: NDArray[np.float32] | None = None  # (queries, dim) to compare with stored vectors
-    words: csr_array | None = None  # (queries, vocabulary) TF-IDF rows
+    bits: int
 
-    def part(self, first: int, last: int) -> "Queries":
-        """Some of them, one after the other."""
-        activations = None if self.activations is None else self.activations[first:last]
-        vectors = None if self.vectors is None else self.vectors[first:last]
-        words = None if self.words is None else self.words[first:last]
-        return Queries(self.codes[first:last], self.known[first:last], activations, vectors, words)
+    def codes(self, rows: Rows) -> NDArray[np.uint8]: ...
+    def vectors(self, rows: Rows) -> NDArray[np.float16]: ...
+
+
+class WordSearch(Protocol):
+    """The word index of the documents, by their rows."""
+
+    def best(self, query: WordQuery, count: int) -> tuple[Rows, Scores]:
+        """The documents with the highest BM25."""
+
+    def scores(self, query: WordQuery, rows: Rows) -> Scores:
+        """BM25 of the documents in some rows; 0 if they have none of the words."""
+
+    def matching(self, query: WordQuery, rows: Rows) -> NDArray[np.bool_]:
+        """Which of some rows have what the query asks for, and not what it excludes."""
+
+
+class Ranked(NamedTuple):
+    """Hits, the best first, and what their scores are made of."""
+
+    found: Found
+    scores: Scores
+    by_words: Scores | None = None  # the part of each score that comes from words
+
+    def first(self, most: int | None, but: Rows | None = None) -> "Ranked":
+        """At most so many hits of each query; `but` is a row for each query that is not one of them."""
+        kept = np.ones(len(self.scores), np.bool_) if but is None else self.found.rows != but[self.found.queries]
+        ranked = self._keep(kept)
+        if most is None:
+            return ranked
+        starts = np.repeat(ranked.found.offsets[:-1], ranked.found.counts)
+        return ranked._keep(np.arange(len(ranked.scores)) - starts < most)
+
+    def _keep(self, kept: NDArray[np.bool_]) -> "Ranked":
+        by_words = None if self.by_words is None else self.by_words[kept]
+        return Ranked(self.found.keep(kept), self.scores[kept], by_words)
+
+
+def join_ranked(parts: Sequence[Ranked]) -> Ranked:
+    """The hits of one query after the other."""
+    return Ranked(
+        join([part.found for part in parts]),
+        np.concatenate([np.zeros(0, np.float32), *(part.scores for part in parts)]),
+        np.concatenate([np.zeros(0, np.float32), *(part.by_words for part in parts if part.by_words is not None)])
+        if all(part.by_words is not None for part in parts)
+        else None,
+    )
 
 
 def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) -> None:
-    """Raise CodesError unless these queries can be ranked so, in an index that keeps vectors or words or not.
-
-    Example:
-        >>> need_for("hybrid", Queries(np.zeros((1, 2), np.uint8), np.ones(1, np.bool_)), False, True)
-        Traceback (most recent call last):
-        parabit.errors.CodesError: rank hybrid needs the text of the query, and codes were given; give texts
-    """
+    """Raise CodesError unless these queries can be ranked so, in an index that keeps vectors or words or not."""
     if rank not in RANKS:
         raise CodesError(f"no rank {rank!r}", hint=f"there are {', '.join(RANKS)}")
-    if rank in ("tfidf", "hybrid") and not has_words:
+    if rank in ("words", "hybrid") and not has_words:
         raise CodesError(
             f"rank {rank} needs words, which this index does not keep",
             hint="build it with words, or choose another rank",
         )
-    if rank == "cosine":
-        if not has_vectors:
-            raise CodesError(
-                "rank cosine needs vectors, which this index does not keep",
-                hint="build it with vectors, or choose another rank",
-            )
-        if queries.vectors is None:
-            raise CodesError(
-                "rank cosine needs the vectors of the queries", hint="give texts, or query_vectors of the same model"
-            )
-    text_is_needed = rank in ("asymmetric", "hybrid") and queries.activations is None
-    if text_is_needed or (rank in ("tfidf", "hybrid") and queries.words is None):
+    if rank == "cosine" and not has_vectors:
+        raise CodesError(
+            "rank cosine needs vectors, which this index does not keep",
+            hint="build it with vectors, or choose another rank",
+        )
+    if rank == "cosine" and queries.vectors is None:
+        raise CodesError(
+            "rank cosine needs the vectors of the queries", hint="give texts, or query_vectors of the same model"
+        )
+    if rank in ("asymmetric", "words", "hybrid") and queries.activations is None:
         raise CodesError(f"rank {rank} needs the text of the query, and codes were given", hint="give texts")
 
 
-def best_rank(has_words: bool) -> str:
-    """The rank that finds most for a text, by the measurements in benchmarks/.
-
-    Example:
-        >>> best_rank(has_words=True), best_rank(has_words=False)
-        ('hybrid', 'asymmetric')
-    """
-    return "hybrid" if has_words else "asymmetric"
-
-
-def score(rank: str, queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
-    """The score of each hit, higher is better: (hits,).
-
-    - hamming: the share of equal bits;
-    - asymmetric: the cosine of the query's activations and the document's bits as signs, so that a bit of which the
-      query is sure counts more;
-    - cosine: that of real vectors;
-    - tfidf: the cosine of the words' TF-IDF weights;
-    - hybrid: the last and the asymmetric score together. One knows names and rare words, the other meaning.
-    """
+def rank_by_code(rank: str, queries: Queries, found: Found, documents: Documents, most: int | None) -> Ranked:
+    """What was found by code, in the order of a rank that does not look at words."""
+    bits = documents.bits
     if rank == "hamming":
-        return (1 - found.distances / bits).astype(np.float32)
-    if not len(found.rows):  # of an index without documents there is nothing to read
-        return np.zeros(0, dtype=np.float32)
+        return Ranked(found, (1 - found.distances / bits).astype(np.float32))
+    if not len(found.rows):
+        return Ranked(found, np.zeros(0, dtype=np.float32))
 
-    def part(block: tuple[int, int]) -> NDArray[np.float32]:
+    def part(block: tuple[int, int]) -> Scores:
         first, last = block
         here = slice(found.offsets[first], found.offsets[last])
-        offsets = found.offsets[first : last + 1] - found.offsets[first]
-        mine = Found(offsets, found.rows[here], found.distances[here])
-        return _SCORES[rank](queries.part(first, last), mine, rows, bits)
+        of_query = np.repeat(np.arange(last - first), found.counts[first:last])
+        asked = queries.part(first, last)
+        if rank == "cosine":
+            assert asked.vectors is not None
+            stored = unit(documents.vectors(found.rows[here]).astype(np.float32))
+            products: Scores = np.einsum("ij,ij->i", stored, unit(asked.vectors)[of_query])
+            return products
+        assert asked.activations is not None
+        return asymmetric(asked.activations, documents.codes(found.rows[here]), of_query, bits)
 
     blocks = _blocks(found.offsets)
-    if len(blocks) == 1:  # which is not worth threads
-        return part(blocks[0])
-    return np.concatenate([np.zeros(0, dtype=np.float32), *ordered_map(part, blocks)])
+    scores = np.concatenate([part(blocks[0])] if len(blocks) == 1 else list(ordered_map(part, blocks)))
+    order = np.lexsort((-scores, found.queries))  # stable: equal scores stay nearest first
+    found, scores = Found(found.offsets, found.rows[order], found.distances[order]), scores[order]
+    return Ranked(found, scores).first(most)
 
 
-def ranked(found: Found, scores: NDArray[np.float32], most: int | None) -> tuple[Found, NDArray[np.float32]]:
-    """The hits of each query by their scores, the highest first; equal ones stay nearest first. At most so many.
+def rank_by_words(
+    rank: str, queries: Queries, near: Found | None, documents: Documents, words: WordSearch, most: int | None
+) -> Ranked:
+    """The best by BM25 and the nearest by code, with both scores added up; of rank words, the best by BM25 alone.
 
-    Example:
-        >>> found = Found(np.array([0, 3]), np.array([7, 8, 9]), np.array([1, 2, 2], dtype=np.int32))
-        >>> best, scores = ranked(found, np.array([0.2, 0.5, 0.2], dtype=np.float32), most=2)
-        >>> best.rows.tolist(), scores.tolist()
-        ([8, 7], [0.5, 0.20000000298023224])
+    `near` was found by code for the same queries. If it is all that may be found, as within a radius, `most` is None.
     """
-    order = np.lexsort((-scores, found.queries))  # stable: of equal ones the first stays first
-    found = Found(found.offsets, found.rows[order], found.distances[order])
-    scores = scores[order]
-    if most is None:
-        return found, scores
-    kept = np.arange(len(scores)) - np.repeat(found.offsets[:-1], found.counts) < most
-    return found.keep(kept), scores[kept]
+    assert queries.words is not None
+    asked = queries.words
+
+    def one(number: int) -> Ranked:
+        by_code = np.zeros(0, dtype=np.int64) if near is None else near.of(number)
+        return _rank_one(rank, queries.part(number, number + 1), asked[number], by_code, documents, words, most)
+
+    numbers = range(len(asked))
+    parts = [one(number) for number in numbers] if len(numbers) <= _FEW else list(ordered_map(one, numbers))
+    return join_ranked(parts)
 
 
-def _asymmetric(queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
-    assert queries.activations is not None
-    asked = unit(queries.activations) / np.float32(np.sqrt(bits))
-    tables = _byte_tables(asked)
-    scores = np.zeros(len(found.rows), dtype=np.float32)
+def _rank_one(
+    rank: str, query: Queries, asked: WordQuery, near: Rows, documents: Documents, words: WordSearch, most: int | None
+) -> Ranked:
+    within = most is None  # only what is near may be found
+    count = 0 if within else max(CANDIDATES, most or 0)
+    rows, bm25 = words.best(asked, count)
+    if within and rank == "words":
+        bm25 = words.scores(asked, near)
+        rows, bm25 = near[bm25 > 0], bm25[bm25 > 0]
+    if rank == "hybrid":
+        if asked.restricts and len(near):
+            near = near[words.matching(asked, near)]
+        there = set(rows.tolist())  # faster than numpy for a few hundred
+        rest = np.array([row for row in near.tolist() if row not in there], dtype=np.int64)
+        rows, bm25 = np.concatenate([rows, rest]), np.concatenate([bm25, words.scores(asked, rest)])
+    codes = documents.codes(rows) if len(rows) else query.codes[:0]
+    distances = hamming(query.codes, codes)[0].astype(np.int32) if len(rows) else np.zeros(0, np.int32)
+    scores = by_words = bm25
+    if rank == "hybrid":
+        by_words = scores = bm25 / max(float(bm25.max(initial=0)), 1e-9)
+        if query.known[0] and query.activations is not None:
+            of_query = np.zeros(len(rows), dtype=np.int64)
+            scores = by_words + np.float32(CODE_WEIGHT) * asymmetric(query.activations, codes, of_query, documents.bits)
+    order = np.lexsort((rows, distances, -scores))[:most]
+    found = Found(np.array([0, len(order)]), rows[order], distances[order])
+    return Ranked(found, scores[order], by_words[order])
+
+
+def asymmetric(activations: NDArray[np.float32], codes: NDArray[np.uint8], of_query: Rows, bits: int) -> Scores:
+    """The cosine of each code's signs and the activations of its query."""
+    tables = _byte_tables(unit(activations) / np.float32(np.sqrt(bits)))
+    scores = np.zeros(len(codes), dtype=np.float32)
     # One look-up for 8 bits, byte by byte: a fifth of the time that unpacked signs and their products take.
-    of_query = found.queries * 256
-    for table, column in zip(tables, rows.codes(found.rows).T, strict=True):
+    of_query = of_query * 256
+    for table, column in zip(tables, codes.T, strict=True):
         scores += table.ravel()[of_query + column]
     return scores
 
@@ -150,38 +210,8 @@ def _byte_tables(activations: NDArray[np.float32]) -> NDArray[np.float32]:
     return tables
 
 
-def _cosine(queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
-    assert queries.vectors is not None
-    stored = unit(rows.vectors(found.rows).astype(np.float32))
-    return _row_products(stored, unit(queries.vectors)[found.queries])
-
-
-def _tfidf(queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
-    words, offsets = rows.words(found.rows)
-    assert queries.words is not None
-    weights = words["weight"].astype(np.float32)
-    return paired_products(queries.words, found.offsets, words["feature"].astype(np.int64), weights, offsets)
-
-
-def _hybrid(queries: Queries, found: Found, rows: Snapshot, bits: int) -> NDArray[np.float32]:
-    return _tfidf(queries, found, rows, bits) + np.float32(_OF_CODES) * _asymmetric(queries, found, rows, bits)
-
-
-_SCORES = {"asymmetric": _asymmetric, "cosine": _cosine, "tfidf": _tfidf, "hybrid": _hybrid}
-
-
-def _row_products(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    products: NDArray[np.float32] = np.einsum("ij,ij->i", a, b)
-    return products
-
-
 def unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Rows of length 1; zeros stay zeros.
-
-    Example:
-        >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).round(1).tolist()
-        [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
-    """
+    """Rows of length 1; zeros stay zeros."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
 

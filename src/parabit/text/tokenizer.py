@@ -135,7 +135,7 @@ class Tokenizer:
 
     def words(self, text: str) -> list[str]:
         """The tokens of one text, in order."""
-        return _TOKEN.findall(self._spaced([text])[0])
+        return _TOKEN.findall(self.spaced([text])[0])
 
     def content_words(self, text: str) -> list[str]:
         """The tokens of one text that models count."""
@@ -152,7 +152,7 @@ class Tokenizer:
         """
         # All texts as one, so that nothing but the words is made of them. The first word is the mark of an end, so that
         # its number is 0.
-        pieces = pl.Series([f" {_END} ".join(["", *self._spaced(list(texts)), ""])]).str.split(" ").explode()
+        pieces = pl.Series([f" {_END} ".join(["", *self.spaced(list(texts)), ""])]).str.split(" ").explode()
         # A dictionary of its own, not polars' global one, which would keep every word ever seen. It lives as long as
         # the series that uses it.
         dictionary = pl.Categories.random()
@@ -205,7 +205,7 @@ class Tokenizer:
         """
         return cls(**{**config, "stop_words": frozenset(config["stop_words"])})
 
-    def _spaced(self, texts: list[str]) -> list[str]:
+    def spaced(self, texts: list[str]) -> list[str]:
         """The tokens of each text with spaces between them.
 
         Most text is ASCII. There the usual tokens are what stays when every other character becomes a space, which

@@ -220,13 +220,12 @@ def _asked(question: schemas.Question, settings: Settings, bits: int) -> Asked:
         raise RefusalError(400, f"k is {k}", f"at most {settings.most_hits} hits are given")
     if question.radius is not None and question.radius > bits:
         raise RefusalError(400, f"the radius is {question.radius}", f"codes have {bits} bits")
-    where: dict[str, tuple[Any, ...]] = {}
-    for name, value in (question.where or {}).items():
-        where[name] = tuple(value) if isinstance(value, list) else (value,)
+    where: dict[str, Any] = dict(question.where or {})
     if question.labels:
-        where["labels"] = (*where.get("labels", ()), *question.labels)
-    conditions = tuple(sorted(where.items()))
-    return Asked(question.query, question.like, k, question.radius, question.rank, conditions)
+        other = where.get("labels", [])
+        where["labels"] = [*(other if isinstance(other, list) else [other]), *question.labels]
+    written = json.dumps(where, sort_keys=True)
+    return Asked(question.query, question.like, k, question.radius, question.rank, written)
 
 
 def _once(work: Any) -> Work:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from logging import getLogger
@@ -12,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit import __version__
-from parabit.errors import CodesError, ParabitError
-from parabit.index import Hit, Hits, Index, Map, Piece, labels_in, marked, passages
+from parabit.errors import CodesError, ParabitError, QueryError
+from parabit.index import Hit, Hits, Index, Map, Piece, labels_in, marked
 from parabit.web.refusal import RefusalError
 from parabit.web.settings import Settings
 
 _LABELS = 500  # listed
-_CANDIDATES = 1000  # ranked by more than their distance, also inside a large radius
 _WHOLE = 200_000  # characters of a document that are shown
 _SAFE = 1 << 53  # whole numbers up to here are exact in every reader of JSON
 _log = getLogger(__name__)
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     k: int
     radius: int | None
     rank: str | None
-    where: tuple[tuple[str, tuple[Any, ...]], ...]
+    where: str  # the conditions as JSON, in which true and 1 are not the same
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -142,15 +142,14 @@ class Collection:
         first = questions[0]
         self._check(first)
         start = time.perf_counter()
-        where: Mapping[str, Any] | None = dict(first.where) or None
-        options: dict[str, Any] = {"where": where, "candidates": _CANDIDATES}
+        options: dict[str, Any] = {"where": json.loads(first.where)}
         if first.query is not None:
             rank = first.rank or self._index.best_rank
             texts = [_clean(question.query or "") for question in questions]
             hits = self._index.search(texts, first.k, first.radius, rank, **options)
             return self._answers(hits, rank, start)
         answers: list[dict[str, Any] | RefusalError] = []
-        ids = self._index.ids_of([str(question.like) for question in questions])
+        ids = [self._id_of(question.like) for question in questions]
         there = self._index.has(ids)
         found: Iterator[dict[str, Any] | RefusalError] = iter(())
         if there.any():
@@ -209,13 +208,6 @@ class Collection:
             raise RefusalError(
                 400, f"this index cannot rank by {question.rank[:100]!r}", f"it can by {', '.join(ranks)}"
             )
-        for field, _ in question.where:
-            if field != "id" and field not in index.fields:
-                raise RefusalError(
-                    400,
-                    f"no document has a field {field[:100]!r} to look in",
-                    f"there are {', '.join(['id', *index.fields])}",
-                )
 
     def _answers(self, hits: Hits, rank: str, start: float) -> list[dict[str, Any] | RefusalError]:
         seconds = round(time.perf_counter() - start, 6)
@@ -224,11 +216,9 @@ class Collection:
         positions = self._positions(hits, codes)
         answers: list[dict[str, Any] | RefusalError] = []
         for query, rows in enumerate(found):
-            words = hits.words(query)
-            shown = self._passages([hit.text for hit in rows], words)
             listed = [
-                _as_json(hit, code, passage, position)
-                for hit, code, passage, position in zip(rows, codes[query], shown, positions[query][1:], strict=True)
+                _as_json(hit, code, position, self._index.keeps_text)
+                for hit, code, position in zip(rows, codes[query], positions[query][1:], strict=True)
             ]
             answers.append(
                 {
@@ -237,20 +227,19 @@ class Collection:
                     "documents": len(self._index),
                     "seconds": seconds,
                     "code": hits.codes[query].tobytes().hex(),
-                    "words": words,
+                    "words": hits.words(query),
+                    "unknown": hits.unknown(query),
+                    "corrected": hits.corrected(query),
                     "position": positions[query][0] if hits.known[query] else None,
-                    "notes": list(hits.notes),
+                    "notes": list(hits.notes[query]),
                     "hits": listed,
                 }
             )
         return answers
 
-    def _passages(self, texts: Sequence[str], words: Sequence[str]) -> list[list[Piece]]:
-        if not self._index.keeps_text:
-            return [[] for _ in texts]
-        if not self._index.knows_texts:
-            return [[Piece(text[:300], mark=False)] if text else [] for text in texts]
-        return passages(self._index.model.vocabulary.tokenizer, texts, words)
+    def _id_of(self, like: str | int | None) -> str | int:
+        """The id that a request names: a number is a number, a string the string, or else the number it says."""
+        return like if isinstance(like, int) else self._index.ids_of([str(like)])[0]
 
     def _positions(self, hits: Hits, codes: Sequence[NDArray[np.uint8]]) -> list[list[tuple[int, int] | None]]:
         """Where each query, and after it each of its hits, lies on the map."""
@@ -279,9 +268,9 @@ class Collection:
         [stored] = index.stored([identity])
         text = stored.text[:_WHOLE]
         pieces = [Piece(text, mark=False)] if text else []
-        if index.knows_texts and text:
-            pieces = marked(index.model.vocabulary.tokenizer, text, self._words_for(wanted))
-        fields = dict(stored.fields)
+        if text and (asked := self._text_of(wanted)):
+            pieces = marked(index.model.vocabulary.tokenizer, text, index.matching(asked, text))
+        fields = _finite(stored.fields)
         position = self._places.get(stored.id)
         if position is None and self._map is not None:
             x, y = self._map.place(stored.code[None])[0].tolist()
@@ -296,39 +285,46 @@ class Collection:
             "position": position,
         }
 
-    def _words_for(self, wanted: Wanted) -> list[str]:
-        """The words to mark in a document."""
-        index = self._index
-        if wanted.query is not None:
-            return index.search([_clean(wanted.query)], k=1).words(0)
-        if wanted.like is None:
-            return []
-        ids = index.ids_of([wanted.like])
-        return index.like(ids, k=1).words(0) if index.has(ids)[0] else []
+    def _text_of(self, wanted: Wanted) -> str:
+        """What the words to mark in a document are taken from."""
+        if wanted.query is not None or wanted.like is None or not self._text_is_there:
+            return _clean(wanted.query or "") if self._index.knows_texts else ""
+        ids = self._index.ids_of([wanted.like])
+        return self._index.stored(ids)[0].text if self._index.has(ids)[0] else ""
 
 
 def refusal_of(problem: ParabitError) -> RefusalError:
     """What a failure of the library is told as; what may name files is for the log alone."""
-    if isinstance(problem, CodesError):
+    if isinstance(problem, CodesError | QueryError):
         return RefusalError(400, problem.problem, problem.hint)
     _log.error("the index cannot be read: %s", problem)
     return RefusalError(503, "the index cannot be read", "the server's log says why", retry=5)
 
 
-def _as_json(
-    hit: Hit, code: NDArray[np.uint8], passage: Sequence[Piece], position: tuple[int, int] | None
-) -> dict[str, Any]:
-    fields = dict(hit.fields)
+def _as_json(hit: Hit, code: NDArray[np.uint8], position: tuple[int, int] | None, text_is_kept: bool) -> dict[str, Any]:
+    fields = _finite(hit.fields)
+    why = hit.why
     return {
         "id": _plain(hit.id),
+        "title": hit.title,
         "distance": hit.distance,
         "score": round(hit.score, 6),
+        "why": {"words": why.words, "code": round(why.code, 4)},
         "labels": labels_in(fields.pop("labels", None)),
         "fields": fields,
         "code": code.tobytes().hex(),
-        "passage": [_piece(piece) for piece in passage],
+        "passage": [_piece(piece) for piece in hit.snippet] if text_is_kept else [],
         "position": position,
     }
+
+
+def _finite(value: Any) -> Any:
+    """A value as JSON has it: NaN and infinity, which JSON has not, become null."""
+    if isinstance(value, Mapping):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _piece(piece: Piece) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 Identity = StrictStr | StrictInt
 Value = StrictStr | StrictInt | StrictFloat | StrictBool | None
+Comparison = Literal["=", "!=", ">", ">=", "<", "<="]
 Position = Annotated[list[int], Field(min_length=2, max_length=2, description="x and y on the map, 0 to 65535")]
 Code = Annotated[
     str, Field(description="the packed code in hexadecimal; the first bit is the highest of the first byte")
@@ -78,17 +79,28 @@ class Question(BaseModel):
     radius: StrictInt | None = Field(None, ge=0, description="only documents within so many bits")
     rank: StrictStr | None = Field(None, description="how to order them; the index's best where it is left out")
     labels: list[StrictStr] | None = Field(None, description="only documents with one of these labels", max_length=100)
-    where: dict[str, Value | list[Value]] | None = Field(
-        None, description="only documents that have the value, or one of the values, in each field"
+    where: dict[str, Value | list[Value] | dict[Comparison, Value | list[Value]]] | None = Field(
+        None,
+        description="only documents that have the value, or one of the values, in each field, or that compare so: "
+        '{"year": {">=": 2000, "<": 2010}}',
     )
+
+
+class Why(BaseModel):
+    """What a score is made of."""
+
+    words: dict[str, float] = Field(description="the words that matched, as the index has them, with their share")
+    code: float = Field(description="the share that comes from the code")
 
 
 class Hit(BaseModel):
     """A document that was found."""
 
     id: Identity
+    title: str = Field(description="or the first line of its text")
     distance: int = Field(description="the number of bits that differ from the query's")
     score: float = Field(description="higher is better")
+    why: Why
     labels: list[str]
     fields: dict[str, Any]
     code: Code
@@ -99,14 +111,16 @@ class Hit(BaseModel):
 class Answer(BaseModel):
     """What was found, the best first."""
 
-    known: bool = Field(description="false where the model knows no word of the query, which then has no hits")
+    known: bool = Field(description="false if no document has a word of the query, which then has no hits")
     rank: str
     documents: int
     seconds: float
     code: Code
-    words: list[str] = Field(description="the words of the query that are marked in the texts")
+    words: list[str] = Field(description="the words that were searched for, as the index has them")
+    unknown: list[str] = Field(description="words of the query that no document has")
+    corrected: dict[str, str] = Field(description="such words, each with the one that was searched for instead")
     position: Position | None
-    notes: list[str] = Field(description="what this search does not promise, in words; none of an embedded index")
+    notes: list[str] = Field(description="what was done with the query, in words")
     hits: list[Hit]
 
 

@@ -1,6 +1,6 @@
 """Keeping an index: a folder of memory-mapped arrays, a log of the changes since, and one writer at a time."""
 
-from parabit.index.store.manifest import MAP, WORDS_FOLDER
+from parabit.index.store.manifest import MAP
 from parabit.index.store.schema import VECTORS, WORD, WORDS, Batch, Id, Kind, Ragged, Value, number_of
 from parabit.index.store.snapshot import Snapshot
 from parabit.index.store.store import Store
@@ -10,7 +10,6 @@ __all__ = [
     "VECTORS",
     "WORD",
     "WORDS",
-    "WORDS_FOLDER",
     "Batch",
     "Id",
     "Kind",

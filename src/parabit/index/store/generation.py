@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.searching import Derive
+from parabit.index.search import Derive
 from parabit.index.store.arrays import KEYS, ROWS, VALUES, CheckedWriter, TableWriter
 from parabit.index.store.log import new_log
 from parabit.index.store.manifest import Manifest, generation_folder, log_file, remove

@@ -23,12 +23,12 @@ from parabit.storage import whole_file
 FORMAT = 1
 MANIFEST = "manifest.json"
 MAP = "map.safetensors"  # drawn by those who look at the index; nothing in the index depends on it
-WORDS_FOLDER = "words"  # the word index, derived from the documents
 _GENERATION = re.compile(r"generation-(\d+)")
 _LOG = re.compile(r"log-(\d+)")
+_WORDS = re.compile(r"words-[0-9a-f]+")  # word indexes, derived from the documents
 _MODEL = re.compile(r"\.?model-\w+(\..*)?")  # also what a kill leaves of one
 _PARTIAL = re.compile(rf"\.{re.escape(MANIFEST)}\..*\.partial")  # what a kill leaves of a manifest
-_DERIVED = re.compile(rf"\.?({re.escape(MAP)}|{WORDS_FOLDER})(\..*)?")
+_DERIVED = re.compile(rf"\.?{re.escape(MAP)}(\..*)?")
 _REMEDY = "restore it from a copy, or build the index again"
 
 
@@ -134,7 +134,8 @@ def next_generation(folder: Path) -> int:
 def remove_leftovers(folder: Path, manifest: Manifest) -> None:
     """Remove what old generations and killed writers have left; for the one who holds the lock."""
     number = manifest.generation
-    current = {generation_folder(folder, number).name, log_file(folder, number).name, manifest.model}
+    words = (manifest.meta.get("words") or {}).get("folder")
+    current = {generation_folder(folder, number).name, log_file(folder, number).name, manifest.model, words}
     for path in folder.iterdir():
         if _is_data(path.name) and path.name not in current:
             remove(path)
@@ -159,7 +160,7 @@ def bytes_in(folder: Path) -> int:
 
 
 def _is_data(name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in (_GENERATION, _LOG, _MODEL, _PARTIAL))
+    return any(pattern.fullmatch(name) for pattern in (_GENERATION, _LOG, _MODEL, _WORDS, _PARTIAL))
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.found import Found
-from parabit.index.searching import Searcher, Segment
+from parabit.index.results import Found
+from parabit.index.search import Searcher
 from parabit.index.store.arrays import MappedArrays, Table
 from parabit.index.store.manifest import Manifest, generation_folder
 from parabit.index.store.schema import (
@@ -57,7 +57,7 @@ class Base:
             self.arrays.verify()
         self.ids, self.fields, self.numbers = (Table(self.arrays, name) for name in (IDS, FIELDS, NUMBERS))
         self.derived = {name: self.arrays[DERIVED + name] for name in self.arrays.names(DERIVED)}
-        self.searcher = Searcher(manifest.bits)  # keeps the back ends it has opened
+        self.searcher = Searcher(self.arrays[CODES], manifest.bits, self.derived)  # keeps the back ends it has opened
 
     def rows_of(self, ids: Sequence[bytes]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is none."""
@@ -300,7 +300,7 @@ class Snapshot:
         base: NDArray[np.uint64] = self.base.arrays[SERIALS]
         return np.concatenate([base, self.tail[SERIALS][: self.added]]) if self.added else base
 
-    def rows_of_serials(self, serials: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def rows_of_serials(self, serials: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """The row of each serial number; -1 if its document was deleted or there never was one."""
         serials = np.asarray(serials, dtype=np.uint64)
         rows = np.full(len(serials), -1, dtype=np.int64)
@@ -328,15 +328,9 @@ class Snapshot:
 
         Nearest first, and of equally near ones the lowest row first.
         """
-        size = self.base.documents
-        added = self.tail[CODES][: self.added]
-        segments = [Segment(0, self.base.arrays[CODES], self.base.derived), Segment(size, added, {})]
-        if allowed is None:
-            masks = self._alive_parts
-        else:
-            mask = allowed if self.alive is None else allowed & self.alive
-            masks = (mask[:size], mask[size:])
-        return self.base.searcher.search(segments, codes, most, radius, masks, backend)
+        if self.alive is not None:
+            allowed = self.alive if allowed is None else allowed & self.alive
+        return self.base.searcher.search(codes, most, radius, allowed, backend, self.tail[CODES][: self.added])
 
     def sample(self, most: int, seed: int = 0) -> NDArray[np.int64]:
         """The rows of all documents, ascending; of more than `most` a random sample."""
@@ -350,14 +344,6 @@ class Snapshot:
         rows = self._rows_alive()
         for start in range(0, len(rows), size):
             yield rows[start : start + size]
-
-    @cached_property
-    def _alive_parts(self) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-        """The base's and the tail's part of `alive`, each None if nothing was deleted in it."""
-        if self.alive is None:
-            return None, None
-        base, tail = self.alive[: self.base.documents], self.alive[self.base.documents :]
-        return None if base.all() else base, None if tail.all() else tail
 
     def _if_alive(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows with -1 instead of those that were deleted."""

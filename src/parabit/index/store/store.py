@@ -1,6 +1,7 @@
 """The store: where an index keeps its documents, opened in milliseconds whatever their number."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from logging import getLogger
@@ -12,13 +13,12 @@ import numpy as np
 
 from parabit.codes import check_codes
 from parabit.errors import IndexFolderError
-from parabit.index.searching import Derive, derive_with
+from parabit.index.search import Derive, derive_with
 from parabit.index.store.arrays import packed, unpacked
 from parabit.index.store.generation import remove_generation, write_generation
 from parabit.index.store.lock import LOCK, WriterLock
 from parabit.index.store.log import Log
 from parabit.index.store.manifest import (
-    WORDS_FOLDER,
     Manifest,
     bytes_in,
     is_index,
@@ -201,10 +201,13 @@ class Store:
         log.close()
         remove_leftovers(self.folder, new)
 
-    def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
+    def save(
+        self, folder: Path | str, overwrite: bool = False, report: Report = silent, meta: dict[str, Any] | None = None
+    ) -> None:
         """Write the documents to another folder, as `compact` writes them to this one."""
         snapshot = self.snapshot()
-        manifest = replace(snapshot.manifest, last_serial=snapshot.last_serial, model="", generation=1)
+        meta = snapshot.manifest.meta if meta is None else meta
+        manifest = replace(snapshot.manifest, meta=meta, last_serial=snapshot.last_serial, model="", generation=1)
         save = partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
         _write(Path(folder), manifest, snapshot, save, overwrite, report)
 
@@ -222,6 +225,16 @@ class Store:
         self._snapshot, self._log = _open(self.folder, write=False)
         log.close()
         return True
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """The right to write files beside the store; a reader has it if nobody writes."""
+        if self._lock is not None:
+            yield
+            return
+        with WriterLock(self.folder):
+            self.refresh()
+            yield
 
     def verify(self) -> None:
         """Read every byte and raise if one is not what was written; the log was checked when it was read."""
@@ -248,7 +261,6 @@ class Store:
                 "deleted": snapshot.rows - snapshot.documents,
                 "bytes": self._log.size,
             },
-            "recall": float(derived["lists.measured"][1]) if "lists.measured" in derived else None,
         }
 
     def _need_writer(self) -> None:
@@ -305,7 +317,6 @@ def _write(
             manifest = replace(manifest, generation=next_generation(folder))
             manifest = _with_model(folder, manifest, save_model)
             manifest = write_generation(folder, manifest, documents, derive)
-            remove(folder / WORDS_FOLDER)  # before the manifest: words of the old documents must not pass for new ones
             write_manifest(folder, manifest)
             remove_leftovers(folder, manifest)
         return

@@ -7,7 +7,7 @@ const RANKS = {
   hamming: "distance of codes",
   asymmetric: "code and activations",
   cosine: "real vectors",
-  tfidf: "words in common",
+  words: "words in common",
   hybrid: "words and code",
 };
 const COUNTS = [5, 10, 20, 50, 100];

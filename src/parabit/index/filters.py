@@ -1,0 +1,191 @@
+"""Which documents a search may find, by their fields.
+
+In Python a condition is a mapping of fields to what they must be, on the command line and in the search box a string:
+
+    {"labels": "space"}                   labels=space          equal, or among the values of a list
+    {"labels": ["space", "orbit"]}        labels=space (twice)  one of several
+    {"year": (2000, 2010)}                year=2000..2010       a range, both ends included; None leaves one open
+    {"year": {">=": 2000, "!=": 2005}}    year>=2000 year!=2005 comparisons, all of which must hold
+
+Ranges compare numbers and dates (2001-05-03, with or without a time). The field `id` is the document's id.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.errors import QueryError
+from parabit.index.store import Snapshot, number_of
+
+Where = Mapping[str, Any] | Sequence[str]
+EQUAL, UNEQUAL = "=", "!="
+_ORDER = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
+_WRITTEN = re.compile(r"\s*([^=<>!]+?)\s*(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
+_FORMS = "labels=space, year=2000..2010, year>=2000 or labels!=space"
+
+
+class Condition(NamedTuple):
+    """What a field must be: equal or unequal to one of some values, or in order with a number."""
+
+    field: str
+    operator: str  # =, !=, >, >=, < or <=
+    values: tuple[Any, ...]  # one or more of = and !=, one number of the others
+
+
+def conditions(where: Where | None) -> tuple[Condition, ...]:
+    """Conditions in either form, checked.
+
+    Example:
+        >>> conditions(["year=2000..2010", "labels!=space"])[1:]
+        (Condition(field='year', operator='<=', values=(2010.0,)), Condition(field='labels', operator='!=', \
+values=('space',)))
+        >>> conditions({"year": (2000, None)})
+        (Condition(field='year', operator='>=', values=(2000.0,)),)
+    """
+    if where is None:
+        return ()
+    if isinstance(where, Mapping):
+        return tuple(one for field, wanted in where.items() for one in _of_value(field, wanted))
+    if isinstance(where, str):
+        where = [where]
+    return tuple(_merged([one for written in where for one in _of_string(written)]))
+
+
+def mask_of(snapshot: Snapshot, where: Sequence[Condition]) -> NDArray[np.bool_] | None:
+    """The rows that all conditions let through, of those that were not deleted; None stands for all rows."""
+    allowed = snapshot.alive
+    for condition in where:
+        mask = _rows_with(snapshot, condition)
+        allowed = mask if allowed is None else allowed & mask
+    return allowed
+
+
+def _of_string(written: str) -> list[Condition]:
+    match = _WRITTEN.fullmatch(written)
+    if match is None:
+        raise QueryError(f"{written!r} is not a condition", hint=f"write {_FORMS}")
+    field, operator, value = match[1], match[2], match[3].strip()
+    if operator == EQUAL and ".." in value:
+        lower, _, upper = value.partition("..")
+        if _bound(lower) is not None or _bound(upper) is not None:
+            return _range(field, lower or None, upper or None)
+    if operator in _ORDER:
+        return [Condition(field, operator, (_number(field, value),))]
+    return [Condition(field, operator, (value, *_plain_value(value)))]
+
+
+def _of_value(field: str, wanted: Any) -> list[Condition]:
+    if isinstance(wanted, tuple):
+        if len(wanted) != 2:
+            raise QueryError(
+                f"a range is a pair, found {len(wanted)} values for the field {field!r}",
+                hint="write (2000, 2010), or a list for one of several values",
+            )
+        return _range(field, *wanted)
+    if isinstance(wanted, Mapping):
+        found = []
+        for operator, value in wanted.items():
+            if operator in _ORDER:
+                found.append(Condition(field, operator, (_number(field, value),)))
+            elif operator in (EQUAL, UNEQUAL):
+                found.append(Condition(field, operator, _values(field, value)))
+            else:
+                known = ", ".join([EQUAL, UNEQUAL, *_ORDER])
+                raise QueryError(f"no comparison {operator!r} for the field {field!r}", hint=f"there are {known}")
+        return found
+    return [Condition(field, EQUAL, _values(field, wanted))]
+
+
+def _range(field: str, lower: Any, upper: Any) -> list[Condition]:
+    bounds = [(">=", lower), ("<=", upper)]
+    found = [Condition(field, operator, (_number(field, end),)) for operator, end in bounds if end is not None]
+    if not found:
+        raise QueryError(f"the range of the field {field!r} has no end", hint="write 2000..2010, 2000.. or ..2010")
+    if len(found) == 2 and found[0].values[0] > found[1].values[0]:
+        raise QueryError(f"the range {lower}..{upper} of the field {field!r} is empty", hint="lowest first")
+    return found
+
+
+def _merged(given: list[Condition]) -> Iterable[Condition]:
+    """Several values of one field mean any of them."""
+    equal: dict[str, tuple[Any, ...]] = {}
+    for condition in given:
+        if condition.operator == EQUAL:
+            equal[condition.field] = equal.get(condition.field, ()) + condition.values
+        else:
+            yield condition
+    yield from (Condition(field, EQUAL, values) for field, values in equal.items())
+
+
+def _bound(written: str) -> float | None:
+    try:
+        return float(written)
+    except ValueError:
+        return number_of(written.strip())
+
+
+def _number(field: str, value: Any) -> float:
+    number = _bound(value) if isinstance(value, str) else number_of(value)
+    if number is None or math.isnan(number):
+        raise QueryError(
+            f"{value!r} is neither a number nor a date, to compare the field {field!r} with",
+            hint="write 2000, or a date such as 2001-05-03",
+        )
+    return number
+
+
+def _values(field: str, wanted: Any) -> tuple[Any, ...]:
+    several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
+    values = tuple(wanted) if several else (wanted,)
+    for value in values:
+        if value is not None and not isinstance(value, str | int | float | np.generic):
+            raise QueryError(
+                f"documents cannot be found by a {type(value).__name__} in the field {field!r}",
+                hint="give a string, a number, True, False or None, or a list of these",
+            )
+    return values
+
+
+def _plain_value(written: str) -> tuple[Any, ...]:
+    """What a string says as JSON, if that is a number, true, false or null: 1993 may be stored as either."""
+    try:
+        value = json.loads(written)
+    except ValueError:
+        return ()
+    return (value,) if value is None or isinstance(value, int | float) else ()
+
+
+def _rows_with(snapshot: Snapshot, condition: Condition) -> NDArray[np.bool_]:
+    field, operator, values = condition
+    if field == "id":
+        return _rows_by_id(snapshot, condition)
+    if field not in snapshot.field_names or field == "text":
+        names = ", ".join(["id", *(name for name in snapshot.field_names if name != "text")])
+        raise QueryError(f"no document has a field {field!r}", hint=f"there are {names}")
+    if operator in _ORDER:
+        numbers = snapshot.numbers(field)
+        if np.isnan(numbers).all():
+            raise QueryError(
+                f"no document has a number or a date in the field {field!r}", hint="compare it with = or !="
+            )
+        mask: NDArray[np.bool_] = _ORDER[operator](numbers, values[0])  # False where it is NaN
+        return mask
+    mask = np.zeros(snapshot.rows, dtype=np.bool_)
+    for value in values:
+        mask |= snapshot.having(field, value)
+    return ~mask if operator == UNEQUAL else mask
+
+
+def _rows_by_id(snapshot: Snapshot, condition: Condition) -> NDArray[np.bool_]:
+    if condition.operator in _ORDER:
+        raise QueryError("ids have no order", hint="compare them with = or !=")
+    ids = [value for value in condition.values if isinstance(value, str | int) and not isinstance(value, bool)]
+    rows = snapshot.rows_of(ids)
+    mask = np.zeros(snapshot.rows, dtype=np.bool_)
+    mask[rows[rows >= 0]] = True
+    return ~mask if condition.operator == UNEQUAL else mask

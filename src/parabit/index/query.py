@@ -1,0 +1,256 @@
+"""What is asked for: the operators of the search box, and texts and codes on their way into a search."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.codes import check_codes
+from parabit.errors import CodesError
+from parabit.text import Tokenizer, english_stop_words
+
+MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
+_MARKED = 200_000  # characters of a text in which words are marked
+_NEAR = 3  # words that two of a query may stand apart and count as a pair
+_PART = re.compile(r'(?P<sign>[+-]?)(?:(?P<field>[^\s:"+-][^\s:"]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A query of the search box, taken apart."""
+
+    text: str  # the words that describe what is looked for, without operators
+    must: tuple[str, ...] = ()  # words and phrases that documents must have
+    without: tuple[str, ...] = ()  # and must not have
+    prefixes: tuple[str, ...] = ()  # of which they must have a word that begins so
+    fields: tuple[tuple[str, str], ...] = ()  # field:value
+
+
+def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
+    """Take a query apart: "a phrase", +must, -not, word* and field:value.
+
+    A query of several lines, or of more than 32 words, is a text and has no operators. What looks like an operator and
+    is none, as in `a: b` or `a - b`, are plain words.
+
+    Example:
+        >>> parse('hubble "space telescope" -hockey +nasa repair* year:1993 note:this', ["year"])
+        Parsed(text='hubble space telescope nasa repair note:this', must=('space telescope', 'nasa'), \
+without=('hockey',), prefixes=('repair',), fields=(('year', '1993'),))
+    """
+    if "\n" in text.strip() or len(text.split()) > MOST_WORDS:
+        return Parsed(text)
+    words, must, without, prefixes, fields = [], [], [], [], []
+    for part in _PART.finditer(text):
+        sign, name, phrase = part["sign"], part["field"], part["phrase"]
+        value = phrase if phrase is not None else part["word"]
+        if name and not sign and value and (name in field_names or name == "id"):
+            fields.append((name, value))
+            continue
+        if name:  # no such field
+            value = part[0].lstrip("+-").replace('"', " ")
+        if not re.search(r"\w", value):
+            continue
+        if sign == "-" and (not text[part.start() - 1 : part.start()].strip()):
+            without.append(value)
+            continue
+        if value.endswith("*") and phrase is None:
+            value = value.rstrip("*")
+            prefixes.append(value)
+        elif sign == "+" or phrase is not None:
+            must.append(value)
+        words.append(value)
+    if not (words or fields or without):
+        return Parsed(text)
+    return Parsed(" ".join(words), tuple(must), tuple(without), tuple(prefixes), tuple(fields))
+
+
+@dataclass(frozen=True)
+class WordQuery:
+    """What is searched for in the words of documents. Words are stems, as the index has them."""
+
+    text: str
+    words: dict[str, float] = field(default_factory=dict)  # with how much each counts
+    pairs: tuple[tuple[str, str, int], ...] = ()  # words that stand together in the query, and how far apart
+    must: tuple[tuple[str, ...], ...] = ()  # words and phrases that documents must have
+    without: tuple[tuple[str, ...], ...] = ()
+    any_of: tuple[tuple[str, ...], ...] = ()  # of each of these, documents must have one word
+    unknown: tuple[str, ...] = ()  # words that no document has, as they were written
+    corrected: dict[str, str] = field(default_factory=dict)  # words that no document has, and what was searched instead
+
+    @property
+    def restricts(self) -> bool:
+        """Whether documents are left out even if their codes are near."""
+        return bool(self.must or self.without or self.any_of)
+
+    def relaxed(self) -> "WordQuery":
+        """The same without what documents must have."""
+        return replace(self, must=(), any_of=())
+
+
+class Queries(NamedTuple):
+    """What is known of queries; of codes alone there is nothing else."""
+
+    codes: NDArray[np.uint8]  # (queries, bytes)
+    known: NDArray[np.bool_]  # (queries,) whether the model knows a word of it
+    activations: NDArray[np.float32] | None = None  # (queries, bits) what their bits were rounded from
+    vectors: NDArray[np.float32] | None = None  # (queries, dim) to compare with stored vectors
+    words: Sequence[WordQuery] | None = None  # what is searched for in the words of documents
+
+    def part(self, first: int, last: int) -> "Queries":
+        """Some of them, one after the other."""
+        return Queries(*(None if part is None else part[first:last] for part in self))  # type: ignore[arg-type]
+
+
+class Lexicon(Protocol):
+    """What is asked of a word index to make a query of a text."""
+
+    documents: int
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    def stemmed(self, tokens: Sequence[str]) -> list[str]: ...
+    def frequency(self, stem: str) -> int: ...
+    def starting_with(self, prefix: str) -> list[str]: ...
+
+
+def word_query(
+    parsed: Parsed, lexicon: Lexicon, nearest_word: Callable[[str], str | None] = lambda stem: None
+) -> WordQuery:
+    """What to search for in the words of documents.
+
+    Stop words count only if nothing else is left. A word that no document has is replaced by the nearest one that
+    `nearest_word` knows. Of a long text the 32 most distinctive words are taken. A word that the query has several
+    times counts more.
+    """
+    tokens = lexicon.tokenizer.words(parsed.text)
+    stop = english_stop_words()
+    places = [place for place, token in enumerate(tokens) if token not in stop] or list(range(len(tokens)))
+    stems = lexicon.stemmed(tokens)
+    unknown, corrected = [], {}
+    for place in dict.fromkeys(places):
+        if lexicon.frequency(stems[place]) == 0 and tokens[place] not in corrected and len(places) <= MOST_WORDS:
+            near = nearest_word(stems[place]) if tokens[place].isalpha() else None  # a number is not misspelt
+            if near is None:
+                unknown.append(tokens[place])
+            else:
+                corrected[tokens[place]] = near
+    stems = [corrected.get(token, stem) for token, stem in zip(tokens, stems, strict=True)]
+    counts = Counter(stems[place] for place in places)
+    weights = {stem: 1 + math.log(count) for stem, count in counts.items() if lexicon.frequency(stem)}
+    if len(weights) > MOST_WORDS:
+
+        def distinctive(stem: str) -> float:
+            return -weights[stem] * math.log(1 + lexicon.documents / lexicon.frequency(stem))
+
+        weights = {stem: weights[stem] for stem in sorted(weights, key=distinctive)[:MOST_WORDS]}
+    pairs = []
+    if len(places) <= MOST_WORDS:
+        for first, second in pairwise(places):
+            if second - first <= _NEAR and {stems[first], stems[second]} <= weights.keys():
+                pairs.append((stems[first], stems[second], second - first))
+    known = {word: tuple(corrected.get(token, stem) for token, stem in _stems(lexicon, word)) for word in parsed.must}
+    return WordQuery(
+        parsed.text,
+        weights,
+        tuple(pairs),
+        tuple(stems for stems in known.values() if stems),
+        tuple(found for word in parsed.without if (found := tuple(stem for _, stem in _stems(lexicon, word)))),
+        tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes),
+        tuple(dict.fromkeys(unknown)),
+        corrected,
+    )
+
+
+def matching_tokens(query: WordQuery, lexicon: Lexicon, text: str) -> set[str]:
+    """The words of a text that match a query, as they are written there."""
+    tokens = list(dict.fromkeys(lexicon.tokenizer.words(text[:_MARKED])))
+    wanted = {*query.words, *(stem for stems in (*query.must, *query.any_of) for stem in stems)}
+    return {token for token, stem in zip(tokens, lexicon.stemmed(tokens), strict=True) if stem in wanted}
+
+
+def _stems(lexicon: Lexicon, text: str) -> list[tuple[str, str]]:
+    tokens = lexicon.tokenizer.words(text)
+    return list(zip(tokens, lexicon.stemmed(tokens), strict=True))
+
+
+def _beginning(lexicon: Lexicon, prefix: str) -> tuple[str, ...]:
+    """The words that begin so; the index has stems, so `measure*` must find `measur`, too."""
+    for token, stem in _stems(lexicon, prefix)[:1]:
+        return tuple(dict.fromkeys([stem, *lexicon.starting_with(token)]))
+    return (prefix,)
+
+
+def checked_k(k: object) -> int:
+    """How many hits are asked for; a CodesError where that makes no sense.
+
+    Example:
+        >>> checked_k(0)
+        Traceback (most recent call last):
+        parabit.errors.CodesError: k must be 1 or more, found 0; ask for at least one hit
+    """
+    whole = _whole("k", k)
+    if whole < 1:
+        raise CodesError(f"k must be 1 or more, found {whole}", hint="ask for at least one hit")
+    return whole
+
+
+def checked_radius(radius: object) -> int:
+    """The radius that is asked for; a CodesError where it makes no sense.
+
+    Example:
+        >>> checked_radius(np.int64(2))
+        2
+    """
+    whole = _whole("radius", radius)
+    if whole < 0:
+        raise CodesError(f"a radius is 0 or more, found {whole}", hint="0 finds equal codes")
+    return whole
+
+
+def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
+    """Codes as queries.
+
+    Example:
+        >>> asked_codes(np.zeros((2, 4), dtype=np.uint8), bits=28).known
+        array([ True,  True])
+    """
+    if codes.ndim != 2:
+        raise CodesError(
+            f"codes to search with must be rows of a 2-d array, found shape {codes.shape}",
+            hint="give a single code as `code[None]`",
+        )
+    check_codes(codes, bits)
+    return Queries(codes, np.ones(len(codes), dtype=np.bool_))
+
+
+def with_vectors(queries: Queries, vectors: NDArray[Any], width: int | None) -> Queries:
+    """Queries with vectors of another model, to be compared with stored ones; `width` is None where none are stored.
+
+    Example:
+        >>> queries = asked_codes(np.zeros((2, 4), dtype=np.uint8), bits=28)
+        >>> with_vectors(queries, np.zeros((2, 7)), width=9)
+        Traceback (most recent call last):
+        parabit.errors.CodesError: query_vectors must be of shape (2, 9), found (2, 7); give a vector for each query, \
+of the model that made the stored ones
+    """
+    given = np.asarray(vectors, dtype=np.float32)
+    if width is not None and given.shape != (len(queries.codes), width):
+        raise CodesError(
+            f"query_vectors must be of shape {(len(queries.codes), width)}, found {given.shape}",
+            hint="give a vector for each query, of the model that made the stored ones",
+        )
+    if not np.isfinite(given).all():
+        raise CodesError("query_vectors have numbers that are not finite", hint="leave out what has no vector")
+    return queries._replace(vectors=given)
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
+    return int(value)  # as faiss takes no others

@@ -1,0 +1,456 @@
+"""The word index: BM25 over the texts of an index, by tantivy.
+
+It lies in the folder `words` beside the codes and is derived from the store, which is the truth. It knows documents by
+their serial numbers, which only ascend and outlive compaction, so two questions tell whether it is up to date: its
+highest serial number, and how many documents it has. What is missing is added and what is too much is deleted when an
+index is opened; if a file is damaged, everything is built again.
+
+A word is a token of parabit's tokenizer, so `c++`, `486` and Chinese text are searchable, stemmed by tantivy. Every
+file of tantivy ends with a checksum of its own. `meta.json`, which has none, is checked by the one in `parabit.json`.
+"""
+
+import json
+import os
+import shutil
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import tantivy
+from numpy.typing import NDArray
+
+from parabit.errors import IndexFolderError, ParabitError
+from parabit.index.query import WordQuery
+from parabit.index.store import Snapshot
+from parabit.progress import Progress, Report, silent
+from parabit.storage import whole_file
+from parabit.text import Tokenizer
+
+FORMAT = 1
+LANGUAGES = {
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
+    "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+_HEAP = 64 << 20  # bytes of new words that are collected before they are written
+_SMALL = 64 << 20  # bytes that are all checked at opening
+_FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic number
+_MAGIC = 1337
+_TEXT, _SERIAL = "text", "serial"
+_PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
+_FEW = 4096  # documents that are named one by one if a filter leaves no more
+_ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
+_LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
+# How much two words of a query that stand together in a document too add to BM25. It finds what was quoted from memory,
+# and costs nothing where words are far apart: benchmarks/queries.py.
+_PAIR_WEIGHT = 0.1
+_AT_ONCE = 4096  # documents that are read together
+
+
+class Scored(NamedTuple):
+    """Documents and their BM25 scores."""
+
+    serials: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+
+_NOTHING = Scored(np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+
+def check_language(language: str | None) -> None:
+    """Raise unless words of this language can be stemmed."""
+    if language is not None and language not in LANGUAGES:
+        raise ParabitError(
+            f"no stemmer for the language {language!r}", hint=f"there are {', '.join(LANGUAGES)}, and none"
+        )
+
+
+class Words:
+    """The words of an index: one process writes them, any number search them.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> words = Words.create(Path(mkdtemp()) / "words")
+        >>> words.add([1, 2], ["The telescope was repaired.", "Goalies like ice."])
+        >>> words.commit()
+        >>> best = words.best(WordQuery("telescopes", {"telescop": 1.0}), 10)
+        >>> best.serials.tolist(), words.documents, words.last_serial
+        ([1], 2, 2)
+    """
+
+    def __init__(self, folder: Path, language: str | None, fold_accents: bool) -> None:
+        self.folder, self.language, self.fold_accents = folder, language, fold_accents
+        self.tokenizer = Tokenizer(fold_accents=fold_accents)
+        analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        if language is not None:
+            analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
+        self._analyzer = analyzer.build()
+        # tantivy locks a file to open an index. Who may not write in the folder has links to its files in another one.
+        self._links = None if _may_write(folder) else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
+        self._link()
+        self._index = tantivy.Index(_schema(), path=str(folder) if self._links is None else self._links.name)
+        self._index.register_tokenizer("words", self._analyzer)
+        self._index.config_reader("manual")  # no thread that watches the folder
+        self._schema = self._index.schema
+        self._writer: Any = None
+        self.reload()
+
+    @classmethod
+    def create(cls, folder: Path, language: str | None = "en", fold_accents: bool = False) -> "Words":
+        """An empty word index, in the place of whatever is there."""
+        check_language(language)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        words = cls(folder, language, fold_accents)
+        words._seal()
+        return words
+
+    @classmethod
+    def open(cls, folder: Path) -> "Words":
+        """Open what is there; an IndexFolderError says that it is damaged, and has to be created again."""
+        about = _sealed(folder)
+        try:
+            files = list(_files(folder))
+            if sum(path.stat().st_size for path in files) <= _SMALL:
+                _check(files)
+            return cls(folder, about["language"], about["fold_accents"])
+        except (ValueError, OSError) as problem:  # what tantivy raises, and files that a writer removes meanwhile
+            raise _damaged(folder) from problem
+
+    def verify(self) -> None:
+        """Read every byte and raise if one is not what was written."""
+        _sealed(self.folder)
+        _check(_files(self.folder))
+
+    def reload(self) -> None:
+        """See what was committed since; searches that have begun go on with what they saw."""
+        self._link()
+        self._index.reload()
+        self.searcher = self._index.searcher()
+
+    def _link(self) -> None:
+        if self._links is None:
+            return
+        for path in self.folder.iterdir():
+            link = Path(self._links.name, path.name)
+            if path.suffix != ".lock" and not link.is_symlink():
+                link.symlink_to(path.resolve())
+
+    @property
+    def documents(self) -> int:
+        """How many documents were committed."""
+        return int(self.searcher.num_docs)
+
+    @property
+    def last_serial(self) -> int:
+        """The highest serial number that was committed; 0 if there is none."""
+        hits = self.searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=_SERIAL).hits
+        return int(hits[0][0]) if hits else 0
+
+    def serials(self) -> NDArray[np.int64]:
+        """The serial numbers of all documents, ascending."""
+        everything = tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0)
+        return np.sort(self._scored(everything, max(1, self.documents)).serials)
+
+    # Writing
+
+    def add(self, serials: Iterable[int], texts: list[str]) -> None:
+        """Add documents; they count once they are committed."""
+        writer = self._writing()
+        for serial, text in zip(serials, self.tokenizer.spaced(texts), strict=True):
+            document = tantivy.Document()
+            document.add_integer(_SERIAL, int(serial))
+            document.add_text(_TEXT, text)
+            writer.add_document(document)
+
+    def delete(self, serials: Iterable[int]) -> None:
+        """Delete documents; those that are not there do not matter."""
+        writer = self._writing()
+        for serial in serials:
+            writer.delete_documents_by_term(_SERIAL, int(serial))
+
+    def commit(self) -> None:
+        """Have all that was added and deleted count, on the disk."""
+        if self._writer is None:
+            return
+        writer, self._writer = self._writer, None
+        writer.commit()
+        self._seal()  # for those who open it meanwhile
+        writer.wait_merging_threads()  # which change meta.json again
+        self._seal()
+        self.reload()
+
+    @property
+    def pending(self) -> bool:
+        """Whether something was added or deleted and not committed."""
+        return self._writer is not None
+
+    def close(self) -> None:
+        """Commit, and let go of the right to write."""
+        self.commit()
+
+    def _writing(self) -> Any:
+        if self._writer is None:
+            self._writer = self._index.writer(_HEAP, 1)
+        return self._writer
+
+    def _seal(self) -> None:
+        about = {"format": FORMAT, "language": self.language, "fold_accents": self.fold_accents}
+        about["meta"] = zlib.crc32((self.folder / "meta.json").read_bytes())
+        with whole_file(self.folder / "parabit.json") as partial:
+            partial.write_text(json.dumps(about) + "\n")
+        mode = (self.folder / "parabit.json").stat().st_mode
+        for name in ("meta.json", ".managed.json"):  # which tantivy lets nobody else read
+            (self.folder / name).chmod(mode)
+
+    # Searching
+
+    def stems(self, text: str) -> list[str]:
+        """The words of a text as they are searched for, in order."""
+        return self.stemmed(self.tokenizer.words(text))
+
+    def stemmed(self, tokens: Sequence[str]) -> list[str]:
+        """Each token as it is searched for."""
+        found: list[str] = self._analyzer.analyze(" ".join(tokens))
+        return found
+
+    def frequency(self, stem: str) -> int:
+        """How many documents have a word."""
+        return int(self.searcher.doc_freq(_TEXT, stem))
+
+    def starting_with(self, prefix: str) -> list[str]:
+        """The most frequent words that begin so."""
+        found = sorted(self.searcher.terms_with_prefix(_TEXT, prefix), key=lambda item: (-item[1], item[0]))
+        return [word for word, _ in found[:_PREFIXED]]
+
+    def best(self, query: WordQuery, count: int, allowed: NDArray[np.int64] | None = None) -> Scored:
+        """The documents with the highest BM25, at most so many; `allowed` are the serial numbers that may be found."""
+        compiled = self._compiled(query)
+        if compiled is None or not count or (allowed is not None and not len(allowed)):
+            return _NOTHING
+        if allowed is None:
+            return self._scored(compiled, count)
+        if len(allowed) <= _FEW:
+            return self._scored(self._among(allowed, compiled), count)
+        more = count * self.documents // len(allowed) + count
+        while True:  # as many as should hold enough that are allowed, and then twice as many
+            found = self._scored(compiled, more)
+            kept = np.isin(found.serials, allowed, assume_unique=True)
+            if kept.sum() >= count or len(found.serials) < more:
+                return Scored(found.serials[kept][:count], found.scores[kept][:count])
+            more *= 2
+
+    def scores(self, query: WordQuery, serials: NDArray[np.int64]) -> Scored:
+        """BM25 of the given documents, best first; those that do not match the query are not in the answer."""
+        compiled = self._compiled(query)
+        if compiled is None or not len(serials):
+            return _NOTHING
+        return self._scored(self._among(serials, compiled), len(serials))
+
+    def matching(self, query: WordQuery, serials: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the given documents that have what the query asks for, and not what it excludes."""
+        if not len(serials):
+            return serials
+        return self._scored(self._among(serials, *self._required(query)), len(serials)).serials
+
+    def nearest_word(self, stem: str, texts_of: Callable[[NDArray[np.int64]], Iterable[str]]) -> str | None:
+        """The word nearest to one that no document has: one letter or two apart, the most frequent of these.
+
+        `texts_of` gives the texts of documents by serial number, in which such words are looked for.
+        """
+        for distance in range(1, 1 + (len(stem) >= _ONE_EDIT) + (len(stem) >= _TWO_EDITS)):
+            near = tantivy.Query.fuzzy_term_query(self._schema, _TEXT, stem, distance)
+            found = self._scored(near, _LOOKED_AT)
+            words = {word for text in texts_of(found.serials) for word in self.stems(text)}
+            close = [word for word in words if _edits(word, stem, distance) <= distance and self.frequency(word)]
+            if close:
+                return max(close, key=lambda word: (self.frequency(word), word))
+        return None
+
+    def _compiled(self, query: WordQuery) -> tantivy.Query | None:
+        """A query in tantivy's terms; None if no document can match it."""
+        should = [(tantivy.Occur.Should, self._term([stem], weight)) for stem, weight in query.words.items()]
+        must = self._required(query)
+        if not should and not (query.must or query.any_of):
+            return None
+        clauses = [*should, *((occur, part) for occur, part in must)]
+        if query.pairs:
+            pairs = [
+                tantivy.Query.phrase_query(self._schema, _TEXT, [(0, first), (apart, second)])
+                for first, second, apart in query.pairs
+            ]
+            clauses = [
+                (tantivy.Occur.Must, tantivy.Query.boolean_query(clauses)),
+                *((tantivy.Occur.Should, tantivy.Query.boost_query(pair, _PAIR_WEIGHT)) for pair in pairs),
+            ]
+        return tantivy.Query.boolean_query(clauses)
+
+    def _required(self, query: WordQuery) -> list[tuple[tantivy.Occur, tantivy.Query]]:
+        either = (
+            tantivy.Query.boolean_query([(tantivy.Occur.Should, self._term([word])) for word in words])
+            for words in query.any_of
+        )
+        return [
+            *((tantivy.Occur.Must, self._term(words)) for words in query.must),
+            *((tantivy.Occur.Must, part) for part in either),
+            *((tantivy.Occur.MustNot, self._term(words)) for words in query.without),
+        ]
+
+    def _among(
+        self, serials: NDArray[np.int64], *parts: tantivy.Query | tuple[tantivy.Occur, tantivy.Query]
+    ) -> tantivy.Query:
+        """A query for some of the given documents."""
+        named = tantivy.Query.term_set_query(self._schema, _SERIAL, serials.tolist())
+        clauses = [part if isinstance(part, tuple) else (tantivy.Occur.Must, part) for part in parts]
+        return tantivy.Query.boolean_query(
+            [(tantivy.Occur.Must, tantivy.Query.const_score_query(named, 0.0)), *clauses]
+        )
+
+    def _term(self, words: Sequence[str], boost: float = 1.0) -> tantivy.Query:
+        if len(words) > 1:  # a phrase
+            return tantivy.Query.phrase_query(self._schema, _TEXT, list(words))
+        term = tantivy.Query.term_query(self._schema, _TEXT, words[0], "freq")
+        return term if boost == 1.0 else tantivy.Query.boost_query(term, float(boost))
+
+    def _scored(self, query: tantivy.Query, count: int) -> Scored:
+        hits = self.searcher.search(query, count, count=False).hits
+        serials = self.searcher.fast_field_values(_SERIAL, [address for _, address in hits])
+        scores = np.fromiter((score for score, _ in hits), dtype=np.float32, count=len(hits))
+        return Scored(np.array(serials, dtype=np.int64), scores)
+
+
+class RowWords:
+    """The words of a snapshot's documents, which are known by their rows here; `allowed` says which may be found."""
+
+    def __init__(self, words: Words, snapshot: Snapshot, allowed: NDArray[np.bool_] | None = None) -> None:
+        self._words, self._snapshot = words, snapshot
+        self._allowed = None if allowed is None else snapshot.serials[allowed].astype(np.int64)
+        self.tokenizer, self.stemmed = words.tokenizer, words.stemmed
+        self.frequency, self.starting_with = words.frequency, words.starting_with
+        self.documents = words.documents
+
+    def among(self, allowed: NDArray[np.bool_]) -> "RowWords":
+        """The same, for a filter."""
+        return RowWords(self._words, self._snapshot, allowed)
+
+    def best(self, query: WordQuery, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The rows with the highest BM25."""
+        found = self._words.best(query, count, self._allowed)
+        rows = self._snapshot.rows_of_serials(found.serials)
+        there = rows >= 0  # others were written or deleted since the snapshot was taken
+        return rows[there], found.scores[there]
+
+    def scores(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """BM25 of some rows; 0 if they have none of the words."""
+        serials = self._serials(rows)
+        found = self._words.scores(query, serials)
+        scores = np.zeros(len(rows), dtype=np.float32)
+        order = np.argsort(serials)
+        scores[order[np.searchsorted(serials[order], found.serials)]] = found.scores
+        return scores
+
+    def matching(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some rows have what the query asks for, and not what it excludes."""
+        return np.isin(self._serials(rows), self._words.matching(query, self._serials(rows)))
+
+    def nearest_word(self, stem: str) -> str | None:
+        """The word nearest to one that no document has."""
+        return self._words.nearest_word(stem, self._texts)
+
+    def _serials(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        serials: NDArray[np.int64] = self._snapshot.serials[rows].astype(np.int64)
+        return serials
+
+    def _texts(self, serials: NDArray[np.int64]) -> list[str]:
+        rows = self._snapshot.rows_of_serials(serials)
+        return [searchable(fields) for fields in self._snapshot.fields_of(rows[rows >= 0])]
+
+
+def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
+    """Have a word index hold just the documents of a snapshot; for the one who holds the lock."""
+    alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
+    alive = alive.astype(np.int64)
+    missing = alive[np.searchsorted(alive, words.last_serial, side="right") :]
+    if words.documents + len(missing) != len(alive):  # something was deleted, and its deletion lost in a crash
+        known = words.serials()
+        words.delete(np.setdiff1d(known, alive, assume_unique=True).tolist())
+        missing = np.setdiff1d(alive, known, assume_unique=True)
+    for start in range(0, len(missing), _AT_ONCE):
+        some = missing[start : start + _AT_ONCE]
+        rows = snapshot.rows_of_serials(some)
+        words.add(some.tolist(), [searchable(fields) for fields in snapshot.fields_of(rows)])
+        done = start + len(some)
+        report(Progress("indexing words", done, "documents", done / len(missing)))
+    words.commit()
+
+
+def searchable(fields: Mapping[str, Any]) -> str:
+    """What the words of a document are taken from: its text, and its title if the text does not begin with it."""
+    text, title = fields.get("text", ""), fields.get("title")
+    return f"{title}\n{text}" if isinstance(title, str) and not text.startswith(title) else text
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field(_TEXT, stored=False, tokenizer_name="words", index_option="position")
+    builder.add_integer_field(_SERIAL, stored=False, indexed=True, fast=True)
+    return builder.build()
+
+
+def _may_write(folder: Path) -> bool:
+    return all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock")))
+
+
+def _sealed(folder: Path) -> dict[str, Any]:
+    try:
+        about: dict[str, Any] = json.loads((folder / "parabit.json").read_text())
+        whole = about["meta"] == zlib.crc32((folder / "meta.json").read_bytes())
+        if whole and about["format"] == FORMAT and {"language", "fold_accents"} <= about.keys():
+            return about
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise _damaged(folder)
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    """The files that count, of those in the folder."""
+    for segment in json.loads((folder / "meta.json").read_text())["segments"]:
+        yield from folder.glob(f"{segment['segment_id'].replace('-', '')}.*")
+
+
+def _check(files: Iterable[Path]) -> None:
+    for path in files:
+        content = path.read_bytes()
+        try:
+            length, magic = _FOOTER.unpack(content[-8:])
+            footer = json.loads(content[-8 - length : -8])
+            whole = magic == _MAGIC and zlib.crc32(memoryview(content)[: -8 - length]) == footer["crc"]
+        except (struct.error, ValueError, KeyError, TypeError):
+            whole = False
+        if not whole:
+            raise _damaged(path)
+
+
+def _damaged(path: Path) -> IndexFolderError:
+    return IndexFolderError(f"{path} is damaged", hint="it is built again when the index is opened for writing")
+
+
+def _edits(first: str, second: str, most: int) -> int:
+    """How many letters must be added, removed, changed or swapped to make one word of another; stops counting above
+    `most`.
+    """
+    if abs(len(first) - len(second)) > most:
+        return most + 1
+    before, row = list[int](), list(range(len(second) + 1))
+    for i, letter in enumerate(first, 1):
+        older, before, row = before, row, [i]
+        for j, other in enumerate(second, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
