@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from parabit.index.store import Batch, Id, Kind, Ragged, Store
+from parabit.index.store import Batch, Id, Kind, Store
 
 BITS = 20  # no multiple of 8
 BACKEND = "tables"  # one that keeps arrays of its own
 EXTRA = {
     "vectors": Kind("float16", 3),
     "weight": Kind("float64"),
-    "bags": Kind([("feature", "<i4"), ("weight", "<f4")], ragged=True),
 }
 LABELS = ("space", "hockey", "cars")
 
@@ -21,7 +20,7 @@ Document = dict[str, Any]
 
 
 def document(seed: int) -> Document:
-    """A document that a number decides: every kind of field, text that is not ASCII, sometimes no text, no bag."""
+    """A document that a number decides: every kind of field, text that is not ASCII, sometimes no text."""
     rng = np.random.default_rng(seed)
     code = rng.integers(0, 256, 3, dtype=np.uint8)
     code[2] &= 0xF0
@@ -34,17 +33,13 @@ def document(seed: int) -> Document:
     }
     if seed % 3:
         fields["text"] = f"Gödel, Escher\n{seed} \N{ROCKET} " * int(rng.integers(0, 4))
-    bag = np.zeros(int(rng.integers(0, 4)), dtype=EXTRA["bags"].dtype)
-    bag["feature"], bag["weight"] = rng.integers(0, 99, len(bag)), rng.random(len(bag))
     vector = rng.standard_normal(3).astype(np.float16)
-    return {"code": code, "fields": fields, "vectors": vector, "weight": float(seed), "bags": bag}
+    return {"code": code, "fields": fields, "vectors": vector, "weight": float(seed)}
 
 
 def batch_of(documents: dict[Id, Document]) -> Batch:
     """Documents as the store takes them."""
     some = list(documents.values())
-    bags = [document["bags"] for document in some]
-    offsets = np.cumsum([0, *map(len, bags)])
     return Batch(
         list(documents),
         np.array([document["code"] for document in some], dtype=np.uint8).reshape(-1, 3),
@@ -52,7 +47,6 @@ def batch_of(documents: dict[Id, Document]) -> Batch:
         {
             "vectors": np.array([document["vectors"] for document in some], dtype=np.float16).reshape(-1, 3),
             "weight": np.array([document["weight"] for document in some], dtype=np.float64),
-            "bags": Ragged(np.concatenate([np.zeros(0, dtype=EXTRA["bags"].dtype), *bags]), offsets),
         },
     )
 
@@ -76,7 +70,6 @@ def contents(store: Store) -> dict[Id, Document]:
     rows = np.flatnonzero(np.ones(snapshot.rows, dtype=bool) if snapshot.alive is None else snapshot.alive)
     arrays, ids, fields = snapshot.arrays(rows), snapshot.ids_of(rows), snapshot.fields_of(rows)
     assert np.array_equal(arrays["serials"], snapshot.serials[rows])
-    bags, offsets = arrays["extra.bags"], arrays["extra.bags.offsets"]
     assert len(set(ids)) == len(ids)
     return {
         identity: {
@@ -84,7 +77,6 @@ def contents(store: Store) -> dict[Id, Document]:
             "fields": fields[place],
             "vectors": arrays["extra.vectors"][place],
             "weight": float(arrays["extra.weight"][place]),
-            "bags": bags[offsets[place] : offsets[place + 1]],
         }
         for place, identity in enumerate(ids)
     }

@@ -18,7 +18,7 @@ from made_up_documents import (
 )
 
 from parabit.errors import IndexFolderError, ParabitError
-from parabit.index.store import Batch, Kind, Ragged, Store, number_of, store
+from parabit.index.store import Batch, Kind, Store, number_of, store
 
 
 @pytest.fixture
@@ -141,18 +141,6 @@ def test_a_snapshot_does_not_see_later_changes(folder: Path) -> None:
             lambda store: store.put(one()._replace(extra={**one().extra, "vectors": np.zeros((1, 3))})),
             "vectors must be float16 of shape \\(1, 3\\), found float64",
         ),
-        (
-            lambda store: store.put(one()._replace(extra={**one().extra, "bags": np.zeros(3)})),
-            "bags is given in another form than the index keeps; give Ragged",
-        ),
-        (
-            lambda store: store.put(
-                one()._replace(
-                    extra={**one().extra, "bags": Ragged(np.zeros(2, EXTRA["bags"].dtype), np.array([0, 1]))}
-                )
-            ),
-            "the offsets of bags do not go with 1 documents and 2 values",
-        ),
     ],
 )
 def test_what_cannot_be_done_is_told_and_changes_nothing(folder: Path, change: Any, problem: str) -> None:
@@ -223,10 +211,10 @@ def test_a_damaged_model_is_replaced_with_the_index(folder: Path) -> None:
 
 
 def test_replacing_an_index_removes_its_word_index(folder: Path) -> None:
-    (folder / "words").mkdir()
-    (folder / "words" / "segment").touch()
+    (folder / "words-12ab").mkdir()
+    (folder / "words-12ab" / "segment").touch()
     make_store(folder, some_documents(5), overwrite=True)
-    assert not (folder / "words").exists()
+    assert not (folder / "words-12ab").exists()
 
 
 def test_saving_to_another_folder(folder: Path, tmp_path: Path) -> None:

@@ -286,7 +286,6 @@ def test_the_names_in_the_manifest_are_as_documented(index: Path) -> None:
         "ids",
         "records",
         "extra.vectors",
-        "extra.bags.offsets",
         "numbers.values",
     }
     loaded = np.load(index / "generation-1" / "codes.npy")

@@ -40,15 +40,13 @@ class Form(NamedTuple):
 
     def to_json(self) -> list[Any]:
         """For a manifest."""
-        return [np.lib.format.dtype_to_descr(self.dtype), list(self.shape), self.checksum]
+        return [self.dtype.str, list(self.shape), self.checksum]
 
     @classmethod
     def of_json(cls, written: list[Any]) -> "Form":
-        """What `to_json` gave; JSON has made lists of the tuples of a structured type."""
-        descr, shape, *checksum = written
-        if isinstance(descr, list):
-            descr = [tuple(part) for part in descr]
-        return cls(np.lib.format.descr_to_dtype(descr), tuple(shape), *checksum)
+        """What `to_json` gave."""
+        dtype, shape, *checksum = written
+        return cls(np.dtype(dtype), tuple(shape), *checksum)
 
     def of_buffer(self, buffer: Any, start: int) -> NDArray[Any]:
         """The array whose bytes are there in a buffer; it uses the buffer's memory."""

@@ -62,7 +62,7 @@ def log_file(folder: Path, number: int) -> Path:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make the index what the manifest says, in one durable step."""
     arrays = {name: form.to_json() for name, form in manifest.arrays.items()}
-    kinds = {name: [*Form(np.dtype(kind.dtype), ()).to_json(), *kind[1:]] for name, kind in manifest.extra.items()}
+    kinds = {name: [np.dtype(kind.dtype).str, kind.width] for name, kind in manifest.extra.items()}
     write_sealed(folder, FORMAT, {**vars(manifest), "extra": kinds, "arrays": arrays})
 
 
@@ -79,7 +79,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of an index; anything wrong with it is an IndexFolderError."""
     content = read_sealed(folder, FORMAT, "generation")
     arrays = {name: Form.of_json(form) for name, form in content["arrays"].items()}
-    extra = {name: Kind(Form.of_json(kind[:3]).dtype, *kind[3:]) for name, kind in content["extra"].items()}
+    extra = {name: Kind(*kind) for name, kind in content["extra"].items()}
     return Manifest(**{**{one.name: content[one.name] for one in fields(Manifest)}, "extra": extra, "arrays": arrays})
 
 

@@ -23,8 +23,7 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 CODES, IDS, RECORDS, SERIALS = "codes", "ids", "records", "serials"
 OFFSETS = ".offsets"  # the array NAME.offsets says where each row of the ragged array NAME begins
 EXTRA = "extra."  # prefix of extra arrays
-VECTORS, WORDS = "vectors", "words"  # the extra arrays of an index
-WORD = np.dtype([("feature", "<i4"), ("weight", "<f2")])  # one of a document's words
+VECTORS = "vectors"  # the extra array of an index
 TEXT = "text"  # the one field that documents are not found by
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,24})?")
@@ -38,11 +37,10 @@ class Ragged(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What the rows of an extra array are: numbers of one type, a fixed `width` of them or, if `ragged`, any number."""
+    """What the rows of an extra array are: one number of a type, or `width` of them."""
 
     dtype: Any  # what np.dtype takes
     width: int | None = None
-    ragged: bool = False
 
 
 class Batch(NamedTuple):
@@ -56,7 +54,7 @@ class Batch(NamedTuple):
     ids: Sequence[Id]
     codes: NDArray[np.uint8]  # (documents, bytes)
     fields: Sequence[Mapping[str, Any]] | None = None
-    extra: Mapping[str, NDArray[Any] | Ragged] = {}
+    extra: Mapping[str, NDArray[Any]] = {}
 
 
 class Layout(NamedTuple):
@@ -81,7 +79,7 @@ class Schema:
             layout = Layout(np.dtype(kind.dtype), () if kind.width is None else (kind.width,))
             if layout.dtype.hasobject:
                 raise IndexFolderError(f"{name} has Python objects, which are not kept", hint="give numbers")
-            self.layouts |= _ragged(EXTRA + name, layout) if kind.ragged else {EXTRA + name: layout}
+            self.layouts[EXTRA + name] = layout
 
     def arrays_of(self, batch: Batch, first_serial: int) -> Arrays:
         """A batch as the arrays it is kept in, with serial numbers from `first_serial` on; raise if it does not fit."""
@@ -107,24 +105,8 @@ class Schema:
             RECORDS + OFFSETS: records.offsets,
         }
         for name, given in batch.extra.items():
-            arrays |= self._extra(name, given, count)
+            arrays[EXTRA + name] = _fitting(name, given, self.layouts[EXTRA + name], count)
         return arrays
-
-    def _extra(self, name: str, given: NDArray[Any] | Ragged, count: int) -> Arrays:
-        layout = self.layouts[EXTRA + name]
-        if isinstance(given, Ragged) != self.extra[name].ragged:
-            form = "Ragged(values, offsets)" if self.extra[name].ragged else "an array with one row per document"
-            raise IndexFolderError(f"{name} is given in another form than the index keeps", hint=f"give {form}")
-        if not isinstance(given, Ragged):
-            return {EXTRA + name: _fitting(name, given, layout, count)}
-        offsets = np.asarray(given.offsets, dtype=np.int64)
-        entries = len(given.values)
-        if len(offsets) != count + 1 or offsets[0] or offsets[-1] != entries or (np.diff(offsets) < 0).any():
-            raise IndexFolderError(
-                f"the offsets of {name} do not go with {count} documents and {entries} values",
-                hint="give one more offset than documents, ascending, from 0 to the number of values",
-            )
-        return {EXTRA + name: _fitting(name, given.values, layout, entries), EXTRA + name + OFFSETS: offsets}
 
 
 def _ragged(name: str, layout: Layout) -> dict[str, Layout]:
@@ -273,15 +255,17 @@ def number_of(value: object) -> float | None:
         (1993.0, 86400.0, 0.0, None)
     """
     try:
-        if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-            number = float(value)
-            return None if math.isnan(number) else number
-        if isinstance(value, str) and _DATE.fullmatch(value):
+        if isinstance(value, str):
+            if value[4:5] != "-" or not _DATE.fullmatch(value):
+                return None
             moment = datetime.fromisoformat(value)
             return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            return None
+        number = float(value)
     except (ValueError, OverflowError):
-        pass
-    return None
+        return None
+    return None if math.isnan(number) else number
 
 
 @lru_cache(maxsize=1 << 10)

@@ -22,7 +22,6 @@ from parabit.index.store.schema import (
     RECORDS,
     SERIALS,
     VECTORS,
-    WORDS,
     Arrays,
     Id,
     Layout,
@@ -255,10 +254,6 @@ class Snapshot:
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float16]:
         """The vectors in some rows, (rows, dim)."""
         return self._fixed(EXTRA + VECTORS, rows)
-
-    def words(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The words of the documents in some rows, one document after the other, and where each begins."""
-        return self._ragged(EXTRA + WORDS, rows)
 
     def arrays(self, rows: NDArray[np.int64]) -> Arrays:
         """All that is kept of the documents in some rows."""

@@ -29,7 +29,7 @@ from parabit.index.store.manifest import (
     remove_leftovers,
     write_manifest,
 )
-from parabit.index.store.schema import EXTRA, OFFSETS, TEXT, Batch, Id, Kind, Schema, need_distinct
+from parabit.index.store.schema import TEXT, Batch, Id, Kind, Schema, need_distinct
 from parabit.index.store.snapshot import DELETED, Snapshot
 from parabit.progress import Report, silent
 from parabit.storage import copy_folder, whole_folder
@@ -251,7 +251,9 @@ class Store:
             "documents": snapshot.documents,
             "bits": manifest.bits,
             "bytes_a_code": -(-manifest.bits // 8),
-            "bytes_a_document": {name: _bytes_a_document(snapshot, name) for name in manifest.extra},
+            "bytes_a_document": {
+                name: np.dtype(kind.dtype).itemsize * (kind.width or 1) for name, kind in manifest.extra.items()
+            },
             "bytes": bytes_in(self.folder),
             "model_bytes": bytes_in(self.model_folder),
             "backends": ["flat", *sorted({name.partition(".")[0] for name in derived})],
@@ -340,10 +342,3 @@ def _with_model(folder: Path, manifest: Manifest, save_model: SaveModel | None) 
 
 def _derive(manifest: Manifest, report: Report) -> Derive:
     return derive_with(manifest.meta.get("backend", "flat"), manifest.bits, report)
-
-
-def _bytes_a_document(snapshot: Snapshot, name: str) -> float:
-    """What an extra array takes, on average."""
-    arrays = snapshot.base.arrays
-    parts = [arrays[EXTRA + name + part] for part in ("", OFFSETS) if part in arrays.names(EXTRA + name)]
-    return round(sum(part.nbytes for part in parts) / max(1, snapshot.base.documents), 1)
