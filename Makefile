@@ -48,11 +48,12 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/learn_million.py
 	$(BIN)/python benchmarks/encode_speed.py
 	$(BIN)/python benchmarks/evaluate_speed.py
-	$(BIN)/python benchmarks/index_ranking.py
 	$(BIN)/python benchmarks/index_keeping.py
 	$(BIN)/python benchmarks/index_speed.py
+	$(BIN)/python benchmarks/index_hashing.py
 	$(BIN)/python benchmarks/serve_load.py
-	$(BIN)/python benchmarks/milvus_search.py
+	$(BIN)/python benchmarks/queries.py
+	$(BIN)/python benchmarks/search_speed.py
 
 reproduce: $(VENV)/paper
 	$(BIN)/parabit reproduce all -o results

@@ -20,8 +20,7 @@ import numpy as np
 from common import keep, machine, run
 from index_codes import Codes, changed, clustered
 from parabit.index.backends import BACKENDS, Backend, choose
-from parabit.index.backends.buckets import Buckets
-from parabit.index.backends.candidates import Candidates
+from parabit.index.backends.hashing import Hashed
 from parabit.parallel import cores
 
 BATCH, ALONE = 256, 30  # queries in a batch, and asked one by one
@@ -47,9 +46,7 @@ Search = Callable[[Codes, Ask], Any]
 
 def ours(backend: Backend) -> Search:
     """A back end of parabit's."""
-    return lambda queries, ask: (
-        backend.nearest(queries, ask.k) if ask.radius is None else backend.within(queries, ask.radius)
-    )
+    return lambda queries, ask: backend.search(queries, ask.k, ask.radius)
 
 
 def of_faiss(index: Any) -> Search:
@@ -76,11 +73,11 @@ class Method(NamedTuple):
 def build_ours(name: str, codes: Codes, bits: int) -> tuple[Method, Backend]:
     """One of our back ends."""
     start = time.perf_counter()
-    backend = BACKENDS[name].build(codes, bits)
+    arrays = BACKENDS[name].build(codes, bits)
     seconds = time.perf_counter() - start
-    held = sum(array.nbytes for array in backend.arrays.values()) / len(codes)
-    distances = None if backend.exact else (lambda found: found.distances)
-    return Method(ours(backend), seconds, held, distances), backend
+    held = sum(array.nbytes for array in arrays.values()) / len(codes)
+    backend = BACKENDS[name](codes, bits, arrays)
+    return Method(ours(backend), seconds, held), backend
 
 
 def build_peers(codes: Codes, graphs: bool) -> dict[str, Method]:
@@ -135,8 +132,8 @@ def check(methods: dict[str, Method], queries: Codes, ask: Ask) -> dict[str, flo
             there = method.distances(found)
             recalls[name] = round(float(((there >= 0) & (there <= true[0][:, -1:])).mean()), 3)
         elif ask.radius is None:
-            assert np.array_equal(found.rows, true[1]), f"{name}: not the rows of the scan"
-            assert np.array_equal(found.distances, true[0]), f"{name}: not the distances of the scan"
+            assert np.array_equal(found.rows, true[1].ravel()), f"{name}: not the rows of the scan"
+            assert np.array_equal(found.distances, true[0].ravel()), f"{name}: not the distances of the scan"
         else:
             limits, distances, rows = (np.asarray(array) for array in true)
             order = np.lexsort((rows, distances, np.repeat(np.arange(len(queries)), np.diff(limits.astype(int)))))
@@ -200,7 +197,7 @@ def rows_of(
 
 def by_distance(multi: Backend, flat: Search, bits: int, queries: Codes, rounds: int) -> list[dict[str, Any]]:
     """How much faster multi-index hashing is than the scan, by the distance of the tenth hit."""
-    tenth, rows = multi.nearest(queries, 10).distances[:, 9], []
+    tenth, rows = multi.search(queries, 10).distances[9::10], []
     for low in range(0, 40, 3):
         some = queries[(tenth >= low) & (tenth < low + 3)][:64]
         if len(some) < 16:
@@ -216,28 +213,27 @@ def by_distance(multi: Backend, flat: Search, bits: int, queries: Codes, rounds:
     return rows
 
 
-def work(backend: Backend, queries: Codes, ask: Ask) -> dict[str, float]:
+def work(backend: Hashed, queries: Codes, ask: Ask) -> dict[str, float]:
     """The floor: what a search reads, and what reading so much costs when nothing else is done."""
     counted = {"look_ups": 0, "candidates": 0}
-    look, near = Buckets._look, Candidates._near
+    look_up, measure = Hashed.look_up, Hashed._measure
 
-    def counting_look(self: Buckets, keys: Any) -> Any:
+    def counting_look_up(self: Hashed, keys: Any) -> Any:
         counted["look_ups"] += len(keys)
-        return look(self, keys)
+        return look_up(self, keys)
 
-    def counting_near(self: Candidates, words: Any, starts: Any, counts: Any, *rest: Any) -> Any:
+    def counting_measure(self: Hashed, words: Any, starts: Any, counts: Any, *rest: Any) -> Any:
         counted["candidates"] += int(counts.sum())
-        return near(self, words, starts, counts, *rest)
+        return measure(self, words, starts, counts, *rest)
 
-    Buckets._look, Candidates._near = counting_look, counting_near  # type: ignore[method-assign]
+    Hashed.look_up, Hashed._measure = counting_look_up, counting_measure  # type: ignore[method-assign]
     try:
         ours(backend)(queries, ask)
     finally:
-        Buckets._look, Candidates._near = look, near  # type: ignore[method-assign]
-    table = backend.arrays["starts"]
-    places = np.random.default_rng(0).integers(0, len(table), 1 << 20)
+        Hashed.look_up, Hashed._measure = look_up, measure  # type: ignore[method-assign]
+    places = np.random.default_rng(0).integers(0, len(backend.starts), 1 << 20)
     start = time.perf_counter()
-    table.take(places)
+    backend.starts.take(places)
     read = (time.perf_counter() - start) / len(places)
     reads = {name: number / len(queries) for name, number in counted.items()}
     floor = (reads["look_ups"] + 2 * reads["candidates"]) * read
@@ -253,7 +249,7 @@ def one_size(
     """Everything about one set of codes."""
     methods = build_peers(codes, graphs)
     backends: dict[str, Backend] = {}
-    for name in ("flat", "lists", "tables" if bits <= 64 else "multi", *(["multi"] if bits == 64 else [])):
+    for name in ("flat", "tables" if bits <= 64 else "multi", *(["multi"] if bits == 64 else [])):
         methods[name], backends[name] = build_ours(name, codes, bits)
     rows = [row for ask in asks for row in rows_of(methods, codes, bits, queries, ask, rounds, what)]
     told: dict[str, Any] = {
@@ -263,12 +259,11 @@ def one_size(
         "rows": rows,
         "build_seconds": {name: round(method.seconds, 2) for name, method in methods.items()},
         "bytes_a_code": {name: round(method.bytes_a_code, 1) for name, method in methods.items()},
-        "lists": {key: getattr(backends["lists"], key) for key in ("probes", "recall")},
         "scan_reads_megabytes": round(codes.nbytes / 1e6, 1),
     }
-    for name in ("tables", "multi"):
-        if name in backends:
-            told[f"work_{name}"] = {ask.name: work(backends[name], queries, ask) for ask in asks}
+    for name, backend in backends.items():
+        if isinstance(backend, Hashed):
+            told[f"work_{name}"] = {ask.name: work(backend, queries, ask) for ask in asks}
     print(f"  built in {told['build_seconds']} s, bytes a code {told['bytes_a_code']}")
     if "multi" in backends and len(codes) >= 1_000_000:
         wide = np.concatenate([changed(codes, bits, 600, most, seed=3) for most in (0.1, 0.3)])

@@ -166,6 +166,72 @@ def encode_speed() -> list[str]:
     )  # fmt: skip
 
 
+def queries() -> list[str]:
+    """Real queries and known items by every rank."""
+    result = _result("queries")
+    methods = ("hybrid", "words", "asymmetric", "hamming", "bm25s", "tantivy")
+    rows: list[tuple[Any, ...]] = [("real queries, NDCG@10 / Recall@100", "documents", "queries", *methods)]
+    for name, row in result["real queries"].items():
+        cells = [_figures(row["scores"][method], "ndcg@10", "recall@100") for method in methods]
+        rows.append((name, f"{row['documents']:,}", row["queries"], *cells))
+    known: list[tuple[Any, ...]] = [("known items, share in the first 10", "documents", "queries", *methods)]
+    for name, row in result["known items"].items():
+        cells = [_figures(row["scores"][method], "first_10") for method in methods]
+        known.append((name, f"{row['documents']:,}", row["queries"], *cells))
+    return [*_rows(*rows), "", *_rows(*known)]
+
+
+def query_weights() -> list[str]:
+    """The hybrid score by how much the code counts."""
+    found = _result("queries")["weights"]
+    weights = list(next(iter(found.values())))
+    return _rows(
+        ("", *weights), *((name, *(_figures(row, weight) for weight in weights)) for name, row in found.items())
+    )
+
+
+def search_speed() -> list[str]:
+    """One text query beside the bare engines."""
+    result = _result("search_speed")["rows"]
+    methods = list(result[0]["ms"])
+    rows: list[tuple[Any, ...]] = [("documents", *(f"{name}, ms" for name in methods), "hybrid / (faiss + tantivy)")]
+    sizes: list[tuple[Any, ...]] = [("documents", "learning, s", "building, s", *result[0]["bytes per document"])]
+    for row in result:
+        rows.append((f"{row['documents']:,}", *row["ms"].values(), row["hybrid / (faiss + tantivy)"]))
+        sizes.append((f"{row['documents']:,}", *row["seconds"].values(), *row["bytes per document"].values()))
+    return [*_rows(*rows), "", "Seconds to build, and bytes per document:", "", *_rows(*sizes)]
+
+
+def _figures(scores: dict[str, float], *names: str) -> str:
+    return " / ".join(f"{scores[name]:.3f}".replace("0.", ".") for name in names)
+
+
+def index_hashing() -> list[str]:
+    """faiss's hash indexes beside ours: milliseconds alone and in a batch, and what it takes to have them."""
+    rows: list[tuple[Any, ...]] = [
+        (
+            "bits",
+            "asked, faiss's flips",
+            "parabit",
+            "faiss",
+            "faiss finds all 10 for",
+            "built",
+            "opened",
+            "bytes per code",
+        )
+    ]
+    for result in _result("index_hashing")["results"]:
+        costs = [result["build_seconds"], result["open_seconds"], result["bytes_per_code"]]
+        beside = ["{parabit} s, faiss {faiss} s", "{parabit} s, faiss {faiss} s", "{parabit}, faiss {faiss}"]
+        for number, row in enumerate(result["rows"]):
+            times = row["milliseconds_alone_and_in_a_batch"]
+            complete = f"{row['faiss_complete']:.1%} of queries" if "faiss_complete" in row else ""
+            shown = [form.format(**cost) if number == 0 else "" for form, cost in zip(beside, costs, strict=True)]
+            own, peer = ("{} / {}".format(*times[name]) for name in ("parabit", "faiss"))
+            rows.append((result["bits"], row["ask"], f"{result['backend']} {own}", peer, complete, *shown))
+    return _rows(*rows)
+
+
 def written(page: str) -> str:
     """A page with its tables as the result files have them now."""
 
@@ -184,9 +250,7 @@ def main() -> None:
     stale = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        # Milvus' table has a script of its own, which needs a server.
-        parts = re.split(r"(<!-- milvus -->.*?<!-- end of milvus -->)", text, flags=re.DOTALL)
-        new = "".join(part if part.startswith("<!-- milvus -->") else written(part) for part in parts)
+        new = written(text)
         if new != text:
             stale.append(str(page.relative_to(HERE.parent)))
             if "--check" not in sys.argv:

@@ -1,10 +1,11 @@
-"""Peak memory and rate of `build_vocabulary` with bigrams: 20 Newsgroups as in the paper, and arXiv abstracts.
+"""Peak memory and rate of `build_vocabulary`: 20 Newsgroups as in the paper, and arXiv abstracts.
 
-    python benchmarks/text_memory.py
+    PARABIT_DATA=FOLDER python benchmarks/text_memory.py
 
 The paper's vocabulary of 20 Newsgroups (every word and bigram), and words and bigrams that occur at least 5 times in
-20,000 and in 100,000 abstracts; the last again with bounds of 200,000 words and 800,000 bigrams, which it exceeds.
-Each runs in a process of its own, whose peak resident memory the system reports.
+20,000 and in 100,000 abstracts, the last again with bounds of 200,000 words and 800,000 bigrams, which it exceeds.
+Then a million abstracts, words alone and with bigrams: the sample ten times over, each copy without another tenth of
+its words, as JSON lines on disk. Each runs in a process of its own, whose peak resident memory the system reports.
 """
 
 import argparse
@@ -12,8 +13,10 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from common import keep, machine, run
@@ -21,18 +24,27 @@ from parabit import Tokenizer, VocabularyRule, build_vocabulary, open_corpus
 from parabit.corpus import as_corpus
 from parabit.text import counting
 
-RUNS = ["20newsgroups-raw/train", "arxiv 20000", "arxiv 100000", "arxiv 100000 bounded"]
+MILLION = "a million abstracts"
+RUNS = [
+    "20newsgroups-raw/train",
+    "arxiv 20000",
+    "arxiv 100000",
+    "arxiv 100000 bounded",
+    f"{MILLION}, words alone",
+    MILLION,
+]
 
 
-def measure(what: str) -> dict[str, Any]:
+def measure(what: str, million: str) -> dict[str, Any]:
     """Count a corpus in this process."""
     name, *size = what.split()
-    rule = VocabularyRule(bigrams=True, min_count=5) if size else VocabularyRule(Tokenizer.paper(), bigrams=True)
+    rule = VocabularyRule(bigrams="alone" not in size, min_count=5)
+    if name.startswith("20newsgroups"):
+        rule = VocabularyRule(Tokenizer.paper(), bigrams=True)
     if "bounded" in size:
         counting.MOST_WORDS, counting.MOST_BIGRAMS = 200_000, 800_000
-    corpus = open_corpus(name)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if size:
+    corpus = open_corpus(million if what.startswith(MILLION) else name)
+    if name == "arxiv":
         corpus = as_corpus(Some(corpus, int(size[0])))
     start = time.perf_counter()
     vocabulary = build_vocabulary(corpus, rule)
@@ -45,7 +57,6 @@ def measure(what: str) -> dict[str, Any]:
         "bigrams": len(vocabulary.bigrams),
         "documents_per_second": round(vocabulary.documents / seconds),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "before_mb": before // 1024,
     }
 
 
@@ -62,16 +73,22 @@ class Some:
 def main() -> None:
     """Measure all, print the table, keep the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--one", help="measure one run in this process, and print JSON")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     one = parser.parse_args().one
     if one:
-        print(json.dumps(measure(one)))
+        print(json.dumps(measure(*one)))
         return
+    from learn_million import write  # not where memory is measured: it imports all that learning needs
+
     rows = []
-    for what in RUNS:
-        child = subprocess.run([sys.executable, __file__, "--one", what], stdout=subprocess.PIPE, check=True)
-        rows.append(json.loads(child.stdout))
-        print(f"{what:25} {rows[-1]}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        million = Path(folder, "documents.jsonl")
+        write(million)
+        for what in RUNS:
+            command = [sys.executable, __file__, "--one", what, str(million)]
+            child = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+            rows.append(json.loads(child.stdout))
+            print(f"{what:25} {rows[-1]}", flush=True)
     keep(
         "text_memory",
         {"command": "python benchmarks/text_memory.py", "runs": rows, "machine": machine("polars", "numpy")},

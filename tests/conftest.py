@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from json_lines import as_lines
 from parabit import Document, ParagraphVectors
-from parabit.corpus import DATASETS, data_folder
+from parabit.corpus.datasets import data_folder, find_dataset
 from parabit.index import Index
 from topics import Topics, make_topics
 
@@ -29,9 +29,9 @@ def real() -> Callable[[str], str]:
     """Gives back the name of a data set whose real files are here; skips the test where they are not."""
 
     def need(name: str) -> str:
-        dataset = DATASETS[name.partition("/")[0]]
+        dataset = find_dataset(name.partition("/")[0])
         if REAL_DATA is None or not dataset.found(REAL_DATA):
-            pytest.skip(f"{dataset.name} is not here; set PARABIT_DATA to a folder that has it")
+            pytest.skip(f"{name} is not here; set PARABIT_DATA to a folder that has it")
         return name
 
     return need

@@ -199,9 +199,9 @@ def test_the_table_of_benchmarks_is_what_was_measured() -> None:
 def test_every_command_that_is_named_has_the_options_that_are_shown() -> None:
     from typer.testing import CliRunner
 
-    from parabit.cli.app import app
+    from parabit.cli.app import VERBS, app
 
-    names = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    names = {name for verbs in VERBS.values() for name in verbs}
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     shown = [found for page in pages for found in re.findall(r"`parabit ([a-z]\w*)((?: [^`\n]*)?)`", page.read_text())]
     assert len(shown) >= 4

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from parabit.lazy import lazy
+from parabit.errors import lazy
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document, ReadOptions, documents_from, open_corpus, title_of

@@ -9,4 +9,4 @@ RELEVANCE = {  # what two documents are to each other
 }
 
 RANKS = ("hybrid", "words", "hamming", "asymmetric", "cosine")
-BACKENDS = ("auto", "flat", "tables", "multi", "lists")
+BACKENDS = ("auto", "flat", "tables", "multi")

@@ -1,9 +1,10 @@
-"""The errors that parabit raises on purpose: each says what was wrong, what was found and what to do."""
+"""The errors that parabit raises on purpose: each says what was wrong, what was found and what to do; late imports."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 
 class ParabitError(Exception):
@@ -23,29 +24,30 @@ class ParabitError(Exception):
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """The hint for a mistyped name; empty if no known name is similar.
-
-    Example:
-        >>> did_you_mean("hybird", ["hamming", "hybrid"]), did_you_mean("best", ["hamming", "hybrid"])
-        ('did you mean hybrid?', '')
-    """
+    """The hint for a mistyped name; empty if no known name is similar."""
     close = get_close_matches(given, known, n=1)
     return f"did you mean {close[0]}?" if close else ""
 
 
 def need(library: str, extra: str, error: type[ParabitError] = ParabitError) -> ModuleType:
-    """Import a library that only some parts of parabit use; the error says what to install.
-
-    Example:
-        >>> need("no_such_library", "baselines")
-        Traceback (most recent call last):
-        parabit.errors.ParabitError: no_such_library is not installed; pip install 'parabit[baselines]'
-    """
+    """Import a library that only some parts of parabit use; the error says what to install."""
     try:
         return import_module(library)
     except ImportError as problem:
         name = library.partition(".")[0]
         raise error(f"{name} is not installed", hint=f"pip install 'parabit[{extra}]'") from problem
+
+
+def lazy(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
+    """A package's `__getattr__`: names are imported on first use, so that each part loads only what it needs."""
+
+    def find(name: str) -> Any:
+        for module, names in modules.items():
+            if name in names:
+                return getattr(import_module(module), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
 
 
 class CorpusError(ParabitError, ValueError):

@@ -33,10 +33,6 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int | N
 
     Threads help if the work is done in numpy or polars, which run in parallel. At most two items per thread are in
     progress, so memory does not grow with the number of items.
-
-    Example:
-        >>> list(ordered_map(lambda number: number * number, [3, 1, 2]))
-        [9, 1, 4]
     """
     threads = threads or cores()
     waiting: deque[Future[R]] = deque()

@@ -5,12 +5,7 @@ from typing import NamedTuple
 
 
 class Progress(NamedTuple):
-    """How far a stage of long work has come.
-
-    Example:
-        >>> Progress("reading", done=5000, unit="documents", share=0.25)
-        Progress(stage='reading', done=5000, unit='documents', share=0.25, note='')
-    """
+    """How far a stage of long work has come."""
 
     stage: str
     done: int

@@ -8,12 +8,7 @@ from scipy.sparse import csr_array
 
 
 def row_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Where each row begins, and where the last one ends: (rows + 1,).
-
-    Example:
-        >>> row_offsets(np.array([2, 0, 3]))
-        array([0, 2, 2, 5])
-    """
+    """Where each row begins, and where the last one ends: (rows + 1,)."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
@@ -28,12 +23,6 @@ def paired_products(
 
     Query i has the documents from pairs[i] up to pairs[i + 1]; document j has the columns and weights from offsets[j]
     up to offsets[j + 1].
-
-    Example:
-        >>> queries = csr_array(np.array([[1.0, 0.0], [0.0, 2.0]]))
-        >>> columns, weights, offsets = np.array([0, 0, 1, 1]), np.array([1.0, 0.5, 0.5, 3.0]), np.array([0, 1, 3, 4])
-        >>> paired_products(queries, np.array([0, 1, 3]), columns, weights, offsets).tolist()
-        [1.0, 1.0, 6.0]
     """
     shared = np.empty(len(columns), dtype=np.float32)
     spread = np.zeros(queries.shape[1], dtype=np.float32)

@@ -29,19 +29,13 @@ def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
     disk before it gets its name, so that it is complete after a power cut too.
     """
     _check_file(path)
-    partial = _temporary(path)
-    try:
-        with _explained(path):
-            partial.touch(exist_ok=False)
+    with _partial(path, Path.touch) as partial:
         yield partial
         if durable:
             sync(partial)
         partial.replace(path)
         if durable:
             sync(path.parent)
-    finally:
-        with suppress(OSError):
-            partial.unlink()
 
 
 @contextmanager
@@ -54,23 +48,20 @@ def whole_folder(path: Path, replaces: Replaces | None = None, durable: bool = F
     """
     _check_folder(path, replaces)
     path = path.resolve()  # what a link points to is replaced, not the link
-    partial = _temporary(path)
-    try:
-        with _explained(path):
-            partial.mkdir()
+    with _partial(path, Path.mkdir) as partial:
         yield partial
         if durable:
             _sync_folder(partial)
         _check_folder(path, replaces)  # another process may have written it meanwhile
-        # No system call swaps two folders everywhere: the old one is set aside under a name that `recover` knows.
-        while not _renamed(partial, path):
+        try:
+            # No system call swaps two folders everywhere: the old one is set aside under a name that `recover` knows.
+            while not _renamed(partial, path):
+                recover(path)
+                path.rename(_aside(path))
+            if durable:
+                sync(path.parent)
+        finally:
             recover(path)
-            path.rename(_aside(path))
-        if durable:
-            sync(path.parent)
-    finally:
-        recover(path)
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def recover(path: Path) -> None:
@@ -89,13 +80,15 @@ def recover(path: Path) -> None:
 def need_room_for_file(path: Path) -> None:
     """Raise if a file of this name cannot be written, or is a folder; to call before long work."""
     _check_file(path)
-    _check_writable(path)
+    with _partial(path, Path.touch):
+        pass
 
 
 def need_room_for_folder(path: Path, replaces: Replaces | None = None) -> None:
     """Raise if `whole_folder` cannot write a folder of this name; to call before long work."""
     _check_folder(path, replaces)
-    _check_writable(path)
+    with _partial(path, Path.touch):
+        pass
 
 
 def sync(path: Path) -> None:
@@ -136,14 +129,6 @@ class ArrayWriter:
     """Writes a `.npy` file piece by piece, its length known only at the end; `row` is the shape of one row.
 
     Plain writes, not a memory map: a full disk is then an error, where a memory map would kill the process.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     with ArrayWriter(Path(folder, "a.npy"), np.int32) as writer:
-        ...         writer.append(np.array([1, 2])); writer.append(np.array([3]))
-        ...     np.load(Path(folder, "a.npy")).tolist()
-        [1, 2, 3]
     """
 
     def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...] = ()) -> None:
@@ -175,12 +160,7 @@ class ArrayWriter:
 
 
 def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
-    """The header of an array's `.npy` file; its size does not depend on the first dimension.
-
-    Example:
-        >>> len(array_header(np.int32, (5, 2))) == len(array_header(np.int32, (5_000_000, 2)))
-        True
-    """
+    """The header of an array's `.npy` file; its size does not depend on the first dimension."""
     header = BytesIO()
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
     np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
@@ -188,8 +168,24 @@ def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
 
 
 def _temporary(path: Path) -> Path:
-    # Chosen before anything is created, so that an interrupt in between finds what to remove.
     return path.parent / f".{path.name}.{secrets.token_hex(4)}.partial"
+
+
+@contextmanager
+def _partial(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
+    """A temporary file or folder beside a path, removed at the end; an error names the path that the user knows."""
+    partial = _temporary(path)  # chosen before it is created, so that an interrupt in between finds what to remove
+    try:
+        try:
+            create(partial)
+        except OSError as problem:
+            reason = f"{path} cannot be written: {problem.strerror}"
+            raise ParabitError(reason, hint="choose another place or name") from problem
+        yield partial
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):
+            partial.unlink()
 
 
 def _aside(path: Path) -> Path:
@@ -230,24 +226,3 @@ def _check_folder(path: Path, replaces: Replaces | None) -> None:
 def _check_parent(path: Path) -> None:
     if not path.parent.is_dir():
         raise ParabitError(f"there is no folder {path.parent} to write {path.name} in", hint="create it first")
-
-
-def _check_writable(path: Path) -> None:
-    partial = _temporary(path)
-    try:
-        with _explained(path):
-            partial.touch(exist_ok=False)
-    finally:
-        with suppress(OSError):
-            partial.unlink()
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Report what goes wrong with a temporary file by the name that the user knows."""
-    try:
-        yield
-    except OSError as problem:
-        raise ParabitError(
-            f"{path} cannot be written: {problem.strerror}", hint="choose another place or name"
-        ) from problem

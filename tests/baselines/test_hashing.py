@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
 
 from parabit.baselines import IterativeQuantization, RandomHyperplanes
 from parabit.codes import hamming, unpack
-from parabit.errors import BaselineError
 
 HASHINGS: list[Callable[[int], RandomHyperplanes | IterativeQuantization]] = [RandomHyperplanes, IterativeQuantization]
 
@@ -35,7 +35,7 @@ def test_hyperplanes_take_sparse_vectors_as_they_take_dense_ones(vectors: NDArra
     hyperplanes = RandomHyperplanes(32).fit(vectors)
     assert (hyperplanes.transform(csr_array(vectors)) == hyperplanes.transform(vectors)).all()
     assert (RandomHyperplanes(32).fit(csr_array(vectors)).planes_ == hyperplanes.planes_).all()
-    with pytest.raises(BaselineError, match="the vectors have 3 dimensions, and the baseline was fitted on 20"):
+    with pytest.raises(ValueError, match="X has 3 features, but RandomHyperplanes is expecting 20"):
         hyperplanes.transform(csr_array((2, 3)))
 
 
@@ -81,30 +81,24 @@ def test_a_seed_gives_the_same_codes_and_another_seed_others(
 
 
 @pytest.mark.parametrize("hashing", HASHINGS)
-def test_what_cannot_be_hashed_is_told_in_words(
+def test_what_cannot_be_hashed_is_refused(
     hashing: Callable[[int], RandomHyperplanes | IterativeQuantization], vectors: NDArray[np.float64]
 ) -> None:
-    with pytest.raises(BaselineError, match="bits must be a whole number, at least 1, found 0"):
+    with pytest.raises(ValueError, match="bits == 0, must be >= 1"):
         hashing(0).fit(vectors)
-    with pytest.raises(
-        BaselineError, match=f"this {hashing(8).__class__.__name__} is not fitted yet; call `fit` first"
-    ):
+    with pytest.raises(NotFittedError):
         hashing(8).transform(vectors)
-    with pytest.raises(BaselineError, match=r"there is nothing to fit on in an array of shape \(0, 20\)"):
-        hashing(8).fit(vectors[:0])
-    with pytest.raises(BaselineError, match="the vectors have 19 dimensions, and the baseline was fitted on 20"):
+    with pytest.raises(ValueError, match="X has 19 features"):
         hashing(8).fit(vectors).transform(vectors[:, :19])
-    with pytest.raises(BaselineError, match=r"found an array of float64 and shape \(20,\)"):
-        hashing(8).fit(vectors[0])
-    vectors[7, 3] = np.nan
-    with pytest.raises(BaselineError, match="vector 7 has values that are not finite"):
-        hashing(8).fit(vectors)
+    for wrong in (vectors[:0], vectors[0], np.where(vectors > 0, vectors, np.nan)):
+        with pytest.raises(ValueError, match="0 sample|1D array|NaN"):
+            hashing(8).fit(wrong)
 
 
 def test_more_bits_than_dimensions_cannot_be_rotated(vectors: NDArray[np.float64]) -> None:
-    with pytest.raises(BaselineError, match="bits=21 is more than the 20 dimensions of the vectors"):
+    with pytest.raises(ValueError, match="bits == 21, must be <= 20"):
         IterativeQuantization(21).fit(vectors)
-    with pytest.raises(BaselineError, match="found a sparse array .* LSA turns counts into vectors"):
+    with pytest.raises(TypeError, match="[Ss]parse"):
         IterativeQuantization(4).fit(csr_array(vectors))  # type: ignore[arg-type]
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from made_up import make_counts
 from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
 
 from parabit.baselines import LSA, IterativeQuantization, TfIdf
-from parabit.errors import BaselineError
 from parabit.evaluation import evaluate_codes, evaluate_vectors
 
 
@@ -46,15 +46,12 @@ def test_a_document_without_known_words_is_zero() -> None:
     assert (vectors == 0).all()
 
 
-def test_bad_inputs_are_told_in_words() -> None:
+def test_bad_inputs_are_refused() -> None:
     counts = make_counts(50).counts
-    with pytest.raises(BaselineError, match="dim must be a whole number, at least 1, found 0"):
-        LSA(dim=0).fit(counts)
-    with pytest.raises(BaselineError, match="dim=51 is more than the 50 documents or words, whichever are fewer"):
-        LSA(dim=51).fit(counts)
-    with pytest.raises(BaselineError, match="this LSA is not fitted yet"):
+    for dim in (0, 51):
+        with pytest.raises(ValueError, match=f"dim == {dim}, must be"):
+            LSA(dim=dim).fit(counts)
+    with pytest.raises(NotFittedError):
         LSA(dim=3).transform(counts)
-    with pytest.raises(BaselineError, match="nothing to fit on: 0 documents with 200 words"):
-        LSA(dim=3).fit(counts[:0])
-    with pytest.raises(BaselineError, match="the documents count 7 words, and the baseline was fitted on 200"):
+    with pytest.raises(ValueError, match="X has 7 features"):
         LSA(dim=3).fit(counts).transform(counts[:, :7])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from made_up import make_counts
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from parabit.baselines import BM25, TfIdf
@@ -86,7 +87,7 @@ def test_bm25_scores_block_by_block_as_at_once(monkeypatch: pytest.MonkeyPatch) 
     made = make_counts(60, seed=6)
     model = BM25().fit(made.counts)
     at_once = model.scores(made.counts)
-    monkeypatch.setattr("parabit.baselines.rankers._BLOCK", 100)
+    monkeypatch.setattr("parabit.baselines.peers._BLOCK", 100)
     assert (model.scores(made.counts) == at_once).all()
     relevant = made.labels[:, None] == made.labels
     assert mean_average_precision(at_once, relevant) > 0.8
@@ -99,31 +100,17 @@ def test_without_bm25s_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("ranker", [TfIdf, BM25])
-def test_bad_inputs_are_told_in_words(ranker: type[TfIdf | BM25]) -> None:
+def test_bad_inputs_are_refused(ranker: type[TfIdf | BM25]) -> None:
     counts = make_counts(5).counts
 
     def use(fitted: TfIdf | BM25, documents: csr_array) -> object:
         return fitted.transform(documents) if isinstance(fitted, TfIdf) else fitted.scores(documents)
 
-    with pytest.raises(BaselineError, match=f"this {ranker.__name__} is not fitted yet; call `fit` first"):
+    with pytest.raises(NotFittedError):
         use(ranker(), counts)
-    with pytest.raises(BaselineError, match="nothing to fit on: 0 documents with 200 words, and no count above 0"):
-        ranker().fit(counts[:0])
-    with pytest.raises(BaselineError, match="nothing to fit on: 3 documents with 4 words, and no count above 0"):
+    with pytest.raises(BaselineError, match="nothing to fit on: no word in 3 documents"):
         ranker().fit(csr_array((3, 4)))
-    with pytest.raises(BaselineError, match="the documents count 9 words, and the baseline was fitted on 200"):
+    with pytest.raises(ValueError, match="X has 9 features"):
         use(ranker().fit(counts), counts[:, :9])
-    with pytest.raises(
-        BaselineError, match=r"sparse matrix of numbers, .*, found an array of int64 and shape \(5, 200\)"
-    ):
-        ranker().fit(counts.toarray())  # type: ignore[arg-type]
-    with pytest.raises(BaselineError, match="counts below 0 or not finite"):
+    with pytest.raises(ValueError, match="Negative values"):
         ranker().fit(-counts)
-
-
-def test_bm25_refuses_what_makes_no_sense() -> None:
-    counts = make_counts(5).counts
-    with pytest.raises(BaselineError, match="k1=-1 and b=0.75 are not valid for BM25"):
-        BM25(k1=-1).fit(counts)
-    with pytest.raises(BaselineError, match="BM25 counts whole words, found fractions"):
-        BM25().fit(counts * 0.5)

@@ -121,12 +121,9 @@ def test_progress_is_told_each_epoch_and_the_loss_falls() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"bits": 0}, "bits must be a whole number, at least 1, found 0"),
-        ({"bits": 8.0}, "bits must be a whole number, at least 1, found 8.0"),
-        ({"words": 0}, "words must be a whole number"),
-        ({"epochs": 0}, "epochs must be a whole number"),
-        ({"hidden": (30, 0)}, "each of hidden must be a whole number"),
-        ({"noise": -1.0}, "training is not possible with noise=-1.0"),
+        ({"bits": 0}, "training is not possible with bits=0"),
+        ({"hidden": (30, 0)}, "training is not possible with .*hidden=.30, 0."),
+        ({"noise": -1.0}, "training is not possible with .*noise=-1.0"),
         ({"word_dropout": 1.0}, "training is not possible with .*word_dropout=1.0"),
         ({"rate": 0.0}, "training is not possible with .*rate=0.0"),
     ],
@@ -137,11 +134,11 @@ def test_parameters_that_make_no_sense_are_told_in_words(changes: dict[str, Any]
 
 
 def test_bad_inputs_are_told_in_words(model: SemanticHashing) -> None:
-    with pytest.raises(BaselineError, match="this SemanticHashing is not fitted yet; call `fit` first"):
+    with pytest.raises(BaselineError, match="was fitted on 0; fit it first"):
         small().transform(NEW.counts)
     with pytest.raises(BaselineError, match="the documents count 9 words, and the baseline was fitted on 200"):
         model.transform(NEW.counts[:, :9])
-    with pytest.raises(BaselineError, match="nothing to fit on: 0 documents"):
+    with pytest.raises(BaselineError, match="nothing to fit on: no word in 0 documents"):
         small().fit(TRAIN.counts[:0])
     with pytest.raises(TrainingError, match="no device 'abacus'"):
         small(device="abacus").fit(TRAIN.counts)

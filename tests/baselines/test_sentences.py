@@ -48,7 +48,7 @@ def test_a_model_that_cannot_be_had_is_told_with_what_to_do(library: None) -> No
         BaselineError, match="the model 'nobody/nothing' cannot be loaded: nobody/nothing is not a"
     ) as told:
         SentenceEncoder("nobody/nothing").transform(["text"])
-    assert "download it once" in told.value.hint
+    assert "download it where" in told.value.hint
     assert "and much more" not in str(told.value)
 
 

@@ -12,21 +12,21 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 from rich.text import Text
-from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from parabit import Document, __version__
-from parabit.cli.app import app
+from parabit.cli.app import VERBS as LISTED
+from parabit.cli.app import app, load_verb
+from parabit.cli.corpus_options import MaxLength, MinLength
 from parabit.cli.frame import _folded
 from parabit.cli.reproduce import WHAT
-from parabit.cli.vocabulary_options import MaxLength, MinLength
 from parabit.index import Index
 from parabit.paper.reproduce import ALL, EXPERIMENTS
 from parabit.text import Tokenizer
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-VERBS = dict(get_command(app).commands)  # type: ignore[attr-defined]
+VERBS = {name: load_verb(name) for verbs in LISTED.values() for name in verbs}
 GROUPS = ["Learn", "Search", "Keep", "Measure", "Look around"]
 
 
@@ -51,6 +51,12 @@ def examples_of(told: str) -> list[list[str]]:
         stop = next((place for place, word in enumerate(words) if word in ("|", "<", ">")), len(words))
         found.append(words[:stop])
     return found
+
+
+def test_the_help_lists_a_verb_by_the_first_line_of_its_own_help() -> None:
+    for verbs in LISTED.values():
+        for name, summary in verbs.items():
+            assert (VERBS[name].help or "").replace("\\[", "[").split("\n")[0] == summary
 
 
 def test_help_has_every_verb_in_a_group_and_examples() -> None:

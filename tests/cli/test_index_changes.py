@@ -42,8 +42,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def text_of(index: Path, identity: str) -> str | None:
     with Store.open(index) as store:
-        [row] = store.rows_of([identity])
-        return None if row < 0 else store.fields_of(np.array([row]))[0]["text"]
+        snapshot = store.snapshot()
+        [row] = snapshot.rows_of([identity])
+        return None if row < 0 else snapshot.fields_of(np.array([row]))[0]["text"]
 
 
 def test_documents_are_added_and_found(news: Path, topic_documents: list[Document]) -> None:

@@ -36,12 +36,12 @@ def test_a_signal_while_it_reads_leaves_nothing(number: signal.Signals, topic_mo
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("stage", ["encoding", "grouping"])
+@pytest.mark.parametrize("stage", ["encoding", "building"])
 def test_an_interrupt_at_any_stage_leaves_nothing_under_the_name(
     stage: str, large: Path, topic_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("parabit.cli.index.progress", interrupting(stage))
-    command = ["index", topic_model, large, "-o", tmp_path / "a.index", "--backend", "lists"]
+    command = ["index", topic_model, large, "-o", tmp_path / "a.index", "--backend", "multi"]
     result = CliRunner().invoke(app, [*map(str, command)])
     assert (result.exit_code, result.stderr) == (130, INTERRUPTED)
     assert [path.name for path in tmp_path.iterdir()] == ["large.jsonl"]

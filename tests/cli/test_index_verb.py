@@ -32,7 +32,7 @@ def test_all_is_told_as_json(
     assert told.pop("reading")["skipped"] == {"not valid JSON": 1}
     assert told == {
         "model": str(topic_model), "corpus": "posts.jsonl", "index": "news.index", "documents": 300, "left_out": 2,
-        "skipped": 1, "bits": 20, "backend": "flat", "recall": None, "keeps": ["text", "words"],
+        "skipped": 1, "bits": 20, "backend": "flat", "keeps": ["text", "words"],
         "fields": ["year", "labels"],
     }  # fmt: skip
     with Index.open("news.index") as index:
@@ -53,12 +53,6 @@ def test_what_is_kept_and_built_can_be_chosen(topic_model: Path, lines_file: Pat
     assert run("index", topic_model, lines_file, "-o", place, "--overwrite").exit_code == 0
     about = json.loads(run("info", place, "--json").stdout)
     assert (about["keeps"], about["backends"]) == (["text", "words"], ["flat"])
-
-
-def test_an_index_can_be_approximate_and_says_so(topic_model: Path, lines_file: Path, tmp_path: Path) -> None:
-    result = run("index", topic_model, lines_file, "-o", tmp_path / "a.index", "--backend", "lists")
-    assert "back end lists, approximate: it finds " in result.stdout
-    assert "lists finds " in run("info", tmp_path / "a.index").stdout
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_every_option_of_the_readers_arrives(write: Write) -> None:
     write("more/c.txt", "caf\u00e9".encode("cp1252"))
     result = run("vocabulary", path.parent / "more")
     assert "  12 skipped: 12 binary file\n    0.png: binary file\n" in result.stdout
-    assert "    and 2 more; --json lists them\n  decoded as Windows-1252: 1 files\n" in result.stdout
+    assert "    and 2 more; --json lists them\n  decoded as Windows-1252: c.txt\n" in result.stdout
     reading = json.loads(run("vocabulary", path.parent / "more", "--json").stdout)["reading"]
     assert (len(reading["places"]), reading["notes"][0]["place"]) == (12, "c.txt")
     assert run("vocabulary", path.parent / "more", "--strict").stderr.startswith("parabit: ")

@@ -38,6 +38,8 @@ def test_strings_documents_and_dictionaries_are_a_corpus() -> None:
     ):
         corpus = as_corpus(given_)  # type: ignore[arg-type]
         assert list(corpus) == list(corpus) == expected
+        if given_ is not TEXTS:  # which would be paths
+            assert list(open_corpus(given_)) == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,7 @@ def test_files_are_chosen_by_patterns(include: str, exclude: str, expected: list
     options = ReadOptions(include=(include,) if include else (), exclude=(exclude,) if exclude else ())
     corpus = open_corpus(folder, options)
     assert ([d.id for d in corpus], len(corpus.skipped)) == (expected, 0)
+    (folder / "loop").symlink_to(folder)
     with pytest.raises(CorpusError, match="no file matches --include and --exclude"):
         open_corpus(folder, ReadOptions(include=("*.rst",)))
     with pytest.raises(CorpusError, match=r"not a valid pattern: \[z-a\]"):
@@ -270,12 +271,12 @@ def test_pdfs_are_read_by_an_extra_and_in_silence(write: Write, monkeypatch: pyt
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert (told.stdout, told.stderr) == (b"boats float\n", b"")
     monkeypatch.setitem(sys.modules, "pypdf", None)  # as if it were not installed
-    with pytest.raises(CorpusError, match=r"pypdf is not installed; pip install 'parabit\[pdf\]'"):
+    with pytest.raises(CorpusError, match=r"pypdf is not installed: pip install 'parabit\[pdf\]'"):
         list(open_corpus(path))
     write("docs/good.md", "good")
     corpus = open_corpus(path.parent)
     assert [d.id for d in corpus] == ["good.md"]
-    assert [*corpus.skipped] == [Skipped("f.pdf", "not readable as PDF: pypdf is not installed")]
+    assert [*corpus.skipped] == [Skipped("f.pdf", "pypdf is not installed: pip install 'parabit[pdf]'")]
 
 
 def test_titles_fall_back_to_the_first_line(write: Write) -> None:

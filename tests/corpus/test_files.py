@@ -206,6 +206,10 @@ def test_encodings_are_known_by_the_first_bytes_or_guessed_and_said(write: Write
     assert [d.text for d in corpus] == ["naïve “café”", "ascii", "café", "plain"]
     assert [place for place, _ in corpus.notes] == ["a.txt", "b.jsonl"]
     assert corpus.notes.counts == {"decoded as Windows-1252": 2}
+    write("pages/a.html", "<p>café".encode("cp1252"))
+    corpus = open_corpus(write("pages/b.html", b"<meta charset=utf-8><p>caf\xe9").parent)
+    assert [d.text for d in corpus] == ["café", "caf\ufffd"]
+    assert [*corpus.notes] == [("a.html", "decoded as Windows-1252"), ("b.html", "bytes that are not utf-8")]
     forced = open_corpus(write("g.txt", "čaj".encode("iso-8859-2")), ReadOptions(encoding="iso-8859-2"))
     assert ([d.text for d in forced], len(forced.notes)) == (["čaj"], 0)
 

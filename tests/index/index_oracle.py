@@ -1,9 +1,12 @@
 """Codes to search, and what a plain scan in numpy finds among them."""
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import hamming, pack
+from parabit.index.results import Found
 
 
 def made_up(count: int, bits: int, seed: int = 0, flips: float = 0.1, clusters: int = 12) -> NDArray[np.uint8]:
@@ -17,20 +20,19 @@ def made_up(count: int, bits: int, seed: int = 0, flips: float = 0.1, clusters: 
     return codes
 
 
-def nearest(codes: NDArray[np.uint8], queries: NDArray[np.uint8], k: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Rows and distances of the k nearest: by distance, then by row; -1 fills up."""
-    rows, distances = [], []
-    for away in hamming(queries, codes):
-        order = np.argsort(away, kind="stable")[:k]
-        rows.append(order.tolist() + [-1] * (k - len(order)))
-        distances.append(away[order].tolist() + [-1] * (k - len(order)))
-    return rows, distances
-
-
-def within(codes: NDArray[np.uint8], queries: NDArray[np.uint8], radius: int) -> list[list[tuple[int, int]]]:
-    """Rows and distances of all codes inside the radius, for each query."""
-    found = []
+def search(
+    codes: NDArray[np.uint8], queries: NDArray[np.uint8], most: int | None = None, radius: int | None = None
+) -> list[list[tuple[int, int]]]:
+    """Rows and distances of each query's nearest codes: by distance, then by row."""
+    hits = []
     for away in hamming(queries, codes):
         order = np.argsort(away, kind="stable")
-        found.append([(int(row), int(away[row])) for row in order if away[row] <= radius])
-    return found
+        inside = [(int(row), int(away[row])) for row in order if radius is None or away[row] <= radius]
+        hits.append(inside[:most])
+    return hits
+
+
+def pairs(found: Found) -> list[list[tuple[int, int]]]:
+    """What was found, in the same form."""
+    hits = list(zip(found.rows.tolist(), found.distances.tolist(), strict=True))
+    return [hits[start:stop] for start, stop in pairwise(found.offsets.tolist())]

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from made_up_documents import batch_of, derive, document
+from made_up_documents import batch_of, document
 
 from parabit.index.store import Id, Store
+from parabit.index.store import store as module
 
 IDS: list[Id] = [*range(30), *map(str, range(30))]
 EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.listdir"}
@@ -24,7 +25,7 @@ EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate
 def operations(store: Store, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
     """Things that can be done to the store as it is, for ever."""
     while True:
-        there = [identity for identity, row in zip(IDS, store.rows_of(IDS), strict=True) if row >= 0]
+        there = [identity for identity, row in zip(IDS, store.snapshot().rows_of(IDS), strict=True) if row >= 0]
         missing = [identity for identity in IDS if identity not in there]
         kind = rng.choice(["append", "delete", "update", "compact"], p=[0.3, 0.2, 0.2, 0.3])
         some = missing if kind == "append" else there
@@ -37,13 +38,13 @@ def act(store: Store, operation: dict[str, Any]) -> None:
     documents = dict(zip(operation["ids"], map(document, operation["seeds"]), strict=True))
     match operation["kind"]:
         case "append":
-            store.append(batch_of(documents))
+            store.put(batch_of(documents))
         case "update":
-            store.update(batch_of(documents))
+            store.put(batch_of(documents))
         case "delete":
-            store.delete(operation["ids"])
+            store.put(None, operation["ids"])
         case "compact":
-            store.compact(derive)
+            store.compact()
 
 
 def say(line: str) -> None:
@@ -52,6 +53,7 @@ def say(line: str) -> None:
 
 def work(folder: Path, seed: int, at: int | None) -> None:
     rng = np.random.default_rng(seed)
+    module._MERGED_CHANGES = 15  # so that additions merge the log, too
     left = at
 
     def count(event: str, _: object) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from parabit.index.store import Batch, Id, Kind, Ragged, Store
 
 BITS = 20  # no multiple of 8
+BACKEND = "tables"  # one that keeps arrays of its own
 EXTRA = {
     "vectors": Kind("float16", 3),
     "weight": Kind("float64"),
@@ -56,16 +57,11 @@ def batch_of(documents: dict[Id, Document]) -> Batch:
     )
 
 
-def derive(codes: np.ndarray) -> dict[str, np.ndarray]:
-    """A back end's arrays that tell whether they belong to the codes."""
-    return {"sums": codes.astype(np.int64).sum(axis=1), "size": np.array([len(codes)])}
-
-
 def make_store(folder: Path, documents: dict[Id, Document], each: int = 7, **options: Any) -> None:
     """Create a store of documents that come in batches."""
     items = list(documents.items())
     batches = (batch_of(dict(items[start : start + each])) for start in range(0, len(items), each))
-    options = {"fingerprint": "of a model", "meta": {"backend": "flat"}, "extra": EXTRA, "derive": derive, **options}
+    options = {"fingerprint": "of a model", "meta": {"backend": BACKEND}, "extra": EXTRA, **options}
     Store.create(folder, BITS, batches, **options)
 
 
@@ -75,23 +71,23 @@ def some_documents(count: int, first: int = 0) -> dict[Id, Document]:
 
 
 def contents(store: Store) -> dict[Id, Document]:
-    """All that a store holds, by way of its segments."""
-    found: dict[Id, Document] = {}
-    for segment in store.segments:
-        alive = np.ones(len(segment), dtype=bool) if segment.alive is None else segment.alive
-        rows = np.flatnonzero(alive)
-        bags = segment.ragged("bags")
-        ids, fields = store.ids_of(segment.first + rows), store.fields_of(segment.first + rows)
-        for row, identity, some in zip(rows, ids, fields, strict=True):
-            assert identity not in found
-            found[identity] = {
-                "code": segment.codes[row],
-                "fields": some,
-                "vectors": segment.extra("vectors")[row],
-                "weight": float(segment.extra("weight")[row]),
-                "bags": bags.values[bags.offsets[row] : bags.offsets[row + 1]],
-            }
-    return found
+    """All that a store holds, row by row."""
+    snapshot = store.snapshot()
+    rows = np.flatnonzero(np.ones(snapshot.rows, dtype=bool) if snapshot.alive is None else snapshot.alive)
+    arrays, ids, fields = snapshot.arrays(rows), snapshot.ids_of(rows), snapshot.fields_of(rows)
+    assert np.array_equal(arrays["serials"], snapshot.serials[rows])
+    bags, offsets = arrays["extra.bags"], arrays["extra.bags.offsets"]
+    assert len(set(ids)) == len(ids)
+    return {
+        identity: {
+            "code": arrays["codes"][place],
+            "fields": fields[place],
+            "vectors": arrays["extra.vectors"][place],
+            "weight": float(arrays["extra.weight"][place]),
+            "bags": bags[offsets[place] : offsets[place + 1]],
+        }
+        for place, identity in enumerate(ids)
+    }
 
 
 def differing(found: dict[Id, Document], expected: dict[Id, Document]) -> list[Id]:
@@ -107,21 +103,31 @@ def differing(found: dict[Id, Document], expected: dict[Id, Document]) -> list[I
 
 def check(store: Store, expected: dict[Id, Document], ids: Iterable[Id] = ()) -> None:
     """Make sure that a store holds these documents and nothing else, whichever way it is asked."""
+    snapshot = store.snapshot()
     assert differing(contents(store), expected) == []
-    assert store.documents == len(expected)
-    if store.base.derived:
-        assert store.base.derived["sums"].tolist() == store.base.codes.astype(int).sum(axis=1).tolist()
+    assert snapshot.documents == len(expected)
     wanted = [*expected, *(identity for identity in ids if identity not in expected)]
-    rows = store.rows_of(wanted)
+    rows = snapshot.rows_of(wanted)
     assert (rows >= 0).tolist() == [identity in expected for identity in wanted]
-    assert store.ids_of(rows[rows >= 0]) == list(expected)
-    assert all(type(a) is type(b) for a, b in zip(store.ids_of(rows[rows >= 0]), expected, strict=True))
+    rows = rows[rows >= 0]
+    assert snapshot.ids_of(rows) == list(expected)
+    assert all(type(a) is type(b) for a, b in zip(snapshot.ids_of(rows), expected, strict=True))
+    assert np.array_equal(snapshot.rows_of_serials(snapshot.serials[rows]), rows)
+    assert (np.diff(snapshot.serials.astype(np.int64)) > 0).all()
+    assert snapshot.last_serial >= snapshot.serials.max(initial=0)
     for field, value in (("labels", "space"), ("year", 1991), ("good", True), ("note", None), ("none", 1)):
-        masks = [segment.matching(field, value) for segment in store.segments]
-        matching = set(store.ids_of(np.flatnonzero(np.concatenate(masks))))
-        assert matching == {
+        having = snapshot.ids_of(np.flatnonzero(snapshot.having(field, value)))
+        assert set(having) == {
             identity for identity, document in expected.items() if _has(document["fields"], field, value)
         }
+        assert snapshot.count(field, value) == len(having)
+    years = snapshot.numbers("year")[rows].tolist()
+    assert years == [document["fields"]["year"] for document in expected.values()]
+    assert np.isnan(snapshot.numbers("good")).all()
+    codes = snapshot.codes(rows[:3])
+    for backend in ("auto", "flat"):
+        found = snapshot.find(codes, most=None, radius=0, backend=backend)
+        assert all(row in found.of(place) for place, row in enumerate(rows[:3]))
 
 
 def _has(fields: dict[str, Any], field: str, value: object) -> bool:

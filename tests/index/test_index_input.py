@@ -195,7 +195,7 @@ def test_what_cannot_be_an_index_is_told(problem: str, make: Callable[[], Any]) 
     told(problem, make)
 
 
-@pytest.mark.parametrize("backend", ["auto", "flat", "tables", "multi", "lists"])
+@pytest.mark.parametrize("backend", ["auto", "flat", "tables", "multi"])
 def test_an_empty_index_finds_nothing_and_can_be_filled(backend: str) -> None:
     with Index.of_codes(CODES[:0], BITS, backend=backend) as index:
         for asked in ({"k": 3}, {"radius": 28}, {"k": 3, "radius": 5}, {"where": {"id": 3}}):

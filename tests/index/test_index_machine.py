@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from parabit import ParabitError
 from parabit.codes import hamming
-from parabit.index import Index, searching
+from parabit.index import Index, search
 from parabit.index.store import Id
 
 SEEDS = st.integers(0, 60)
@@ -63,6 +63,8 @@ def fields_of(seed: int) -> dict[str, Any]:
 class IndexMachine(RuleBasedStateMachine):
     """A writer, a reader that looks now and then, and a dictionary of each document's seed, in the order of rows."""
 
+    engine: Any = None  # a folder
+
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
@@ -75,8 +77,8 @@ class IndexMachine(RuleBasedStateMachine):
     )
     def create(self, documents: dict[Id, int], bits: int, backend: str, hashes: bool) -> None:
         if hashes:  # auto would scan so few codes
-            self.patch.setattr(searching, "choose_built", lambda _, bits: "tables" if bits <= 40 else "multi")
-            self.patch.setattr(searching, "choose", lambda *asked: sorted(asked[-1])[-1])
+            self.patch.setattr(search, "choose_built", lambda _, bits: "tables" if bits <= 40 else "multi")
+            self.patch.setattr(search, "choose", lambda *asked: sorted(asked[-1])[-1])
         self.make(documents, bits, backend)
 
     def make(self, documents: dict[Id, int], bits: int, backend: str) -> None:
@@ -86,7 +88,7 @@ class IndexMachine(RuleBasedStateMachine):
         self.codes = oracle.made_up(61, bits, clusters=4)
         self.index = Index.of_codes(
             self.codes_of(documents), bits, self.folder, ids=list(documents), fields=fields(documents),
-            backend=backend,
+            backend=backend, engine=self.engine,
         )  # fmt: skip
         self.expected, self.ever = dict(documents), bool(documents)
         self.reader, self.seen = Index.open(self.folder), dict(documents)
@@ -193,7 +195,7 @@ class IndexMachine(RuleBasedStateMachine):
         k = 10 if question.k is None and question.radius is None else question.k
         radius = self.bits if question.radius is None else question.radius
         ids = list(kept)
-        found = oracle.within(self.codes_of(kept), asked, radius)
+        found = oracle.search(self.codes_of(kept), asked, radius=radius)
         assert hits.ids == [[ids[row] for row, _ in some[:k]] for some in found]
         assert [type(identity) for some in hits.ids for identity in some] == [
             type(ids[row]) for some in found for row, _ in some[:k]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from index_models import TEXTS, TOPICS, binary, documents
 
+import milvus_file
 from parabit.index import Index
 
 FIELDS: dict[Any, dict[str, Any]] = {
@@ -66,13 +67,16 @@ CASES: list[tuple[dict[str, Any], list[Any]]] = [
 ]
 
 
-@pytest.fixture(scope="module", params=["with a tail", "compacted"])
-def index(request: pytest.FixtureRequest) -> Iterator[Index]:
+@pytest.fixture(scope="module", params=["with a tail", "compacted", pytest.param("on Milvus", marks=pytest.mark.scale)])
+def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """Six equal codes, the last added later, and two documents that are deleted and had everything."""
     codes = np.zeros((7, 2), dtype=np.uint8)
     gone = {"labels": ["space", "gone"], "year": 1993, "good": True, "note": None}
     fields = [*FIELDS.values()]
-    with Index.of_codes(codes[:6], 16, ids=["gone", *EVERYTHING[:5]], fields=[gone, *fields[:5]]) as index:
+    engine = milvus_file.place() if request.param == "on Milvus" else None
+    folder = tmp_path_factory.mktemp("where") / "index"
+    ids = ["gone", *EVERYTHING[:5]]
+    with Index.of_codes(codes[:6], 16, folder, ids=ids, fields=[gone, *fields[:5]], engine=engine) as index:
         index.add_codes(codes[:2], ["tail", "gone too"], [fields[5], gone])
         index.delete(["gone", "gone too"])
         if request.param == "compacted":

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_documents import batch_of, check, derive, document, make_store, some_documents
+from made_up_documents import batch_of, check, document, make_store, some_documents
 
 from parabit.errors import IndexFolderError
-from parabit.index.store import Batch, Store, folder, state
+from parabit.index.store import Batch, Store, manifest, snapshot
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +23,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "index"
     make_store(path, some_documents(12))
     with Store.open(path, write=True) as store:
-        store.append(batch_of(some_documents(3, first=12)))
-        store.delete([1])
-        store.update(batch_of({3: document(1003)}))
+        store.put(batch_of(some_documents(3, first=12)))
+        store.put(None, [1])
+        store.put(batch_of({3: document(1003)}))
     return path
 
 
@@ -118,45 +118,51 @@ def test_files_of_another_index_are_told(index: Path, tmp_path: Path) -> None:
         ours.write_bytes(content)
 
 
-def test_a_large_index_is_checked_where_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "_SMALL", 0)
+def test_a_large_index_is_checked_by_verify_and_by_merging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "_SMALL", 0)
     ids = [f"{number:06}" for number in range(40_000)]
     fields = [{"text": f"text {identity}", "third": int(identity) % 3} for identity in ids]
     Store.create(tmp_path / "index", 128, [Batch(ids, np.zeros((len(ids), 16), np.uint8), fields)])
-    row = np.array([30_000])
-    questions = {
-        "ids": lambda store: store.ids_of(row),
-        "ids.offsets": lambda store: store.ids_of(row),
-        "ids.keys": lambda store: store.rows_of(ids),
-        "ids.rows": lambda store: store.rows_of(ids),
-        "records": lambda store: store.fields_of(row),
-        "records.offsets": lambda store: store.fields_of(row),
-        "fields.keys": lambda store: [store.base.matching("third", number) for number in range(3)],
-        "fields.rows": lambda store: [store.base.matching("third", number) for number in range(3)],
-    }
-    for name, question in questions.items():
-        path = tmp_path / "index" / "generation-1" / f"{name}.npy"
+    for path in sorted((tmp_path / "index" / "generation-1").iterdir()):
         content = bytearray(path.read_bytes())
         place = 128 + (len(content) - 128) * 30_000 // 40_000
         content[place] ^= 1
         path.write_bytes(content)
-        with Store.open(tmp_path / "index", write=True) as store:  # the first block is as it was
-            for ask in (question, Store.verify, Store.compact):
-                with pytest.raises(IndexFolderError, match=f"{name}.npy is damaged"):
+        with Store.open(tmp_path / "index", write=True) as store:
+            for ask in (Store.verify, Store.compact):
+                with pytest.raises(IndexFolderError, match=f"{path.name} is damaged"):
                     ask(store)
         content[place] ^= 1
+        content[60] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(IndexFolderError, match=f"{path.name} is damaged"):
+            Store.open(tmp_path / "index")
+        content[60] ^= 1
         path.write_bytes(content)
     with Store.open(tmp_path / "index", write=True) as store:
         store.verify()
-        assert store.ids_of(row) == ["030000"]
-        assert np.array_equal(store.rows_of(ids[::7]), np.arange(0, 40_000, 7))
+        assert store.snapshot().ids_of(np.array([30_000])) == ["030000"]
+        assert np.array_equal(store.snapshot().rows_of(ids[::7]), np.arange(0, 40_000, 7))
+
+
+def test_impossible_offsets_in_a_large_index_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "_SMALL", 0)
+    make_store(tmp_path / "index", some_documents(12))
+    path = tmp_path / "index" / "generation-1" / "records.offsets.npy"
+    content = bytearray(path.read_bytes())
+    content[128 + 8 * 5 + 6] ^= 1
+    path.write_bytes(content)
+    with Store.open(tmp_path / "index") as store:
+        for row in (4, 5):
+            with pytest.raises(IndexFolderError, match="is damaged"):
+                store.snapshot().fields_of(np.array([row]))
 
 
 def test_a_newer_format_is_told(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "FORMAT", 2)
+    monkeypatch.setattr(manifest, "FORMAT", 2)
     with Store.open(index, write=True) as store:
         store.compact()
-    monkeypatch.setattr(folder, "FORMAT", 1)
+    monkeypatch.setattr(manifest, "FORMAT", 1)
     with pytest.raises(IndexFolderError, match="has format 2, this version of parabit reads up to 1; upgrade parabit"):
         Store.open(index)
 
@@ -186,9 +192,9 @@ def test_a_second_writer_is_told_who_the_first_is(index: Path) -> None:
             Store.open(index, write=True)
         child = run_python(f"Store.open({str(index)!r}, write=True)")
         assert f"is being written by process {os.getpid()}" in child.stderr
-        first.delete([5])
+        first.put(None, [5])
     with Store.open(index, write=True) as second:
-        assert second.rows_of([5]).tolist() == [-1]
+        assert second.snapshot().rows_of([5]).tolist() == [-1]
 
 
 def test_a_folder_that_cannot_be_written_can_be_read(index: Path) -> None:
@@ -198,7 +204,7 @@ def test_a_folder_that_cannot_be_written_can_be_read(index: Path) -> None:
         for path in [kept, *kept.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
         leave = "import os, filelock\nif not os.getuid(): os.setuid(65534)\n"  # root may write everywhere
-        child = run_python(f"{leave}print(Store.open({str(kept)!r}).documents)")
+        child = run_python(f"{leave}print(Store.open({str(kept)!r}).snapshot().documents)")
         assert child.stdout == f"{len(EXPECTED)}\n", child.stderr
         child = run_python(f"{leave}Store.open({str(kept)!r}, write=True)")
         assert "cannot be written: Permission denied; open it for reading" in child.stderr
@@ -213,20 +219,28 @@ def test_a_full_disk_is_told_and_the_index_stays_as_it_was(index: Path) -> None:
 import json, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from made_up_documents import *
+from parabit.index.store import store as module
+
+def large(act):
+    def do():
+        module.derive_with = lambda name, bits, report: lambda codes: {{"large": np.zeros(10_000)}}
+        act()
+    return do
+
 store = Store.open({str(index)!r}, write=True)
 batch = batch_of({{"new": document(1)}})
 for act in (
-    lambda: store.append(batch._replace(fields={fields!r})),
-    lambda: store.update(batch_of({{5: document(1)}})._replace(fields={fields!r})),
-    lambda: store.compact(lambda codes: {{"large": np.zeros(10_000)}}),
-    lambda: store.save({str(index.parent / "copy")!r}, lambda codes: {{"large": np.zeros(10_000)}}),
+    lambda: store.put(batch._replace(fields={fields!r})),
+    lambda: store.put(batch_of({{5: document(1)}})._replace(fields={fields!r})),
+    large(store.compact),
+    large(lambda: store.save({str(index.parent / "copy")!r})),
 ):
     try:
         act()
     except OSError as problem:
         print(problem.strerror)
-print(store.documents)
-store.append(batch)  # which there is room for
+print(store.snapshot().documents)
+store.put(batch)  # which there is room for
 """
     child = run_python(program, limit=40_000)
     assert child.stdout.splitlines() == ["File too large"] * 4 + [str(len(EXPECTED))], child.stderr
@@ -246,13 +260,13 @@ def test_a_full_disk_at_any_step_of_compaction_leaves_the_index_usable(index: Pa
             soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
             try:
-                store.compact(derive)
+                store.compact()
                 outcomes.append("done")
             except OSError:
                 outcomes.append("told")
             finally:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-            store.append(batch_of({f"new {limit}": document(limit)}))
+            store.put(batch_of({f"new {limit}": document(limit)}))
             expected[f"new {limit}"] = document(limit)
             check(store, expected)
             names = {path.name for path in index.iterdir()}
@@ -267,7 +281,14 @@ def test_the_names_in_the_manifest_are_as_documented(index: Path) -> None:
     assert manifest["format"] == 1
     assert manifest["documents"] == 12
     assert manifest["bits"] == 20
-    assert set(manifest["arrays"]) >= {"codes", "ids", "records", "extra.vectors", "extra.bags.offsets", "derived.sums"}
+    assert set(manifest["arrays"]) >= {
+        "codes",
+        "ids",
+        "records",
+        "extra.vectors",
+        "extra.bags.offsets",
+        "numbers.values",
+    }
     loaded = np.load(index / "generation-1" / "codes.npy")
     assert loaded.shape == (12, 3)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from made_up_documents import Document, batch_of, check, derive, document, make_store
+from made_up_documents import Document, batch_of, check, document, make_store
 
 from parabit.index.store import Id, Store
 
@@ -30,7 +30,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(documents=DOCUMENTS)
     def append(self, documents: dict[Id, Document]) -> None:
         new = {identity: some for identity, some in documents.items() if identity not in self.expected}
-        self.store.append(batch_of(new))
+        self.store.put(batch_of(new))
         self.expected |= new
         self.ids |= set(new)
 
@@ -38,19 +38,19 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.expected)
     def delete(self, data: st.DataObject) -> None:
         gone = data.draw(st.lists(st.sampled_from(list(self.expected)), unique=True))
-        self.store.delete(gone)
+        self.store.put(None, gone)
         for identity in gone:
             del self.expected[identity]
 
     @rule(documents=DOCUMENTS)
     def update(self, documents: dict[Id, Document]) -> None:
         known = {identity: some for identity, some in documents.items() if identity in self.expected}
-        self.store.update(batch_of(known))
+        self.store.put(batch_of(known))
         self.expected |= known
 
-    @rule(derived=st.booleans())
-    def compact(self, derived: bool) -> None:
-        self.store.compact(derive if derived else None)
+    @rule()
+    def compact(self) -> None:
+        self.store.compact()
 
     @rule(write=st.booleans())
     def open_again(self, write: bool) -> None:
@@ -67,7 +67,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def save(self) -> None:
-        self.store.save(self.root / "copy", derive, overwrite=True)
+        self.store.save(self.root / "copy", overwrite=True)
         with Store.open(self.root / "copy") as copy:
             check(copy, self.expected, self.ids)
 

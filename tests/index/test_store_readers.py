@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +25,18 @@ while not seen or seen[-1] < int(sys.argv[2]):
     else:
         store.close()
         store = Store.open(sys.argv[1])
-    rows = store.rows_of(list(range(20)))
+    snapshot = store.snapshot()
+    rows = snapshot.rows_of(list(range(20)))
     assert (rows >= 0).all(), rows
-    numbers = {some["number"] for some in store.fields_of(rows)}
-    alive = [np.ones(len(part), bool) if part.alive is None else part.alive for part in store.segments]
-    codes = {bytes(code) for part, here in zip(store.segments, alive) for code in part.codes[here]}
+    numbers = {some["number"] for some in snapshot.fields_of(rows)}
+    codes = {bytes(code) for code in snapshot.codes(snapshot.sample(1000))}
     assert len(numbers) == len(codes) == 1, (numbers, codes)
     (number,) = numbers
     assert codes == {number.to_bytes(2, "big")}
-    assert store.documents == 20
+    assert snapshot.documents == 20
     assert not seen or number >= seen[-1]
     seen.append(number)
-    generations.add(store.generation)
+    generations.add(snapshot.manifest.generation)
 print(len(set(seen)), len(generations))
 """
 
@@ -43,6 +44,35 @@ print(len(set(seen)), len(generations))
 def batch(number: int) -> Batch:
     codes = np.tile(np.frombuffer(number.to_bytes(2, "big"), dtype=np.uint8), (len(IDS), 1))
     return Batch(IDS, codes, [{"number": number, "text": "x" * 2000}] * len(IDS))
+
+
+def test_threads_read_while_another_writes(tmp_path: Path) -> None:
+    Store.create(tmp_path / "index", 16, [batch(0)])
+    with Store.open(tmp_path / "index", write=True) as store, ThreadPoolExecutor(4) as pool:
+        done = False
+
+        def read() -> int:
+            looks = 0
+            while not done:
+                snapshot = store.snapshot()
+                rows = snapshot.rows_of(IDS)
+                (number,) = set(snapshot.numbers("number")[rows].tolist())
+                assert snapshot.count("number", number) == snapshot.having("number", number).sum() == len(IDS)
+                assert snapshot.fields_of(rows[:1])[0]["number"] == number
+                assert snapshot.find(snapshot.codes(rows[:1]), most=30, radius=0).of(0).tolist() == sorted(rows)
+                assert set(snapshot.field_names) >= {"number", "text"}
+                looks += 1
+            return looks
+
+        readers = [pool.submit(read) for _ in range(3)]
+        try:
+            for number in range(1, 101):
+                store.put(batch(number))
+                if number % 40 == 0:
+                    store.compact()
+        finally:
+            done = True
+        assert min(reader.result() for reader in readers) > 3
 
 
 def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:
@@ -61,7 +91,7 @@ def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:
         assert reader.stdout.readline() == "ready\n"
     with Store.open(folder, write=True) as store:
         for number in range(1, last + 1):
-            store.update(batch(number))
+            store.put(batch(number))
             if number % 10 == 0:
                 store.compact()
     for reader in readers:

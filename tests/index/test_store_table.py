@@ -1,5 +1,6 @@
-"""The table of keys: what numpy would find, whatever the pieces that it is sorted and read in."""
+"""The table of keys: what numpy would find, whatever the pieces that it is sorted in."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -7,10 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from parabit.index.store import Batch, Store, arrays, table
-from parabit.index.store.arrays import CheckedWriter, MappedArrays, write_checksums
-from parabit.index.store.schema import Layout
-from parabit.index.store.table import HEADS, KEYS, ROWS, Table, TableWriter
+from parabit.index.store import Batch, Store, arrays
+from parabit.index.store.arrays import ROWS, VALUES, CheckedWriter, MappedArrays, Table, TableWriter
 
 # Few keys, at both ends and in two buckets, so that many entries share one.
 KEY = st.sampled_from([0, 1, 2, 2**48, 2**48 + 1, 2**63, 2**64 - 1])
@@ -22,39 +21,36 @@ def test_a_table_finds_the_rows_of_each_key(
 ) -> None:
     folder = tmp_path_factory.mktemp("table")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table, "_AT_ONCE", at_once)
-        patch.setattr(table, "_STEP", 4)
-        patch.setattr(arrays, "BLOCK", 32)
+        patch.setattr(arrays, "_AT_ONCE", at_once)
         given_keys = np.array(keys, dtype=np.uint64)
-        writer = TableWriter(folder, "t")
+        writer = TableWriter(folder / "t.spool", {ROWS: np.int64, VALUES: np.float64})
         for start in range(0, len(keys), pieces):
-            some = given_keys[start : start + pieces]
-            writer.add(some, np.arange(start, start + len(some)))
-        layouts = {KEYS: np.uint64, ROWS: np.int64, HEADS: np.uint64}
-        writers = {
-            f"t{part}": CheckedWriter(folder / f"t{part}.npy", Layout(np.dtype(of))) for part, of in layouts.items()
-        }
-        with writers["t.keys"], writers["t.rows"], writers["t.heads"]:
-            writer.finish(*writers.values())
-        mapped = MappedArrays(
-            folder, {name: one.form for name, one in writers.items()}, write_checksums(folder, writers)
-        )
+            rows = np.arange(start, min(start + pieces, len(keys)))
+            writer.add(given_keys[rows], rows, rows / 2)
+        writers = {part: CheckedWriter(folder / f"t{part}.npy", layout) for part, layout in writer.layouts.items()}
+        with ExitStack() as stack:
+            writer.finish({part: stack.enter_context(one) for part, one in writers.items()})
+        mapped = MappedArrays(folder, {f"t{part}": one.form for part, one in writers.items()})
         mapped.verify()
         found = Table(mapped, "t")
         assert np.array_equal(found.keys, np.sort(given_keys))
         for key in {*keys, 3, 2**62}:
-            assert found.rows_of(key).tolist() == np.flatnonzero(given_keys == np.uint64(key)).tolist()
+            expected = np.flatnonzero(given_keys == np.uint64(key))
+            rows, values = found.find(key)
+            assert (rows.tolist(), values.tolist()) == (expected.tolist(), (expected / 2).tolist())
+        assert sorted(path.suffix for path in folder.iterdir()) == [".npy"] * 3
 
 
 def test_ids_with_one_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def few(rows: list[bytes]) -> np.ndarray:
         return np.array([len(row) for row in rows], dtype=np.uint64)
 
-    monkeypatch.setattr("parabit.index.store.generation.hashes", few)
+    for module in ("generation", "snapshot"):
+        monkeypatch.setattr(f"parabit.index.store.{module}.hashes", few)
     ids = ["a", "b", "c", "dd", 1, 2, 33]
     Store.create(tmp_path / "index", 8, [Batch(ids, np.zeros((7, 1), np.uint8))])
     with Store.open(tmp_path / "index", write=True) as store:
-        assert store.rows_of([33, 2, "a", "c", "x", "dd", 3]).tolist() == [6, 5, 0, 2, -1, 3, -1]
-        store.delete(["b"])
+        assert store.snapshot().rows_of([33, 2, "a", "c", "x", "dd", 3]).tolist() == [6, 5, 0, 2, -1, 3, -1]
+        store.put(None, ["b"])
         store.compact()
-        assert store.rows_of([33, "b", "c", "dd"]).tolist() == [5, -1, 1, 2]
+        assert store.snapshot().rows_of([33, "b", "c", "dd"]).tolist() == [5, -1, 1, 2]

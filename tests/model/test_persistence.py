@@ -116,9 +116,9 @@ def retensor(name: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
         (drop("config.json"), "no model in {folder}"),
         *((put("config.json", content), "{folder}/config.json is damaged") for content in (b"", b"{", b"[]", b"7")),
         (cut("config.json", 0.9), "{folder}/config.json is damaged"),
-        (put("config.json", b'{"format": 1}'), "{folder}/config.json does not describe a model"),
-        (edit(solver="network"), "{folder}/config.json does not describe a model"),
-        (edit(bits=24), "{folder}/model.safetensors does not belong to its config.json"),
+        (put("config.json", b'{"format": 1}'), "{folder}/config.json is damaged"),
+        (edit(solver="network"), "{folder}/config.json is damaged"),
+        (edit(bits=24), "the files in {folder} are not those of one model"),
         (edit(format=2), "{folder} was made by a newer version of parabit; upgrade parabit"),
         *(
             (harm("model.safetensors"), "{folder}/model.safetensors is damaged or missing")
@@ -128,9 +128,9 @@ def retensor(name: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
             (harm("vocabulary.parquet"), "{folder}/vocabulary.parquet is damaged or missing")
             for harm in (drop, lambda name: put(name, b"no table"), lambda name: cut(name, 0.5))
         ),
-        (retensor("weights", lambda weights: weights[:-1]), "{folder}/model.safetensors does not belong"),
-        (retensor("offset", lambda offset: offset[None]), "{folder}/model.safetensors does not belong"),
-        (retensor("more", lambda _: np.zeros(3)), "{folder}/model.safetensors does not belong"),
+        (retensor("weights", lambda weights: weights[:-1]), "the files in {folder} are not those of one model"),
+        (retensor("offset", lambda offset: offset[None]), "the files in {folder} are not those of one model"),
+        (retensor("more", lambda _: np.zeros(3)), "the files in {folder} are not those of one model"),
     ],
 )
 def test_what_is_wrong_with_a_folder_is_said(saved: Path, harm: Callable[[Path], object], words: str) -> None:
@@ -143,7 +143,7 @@ def test_what_is_wrong_with_a_folder_is_said(saved: Path, harm: Callable[[Path],
 def test_files_of_two_models_do_not_make_a_third(saved: Path, topics: Topics, tmp_path: Path) -> None:
     ParagraphVectors(16).fit(topics.texts[:100]).save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "vocabulary.parquet", saved)
-    with pytest.raises(ModelError, match="has the vocabulary of another model"):
+    with pytest.raises(ModelError, match="are not those of one model"):
         load_model(saved)
 
 

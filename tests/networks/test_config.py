@@ -143,8 +143,8 @@ def test_none_leaves_a_parameter_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("shape", "changes", "message"),
     [
-        (DBOW, {"epoch": 3}, "no training parameter 'epoch'; did you mean epochs?"),
-        (DBOW, {"neighbours": None}, "no training parameter 'neighbours'; there are epochs, batch_size, "),
+        (DBOW, {"epoch": 3}, "no network parameter 'epoch'; did you mean epochs?"),
+        (DBOW, {"neighbours": None}, "no network parameter 'neighbours'; there are epochs, batch_size, "),
         (DM, {"bigrams": True}, "bigrams with architecture dm; dm predicts single words in order; use dbow"),
         (DBOW, {"slope_growth": 0.1}, "slope_growth with binarization 'rounding'; use straight-through or straight-"),
         (DBOW, {"slope_growth": 0.1, "binarization": "noise"}, "slope_growth with binarization 'noise'; use straight-"),

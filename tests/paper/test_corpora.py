@@ -13,7 +13,7 @@ import pytest
 from made_up_collections import ARTICLES, GROUPS, POSTS, STORIES, all_texts, lay_out, story_topics, write_posts
 from parabit.corpus import Document, open_corpus
 from parabit.errors import EvaluationError
-from parabit.evaluation.protocols import relevance_of
+from parabit.evaluation.relevance import relevance_of
 from parabit.paper.corpora import PaperCorpus, Part, Prepared, paper_corpora, prepare, read_facts, read_prepared
 from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, count_bags, make_bags
 

@@ -1,4 +1,6 @@
 import re
+from collections import defaultdict
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parabit.errors import CorpusError, VocabularyError
-from parabit.text import Tokenizer, Tokens, english_stop_words, read_stop_words
+from parabit.text import Tokenizer, english_stop_words, read_stop_words
+from parabit.text.dictionary import STOP, Dictionary
 from parabit.text.tokenizer import WORDS
 
 # What goes wrong: letters whose case changes their length, marks, digits of other scripts, scripts without spaces.
@@ -21,19 +24,38 @@ PATTERNS = [WORDS, "[a-z]+", r"\p{L}+", r"\w+", "[A-Z]+", "[a-z0-9_-]+", r"\S+",
 TOKENIZERS = st.builds(Tokenizer, st.sampled_from(PATTERNS), st.booleans(), st.booleans())
 
 
-def split(tokens: Tokens) -> list[list[str]]:
-    ends = np.cumsum(tokens.lengths)
-    words = tokens.words.gather(tokens.codes).to_list()
-    return [words[end - length : end] for end, length in zip(ends, tokens.lengths, strict=True)]
+def content(tokenizer: Tokenizer, texts: list[str]) -> list[list[str]]:
+    """The words that models count, split and looked up for all texts at once."""
+    names: defaultdict[str, int] = defaultdict(count().__next__, dict.fromkeys(tokenizer.normal_stop_words, STOP))
+    dictionary = Dictionary(names)
+    numbers, lengths = dictionary.look_up(tokenizer.content_tokens(texts))
+    again, _ = dictionary.look_up(tokenizer.content_tokens(texts))
+    frozen, _ = Dictionary(dict(names)).look_up(tokenizer.content_tokens(texts))
+    assert numbers.tolist() == again.tolist() == frozen.tolist()
+    named = {number: word for word, number in names.items()}
+    words = [named[number] for number in numbers.tolist()]
+    return [words[end - length : end] for end, length in zip(np.cumsum(lengths), lengths, strict=True)]
 
 
-@given(st.lists(TEXTS, max_size=8), TOKENIZERS)
-def test_one_text_and_many_have_the_same_tokens(texts: list[str], tokenizer: Tokenizer) -> None:
-    tokens = tokenizer.tokenize(texts)
-    assert split(tokens) == [tokenizer.words(text) for text in texts]
-    assert split(tokenizer.content_tokens(texts)) == [tokenizer.content_words(text) for text in texts]
-    assert tokens.words.n_unique() == len(tokens.words)
-    assert np.unique(tokens.codes).tolist() == list(range(len(tokens.words)))
+@given(st.lists(TEXTS, max_size=8), TOKENIZERS, st.sampled_from([1, 2, 64, 1 << 16]))
+def test_one_text_and_many_have_the_same_tokens(texts: list[str], tokenizer: Tokenizer, slots: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("parabit.text.dictionary._SLOTS", slots)  # in a small table most words have no place
+        assert content(tokenizer, texts) == [tokenizer.content_words(text) for text in texts]
+
+
+def test_words_that_are_alike_have_numbers_of_their_own() -> None:
+    words = ["a", "a\0", "\0a", "ab", *("x" * length for length in range(7, 20)), "é" * 7 + "ab", "é" * 8, "é" * 9]
+    tokenizer = Tokenizer(r"[^ ]+", min_length=1, max_length=100, stop_words=frozenset({"x" * 15, "é" * 8}))
+    assert content(tokenizer, words * 2) == [tokenizer.content_words(word) for word in words * 2]
+
+
+def test_a_dictionary_forgets_words_but_not_their_numbers() -> None:
+    dictionary = Dictionary(defaultdict(count().__next__))
+    tokens = Tokenizer().content_tokens(["hubble space probe"])
+    before = dictionary.look_up(tokens)[0].tolist()
+    dictionary.forget(["space"])
+    assert dictionary.look_up(tokens)[0].tolist() == [before[0], 3, before[2]]
 
 
 @given(TEXTS, st.sampled_from(PATTERNS), st.booleans())
@@ -78,7 +100,8 @@ def test_places_are_where_the_words_are(text: str, tokenizer: Tokenizer) -> None
 )
 def test_tokens_are_what_people_search_for(text: str, words: str) -> None:
     assert Tokenizer().words(text) == words.split()
-    assert split(Tokenizer().tokenize(["other", text]))[1] == words.split()
+    every = Tokenizer(min_length=1, max_length=100, stop_words=frozenset())
+    assert content(every, ["other", text])[1] == words.split()
 
 
 @pytest.mark.parametrize(
@@ -157,15 +180,9 @@ def test_an_impossible_tokenizer_is_refused(wrong: dict[str, object], words: str
 )
 def test_texts_that_are_not_text_are_named_by_their_place(texts: list[str], words: str) -> None:
     with pytest.raises(CorpusError, match=words):
-        Tokenizer().tokenize(texts)
+        Tokenizer().content_tokens(texts)
 
 
 def test_a_tokenizer_survives_its_config() -> None:
     for tokenizer in (Tokenizer(), Tokenizer(r"\w+", False, True, 3, 9, frozenset({"abc"}))):
         assert Tokenizer.from_config(tokenizer.config) == tokenizer
-
-
-def test_no_word_is_kept_from_one_call_to_the_next() -> None:
-    tokenizer = Tokenizer()
-    tokenizer.tokenize(["hubble space"])
-    assert tokenizer.tokenize(["space probe"]).words.to_list() == ["space", "probe"]

@@ -6,16 +6,19 @@ not need torch.
 
 from typing import TYPE_CHECKING, Any
 
-from parabit.errors import BaselineError, need
-from parabit.lazy import lazy
+from parabit.errors import BaselineError, lazy, need
 
 if TYPE_CHECKING:
-    from parabit.baselines.doc2vec import Doc2Vec
-    from parabit.baselines.hashing import IterativeQuantization, RandomHyperplanes
-    from parabit.baselines.lsa import LSA
-    from parabit.baselines.rankers import BM25, TfIdf
+    from parabit.baselines.peers import (
+        BM25,
+        LSA,
+        Doc2Vec,
+        IterativeQuantization,
+        RandomHyperplanes,
+        SentenceEncoder,
+        TfIdf,
+    )
     from parabit.baselines.semantic_hashing import SemanticHashing
-    from parabit.baselines.sentences import SentenceEncoder
 
 __all__ = [
     "BM25",
@@ -31,12 +34,8 @@ __all__ = [
 _find = lazy(
     __name__,
     {
-        "parabit.baselines.doc2vec": ("Doc2Vec",),
-        "parabit.baselines.hashing": ("IterativeQuantization", "RandomHyperplanes"),
-        "parabit.baselines.lsa": ("LSA",),
-        "parabit.baselines.rankers": ("BM25", "TfIdf"),
         "parabit.baselines.semantic_hashing": ("SemanticHashing",),
-        "parabit.baselines.sentences": ("SentenceEncoder",),
+        "parabit.baselines.peers": tuple(name for name in __all__ if name != "SemanticHashing"),
     },
 )
 

@@ -13,14 +13,13 @@ from scipy.special import expit
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from parabit.baselines.inputs import check_counts, check_fitted, check_size
-from parabit.baselines.rankers import TfIdf
 from parabit.codes import pack
 from parabit.errors import BaselineError
 from parabit.networks.grouping import steady_matmul
 from parabit.networks.network import normal_like, uniform_like
 from parabit.networks.training import choose_device, generator
 from parabit.progress import Progress, Report, silent
+from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
 _BATCH = 16, 128  # documents per step, at least and at most
 _STEPS = 64  # per epoch; a small corpus has smaller batches, because a few large steps would not be enough
@@ -39,8 +38,7 @@ class SemanticHashing:
 
     As there: the input is the most frequent words, 2,000 of them; two layers of 500 units lead to the bits, and two of
     the same sizes from the bits to a softmax that gives the document's words; Gaussian noise on the input of the code
-    layer forces activations near 0 and 1. A bit is its activation without noise,
-    rounded.
+    layer forces activations near 0 and 1. A bit is its activation without noise, rounded.
 
     Unlike there, no layer is pretrained as a Boltzmann machine: Adam trains the whole network from a random
     start, and the noise is different at each step. The rest was chosen by the codes of held-out training posts of 20
@@ -59,8 +57,9 @@ class SemanticHashing:
         (32, 1)
     """
 
+    _columns = 0  # of the counts that it was fitted on
     words_: NDArray[np.int64]  # the columns that are read
-    weighting_: TfIdf  # of these
+    idf_: NDArray[np.float32]  # of these
     encoder_: list[_Layer]
 
     def __init__(
@@ -89,16 +88,25 @@ class SemanticHashing:
 
     def fit(self, counts: csr_array, report: Report = silent) -> Self:
         """Train the autoencoder on the counts of training documents."""
-        self._check()
-        rows, device = check_counts(counts), choose_device(self.device)
+        shares = self.word_dropout, self.dropout
+        least = min(self.bits, self.words, self.epochs, *self.hidden)
+        if least < 1 or self.noise < 0 or self.rate <= 0 or not all(0 <= share < 1 for share in shares):
+            given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+            raise BaselineError(
+                f"training is not possible with {given}",
+                hint="sizes must be at least 1, the rate above 0, noise at least 0, and each dropout from 0 to below 1",
+            )
+        device, rows = choose_device(self.device), csr_array(counts)
         occurrences = np.bincount(rows.indices, weights=rows.data, minlength=rows.shape[1])
         most_frequent = np.argsort(-occurrences, kind="stable")[: self.words]
         self._columns = rows.shape[1]
         self.words_ = most_frequent[occurrences[most_frequent] > 0]
-        rows = rows[:, self.words_]
-        self.weighting_ = TfIdf().fit(rows)
+        if not len(self.words_):
+            raise BaselineError(f"there is nothing to fit on: no word in {rows.shape[0]} documents", hint="give some")
+        rows = self._rows(rows)
+        self.idf_ = inverse_frequencies(np.bincount(rows.indices, minlength=rows.shape[1]), rows.shape[0])
         rows = rows[np.diff(rows.indptr) > 0]  # the others have no known words
-        inputs, weights = self.weighting_.transform(rows), rows.data * self.weighting_.idf_[rows.indices]
+        inputs, weights = self._weighted(rows), rows.data * self.idf_[rows.indices]
         wanted = csr_array((weights, rows.indices, rows.indptr), shape=rows.shape)
 
         rng = generator(self.seed, "semantic hashing", device=device)
@@ -116,8 +124,12 @@ class SemanticHashing:
 
     def activations(self, counts: csr_array) -> NDArray[np.float32]:
         """What the bits are rounded from, 0 to 1: (documents, bits)."""
-        check_fitted(self, "encoder_")
-        rows = self.weighting_.transform(check_counts(counts, self._columns)[:, self.words_])
+        if counts.shape[1] != self._columns:
+            raise BaselineError(
+                f"the documents count {counts.shape[1]} words, and the baseline was fitted on {self._columns}",
+                hint="fit it first, and count both with the same vocabulary",
+            )
+        rows = self._weighted(self._rows(counts))
         found = np.empty((rows.shape[0], self.bits), dtype=np.float32)
         for start in range(0, len(found), _ENCODED_AT_ONCE):
             block = slice(start, start + _ENCODED_AT_ONCE)
@@ -168,17 +180,15 @@ class SemanticHashing:
             note = f"loss {loss.item() / documents:.3f}"
             report(Progress("training semantic hashing", epoch + 1, "epochs", (epoch + 1) / self.epochs, note))
 
-    def _check(self) -> None:
-        for name in ("bits", "words", "epochs"):
-            check_size(name, getattr(self, name))
-        for size in self.hidden:
-            check_size("each of hidden", size)
-        if not (self.noise >= 0 and self.rate > 0 and 0 <= self.word_dropout < 1 and 0 <= self.dropout < 1):
-            raise BaselineError(
-                f"training is not possible with noise={self.noise}, rate={self.rate}, "
-                f"word_dropout={self.word_dropout}, dropout={self.dropout}",
-                hint="noise must be at least 0, the rate above 0, and each dropout from 0 to below 1",
-            )
+    def _rows(self, counts: csr_array) -> csr_array:
+        """The counts of the words that are read, each once per row."""
+        rows = csr_array(counts)[:, self.words_]
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        return rows
+
+    def _weighted(self, rows: csr_array) -> csr_array:
+        return tf_idf_rows(rows.indices, rows.data.astype(np.float32), rows.indptr, self.idf_)
 
 
 def _layers(sizes: Sequence[int], rng: Generator) -> list[_Layer]:

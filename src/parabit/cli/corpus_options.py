@@ -1,16 +1,43 @@
-"""What every verb that reads a corpus shares: its options, and how it reports what was skipped."""
+"""What verbs that read a corpus share: options of reading and of words, and how they report what was skipped."""
 
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from parabit.cli.choices import complete_corpus, completing
-from parabit.cli.frame import say
+from parabit.cli.frame import completing, say
 from parabit.corpus import FORMATS, Corpus, ReadOptions
+from parabit.corpus.datasets import DATASETS, SPLITS
+
+if TYPE_CHECKING:
+    from parabit.text import Tokenizer
+
+
+def complete_corpus(incomplete: str) -> list[str]:
+    """Data sets, with and without their splits, that begin like this, and paths that do.
+
+    Where no data set does, the shell completes paths by itself, and better: it knows what a folder is.
+    """
+    named = [
+        name
+        for dataset in DATASETS
+        for name in (dataset, *(f"{dataset}/{split}" for split in SPLITS))
+        if name.startswith(incomplete)
+    ]
+    if not named:
+        return []
+    folder, _, start = incomplete.rpartition("/")
+    try:
+        there = sorted(path.name for path in Path(folder or ".").iterdir() if path.name.startswith(start))
+    except OSError:
+        there = []
+    return named + [f"{folder}/{name}" if folder else name for name in there if not name.startswith(".")]
+
 
 _CORPUS = (
     "A file or folder, a data set and split (20newsgroups/train), an address such as s3://…, or - for standard input."
@@ -28,7 +55,7 @@ CorpusNames = Annotated[
     ),
 ]
 _SHOWN = 10  # of the skipped files and records, on a terminal
-_PANEL = "Reading the corpus"
+_PANEL, _WORDS = "Reading the corpus", "The vocabulary"
 
 
 def _option(kind: Any, *names: str, **how: Any) -> Any:
@@ -119,6 +146,68 @@ def reads_corpus(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+Bigrams = Annotated[
+    bool, typer.Option("--bigrams", help="Take pairs of neighbouring words too.", rich_help_panel=_WORDS)
+]
+MinCount = Annotated[
+    int, typer.Option(min=1, help="Words and bigrams that occur less often are left out.", rich_help_panel=_WORDS)
+]
+MinBigramCount = Annotated[
+    int | None,
+    typer.Option(min=1, help="The same for bigrams alone.", show_default="--min-count", rich_help_panel=_WORDS),
+]
+MaxSize = Annotated[
+    int | None,
+    typer.Option(min=1, help="Keep only so many of the most frequent.", show_default="all", rich_help_panel=_WORDS),
+]
+Pattern = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REGEX",
+        help="What a word looks like, in lower case.",
+        show_default="words, numbers, c++, c#, f#, .net",
+        rich_help_panel=_WORDS,
+    ),
+]
+FoldAccents = Annotated[
+    bool, typer.Option("--fold-accents", help="Remove accents: é becomes e.", rich_help_panel=_WORDS)
+]
+# The defaults are written out here because importing the tokenizer takes half a second; a test compares them.
+MinLength = Annotated[
+    int | None,
+    typer.Option(min=1, help="Shorter words are left out, in characters.", show_default="2", rich_help_panel=_WORDS),
+]
+MaxLength = Annotated[
+    int | None, typer.Option(min=1, help="Longer words are left out.", show_default="15", rich_help_panel=_WORDS)
+]
+StopWords = Annotated[
+    str,
+    typer.Option(
+        metavar="english|none|FILE",
+        help="Words to leave out; a file has one per line.",
+        rich_help_panel=_WORDS,
+        autocompletion=completing(["english", "none"]),
+    ),
+]
+
+
+def make_tokenizer(
+    pattern: str | None,
+    fold_accents: bool,
+    min_length: int | None,
+    max_length: int | None,
+    stop_words: str,
+    paper: bool = False,
+) -> "Tokenizer":
+    """The tokenizer of these options; without any, the default one or the paper's."""
+    from parabit.text import Tokenizer, read_stop_words
+
+    given = {"pattern": pattern, "min_length": min_length, "max_length": max_length}
+    base = Tokenizer.paper() if paper else Tokenizer()
+    changes = {name: value for name, value in given.items() if value is not None}
+    return replace(base, fold_accents=fold_accents, stop_words=read_stop_words(stop_words), **changes)  # type: ignore[arg-type]
+
+
 def name_of(names: list[str]) -> str:
     """One or several corpora for people."""
     return " ".join(names)
@@ -152,4 +241,6 @@ def say_skipped(reading: dict[str, Any]) -> None:
             say(f"    and {total - _SHOWN:,} more; --json lists them")
     kinds = [one["reason"] for one in reading["notes"]]
     for kind in dict.fromkeys(kinds):
-        say(f"  {escape(kind)}: {kinds.count(kind):,} files")
+        first = next(one["place"] for one in reading["notes"] if one["reason"] == kind)
+        others = f" and {kinds.count(kind) - 1:,} more" if kinds.count(kind) > 1 else ""
+        say(f"  {escape(kind)}: {escape(first)}{others}")

@@ -5,7 +5,7 @@ from typing import Any
 from rich.markup import escape
 
 from parabit.cli.frame import Json, Quiet, print_json, say, verb
-from parabit.corpus import DATASETS, Dataset, data_folder
+from parabit.corpus.datasets import DATASETS, SPLITS, data_folder, find_dataset
 
 
 @verb
@@ -21,7 +21,7 @@ def datasets(json: Json = False, quiet: Quiet = False) -> None:
 
         PARABIT_DATA=~/corpora parabit datasets --json
     """
-    rows = [_row(dataset) for dataset in DATASETS.values()]
+    rows = [_row(name) for name in DATASETS]
     if json:
         print_json({"folder": str(data_folder()), "datasets": rows})
         return
@@ -34,12 +34,13 @@ def datasets(json: Json = False, quiet: Quiet = False) -> None:
             say(f"  [dim]{escape(row['needs'])}[/dim]")
 
 
-def _row(dataset: Dataset) -> dict[str, Any]:
+def _row(name: str) -> dict[str, Any]:
+    dataset = find_dataset(name)
     found = dataset.found(data_folder())
     needs = f"downloaded when first used, from {dataset.urls[0]}" if dataset.urls else dataset.obtain
     return {
-        "name": dataset.name,
-        "splits": list(dataset.splits),
+        "name": name,
+        "splits": list(SPLITS),
         "about": dataset.about,
         "licence": dataset.licence,
         "here": bool(found) or not dataset.files,

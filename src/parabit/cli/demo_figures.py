@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from parabit.baselines import LSA, IterativeQuantization
 from parabit.corpus import Document
 from parabit.evaluation import evaluate_codes
-from parabit.evaluation.protocols import relevance_of
+from parabit.evaluation.relevance import relevance_of
 from parabit.progress import Progress, Report
 from parabit.text import Vocabulary, make_bags
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from parabit import __version__
-from parabit.corpus import DATASETS, Corpus, ReadOptions, cache_folder, data_folder, names_dataset
-from parabit.corpus.remote import is_address
+from parabit.corpus import Corpus, ReadOptions, cache_folder, data_folder, names_dataset
+from parabit.corpus.datasets import find_dataset
+from parabit.corpus.sources import is_address
 from parabit.errors import ParabitError
 
 MODEL, INDEX, FIGURES = "model", "index", "figures.json"  # the parts of a demo's folder
@@ -79,7 +80,7 @@ def place_of(name: str | None, corpus: Corpus | None, options: ReadOptions, form
     if name is None:
         base, origin, state = "docstrings", sys.prefix, [sys.version, *_installed()]
     elif names_dataset(name):
-        paths = DATASETS[name.partition("/")[0]].found(data_folder())
+        paths = find_dataset(name.partition("/")[0]).found(data_folder())
         base, origin, state = name, name, list(_stamps(paths))
     else:
         state = [f"{source.name} {source.version}" for source in getattr(corpus, "sources", ())]

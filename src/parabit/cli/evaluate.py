@@ -9,9 +9,8 @@ import typer
 from rich.markup import escape
 
 from parabit.choices import RELEVANCE
-from parabit.cli.choices import check_spelling, complete_corpus, completing
-from parabit.cli.corpus_options import CorpusName, reading_of, reads_corpus, say_skipped
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.corpus_options import CorpusName, complete_corpus, reading_of, reads_corpus, say_skipped
+from parabit.cli.frame import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import EvaluationError, ParabitError, need
 
@@ -92,7 +91,7 @@ def evaluate(
     """
     check_spelling("order", rank, _RANKS)
     check_spelling("relevance", relevance, RELEVANCE)
-    from parabit.evaluation.protocols import labelled, relevance_of
+    from parabit.evaluation.relevance import labelled, relevance_of
     from parabit.model import load_model
 
     if rank is not None and rank not in _RANKS:

@@ -1,4 +1,4 @@
-"""What all verbs share: options, output, progress, and errors told in words."""
+"""What all verbs share: options, output, progress, errors and signals."""
 
 import errno
 import functools
@@ -10,8 +10,9 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn, ParamSpec
@@ -21,13 +22,13 @@ from rich.console import Console
 from rich.text import Text
 
 from parabit.cli import leave
-from parabit.cli.choices import folder_beside
-from parabit.errors import Interrupted, ParabitError
+from parabit.errors import Interrupted, ParabitError, did_you_mean
 from parabit.progress import Progress, Report, silent
 
 P = ParamSpec("P")
 
 FAILED = 1
+_MOST_BESIDE = 1000  # names that are compared with one that is not there
 # What makes a verb that ran out of memory need less.
 _SMALLER = {
     "train": "a higher --min-count makes a smaller vocabulary, and a smaller --sample needs less",
@@ -46,10 +47,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
 def verb(function: Callable[P, None]) -> Callable[P, None]:
-    """Make a command of a function: what goes wrong is told in a line, and the exit code says how it ended."""
+    """Make a command of a function: an error is one line, and the exit code says how it ended."""
 
     @functools.wraps(function)
-    @_hearing()
+    @_signals_as_exceptions()
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
@@ -79,6 +80,27 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+def completing(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """What completes an option in the shell."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def check_spelling(what: str, given: str | None, known: Collection[str]) -> None:
+    """Raise for a name that is nearly one of those known. What is like none of them is the library's to refuse.
+
+    Example:
+        >>> check_spelling("rank", "hybird", ("hamming", "hybrid"))
+        Traceback (most recent call last):
+        parabit.errors.ParabitError: no rank 'hybird'; did you mean hybrid? There are hamming, hybrid
+    """
+    if given is not None and given not in known and (hint := did_you_mean(given, known)):
+        raise ParabitError(f"no {what} {given!r}", hint=f"{hint} There are {', '.join(known)}")
+
+
 def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
     """The number of the signal that interrupted."""
     if isinstance(stop, SystemExit):
@@ -87,7 +109,7 @@ def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
 
 
 def say(line: str) -> None:
-    """A line for people, with markup; on a terminal it is folded between words, and the rest of it stands in."""
+    """A line for people, with markup; on a terminal it is folded between words, and the rest is indented."""
     _print(Text.from_markup(line, emoji=False), out)
 
 
@@ -114,7 +136,7 @@ def _folded(line: Text, width: int) -> Text:
 
 
 def width_of_output() -> int | None:
-    """How wide lines may be; None where it is no terminal, and nothing need be cut."""
+    """How wide lines may be; None if the output is not a terminal and nothing is cut."""
     return out.width if out.is_terminal or os.environ.get("COLUMNS") else None
 
 
@@ -153,7 +175,7 @@ def progress(quiet: bool) -> Iterator[Report]:
         def show(state: Progress) -> None:
             nonlocal last
             if state.stage not in stages:
-                # A stage began when the one before it ended, not when it first told of itself.
+                # A stage began when the one before it ended, not at its first report.
                 stages[state.stage] = (
                     bars.add_task(state.stage, total=None, done="", unit=state.unit, rate="", note=""),
                     last,
@@ -201,8 +223,17 @@ def _with_neighbour(problem: ParabitError, arguments: Mapping[str, Any]) -> str:
     for name in ("index", "model"):
         given = arguments.get(name)
         if isinstance(given, Path) and str(given) in problem.problem and not given.exists():
-            return "; ".join([problem.problem, folder_beside(given) or problem.hint])
+            return "; ".join([problem.problem, _folder_beside(given) or problem.hint])
     return str(problem)
+
+
+def _folder_beside(path: Path) -> str:
+    """The hint for a folder that is not there, if one has a similar name."""
+    try:
+        folders = [entry.name for entry in islice(os.scandir(path.parent), _MOST_BESIDE) if entry.is_dir()]
+    except OSError:
+        return ""
+    return did_you_mean(str(path), [str(path.parent / name) for name in folders])
 
 
 def _in_words(problem: OSError) -> str:
@@ -215,7 +246,7 @@ def _in_words(problem: OSError) -> str:
 
 
 @contextmanager
-def _hearing() -> Iterator[None]:
+def _signals_as_exceptions() -> Iterator[None]:
     """While a verb runs, signals that end it are exceptions: what is half done is cleared away."""
     waited = signal.getsignal(signal.SIGINT) is leave
     if waited:
@@ -226,7 +257,7 @@ def _hearing() -> Iterator[None]:
     try:
         yield
     finally:
-        if waited:  # all is written and told; what is left of the process can end at once
+        if waited:  # everything is written; what is left of the process can end at once
             signal.signal(signal.SIGINT, leave)
 
 

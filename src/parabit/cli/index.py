@@ -8,9 +8,8 @@ import typer
 from rich.markup import escape
 
 from parabit.choices import BACKENDS
-from parabit.cli.choices import check_spelling, completing
 from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.frame import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
 from parabit.cli.index_options import size_on_disk
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
@@ -34,8 +33,8 @@ def index(
         str,
         typer.Option(
             metavar="BACKEND",
-            help=f"What to build beside the codes to search them faster: {', '.join(BACKENDS)}. auto takes the exact "
-            "one that pays at this size; lists is approximate.",
+            help=f"What to build beside the codes to search them faster: {', '.join(BACKENDS)}. auto takes the "
+            "one that pays at this size.",
             autocompletion=completing(BACKENDS),
         ),
     ] = "auto",
@@ -85,7 +84,6 @@ def index(
         "bytes": about["bytes"],
         "model_bytes": about["model_bytes"],
         "backend": about["backends"][-1],
-        "recall": about["recall"],
         "keeps": about["keeps"],
         "fields": about["fields"],
         "seconds": round(seconds, 3),
@@ -105,8 +103,7 @@ def _show(result: dict[str, Any]) -> None:
     say(f"  keeps the model, codes, ids{''.join(f', {name}' for name in result['keeps'])}")
     if result["fields"]:
         say(f"  fields: {escape(', '.join(result['fields']))}")
-    recall = "" if result["recall"] is None else f", approximate: it finds {result['recall']:.1%} of the 10 nearest"
-    say(f"  back end {result['backend']}{recall}")
+    say(f"  back end {result['backend']}")
     say(f"  {result['seconds']:.1f} s, {result['documents_per_second']:,.0f} documents a second")
     if result["left_out"]:
         say(f"  {result['left_out']:,} without a word that the model knows were left out")

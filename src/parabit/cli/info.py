@@ -45,8 +45,7 @@ def _show(result: dict[str, Any]) -> None:
     )
     say(f"  keeps codes, ids{''.join(f', {name}' for name in result['keeps'])}")
     say(f"  fields: {escape(', '.join(result['fields'])) or 'none'}")
-    recall = "" if result["recall"] is None else f"; lists finds {result['recall']:.1%} of the 10 nearest"
-    say(f"  back ends: {', '.join(result['backends'])}{recall}")
+    say(f"  back ends: {', '.join(result['backends'])}")
     for note in result.get("notes", ()):
         say(f"  {note}")
     if result["fingerprint"]:

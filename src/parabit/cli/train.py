@@ -10,12 +10,9 @@ import typer
 from rich.markup import escape
 
 from parabit.choices import PRESETS, SOLVERS
-from parabit.cli.choices import check_spelling, completing
-from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
-from parabit.cli.device_option import Device
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
-from parabit.cli.vocabulary_options import (
+from parabit.cli.corpus_options import (
     Bigrams,
+    CorpusNames,
     FoldAccents,
     MaxLength,
     MaxSize,
@@ -25,7 +22,13 @@ from parabit.cli.vocabulary_options import (
     Pattern,
     StopWords,
     make_tokenizer,
+    name_of,
+    reading_of,
+    reads_corpus,
+    say_skipped,
 )
+from parabit.cli.device_option import Device
+from parabit.cli.frame import Json, Quiet, check_spelling, completing, print_json, progress, say, signal_of, verb
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted, ParabitError, TrainingError
 from parabit.networks.config import ARCHITECTURES, Recipe

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
-from parabit.cli.vocabulary_options import (
+from parabit.cli.corpus_options import (
     Bigrams,
+    CorpusNames,
     FoldAccents,
     MaxLength,
     MaxSize,
@@ -20,7 +19,12 @@ from parabit.cli.vocabulary_options import (
     Pattern,
     StopWords,
     make_tokenizer,
+    name_of,
+    reading_of,
+    reads_corpus,
+    say_skipped,
 )
+from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
 

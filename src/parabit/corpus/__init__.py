@@ -1,32 +1,15 @@
 """Reading documents: files, folders, standard input, Python objects, and the public data sets."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from difflib import get_close_matches
-from pathlib import Path
-
-from parabit.corpus.datasets import (
-    DATASETS,
-    CommonLabels,
-    Dataset,
-    cache_folder,
-    data_folder,
-    names_dataset,
-    open_dataset,
-)
-from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus, documents_from, refuse_frame, title_of
-from parabit.corpus.files import FORMATS, open_files
+from parabit.corpus.datasets import DATASETS, cache_folder, data_folder, names_dataset
+from parabit.corpus.document import CommonLabels, Corpus, Document, Skipped, Tally, as_corpus, documents_from, title_of
+from parabit.corpus.files import FORMATS, open_corpus
 from parabit.corpus.readers import ReadOptions
-from parabit.corpus.remote import is_address
-from parabit.errors import CorpusError
-from parabit.progress import Report, silent
 
 __all__ = [
     "DATASETS",
     "FORMATS",
     "CommonLabels",
     "Corpus",
-    "Dataset",
     "Document",
     "ReadOptions",
     "Skipped",
@@ -39,44 +22,3 @@ __all__ = [
     "open_corpus",
     "title_of",
 ]
-
-
-def open_corpus(
-    name: str | Path | Sequence[str | Path],
-    options: ReadOptions | None = None,
-    format: str | None = None,
-    report: Report = silent,
-) -> Corpus:
-    """Open a corpus: a data set and split, a path or several, an address such as s3://…, or `-` for standard input.
-
-    A data set's name comes before a path; write `./20newsgroups` for a folder that has such a name. Ids of documents
-    are paths below the folder that was given. If two of several folders have the same path in them, the names of the
-    folders come before all ids.
-
-    Example:
-        >>> corpus = open_corpus("docstrings")
-        >>> next(iter(corpus)) == next(iter(corpus))
-        True
-    """
-    refuse_frame(name)
-    names = [name] if isinstance(name, str | Path) else list(name)
-    options = options or ReadOptions()
-    if not names:
-        raise CorpusError("no path was given", hint="give a file or a folder")
-    for one in names:
-        if isinstance(one, str) and names_dataset(one):
-            if len(names) > 1:
-                raise CorpusError(f"{one} is a data set", hint=f"read it alone, or write ./{one} for a path")
-            if format is not None or replace(options, strict=False) != ReadOptions():
-                raise CorpusError(
-                    f"{one} is a data set and read in its own way",
-                    hint=f"options such as --format and --text-field are for files; write ./{one} for a path",
-                )
-            return open_dataset(one, report)
-        base, slash, split = str(one).partition("/")
-        close = get_close_matches(base, DATASETS, n=1, cutoff=0.8)
-        if close and not is_address(one) and not Path(one).exists():
-            raise CorpusError(
-                f"no such file, folder or data set: {one}", hint=f"did you mean {close[0]}{slash}{split}?"
-            )
-    return open_files(names, options, format)

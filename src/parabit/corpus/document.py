@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -62,14 +63,7 @@ class Skipped(NamedTuple):
 
 
 class Tally:
-    """Places in a corpus, each with a reason; all are counted by kind, and the first 100,000 named.
-
-    Example:
-        >>> tally = Tally()
-        >>> tally.add("notes.jsonl:3", "not valid JSON: Expecting value")
-        >>> len(tally), dict(tally.counts), list(tally)[0].place
-        (1, {'not valid JSON': 1}, 'notes.jsonl:3')
-    """
+    """Places in a corpus, each with a reason; all are counted by kind, and the first 100,000 named."""
 
     def __init__(self, places: Iterable[Skipped] = ()) -> None:
         self.counts: Counter[str] = Counter()
@@ -128,6 +122,33 @@ class Corpus(ABC):
             yield batch
 
 
+class CommonLabels(Corpus):
+    """A corpus without its rare labels and without the documents that have no other: the paper's rule for Wikipedia.
+
+    The labels are counted in a first reading, once. With `least` of 1, only documents without a label are left out.
+    """
+
+    def __init__(self, corpus: Corpus, least: int = 20) -> None:
+        self._corpus = corpus
+        self._least = least
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many documents have each label, rare or not."""
+        return Counter(label for document in self._corpus for label in set(document.labels))
+
+    def __iter__(self) -> Iterator[Document]:
+        counts = self.counts
+        for document in self._corpus:
+            labels = tuple(label for label in document.labels if counts[label] >= self._least)
+            if labels:
+                yield replace(document, labels=labels)
+
+    @property
+    def share_read(self) -> float | None:
+        return self._corpus.share_read
+
+
 class PythonCorpus(Corpus):
     """A corpus over strings, Documents or dictionaries that are already in Python; made by `as_corpus`."""
 
@@ -143,33 +164,31 @@ class PythonCorpus(Corpus):
                 document = Document(id=str(position), text=document)
             elif isinstance(document, Mapping):
                 document = _document_at(position, document)
-            self._check(document, position)
+            _check(document, position)
             yield document
-
-    @staticmethod
-    def _check(document: object, position: int) -> None:
-        if is_missing(document):
-            raise CorpusError(f"document {position} is missing ({document})", hint="leave it out, or give it a text")
-        if not isinstance(document, Document):
-            raise CorpusError(
-                f"document {position} is a {type(document).__name__}, not a string or a Document",
-                hint="give texts as str, for example ['first text', 'second text']",
-            )
-        for name, value in (("id", document.id), ("text", document.text)):
-            if not isinstance(value, str):
-                raise CorpusError(
-                    f"document {position} has a {type(value).__name__} as its {name}", hint="make it a string"
-                )
-            if not can_be_written(value):
-                raise CorpusError(
-                    f"document {position} has half of a surrogate pair in its {name}, which is not a character",
-                    hint='clean it with value.encode("utf-8", "replace").decode()',
-                )
 
     @property
     def share_read(self) -> float | None:
         total = len(self._documents) if isinstance(self._documents, Sized) else None
         return self._read / total if total else None
+
+
+def _check(document: object, position: int) -> None:
+    if is_missing(document):
+        raise CorpusError(f"document {position} is missing ({document})", hint="leave it out, or give it a text")
+    if not isinstance(document, Document):
+        kind = type(document).__name__
+        raise CorpusError(f"document {position} is a {kind}, not a string or a Document", hint="give texts as str")
+    for name, value in (("id", document.id), ("text", document.text)):
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            raise CorpusError(f"document {position} has a {kind} as its {name}", hint="make it a string")
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as problem:
+                hint = 'clean it with value.encode("utf-8", "replace").decode()'
+                raise CorpusError(f"document {position} has half of a surrogate pair in its {name}", hint) from problem
 
 
 def as_corpus(documents: Corpus | Iterable[str | Document | Mapping[str, Any]]) -> Corpus:
@@ -178,28 +197,20 @@ def as_corpus(documents: Corpus | Iterable[str | Document | Mapping[str, Any]]) 
     A string's id is its position, counted from 0. A dictionary has its text under `text`, and may have `id`, `labels`
     or `label`, and `title`; its other entries are fields, as in the rows of a Hugging Face data set. The iterable is
     read more than once, so a generator is refused.
-
-    Example:
-        >>> [document.id for document in as_corpus(["first text", {"id": "b", "text": "second text"}])]
-        ['0', 'b']
     """
     if isinstance(documents, Corpus):
         return documents
-    refuse_frame(documents)
+    kind = type(documents).__name__
+    if kind.endswith("Frame"):  # which iterates over the names of its columns
+        hint = 'name it: parabit.documents_from(df, text="body", id="key")'
+        raise CorpusError(f"a {kind} does not say which column holds the text", hint)
     if isinstance(documents, str | bytes | Document | Mapping):
-        raise CorpusError(
-            f"a corpus is many documents, but a single {type(documents).__name__} was given",
-            hint="put it in a list, or read a file with parabit.open_corpus(path)",
-        )
+        hint = "put it in a list, or read a file with parabit.open_corpus(path)"
+        raise CorpusError(f"a corpus is many documents, but a single {kind} was given", hint)
     if not isinstance(documents, Iterable):
-        raise CorpusError(
-            f"a corpus must be iterable, but {type(documents).__name__} is not", hint="give a list of strings"
-        )
+        raise CorpusError(f"a corpus must be iterable, but {kind} is not", hint="give a list of strings")
     if iter(documents) is documents:
-        raise CorpusError(
-            f"the documents come from a one-shot {type(documents).__name__}, but they are read more than once",
-            hint="put them in a list: list(...)",
-        )
+        raise CorpusError(f"documents are read more than once, but this is a one-shot {kind}", hint="use list(...)")
     return PythonCorpus(documents)
 
 
@@ -228,16 +239,6 @@ def documents_from(
     return documents
 
 
-def refuse_frame(documents: object) -> None:
-    """Raise for a DataFrame, which iterates over the names of its columns."""
-    kind = type(documents).__name__
-    if kind.endswith("Frame"):
-        raise CorpusError(
-            f"a {kind} does not say which column holds the text",
-            hint='name it: parabit.documents_from(df, text="body", id="key")',
-        )
-
-
 def document_from(
     values: Mapping[str, Any],
     otherwise: str,
@@ -246,12 +247,7 @@ def document_from(
     labels: str | None = None,
     title: str | None = None,
 ) -> Document:
-    """Make a document from a record: which fields hold what, and the id it has if it has no other.
-
-    Example:
-        >>> document_from({"text": "Hubble repaired", "label": "space", "year": 1993}, "7")
-        Document(id='7', text='Hubble repaired', labels=('space',), fields={'year': 1993})
-    """
+    """Make a document from a record: which fields hold what, and the id it has if it has no other."""
     id_field = id or ("id" if "id" in values else None)
     label_field = labels or next((name for name in ("labels", "label") if name in values), None)
     used = {*text, id_field, label_field, title}
@@ -280,10 +276,9 @@ def _document_at(position: int, values: Mapping[str, Any], *named: Any) -> Docum
 
 def _value(values: Mapping[str, Any], name: str, what: str) -> Any:
     if name not in values:
-        raise CorpusError(
-            f"no {what} field: {name!r} is not among {', '.join(map(str, values)) or 'its fields, as it has none'}",
-            hint=f"name the field with the {what}, on the command line with --{what}-field",
-        )
+        among = ", ".join(map(str, values)) or "its fields, as it has none"
+        hint = f"name the field with the {what}, on the command line with --{what}-field"
+        raise CorpusError(f"no {what} field: {name!r} is not among {among}", hint)
     return values[name]
 
 
@@ -299,10 +294,8 @@ def _text_of(values: Mapping[str, Any], name: str) -> str:
 def _id_of(values: Mapping[str, Any], name: str) -> str:
     value = _value(values, name, "id")
     if isinstance(value, bool) or not isinstance(value, str | Integral):
-        raise CorpusError(
-            f"id is not usable: the field {name!r} has type {type(value).__name__}",
-            hint="an id is a string or a whole number",
-        )
+        kind = type(value).__name__
+        raise CorpusError(f"id is not usable: the field {name!r} has type {kind}", hint="use a string or whole number")
     return str(value)
 
 
@@ -312,15 +305,13 @@ def _labels_of(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
         value = value.tolist()
     several = value if isinstance(value, list | tuple) else [] if is_missing(value) or value == "" else [value]
     if not all(isinstance(label, str | Integral) for label in several):
-        raise CorpusError(
-            f"labels are not usable: the field {name!r} has type {type(value).__name__}",
-            hint="labels are a string or a list of strings",
-        )
+        kind = type(value).__name__
+        raise CorpusError(f"labels are not usable: the field {name!r} has type {kind}", hint="use a list of strings")
     return tuple(dict.fromkeys(str(label) for label in several))
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value stands for none: None, NaN, and what pandas has in their place."""
+    """Whether a value is None, NaN, or what pandas has in their place."""
     if isinstance(value, float):
         return value != value  # noqa: PLR0124 - only NaN differs from itself
     return value is None or type(value).__name__ in ("NAType", "NaTType")
@@ -336,19 +327,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, tuple) else str(value)
-
-
-def can_be_written(value: str) -> bool:
-    r"""Whether a string consists of characters alone, without half of a surrogate pair.
-
-    Example:
-        >>> can_be_written("é"), can_be_written("\ud800")
-        (True, False)
-    """
-    if value.isascii():  # known without looking
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -6,10 +6,12 @@ import re
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from parabit.corpus.readers import GUESSED, WIDE_MARKS, Extracted
+from parabit.corpus.sources import Source, UnreadableError
 from parabit.errors import CorpusError, need
 
 if TYPE_CHECKING:
@@ -17,20 +19,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-class Extracted(NamedTuple):
-    """What a reader sees of a document, and its title if it has one."""
-
-    text: str
-    title: str | None
-
-
-# The longer ones first: one of UTF-32 begins like one of UTF-16.
-WIDE_MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 _DECLARED = re.compile(
     rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I
 )
@@ -66,31 +54,24 @@ _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hi
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens and the like, which would split words
 
 
-def from_html(content: bytes, encoding: str | None = None) -> Extracted:
-    r"""The visible text of a page: its title first, then one line per block.
+def from_html(content: bytes, encoding: str | None = None, source: Source | None = None) -> Extracted:
+    """The visible text of a page: its title first, then one line per block.
 
     The encoding is that of the byte order mark, else the one that the page declares, else the given one; without
-    any, UTF-8 or, where that does not fit, Windows-1252.
-
-    Example:
-        >>> from_html(b"<title>Boats</title><h1>On boats</h1><p>Oars &amp; <b>sails</b>.<script>x()</script>")
-        Extracted(text='Boats\nOn boats\nOars & sails.', title='Boats')
+    any, UTF-8 or, where that does not fit, Windows-1252. The source gets a note if bytes do not fit.
     """
-    return _page(_decoded(content, encoding))
-
-
-def _decoded(content: bytes, encoding: str | None) -> str:
-    for mark, name in {codecs.BOM_UTF8: "utf-8", **WIDE_MARKS}.items():
-        if content.startswith(mark):
-            return content.decode(name, "replace").removeprefix("\ufeff")
-    found = _DECLARED.search(content[:4096])
-    declared = _encoding(found[1] or found[2]) if found else None
-    if declared or encoding not in (None, "utf-8"):
-        return content.decode(declared or encoding or "", "replace")
+    marks = {codecs.BOM_UTF8: "utf-8", **WIDE_MARKS}
+    known = next((name for mark, name in marks.items() if content.startswith(mark)), None)
+    if known is None and (found := _DECLARED.search(content[:4096])):
+        known = _encoding(found[1] or found[2])
+    known = known or (encoding if encoding != "utf-8" else None)
     try:
-        return content.decode()
+        html, note = content.decode(known or "utf-8"), ""
     except UnicodeDecodeError:
-        return content.decode("cp1252", "replace")
+        html, note = content.decode(known or "cp1252", "replace"), f"bytes that are not {known}" if known else GUESSED
+    if source is not None:
+        source.note = note
+    return _page(html.removeprefix("\ufeff"))
 
 
 def _encoding(name: bytes) -> str | None:
@@ -162,7 +143,7 @@ def _is_hidden(attributes: dict[str, str | None]) -> bool:
     return "hidden" in attributes or bool(_HIDING_STYLE.search(attributes.get("style") or ""))
 
 
-# Text between two rules is no front matter, which begins with a name or a comment.
+# Front matter begins with a name or a comment; other text between two rules is text.
 _FRONT_MATTER = re.compile(
     r"""\A(---|\+\+\+)[ \t]*\n(?=[ \t]*+(?:["'\w.-]+[ \t]*+[:=]|[#\[]|\1))((?:.*\n)*?)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)"""
 )
@@ -176,12 +157,7 @@ _UNSEEN_TAG = re.compile(r"<(script|style)\b", re.I)
 
 
 def from_markdown(text: str) -> Extracted:
-    r"""The text of a Markdown document: code, link texts and table cells, without marks, addresses and front matter.
-
-    Example:
-        >>> from_markdown("# Boats\n\n- *oars* and [sails](https://sails.example)\n- `snake_case`")
-        Extracted(text='Boats\n\noars and sails\nsnake_case', title='Boats')
-    """
+    """The text of a Markdown document: code, link texts and table cells, without marks, addresses and front matter."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     title = None
     if front := _FRONT_MATTER.match(text):
@@ -257,42 +233,38 @@ _HYPHENATED = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
 
 
 def from_pdf(stream: BinaryIO, name: str) -> Extracted:
-    """The text of all pages of a PDF file; a CorpusError if it is encrypted, damaged, or has only pictures."""
-    pypdf = need_pdf()
-    errors = need("pypdf.errors", "pdf", CorpusError)
+    """The text of all pages of a PDF file; an error if it is encrypted, damaged, or has only pictures."""
+    try:
+        pypdf = need("pypdf", "pdf", CorpusError)
+    except CorpusError as problem:  # a folder's other files can still be read
+        raise UnreadableError(name, f"{problem.problem}: {problem.hint}") from problem
+    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warnings go to the terminal
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd in other people's files is not our user's business
             reader = pypdf.PdfReader(stream)
             # Many files are encrypted without a password, only against changes.
             if reader.is_encrypted and not reader.decrypt(""):
-                raise CorpusError(f"{name} is encrypted", hint="save it without a password")
+                raise _unreadable_pdf(name, "encrypted", "save it without a password")
             pages = [page.extract_text().strip() for page in reader.pages]
             title = reader.metadata and reader.metadata.title
     except (CorpusError, MemoryError):
         raise
-    except errors.DependencyError as problem:
-        raise CorpusError(
-            f"{name} is encrypted with AES, which needs a library that is not installed",
-            hint="pip install cryptography, or save it without encryption",
-        ) from problem
+    except pypdf.errors.DependencyError as problem:
+        hint = "pip install cryptography, or save it without encryption"
+        raise _unreadable_pdf(name, "encrypted with AES, which needs a library", hint) from problem
     except Exception as problem:  # pypdf raises whatever comes up inside a damaged file
         reason = str(problem).partition("\n")[0] or type(problem).__name__
-        raise CorpusError(f"{name} is not a whole PDF file: {reason}", hint="download or export it again") from problem
+        raise _unreadable_pdf(name, f"damaged: {reason}", "download or export it again") from problem
     if not any(pages):
-        raise CorpusError(
-            f"no text in {name}, on none of its {len(pages):,} pages; they seem to be pictures",
-            hint="run text recognition (OCR) on it first",
-        )
+        reason = f"no text on its {len(pages):,} pages, which seem to be pictures"
+        raise _unreadable_pdf(name, reason, "run text recognition (OCR) on it first")
     text = _HYPHENATED.sub("", _encodable("\n\n".join(pages)))
     return Extracted(text, " ".join(_encodable(str(title or "")).split()) or None)
 
 
-def need_pdf() -> Any:
-    """The library that reads PDF; an error with what to install if it is missing."""
-    library = need("pypdf", "pdf", CorpusError)
-    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warnings go to the terminal
-    return library
+def _unreadable_pdf(name: str, reason: str, hint: str) -> UnreadableError:
+    return UnreadableError(name, f"not readable as PDF: {reason}", hint)
 
 
 def _encodable(text: str) -> str:

@@ -3,16 +3,27 @@
 import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, cast
 
-from parabit.corpus.document import Document, Skipped, Tally, document_from
-from parabit.corpus.extract import Extracted
-from parabit.corpus.readers import READABLE, READERS, ReadOptions, Record, read
-from parabit.corpus.remote import is_address, remote_sources
-from parabit.corpus.sources import STANDARD_INPUT, PipeSource, Source, SourceCorpus, UnreadableError, first_bytes, why
+from parabit.corpus.datasets import DATASETS, open_dataset
+from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus, document_from
+from parabit.corpus.readers import READABLE, READERS, Extracted, ReadOptions, Record, read
+from parabit.corpus.sources import (
+    STANDARD_INPUT,
+    PipeSource,
+    Source,
+    SourceCorpus,
+    UnreadableError,
+    first_bytes,
+    is_address,
+    why,
+)
 from parabit.errors import CorpusError
+from parabit.progress import Report, silent
 
 FORMATS = tuple(READERS)
 _ENDINGS = {
@@ -59,7 +70,7 @@ class FileCorpus(SourceCorpus):
         """
         return [FileCorpus([source], self.options, self.format) for source in self.sources]
 
-    def _documents(self) -> Iterator[Document]:
+    def __iter__(self) -> Iterator[Document]:
         skipped = self.skipped = Tally(self._unread)
         notes = self.notes = Tally()
         read_any, hint = False, ""
@@ -73,13 +84,13 @@ class FileCorpus(SourceCorpus):
                 else:
                     hint = hint or found.hint
                     skipped.add(source.id if found.line is None else f"{source.id}:{found.line}", found.reason)
-            if source.guessed:
-                notes.add(source.id, "decoded as Windows-1252")
+            if source.note:
+                notes.add(source.id, source.note)
         if not read_any and self._name is not None:
             raise _nothing(self._name, skipped, hint)
 
     def _read(self, source: Source) -> Iterator[Document | UnreadableError]:
-        source.guessed = False
+        source.note = ""
         number = -1
         try:
             for number, item in enumerate(read(source, self._format_of(source), self.options)):
@@ -115,13 +126,55 @@ class FileCorpus(SourceCorpus):
             return UnreadableError(source.name, problem.problem, problem.hint, item.line)
 
 
-def open_files(paths: Sequence[str | Path], options: ReadOptions, format: str | None = None) -> FileCorpus:
+def open_corpus(
+    name: str | Path | Sequence[str | Path] | Iterable[Document | Mapping[str, Any]],
+    options: ReadOptions | None = None,
+    format: str | None = None,
+    report: Report = silent,
+) -> Corpus:
+    """Open a corpus: a data set and split, a path or several, an address such as s3://…, or `-` for standard input.
+
+    A data set's name comes before a path; write `./20newsgroups` for a folder that has such a name. Ids of documents
+    are paths below the folder that was given. If two of several folders have the same path in them, the names of the
+    folders come before all ids. Documents and dictionaries that are already in Python are taken as they are.
+
+    Example:
+        >>> corpus = open_corpus("docstrings")
+        >>> next(iter(corpus)) == next(iter(corpus))
+        True
+    """
+    names = [name] if isinstance(name, str | Path) else name
+    if not (isinstance(names, Sequence) and all(isinstance(one, str | Path) for one in names)):
+        return as_corpus(cast(Iterable[Document], name))
+    options = options or ReadOptions()
+    if not names:
+        raise CorpusError("no path was given", hint="give a file or a folder")
+    for one in names:
+        base, slash, split = str(one).partition("/")
+        if isinstance(one, str) and base in DATASETS:
+            if len(names) > 1:
+                raise CorpusError(f"{one} is a data set", hint=f"read it alone, or write ./{one} for a path")
+            if format is not None or replace(options, strict=False) != ReadOptions():
+                hint = f"options such as --format and --text-field are for files; write ./{one} for a path"
+                raise CorpusError(f"{one} is a data set and read in its own way", hint)
+            return open_dataset(one, report)
+        close = get_close_matches(base, DATASETS, n=1, cutoff=0.8)
+        if close and not is_address(str(one)) and not Path(str(one)).exists():
+            hint = f"did you mean {close[0]}{slash}{split}?"
+            raise CorpusError(f"no such file, folder or data set: {one}", hint)
+    return _open_files(cast(Sequence[str | Path], names), options, format)
+
+
+def _open_files(paths: Sequence[str | Path], options: ReadOptions, format: str | None) -> FileCorpus:
     """Open files, folders and addresses, or `-` for standard input; formats follow from names unless one is given."""
     if format is not None and format not in FORMATS:
         raise CorpusError(f"no such format: {format}", hint=f"the formats are {', '.join(FORMATS)}")
     name = ", ".join(map(str, paths))
     unread: list[Skipped] = []
-    found = [_files_of(path, options, unread) for path in paths]
+    try:
+        found = [_files_of(path, options, unread) for path in paths]
+    except PermissionError as problem:
+        raise UnreadableError(str(problem.filename), "no permission") from problem
     if len(paths) > 1:
         if any(isinstance(source, PipeSource) for sources in found for source in sources):
             raise CorpusError("standard input or a pipe beside other paths", hint="read it alone")
@@ -136,6 +189,8 @@ def open_files(paths: Sequence[str | Path], options: ReadOptions, format: str | 
             sources.append(source)
     unread.sort()
     lost = [one for one in unread if one.reason != _LINKED]
+    if not sources and not lost and (options.include or options.exclude):
+        raise CorpusError(f"no files in {name}", hint="no file matches --include and --exclude")
     if lost and (options.strict or single):
         raise UnreadableError(*lost[0], hint="unpack it first" if lost[0].reason == "archive" else "")
     if not sources:
@@ -144,12 +199,7 @@ def open_files(paths: Sequence[str | Path], options: ReadOptions, format: str | 
 
 
 def format_of(name: str) -> str | None:
-    """The format that the name of a file says, compressed or not.
-
-    Example:
-        >>> format_of("a/notes.jsonl.gz"), format_of("Makefile")
-        ('jsonl', None)
-    """
+    """The format that the name of a file says, compressed or not."""
     ending = re.search(r"\.(\w+)$", _COMPRESSED.sub("", name))
     return _ENDINGS.get(ending[1].lower()) if ending else None
 
@@ -158,6 +208,8 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     """The files that a path stands for, in the order of their ids."""
     chosen = _Chosen(options)
     if is_address(path):
+        from parabit.corpus.remote import remote_sources  # here: few have fsspec
+
         remote = remote_sources(str(path))
         sources: list[Source] = [one for one in remote if len(remote) == 1 or chosen.is_shown(one.id)]
         sources = [source for source in sources if chosen.takes(source.id)]
@@ -171,9 +223,8 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
         return [PipeSource(Path(path))]
     else:
         raise CorpusError(f"no such file or folder: {path}", hint=_similar(Path(path)))
-    if not sources and not unread:
-        hint = "no file matches --include and --exclude" if options.include or options.exclude else ""
-        raise CorpusError(f"no files in {path}", hint=hint or "hidden files do not count")
+    if not sources and not unread and not (options.include or options.exclude):
+        raise CorpusError(f"no files in {path}", hint="hidden files do not count")
     return sorted(sources, key=lambda source: source.id.split("/"))
 
 
@@ -244,12 +295,7 @@ class _Chosen:
 
 
 def _pattern(globs: Sequence[str]) -> "re.Pattern[str] | None":
-    r"""One expression for several patterns, in which `*` ends at a folder and `**` does not.
-
-    Example:
-        >>> [bool(_pattern(["docs/**/*.md"]).fullmatch(path)) for path in ("docs/a.md", "docs/b/c.md", "docs/a.txt")]
-        [True, True, False]
-    """
+    """One expression for several patterns, in which `*` ends at a folder and `**` does not."""
     meanings = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
     def meaning(part: str) -> str:

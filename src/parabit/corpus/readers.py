@@ -8,13 +8,21 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
-from parabit.corpus.extract import WIDE_MARKS, Extracted, from_html, from_markdown, from_pdf
 from parabit.corpus.sources import Source, UnreadableError, first_bytes
 from parabit.errors import CorpusError
 
 READABLE = "text, Markdown, HTML, PDF, JSON, JSON lines, CSV, TSV and Parquet"
+# The longer ones first: one of UTF-32 begins like one of UTF-16.
+WIDE_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+GUESSED = "decoded as Windows-1252"
 _PARQUET_ROWS = 1024
 _LONGEST = 100_000_000  # bytes of a text file that is one document
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -60,6 +68,13 @@ class Record(NamedTuple):
 
     values: dict[str, Any]
     line: int
+
+
+class Extracted(NamedTuple):
+    """What a reader sees of a file that is one document, and its title if it has one."""
+
+    text: str
+    title: str | None
 
 
 # A bad record is handed on as the error that describes it, for the corpus to raise or to count. One that concerns the
@@ -129,8 +144,9 @@ def read_delimited(source: Source, options: ReadOptions, encoding: str | None, d
         try:
             row = next(rows, None)
         except csv.Error as problem:
-            row = []
-            problems.append(_bad_row(source, first, problem))
+            row, hint = [], "close every quote, take quotes as plain characters with --no-quotes, or end lines with \\n"
+            reason = "a carriage return within a line" if "new-line" in str(problem) else str(problem)
+            problems.append(UnreadableError(source.name, f"not valid CSV: {reason}", hint, first))
         if row is None:
             return
         if problems:
@@ -148,11 +164,6 @@ def read_delimited(source: Source, options: ReadOptions, encoding: str | None, d
             yield UnreadableError(source.name, reason, "quote fields that hold the delimiter or a line break", first)
         else:
             yield Record(dict(zip(header, row, strict=True)), first)
-
-
-def read_tsv(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
-    """Fields separated by tabs."""
-    return read_delimited(source, options, encoding, "\t")
 
 
 def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
@@ -182,7 +193,7 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
             problem = found
         # Some damage makes polars end early without an error.
         if problem is not None or row < rows:
-            reason = _first_line(problem) if problem else f"{row} of {rows} rows can be read"
+            reason = str(problem).partition("\n")[0] if problem else f"{row} of {rows} rows can be read"
             raise UnreadableError(source.name, f"damaged or cut off: {reason}", "write or copy it again") from problem
 
 
@@ -194,23 +205,25 @@ def read_text(source: Source, options: ReadOptions, encoding: str | None) -> Ite
 
 def read_markdown(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """A Markdown file that is one document, without its markup."""
+    from parabit.corpus.extract import from_markdown
+
     yield from_markdown(_text_of(source, encoding))
 
 
 def read_html(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """A page that is one document: what it shows."""
-    yield from_html(_bytes_of(source), options.encoding)
+    from parabit.corpus.extract import from_html
+
+    yield from_html(_bytes_of(source), options.encoding, source)
 
 
 def read_pdf(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
     """A PDF file that is one document: the text of all its pages."""
+    from parabit.corpus.extract import from_pdf
+
     with source.open() as stream:
         content = io.BytesIO(stream.read())
-    try:
-        yield from_pdf(content, source.name)
-    except CorpusError as problem:
-        reason = problem.problem.replace(source.name, "the file")
-        raise UnreadableError(source.name, f"not readable as PDF: {reason}", problem.hint) from problem
+    yield from_pdf(content, source.name)
 
 
 READERS: dict[str, Reader] = {
@@ -219,7 +232,7 @@ READERS: dict[str, Reader] = {
     "jsonl": read_json_lines,
     "json": read_json,
     "csv": read_delimited,
-    "tsv": read_tsv,
+    "tsv": partial(read_delimited, delimiter="\t"),
     "parquet": read_parquet,
     "markdown": read_markdown,
     "html": read_html,
@@ -284,7 +297,7 @@ def _decoded(raw: bytes, source: Source, encoding: str | None, line: int | None 
             raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}", line)
         try:
             text = raw.decode("cp1252")
-            source.guessed = True
+            source.note = GUESSED
             return text
         except UnicodeDecodeError:
             reason = "unknown encoding: neither UTF-8 nor Windows-1252"
@@ -333,14 +346,6 @@ def _not_json(problem: ValueError | RecursionError) -> str:
     return f"not valid JSON: {reasons.get(type(problem), 'a number is too long')}"
 
 
-def _bad_row(source: Source, line: int, problem: csv.Error) -> UnreadableError:
-    if "new-line" in str(problem):
-        reason, hint = "a carriage return within a line", "quote the field that holds it, or end lines with a line feed"
-    else:
-        reason, hint = str(problem), "close every quote, or take quotes as plain characters with --no-quotes"
-    return UnreadableError(source.name, f"not valid CSV: {reason}", hint, line)
-
-
 def _check_fields(names: list[str], source: Source, options: ReadOptions) -> None:
     """Raise for a table that lacks a field which every record needs."""
     twice = [name for name in names if names.count(name) > 1]
@@ -351,7 +356,3 @@ def _check_fields(names: list[str], source: Source, options: ReadOptions) -> Non
         if name is not None and name not in names:
             reason = f"no {what} field: {name!r} is not among {', '.join(names)}"
             raise UnreadableError(source.name, reason, f"name one with --{what}-field")
-
-
-def _first_line(problem: BaseException) -> str:
-    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__

@@ -1,6 +1,5 @@
 """Files that are not on this machine: object stores and shared storage, reached through fsspec."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -9,23 +8,13 @@ from typing import Any, BinaryIO, cast
 from parabit.corpus.sources import Source, UnreadableError
 from parabit.errors import CorpusError, need
 
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")
-
-
-def is_address(name: str | Path) -> bool:
-    """Whether a name is one that fsspec knows what to do with, and not a path.
-
-    Example:
-        >>> is_address("s3://bucket/articles/"), is_address("articles/"), is_address("C:/articles")
-        (True, False, False)
-    """
-    return isinstance(name, str) and _ADDRESS.match(name) is not None
-
 
 class RemoteSource(Source):
     """A file on other storage. Only the address that was given and the path there are kept, so that it can be read on
     another machine.
     """
+
+    local = False
 
     def __init__(self, address: str, path: str, below: str) -> None:
         folder = address.rstrip("/").removesuffix(below).rstrip("/") if "*" not in address else ""
@@ -42,19 +31,13 @@ class RemoteSource(Source):
     def version(self) -> str:
         with _in_words(self.name):
             about = storage_of(self._address)[0].info(self._there)
-            when = next(
-                (about[key] for key in ("ETag", "etag", "mtime", "LastModified", "created") if key in about), ""
-            )
-            return f"{about.get('size')}-{when}"
+            keys = ("ETag", "etag", "mtime", "LastModified", "created")
+            return f"{about.get('size')}-{next((about[key] for key in keys if key in about), '')}"
 
     @contextmanager
     def open(self, decompress: bool = True) -> Iterator[BinaryIO]:
         with _in_words(self.name), super().open(decompress) as stream:  # a connection may break at any moment
             yield stream
-
-    @property
-    def _plain(self) -> Path | None:
-        return None
 
     def _open_raw(self) -> BinaryIO:
         return cast(BinaryIO, storage_of(self._address)[0].open(self._there, "rb"))
@@ -63,8 +46,7 @@ class RemoteSource(Source):
 def storage_of(address: str) -> tuple[Any, str]:
     """The file system of fsspec that an address names, and the path there."""
     fsspec = need("fsspec", "remote", CorpusError)
-    found: tuple[Any, str] = fsspec.url_to_fs(address)
-    return found
+    return cast(tuple[Any, str], fsspec.url_to_fs(address))
 
 
 def remote_sources(address: str) -> list[RemoteSource]:

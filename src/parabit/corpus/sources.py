@@ -9,14 +9,14 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from shutil import copyfileobj
 from typing import Any, BinaryIO, cast
 
-from parabit.corpus.document import Corpus, Document
+from parabit.corpus.document import Corpus
 from parabit.errors import CorpusError
 
 if sys.version_info >= (3, 14):
@@ -39,9 +39,14 @@ _MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
 
 # What decompressors and archives raise for a damaged or cut-off file; bz2 and gzip also raise OSError with no errno.
 _DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile)
-
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")  # two letters before the colon: C:/ is a path
 
 STANDARD_INPUT = ("-", "/dev/stdin")
+
+
+def is_address(name: str | Path) -> bool:
+    """Whether a name is an address for fsspec, such as s3://bucket/articles, and not a path."""
+    return isinstance(name, str) and _ADDRESS.match(name) is not None
 
 
 class UnreadableError(CorpusError):
@@ -61,14 +66,15 @@ class Source:
     `id` is its path below the folder that was asked for, `label` the sub-folder it is in. `name` is for messages.
     """
 
+    local = True  # on this machine's disk
+
     def __init__(self, path: Path, name: str = "", id: str = "", label: str = "") -> None:
         self.path = path
         self.name = name or str(path)
         self.id = id or path.name
         self.label = label
-        self.guessed = False  # whether the encoding was, in the latest reading
+        self.note = ""  # what to know about the latest reading, such as a guessed encoding
         self._raw: BinaryIO | None = None
-        self._finished = False
 
     @property
     def size(self) -> int:
@@ -86,19 +92,15 @@ class Source:
 
     @property
     def position(self) -> int:
-        """Bytes read of those on disk."""
-        if self._finished:
-            return self.size
+        """Bytes read of those on disk, while it is open."""
         return self._raw.tell() if self._raw is not None else 0
 
     @contextmanager
     def open(self, decompress: bool = True) -> Iterator[BinaryIO]:
         """Open for reading, decompressed unless asked otherwise; damage found while reading becomes UnreadableError."""
-        self._finished = False
         try:
             with self._open_raw() as self._raw, _decompressed(self._raw) if decompress else self._raw as stream:
                 yield stream
-            self._finished = True
         except _DAMAGE as problem:
             raise self._damaged(problem) from problem
         except OSError as problem:
@@ -112,18 +114,13 @@ class Source:
     def on_disk(self) -> Iterator[Path]:
         """The decompressed content as a file, for libraries that need one: the file itself if it is not compressed."""
         with self.open() as stream:
-            if stream is self._raw and self._plain is not None:
-                yield self._plain
+            if stream is self._raw and self.local:
+                yield self.path
                 return
             with tempfile.NamedTemporaryFile(prefix="parabit-") as copy:
                 copyfileobj(stream, copy, 1 << 20)
                 copy.flush()
                 yield Path(copy.name)
-
-    @property
-    def _plain(self) -> Path | None:
-        """Where the file is on this machine's disk, if it is there."""
-        return self.path
 
     def _open_raw(self) -> BinaryIO:
         try:
@@ -170,30 +167,25 @@ class SourceCorpus(Corpus):
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources = sources
-        self._current = 0
-        self._sizes: list[int] = []
+        self._current = 0  # how many sources the latest reading has finished
 
-    def __iter__(self) -> Iterator[Document]:
-        return self._documents()
-
-    @abstractmethod
-    def _documents(self) -> Iterator[Document]:
-        """Read all sources from the start."""
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return [source.size for source in self.sources]
 
     def _each_source(self) -> Iterator[Source]:
         """The sources in order, noting for `share_read` which one is being read."""
-        for place, source in enumerate(self.sources):
-            self._current = place
+        self._current = 0
+        for source in self.sources:
             yield source
+            self._current += 1
 
     @property
     def share_read(self) -> float | None:
-        if not self._sizes:
-            self._sizes = [source.size for source in self.sources]
-        total = sum(self._sizes)
-        if not total:
-            return None
-        return min(1.0, (sum(self._sizes[: self._current]) + self.sources[self._current].position) / total)
+        total, done = sum(self._sizes), sum(self._sizes[: self._current])
+        if self._current < len(self.sources):
+            done += self.sources[self._current].position
+        return min(1.0, done / total) if total else None
 
 
 def first_bytes(source: Source, count: int = 8192) -> bytes:

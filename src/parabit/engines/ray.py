@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from parabit import __version__
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.corpus.files import FileCorpus
-from parabit.corpus.remote import is_address, storage_of
-from parabit.corpus.sources import PipeSource
+from parabit.corpus.remote import storage_of
+from parabit.corpus.sources import PipeSource, is_address
 from parabit.errors import ClusterError, CorpusError, ParabitError, need
 from parabit.model import TextEncoder, encode_to_file
 from parabit.model.code_files import META, SUFFIXES, columns_of

@@ -1,8 +1,8 @@
-"""How relevant documents are to each other, by their labels."""
+"""How relevant documents are to each other, by their labels, and which documents of a corpus have labels."""
 
 from collections.abc import Collection, Sequence
 from itertools import chain, pairwise
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,13 @@ from scipy.sparse import csr_array
 from parabit.choices import RELEVANCE
 from parabit.errors import EvaluationError
 
+if TYPE_CHECKING:
+    from parabit.corpus import Corpus
+
 Labels = ArrayLike | Sequence[Collection[Any]]  # one label per document, or several, or none
+
+# The paper's relevance for its collections, and the same for similar ones.
+_RELEVANCE = {"reuters21578": "overlap", "rcv1": "overlap", "arxiv": "overlap"}
 
 
 class Relevance:
@@ -68,14 +74,7 @@ class Relevance:
 
 
 def label_sets(labels: Labels) -> list[frozenset[Any]]:
-    """The labels of each document, one or several: integers or strings.
-
-    Example:
-        >>> label_sets(["space", "hockey"])
-        [frozenset({'space'}), frozenset({'hockey'})]
-        >>> label_sets([("crude", "ship"), ()]) == [frozenset({"crude", "ship"}), frozenset()]
-        True
-    """
+    """The labels of each document, one or several: integers or strings."""
     if isinstance(labels, np.ndarray):
         if labels.ndim != 1:
             raise _wrong(f"an array of shape {labels.shape}")
@@ -110,14 +109,47 @@ def _wrong(found: str) -> EvaluationError:
 
 
 def top_gains(gains: csr_array, k: int) -> NDArray[np.float64]:
-    """The k highest values of each row, in descending order; zeros fill short rows: (rows, k).
-
-    Example:
-        >>> top_gains(csr_array(np.array([[0.5, 0.0, 1.0, 0.2], [0.0, 0.0, 0.0, 0.3]])), 2).tolist()
-        [[1.0, 0.5], [0.3, 0.0]]
-    """
+    """The k highest values of each row, in descending order; zeros fill short rows: (rows, k)."""
     top = np.zeros((gains.shape[0], k))
     for row, (start, end) in enumerate(pairwise(gains.indptr.tolist())):
         best = np.sort(gains.data[start:end])[::-1][:k]
         top[row, : len(best)] = best
     return top
+
+
+def relevance_of(corpus: str) -> str:
+    """The relevance of a data set; for all others, a shared label."""
+    return _RELEVANCE.get(corpus.partition("/")[0], "shared")
+
+
+class Labelled(NamedTuple):
+    """A corpus as it is evaluated: its documents with labels, and how many have none."""
+
+    documents: "Corpus"
+    labels: list[tuple[str, ...]]
+    unlabelled: int
+
+
+def labelled(corpus: "Corpus", name: str, least: int = 1) -> Labelled:
+    """Read which documents of a corpus have labels; those without are skipped and counted.
+
+    Labels of fewer than `least` documents are dropped first; the paper does so for Wikipedia with 20.
+    """
+    from parabit.corpus import CommonLabels  # scoring alone needs no readers of files
+
+    documents = sum(1 for _ in corpus)
+    if not documents:
+        raise EvaluationError(f"{name} has no documents", hint="give two or more, with labels")
+    kept = CommonLabels(corpus, least)
+    if not kept.counts:
+        raise EvaluationError(
+            f"no document of {name} has a label, and labels say which documents belong together",
+            hint="give a field `label` or `labels`, name another with --label-field, or sort texts into sub-folders",
+        )
+    labels = [document.labels for document in kept]
+    if not labels:
+        raise EvaluationError(
+            f"no label of {name} has {least} documents; the most frequent has {max(kept.counts.values())}",
+            hint="lower --least",
+        )
+    return Labelled(kept, labels, documents - len(labels))

@@ -1,7 +1,7 @@
 """All metrics of a ranking over all queries, block by block: the matrix of all distances is never in memory."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -243,22 +243,16 @@ def _over_blocks(score: Any, queries: int, documents: int, report: Report) -> It
     rows = max(1, _BLOCK // documents)
     blocks = [slice(start, min(start + rows, queries)) for start in range(0, queries, rows)]
     # Every core has a block already; products on several cores each would wait for one another.
-    with _one_thread_each():
+    libraries = _libraries()
+    with libraries.limit(limits=1, user_api="blas") if libraries else nullcontext():
         for block, part in zip(blocks, ordered_map(score, blocks), strict=True):
             report(Progress("scoring", block.stop, "queries", block.stop / queries))
             yield part
 
 
-def _one_thread_each() -> AbstractContextManager[Any]:
-    """Keep libraries from using their own threads, if threadpoolctl is installed."""
-    libraries = _libraries()
-    limited: AbstractContextManager[Any] = libraries.limit(limits=1, user_api="blas") if libraries else nullcontext()
-    return limited
-
-
-@cache  # as looking for them takes milliseconds
+@cache  # as looking for libraries takes milliseconds
 def _libraries() -> Any:
-    """The libraries of this process that use threads."""
+    """The libraries of this process that use threads, if threadpoolctl is installed."""
     try:
         from threadpoolctl import ThreadpoolController
     except ModuleNotFoundError:  # on machines with only what training needs

@@ -1,6 +1,6 @@
 """Documents on their way into an index: read, encoded, and written batch by batch."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import shake_128
@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from parabit.codes import pack, unpack
 from parabit.corpus import Corpus, Document
-from parabit.corpus.unique import UniqueIds
-from parabit.errors import CodesError, IndexFolderError
+from parabit.errors import CodesError
 from parabit.index.ranking import unit
-from parabit.index.reading import VECTORS
-from parabit.index.store import Batch, Id, Kind
+from parabit.index.store import VECTORS, Batch, Id, Kind
+from parabit.index.unique import UniqueIds
 from parabit.model import TextEncoder
 from parabit.progress import Progress, Report
 
@@ -108,22 +107,13 @@ def batch_of_codes(
         yield Batch(mine, codes[here], None if fields is None else fields[here], extra)
 
 
-def check_ids(corpus: Corpus, allowed: Ids, rows_of: Any, report: Report) -> None:
-    """Read a corpus and raise if an id must not be there, or must be and is not: before the first document goes in."""
+def check_ids(corpus: Corpus, need: Callable[[Sequence[Id]], None], report: Report) -> None:
+    """Read a corpus and raise if an id is there twice or not what is needed: before the first document goes in."""
     unique, done = UniqueIds(corpus), 0
     for batch in corpus.batches():
         ids = [document.id for document in batch]
         unique.add(ids)
-        there = rows_of(ids) >= 0
-        if allowed == "new" and there.any():
-            raise IndexFolderError(
-                f"the id {ids[int(np.argmax(there))]!r} is in the index already",
-                hint="nothing was changed; replace it with --update, or give a new id",
-            )
-        if allowed == "there" and not there.all():
-            raise IndexFolderError(
-                f"there is no document with the id {ids[int(np.argmin(there))]!r}", hint="nothing was changed"
-            )
+        need(ids)
         done += len(ids)
         report(Progress("checking", done, "documents", corpus.share_read))
 

@@ -14,20 +14,19 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import QueryError
+from parabit.index.store import Snapshot, number_of
 
 Where = Mapping[str, Any] | Sequence[str]
 EQUAL, UNEQUAL = "=", "!="
 _ORDER = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
 _WRITTEN = re.compile(r"\s*([^=<>!]+?)\s*(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
 _FORMS = "labels=space, year=2000..2010, year>=2000 or labels!=space"
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 
 
 class Condition(NamedTuple):
@@ -36,18 +35,6 @@ class Condition(NamedTuple):
     field: str
     operator: str  # =, !=, >, >=, < or <=
     values: tuple[Any, ...]  # one or more of = and !=, one number of the others
-
-
-class Fields(Protocol):
-    """What conditions are checked on: a snapshot of an index."""
-
-    field_names: list[str]
-    rows: int
-    alive: NDArray[np.bool_] | None
-
-    def rows_of(self, ids: Sequence[str | int]) -> NDArray[np.int64]: ...
-    def having(self, field: str, value: Any) -> NDArray[np.bool_]: ...
-    def numbers(self, field: str) -> NDArray[np.float64]: ...
 
 
 def conditions(where: Where | None) -> tuple[Condition, ...]:
@@ -69,31 +56,18 @@ values=('space',)))
     return tuple(_merged([one for written in where for one in _of_string(written)]))
 
 
-def mask_of(snapshot: Fields, where: Sequence[Condition]) -> NDArray[np.bool_] | None:
+def mask_of(snapshot: Snapshot, where: Sequence[Condition]) -> NDArray[np.bool_] | None:
     """The rows that all conditions let through, of those that were not deleted; None stands for all rows."""
+    for condition in where:
+        need_field(condition, snapshot.field_names)
+    if hasattr(snapshot, "select"):  # an engine has filters of its own
+        own: NDArray[np.bool_] = snapshot.select(where)
+        return own
     allowed = snapshot.alive
     for condition in where:
         mask = _rows_with(snapshot, condition)
         allowed = mask if allowed is None else allowed & mask
     return allowed
-
-
-def number_of(value: object) -> float:
-    """A number, or a date as seconds since 1970; NaN if it is neither.
-
-    Example:
-        >>> number_of(7), number_of("1970-01-02"), number_of("space"), number_of(True)
-        (7.0, 86400.0, nan, nan)
-    """
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(value, str) and _DATE.fullmatch(value):
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            return math.nan
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    return math.nan
 
 
 def _of_string(written: str) -> list[Condition]:
@@ -103,7 +77,7 @@ def _of_string(written: str) -> list[Condition]:
     field, operator, value = match[1], match[2], match[3].strip()
     if operator == EQUAL and ".." in value:
         lower, _, upper = value.partition("..")
-        if not math.isnan(_bound(lower)) or not math.isnan(_bound(upper)):
+        if _bound(lower) is not None or _bound(upper) is not None:
             return _range(field, lower or None, upper or None)
     if operator in _ORDER:
         return [Condition(field, operator, (_number(field, value),))]
@@ -153,7 +127,7 @@ def _merged(given: list[Condition]) -> Iterable[Condition]:
     yield from (Condition(field, EQUAL, values) for field, values in equal.items())
 
 
-def _bound(written: str) -> float:
+def _bound(written: str) -> float | None:
     try:
         return float(written)
     except ValueError:
@@ -162,7 +136,7 @@ def _bound(written: str) -> float:
 
 def _number(field: str, value: Any) -> float:
     number = _bound(value) if isinstance(value, str) else number_of(value)
-    if math.isnan(number):
+    if number is None or math.isnan(number):
         raise QueryError(
             f"{value!r} is neither a number nor a date, to compare the field {field!r} with",
             hint="write 2000, or a date such as 2001-05-03",
@@ -193,32 +167,41 @@ def _plain_value(written: str) -> tuple[Any, ...]:
     return (value,) if value is None or isinstance(value, int | float) else ()
 
 
-def _rows_with(snapshot: Fields, condition: Condition) -> NDArray[np.bool_]:
+def _rows_with(snapshot: Snapshot, condition: Condition) -> NDArray[np.bool_]:
     field, operator, values = condition
     if field == "id":
-        return _rows_by_id(snapshot, condition)
-    if field not in snapshot.field_names or field == "text":
-        names = ", ".join(["id", *(name for name in snapshot.field_names if name != "text")])
-        raise QueryError(f"no document has a field {field!r}", hint=f"there are {names}")
+        mask = np.zeros(snapshot.rows, dtype=np.bool_)
+        rows = snapshot.rows_of(ids_among(values))
+        mask[rows[rows >= 0]] = True
+        return ~mask if operator == UNEQUAL else mask
     if operator in _ORDER:
         numbers = snapshot.numbers(field)
         if np.isnan(numbers).all():
-            raise QueryError(
-                f"no document has a number or a date in the field {field!r}", hint="compare it with = or !="
-            )
-        mask: NDArray[np.bool_] = _ORDER[operator](numbers, values[0])  # False where it is NaN
-        return mask
+            raise no_numbers(field)
+        ordered: NDArray[np.bool_] = _ORDER[operator](numbers, values[0])  # False where it is NaN
+        return ordered
     mask = np.zeros(snapshot.rows, dtype=np.bool_)
     for value in values:
         mask |= snapshot.having(field, value)
     return ~mask if operator == UNEQUAL else mask
 
 
-def _rows_by_id(snapshot: Fields, condition: Condition) -> NDArray[np.bool_]:
-    if condition.operator in _ORDER:
-        raise QueryError("ids have no order", hint="compare them with = or !=")
-    ids = [value for value in condition.values if isinstance(value, str | int) and not isinstance(value, bool)]
-    rows = snapshot.rows_of(ids)
-    mask = np.zeros(snapshot.rows, dtype=np.bool_)
-    mask[rows[rows >= 0]] = True
-    return ~mask if condition.operator == UNEQUAL else mask
+def need_field(condition: Condition, field_names: Sequence[str]) -> None:
+    """Raise if no document can be compared so."""
+    if condition.field == "id":
+        if condition.operator in _ORDER:
+            raise QueryError("ids have no order", hint="compare them with = or !=")
+    elif condition.field not in field_names or condition.field == "text":
+        names = ", ".join(["id", *(name for name in field_names if name != "text")])
+        raise QueryError(f"no document has a field {condition.field!r}", hint=f"there are {names}")
+
+
+def no_numbers(field: str) -> QueryError:
+    """The error for a comparison with numbers that no document has."""
+    return QueryError(f"no document has a number or a date in the field {field!r}", hint="compare it with = or !=")
+
+
+def ids_among(values: Iterable[Any]) -> list[str | int]:
+    """Those of some values that can be ids."""
+    found = (value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool))
+    return [value if isinstance(value, str) else int(value) for value in found]

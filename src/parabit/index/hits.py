@@ -13,7 +13,8 @@ from parabit.corpus import Document, title_of
 from parabit.index.passages import Piece, passages
 from parabit.index.query import Queries, WordQuery, matching_tokens
 from parabit.index.ranking import Ranked
-from parabit.index.store import Id
+from parabit.index.store import Id, Snapshot
+from parabit.index.words import RowWords
 from parabit.text import Tokenizer
 
 
@@ -64,8 +65,8 @@ class Hits:
         self,
         ranked: Ranked,
         asked: Queries,
-        snapshot: Any,
-        words: Any = None,  # the word index, if there is one
+        snapshot: Snapshot,
+        words: RowWords | None = None,  # the word index, if there is one
         notes: Sequence[Sequence[str]] | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:

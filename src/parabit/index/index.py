@@ -7,10 +7,11 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,6 @@ from parabit.index.build import (
     check_ids,
     says_what_stays,
 )
-from parabit.index.embedded import Embedded
 from parabit.index.filters import Condition, Where, conditions, mask_of
 from parabit.index.hits import Hits
 from parabit.index.labels import Labels, labels_of
@@ -47,14 +47,15 @@ from parabit.index.query import (
     word_query,
 )
 from parabit.index.ranking import CANDIDATES, Ranked, join_ranked, need_for, rank_by_code, rank_by_words
-from parabit.index.reading import VECTORS
-from parabit.index.searching import check_backend, derive_with
-from parabit.index.store import MAP, Batch, Id, Kind
+from parabit.index.results import Found
+from parabit.index.search import check_backend
+from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Snapshot, Store, backend_of
 from parabit.index.stored import Stored, ids_of_written, rows_with, stored_with
 from parabit.index.words import RowWords, Words, catch_up, check_language, searchable
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.model.encoder import joined
 from parabit.progress import Report, silent
+from parabit.text.bags import FEW, make_bags
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
@@ -64,6 +65,13 @@ _COMMIT_DOCUMENTS, _COMMIT_SECONDS = 1000, 1.0  # after which new words are comm
 _PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 Texts = Corpus | Iterable[str | Document]
+
+
+class Engine(Protocol):
+    """Keeps documents elsewhere than in a folder; what it opens again offers what `Store` and `Snapshot` offer."""
+
+    def create(self, folder: Path | str, bits: int, batches: Iterable[Batch], *arguments: Any, **options: Any) -> None:
+        """Make an index, as `Store.create` does."""
 
 
 class Index:
@@ -83,7 +91,7 @@ class Index:
 
     left_out = 0  # documents that were to be added and have nothing to be found by
 
-    def __init__(self, store: Embedded, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
+    def __init__(self, store: Store, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
         self._store, self._model = store, model
         self._words: Words | None = None
         self._committed, self._since = time.monotonic(), 0
@@ -109,6 +117,7 @@ class Index:
         language: str | None = "en",
         vectors: bool = False,
         backend: str = "auto",
+        engine: Engine | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
@@ -118,7 +127,8 @@ class Index:
         words, stemmed by `language` (None does not stem); without it an index takes 16 bytes per document, and the
         ranks words and hybrid are missing. Words need the texts, so `text=False` leaves them out, too. `vectors` keeps
         what the rank cosine needs (2 bytes per dimension). `backend` is built beside the codes: `"auto"` takes the
-        exact one that pays at this size. Documents with nothing to be found by are left out, and counted in `left_out`.
+        exact one that pays at this size. An `engine` of `parabit.engines` keeps and searches documents elsewhere, and
+        the folder has the model. Documents with nothing to be found by are left out, and counted in `left_out`.
         """
         model = encoder_of(model)
         if model.bits is None:
@@ -134,7 +144,7 @@ class Index:
         if words:
             meta["words"] = {"language": language, "fold_accents": model.vocabulary.tokenizer.fold_accents}
         meta = _meta(meta)
-        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, backend, report, model, overwrite)
+        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite, engine)
         index.left_out = kept.left_out
         return index
 
@@ -149,6 +159,7 @@ class Index:
         fields: Sequence[Mapping[str, Any]] | None = None,
         vectors: NDArray[np.floating] | None = None,
         backend: str = "auto",
+        engine: Engine | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
@@ -166,7 +177,7 @@ class Index:
         batches = batch_of_codes(codes, ids, fields, vectors)
         kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
         meta = {"backend": backend, "text": False, "words": None}
-        return cls._create(folder, bits, batches, kinds, meta, backend, report, None, overwrite)
+        return cls._create(folder, bits, batches, kinds, meta, report, None, overwrite, engine)
 
     @classmethod
     def _create(
@@ -176,28 +187,30 @@ class Index:
         batches: Iterable[Batch],
         kinds: Mapping[str, Kind],
         meta: Mapping[str, Any],
-        backend: str,
         report: Report,
         model: TextEncoder | None,
         overwrite: bool,
+        engine: Engine | None,
     ) -> "Index":
         scratch = None
         if folder is None:
+            if engine is not None:
+                raise IndexFolderError("an index that an engine keeps needs a folder for its model", hint="give one")
             scratch = Path(mkdtemp(prefix="parabit-"))
             folder = scratch / "index"
         try:
-            Embedded.create(
+            (engine or Store).create(
                 folder,
                 bits,
                 batches,
                 fingerprint="" if model is None else model.fingerprint,
                 meta=meta,
                 extra=kinds,
-                derive=derive_with(backend, bits, report),
                 save_model=None if model is None else lambda place: save_model(model, place),
                 overwrite=overwrite,
+                report=report,
             )
-            index = cls(Embedded.open(folder, write=True), model, scratch)
+            index = cls(open_store(folder, write=True), model, scratch)
             index._open_words(report)
             return index
         except BaseException:
@@ -218,7 +231,7 @@ class Index:
         One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
         If its word index is behind or damaged, as after a crash, it is brought up to date.
         """
-        index = cls(Embedded.open(folder, write), None if model is None else encoder_of(model))
+        index = cls(open_store(folder, write), None if model is None else encoder_of(model))
         if write:
             try:
                 index._open_words(report)
@@ -249,7 +262,7 @@ class Index:
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
             return
-        self._store.copy_to(folder, overwrite, report, _meta(self._store.meta))
+        self._store.save(folder, overwrite, report, _meta(self._store.meta))
         if self.has_words:
             Index.open(folder, write=True, report=report).close()
 
@@ -266,7 +279,7 @@ class Index:
         return self._store.bits
 
     def __len__(self) -> int:
-        return self._store.documents
+        return self._store.snapshot().documents
 
     def __repr__(self) -> str:
         return f"<Index {str(self.folder)!r}: {len(self):,} documents, {self.bits} bits>"
@@ -308,7 +321,7 @@ class Index:
     @property
     def fields(self) -> list[str]:
         """The names of the fields that documents have, but for their text."""
-        return [name for name in self._store.field_names if name != "text"]
+        return [name for name in self._store.snapshot().field_names if name != "text"]
 
     @property
     def knows_texts(self) -> bool:
@@ -322,19 +335,19 @@ class Index:
 
     def stored(self, ids: Sequence[Id]) -> list[Stored]:
         """The documents with these ids, as they are kept: id, code, text and fields."""
-        return stored_with(self._store.view(), ids)
+        return stored_with(self._store.snapshot(), ids)
 
     def labels(self, most: int = 500) -> Labels:
         """The most frequent labels and how many documents have each."""
-        return labels_of(self._store.view(), most)
+        return labels_of(self._store.snapshot(), most)
 
     def has(self, ids: Sequence[Id]) -> NDArray[np.bool_]:
         """Whether there is a document with each of these ids."""
-        return self._store.rows_of(ids) >= 0
+        return self._store.snapshot().rows_of(ids) >= 0
 
     def ids_of(self, written: Sequence[str]) -> list[Id]:
         """Ids as people write them: 7 is the string, or else the number if a document has that."""
-        return ids_of_written(self._store.view(), written)
+        return ids_of_written(self._store.snapshot(), written)
 
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""
@@ -371,7 +384,7 @@ class Index:
         the nearest by code are ranked by more than their distance. `backend` is for those who want to choose what
         `auto` chooses by measurements.
         """
-        view = self._store.view()  # before the queries are read, which may take as long as they like
+        view = self._store.snapshot()  # before the queries are read, which may take as long as they like
         if isinstance(queries, np.ndarray):
             asked, parsed = asked_codes(queries, self.bits), None
         else:
@@ -406,7 +419,7 @@ class Index:
             >>> index.like("0").ids[0][0]
             '1'
         """
-        view = self._store.view()
+        view = self._store.snapshot()
         rows = rows_with(view, [ids] if isinstance(ids, str | int) else ids)
         parsed = None
         if self.keeps_text and self.knows_texts:
@@ -417,6 +430,11 @@ class Index:
         return self._find(view, asked, parsed, k, radius, rank, conditions(where), candidates, backend, rows)
 
     def _encoded(self, texts: Sequence[str]) -> Queries:
+        if 0 < len(texts) <= FEW:  # the fastest way, for queries
+            bags = make_bags(list(texts), self.model.vocabulary)
+            codes, activations, vectors = self.model.infer_bags(bags)
+            assert codes is not None
+            return Queries(codes, bags.feature_lengths > 0, activations, vectors)
         parts = list(self.model.infer_each(as_corpus(texts)))
         codes, activations, vectors = joined([part.inferred for part in parts], self.model.bits, self.model.dim)
         assert codes is not None
@@ -425,7 +443,7 @@ class Index:
 
     def _find(
         self,
-        view: Any,
+        view: Snapshot,
         asked: Queries,
         parsed: Sequence[Parsed] | None,
         k: int | None,
@@ -445,7 +463,7 @@ class Index:
         words = None
         if parsed is not None and self.has_words:
             try:
-                words = RowWords(self._open_words(), view)
+                words = self._row_words(view)
             except IndexFolderError:
                 if rank in ("hybrid", "words"):
                     raise
@@ -479,8 +497,8 @@ class Index:
         """The words of a text that match a query, as they are written there; none if the index keeps no words."""
         if not self.has_words:
             return set()
-        view = self._store.view()
-        words = RowWords(self._open_words(), view)
+        view = self._store.snapshot()
+        words = self._row_words(view)
         return matching_tokens(word_query(_parsed(query, view), words), words, text)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
@@ -492,7 +510,7 @@ class Index:
             [([0], [1])]
         """
         check_backend(backend)
-        return pairs_within(self._store.view(), checked_radius(radius), report, backend)
+        return pairs_within(self._store.snapshot(), checked_radius(radius), report, backend)
 
     # Changing
 
@@ -531,8 +549,9 @@ class Index:
             >>> len(index)
             3
         """
+        self._need("new", ids)
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._store.append(batch)
+            self._store.put(batch)
 
     def update_codes(
         self,
@@ -549,14 +568,16 @@ class Index:
             >>> index.search(np.array([[7]], dtype=np.uint8), radius=0).ids
             [[0]]
         """
+        self._need("there", ids)
         for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._store.update(batch)
+            self._store.put(batch)
 
     def delete(self, ids: Id | Sequence[Id]) -> None:
         """Delete documents; all of them are gone when this returns, or none is."""
         ids = [ids] if isinstance(ids, str | int) else list(ids)
+        self._need("there", ids)
         serials = self._serials(ids)
-        self._store.delete(ids)
+        self._store.put(None, ids)
         if self._words is not None:
             self._words.delete(serials)
             self._commit_now_and_then(len(serials))
@@ -564,12 +585,12 @@ class Index:
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
         """Encode documents and put them in the index, batch by batch."""
         corpus, store, model = as_corpus(documents), self._store, self.model
-        check_ids(corpus, ids, store.rows_of, report)
+        check_ids(corpus, lambda some: self._need(ids, some), report)
         kept = Kept(self.keeps_text, self.has_words, VECTORS in store.extra)
         written = Written()
         with says_what_stays(written):
             for batch in batches_of(model, corpus, kept, report):
-                gone = [id for id, row in zip(kept.without, store.rows_of(kept.without), strict=True) if row >= 0]
+                gone = [id for id, there in zip(kept.without, self.has(kept.without), strict=True) if there]
                 replaced = self._put(batch, gone)
                 written.replaced += replaced
                 written.added += len(batch.ids) - replaced
@@ -579,7 +600,7 @@ class Index:
         return written
 
     def _put(self, batch: Batch, gone: Sequence[Id]) -> int:
-        old, last = self._serials([*batch.ids, *gone]), self._store.view().last_serial
+        old, last = self._serials([*batch.ids, *gone]), 0 if self._words is None else self._store.snapshot().last_serial
         replaced = self._store.put(batch, gone)
         if self._words is not None:
             self._words.delete(old)
@@ -588,8 +609,23 @@ class Index:
             self._commit_now_and_then(len(texts))
         return replaced
 
+    def _need(self, allowed: Ids, ids: Sequence[Id]) -> None:
+        """Raise if an id must not be there, or must be and is not."""
+        there = self.has(ids)
+        if allowed == "new" and there.any():
+            raise IndexFolderError(
+                f"the id {ids[int(np.argmax(there))]!r} is in the index already",
+                hint="nothing was changed; replace it with --update, or give a new id",
+            )
+        if allowed == "there" and not there.all():
+            raise IndexFolderError(
+                f"there is no document with the id {ids[int(np.argmin(there))]!r}", hint="nothing was changed"
+            )
+
     def _serials(self, ids: Sequence[Id]) -> list[int]:
-        view = self._store.view()
+        if self._words is None:
+            return []
+        view = self._store.snapshot()
         rows = view.rows_of(ids)
         serials: list[int] = view.serials[rows[rows >= 0]].tolist()
         return serials
@@ -604,7 +640,7 @@ class Index:
 
     def compact(self, report: Report = silent) -> None:
         """Merge what was added and deleted; opening and searching are then as fast as if it had been built so."""
-        self._store.merge(report)
+        self._store.compact(report)
 
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""
@@ -625,16 +661,21 @@ class Index:
         self._store.verify()
         if self._store.fingerprint:
             self._kept_model()
-        if self.has_words:
-            self._open_words().verify()
+        if (words := self._open_words()) is not None:
+            words.verify()
 
-    def _open_words(self, report: Report = silent) -> Words:
-        """The word index, up to date as far as this process may see to it."""
+    def _row_words(self, snapshot: Snapshot) -> RowWords:
+        """The words of a snapshot's documents."""
+        words, store = self._open_words(), cast(Any, self._store)  # an engine searches words itself
+        return RowWords(words, snapshot) if words is not None else store.words(snapshot)
+
+    def _open_words(self, report: Report = silent) -> Words | None:
+        """The word index, up to date as far as this process may see to it; None if there is none beside the store."""
         meta = self._store.meta["words"]
-        if meta is None or self._words is not None:
+        if meta is None or self._store.keeps_words or self._words is not None:
             if self._words is not None and self._words.pending:
                 self._words.commit()
-            return self._words  # type: ignore[return-value]
+            return self._words
         folder = self.folder / meta["folder"]
         words = None
         with suppress(IndexFolderError):
@@ -651,7 +692,7 @@ class Index:
                     words = Words.open(folder)
                 except IndexFolderError:  # there is none yet, or it is damaged
                     words = Words.create(folder, meta["language"], meta["fold_accents"])
-                catch_up(words, self._store.view(), report)
+                catch_up(words, self._store.snapshot(), report)
         except IndexFolderError as problem:
             words = words or self._words_beside_a_writer(meta)
             if words is None:
@@ -674,7 +715,7 @@ class Index:
 
     def _is_current(self, words: Words) -> bool:
         # Of an update that was lost, the new document is missing and the old one is still there: their number is right.
-        view = self._store.view()
+        view = self._store.snapshot()
         alive = view.serials if view.alive is None else view.serials[view.alive]
         return words.documents == len(alive) and words.last_serial == (int(alive[-1]) if len(alive) else 0)
 
@@ -683,15 +724,30 @@ class Index:
     def map(self) -> Map | None:
         """The map that was drawn of the index, unless too much has changed since."""
         kept = Map.load(self.folder / MAP)
-        return None if kept is None or kept.is_worn(self._store.view()) else kept
+        return None if kept is None or kept.is_worn(self._store.snapshot()) else kept
 
     def draw_map(self, report: Report = silent) -> Map:
         """Draw the map of the documents, which takes a minute or two for 20,000 points."""
-        return draw(self._store.view(), report)
+        return draw(self._store.snapshot(), report)
 
     def keep_map(self, drawn: Map) -> None:
         """Keep a map in the folder, for those who look at the index; it is no part of it and may be removed."""
         drawn.save(self.folder / MAP)
+
+
+def open_store(folder: Path | str, write: bool) -> Store:
+    """The store of an index: its folder, or what the engine that the manifest names has opened."""
+    backend = backend_of(Path(folder))
+    if not backend:
+        return Store.open(folder, write)
+    try:
+        engine = import_module(f"parabit.engines.{backend}")
+    except ModuleNotFoundError as problem:
+        raise IndexFolderError(
+            f"{folder} is kept by {backend}, which is unknown here", hint="upgrade parabit"
+        ) from problem
+    store: Store = engine.open_store(folder, write)
+    return store
 
 
 def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
@@ -711,7 +767,7 @@ def _meta(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {**meta, "words": words}
 
 
-def _parsed(text: str, view: Any) -> Parsed:
+def _parsed(text: str, view: Snapshot) -> Parsed:
     """A query of the search box taken apart; `field:value` that no document can match for its form are plain words."""
     parsed = parse(text, [name for name in view.field_names if name != "text"])
     try:
@@ -746,7 +802,7 @@ def _with_words(asked: Queries, parsed: Sequence[Parsed], words: RowWords) -> tu
 def _rank_with_words(
     rank: str,
     asked: Queries,
-    view: Any,
+    view: Snapshot,
     words: RowWords,
     k: int | None,
     radius: int | None,
@@ -761,19 +817,20 @@ def _rank_with_words(
         return rank_by_words(rank, asked, near, view, words, None).first(k)
     assert k is not None
     most = max(candidates or CANDIDATES, k)
-    near = _near(view, asked, most, None, allowed, backend, but) if rank == "hybrid" else None
-    return rank_by_words(rank, asked, near, view, words, k + extra).first(k, but)
+    by_code = _near(view, asked, most, None, allowed, backend, but) if rank == "hybrid" else None
+    ranked = rank_by_words(rank, asked, by_code, view, words, k + extra)
+    return ranked if but is None else ranked.first(k, but)
 
 
 def _near(
-    view: Any,
+    view: Snapshot,
     asked: Queries,
     most: int | None,
     radius: int | None,
     allowed: NDArray[np.bool_] | None,
     backend: str,
     but: NDArray[np.int64] | None,
-) -> Any:
+) -> Found:
     """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
     found = view.find(asked.codes, most if most is None or but is None else most + 1, radius, allowed, backend)
     if but is not None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import NamedTuple
 
-from parabit.index.view import View
+from parabit.index.store import Snapshot
 
 _LOOKED_AT = 20_000  # documents, in some 200 ms
 
@@ -15,18 +15,17 @@ class Labels(NamedTuple):
     complete: bool  # whether every document was looked at; in a large index a rare label may be missing
 
 
-def labels_of(view: View, most: int, looked_at: int = _LOOKED_AT) -> Labels:
-    """The most frequent labels. Their names come from a sample of a large index; on a server, their counts do, too.
+def labels_of(view: Snapshot, most: int, looked_at: int = _LOOKED_AT) -> Labels:
+    """The most frequent labels. Their names come from a sample of a large index.
 
     Example:
         >>> from tempfile import mkdtemp
         >>> import numpy as np
-        >>> from parabit.index.embedded import Embedded
-        >>> from parabit.index.store import Batch
+        >>> from parabit.index.store import Batch, Store
         >>> fields = [{"labels": ["space", "orbit"]}, {"labels": ["space"]}, {}]
         >>> batch = Batch(["a", "b", "c"], np.zeros((3, 1), np.uint8), fields)
-        >>> Embedded.create(folder := mkdtemp() + "/a.index", 8, [batch])
-        >>> labels_of(Embedded.open(folder).view(), most=10)
+        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
+        >>> labels_of(Store.open(folder).snapshot(), most=10)
         Labels(counts={'space': 2, 'orbit': 1}, complete=True)
     """
     documents = view.documents
@@ -34,11 +33,10 @@ def labels_of(view: View, most: int, looked_at: int = _LOOKED_AT) -> Labels:
     if "labels" not in view.field_names:
         return Labels({}, complete=True)
     found = Counter(label for fields in view.fields_of(rows) for label in labels_in(fields.get("labels")))
-    # On a server documents come and go after they were counted; the count alone says whether this is a sample.
     complete = documents <= looked_at
     first = sorted(found, key=lambda label: (-found[label], label))[:most]
     if not complete:
-        counts = view.counts("labels", {label: found[label] for label in first}, len(rows) / max(documents, len(rows)))
+        counts = {label: view.count("labels", label) for label in first}
         most_first = sorted(counts, key=lambda label: -counts[label])
         return Labels({label: counts[label] for label in most_first}, complete=False)
     return Labels({label: found[label] for label in first}, complete=len(first) == len(found))

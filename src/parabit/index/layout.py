@@ -64,10 +64,11 @@ class _Teller:
 
 def _neighbours(codes: NDArray[np.uint8], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The nearest other codes of each, and how far they are, both (codes, count); of equally near ones the first."""
-    nearest = Flat(codes, codes.shape[1] * 8).nearest(codes, count + 1)
-    others = nearest.rows != np.arange(len(codes))[:, None]  # (codes, count + 1)
+    nearest = Flat(codes, codes.shape[1] * 8).search(codes, count + 1)
+    rows, distances = (array.reshape(-1, count + 1) for array in (nearest.rows, nearest.distances))
+    others = rows != np.arange(len(codes))[:, None]
     others[others.all(axis=1), -1] = False  # it is one of more equal codes than were asked for
-    return nearest.rows[others].reshape(-1, count), nearest.distances[others].reshape(-1, count).astype(np.float64)
+    return rows[others].reshape(-1, count), distances[others].reshape(-1, count).astype(np.float64)
 
 
 def _start(codes: NDArray[np.uint8], seed: int) -> NDArray[np.float64]:

@@ -12,8 +12,7 @@ from safetensors.numpy import save_file
 from parabit.errors import IndexFolderError
 from parabit.index.backends import Flat
 from parabit.index.layout import embed_codes
-from parabit.index.store import Id
-from parabit.index.view import View
+from parabit.index.store import Id, Snapshot
 from parabit.progress import Report, silent
 from parabit.storage import whole_file
 
@@ -42,12 +41,13 @@ class Map(NamedTuple):
             >>> chart.place(np.array([[255], [3]], dtype=np.uint8)).tolist()
             [[9, 9], [2, 2]]
         """
-        nearest = Flat(self.codes, self.bits).nearest(codes, min(_NEIGHBOURS, len(self.codes)))
-        around = np.median(self.points[nearest.rows], axis=1)  # the middle one, as a mean may lie in no man's land
-        there = nearest.distances[:, :1] == 0
-        return np.where(there, self.points[nearest.rows[:, 0]], around).astype(np.uint16)
+        count = min(_NEIGHBOURS, len(self.codes))
+        nearest = Flat(self.codes, self.bits).search(codes, count)
+        rows, distances = (array.reshape(-1, count) for array in (nearest.rows, nearest.distances))
+        around = np.median(self.points[rows], axis=1)  # the middle one, as a mean may lie in no man's land
+        return np.where(distances[:, :1] == 0, self.points[rows[:, 0]], around).astype(np.uint16)
 
-    def is_worn(self, view: View) -> bool:
+    def is_worn(self, view: Snapshot) -> bool:
         """Whether too many of its documents have changed or gone, or too many come, for it to show the index."""
         rows = view.rows_of(self.ids)
         there = np.flatnonzero(rows >= 0)
@@ -78,16 +78,15 @@ class Map(NamedTuple):
         return read if fits else None
 
 
-def draw(view: View, report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
+def draw(view: Snapshot, report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
     """Draw the map of the documents that are in an index now, or of a sample of them.
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> from parabit.index.embedded import Embedded
-        >>> from parabit.index.store import Batch
+        >>> from parabit.index.store import Batch, Store
         >>> codes = np.array([[0], [1], [2], [3], [252], [253]], dtype=np.uint8)
-        >>> Embedded.create(folder := mkdtemp() + "/a.index", 8, [Batch(list("abcdef"), codes)])
-        >>> draw(Embedded.open(folder).view()).points.shape
+        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [Batch(list("abcdef"), codes)])
+        >>> draw(Store.open(folder).snapshot()).points.shape
         (6, 2)
     """
     rows = view.sample(most, seed)

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.store import Id
-from parabit.index.view import View
+from parabit.index.store import Id, Snapshot
 from parabit.progress import Progress, Report
 
 _AT_ONCE = 1024  # documents
@@ -21,25 +20,23 @@ class Pairs(NamedTuple):
     distances: NDArray[np.int32]
 
 
-def pairs_within(view: View, radius: int, report: Report, backend: str) -> Iterator[Pairs]:
-    """The pairs within a Hamming radius, block by block; of an embedded index, of the documents that were there first.
+def pairs_within(view: Snapshot, radius: int, report: Report, backend: str) -> Iterator[Pairs]:
+    """The pairs within a Hamming radius, block by block.
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> from parabit.index.embedded import Embedded
-        >>> from parabit.index.store import Batch
+        >>> from parabit.index.store import Batch, Store
         >>> batch = Batch(["a", "b", "c"], np.array([[0], [1], [7]], np.uint8))
-        >>> Embedded.create(folder := mkdtemp() + "/a.index", 8, [batch])
-        >>> view = Embedded.open(folder).view()
+        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
+        >>> view = Store.open(folder).snapshot()
         >>> [(some.first, some.second) for some in pairs_within(view, 1, lambda progress: None, "auto")]
         [(['a'], ['b'])]
     """
     total, done = view.documents, 0
     for mine in view.blocks(_AT_ONCE):
         found = view.find(view.codes(mine), None, radius, backend=backend)
-        later = found.keep(view.order(found.rows) > view.order(mine)[found.queries])
+        later = found.keep(found.rows > mine[found.queries])
         if len(later.rows):
             yield Pairs(view.ids_of(mine[later.queries]), view.ids_of(later.rows), later.distances)
-        view.forget()
         done += len(mine)
         report(Progress("comparing", done, "documents", min(1.0, done / max(total, done))))

@@ -5,7 +5,7 @@
   is sure counts more;
 - cosine: that of real vectors;
 - words: BM25 of stemmed words;
-- hybrid: BM25 divided by the query's best BM25, plus half the asymmetric score. Words find names, codes find meaning.
+- hybrid: BM25 divided by the query's best BM25, plus .4 times the asymmetric score. Words find names, codes meaning.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.codes import hamming
 from parabit.errors import CodesError
-from parabit.index.found import Found, join
 from parabit.index.query import Queries, WordQuery
+from parabit.index.results import Found, join
 from parabit.parallel import ordered_map
 
 # How much the code counts beside the words, chosen on three collections with real queries and on documents as queries:
 # benchmarks/queries.py. Anything from .35 to .75 is within .005 of it in NDCG@10.
-CODE_WEIGHT = 0.5
+CODE_WEIGHT = 0.4
 CANDIDATES = 200  # the best by words, and as many by code, that get both scores
 _AT_ONCE = 1 << 14  # hits that are scored together, so that two threads share a batch of queries
 _FEW = 8  # queries that are answered without threads
@@ -167,7 +167,8 @@ def _rank_one(
     if rank == "hybrid":
         if asked.restricts and len(near):
             near = near[words.matching(asked, near)]
-        rest = near if within else np.setdiff1d(near, rows)
+        there = set(rows.tolist())  # faster than numpy for a few hundred
+        rest = np.array([row for row in near.tolist() if row not in there], dtype=np.int64)
         rows, bm25 = np.concatenate([rows, rest]), np.concatenate([bm25, words.scores(asked, rest)])
     codes = documents.codes(rows) if len(rows) else query.codes[:0]
     distances = hamming(query.codes, codes)[0].astype(np.int32) if len(rows) else np.zeros(0, np.int32)

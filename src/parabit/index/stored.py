@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.store import Id
-from parabit.index.view import View
+from parabit.index.store import Id, Snapshot
 
 
 class Stored(NamedTuple):
@@ -21,16 +20,15 @@ class Stored(NamedTuple):
     fields: Mapping[str, Any]  # the others that were stored, labels among them
 
 
-def stored_with(view: View, ids: Sequence[Id]) -> list[Stored]:
+def stored_with(view: Snapshot, ids: Sequence[Id]) -> list[Stored]:
     """The documents with these ids; an IndexFolderError names one that is not there.
 
     Example:
         >>> from tempfile import mkdtemp
-        >>> from parabit.index.embedded import Embedded
-        >>> from parabit.index.store import Batch
+        >>> from parabit.index.store import Batch, Store
         >>> batch = Batch(["a", "b"], np.array([[1], [2]], np.uint8), [{"text": "Hubble"}, {"year": 1993}])
-        >>> Embedded.create(folder := mkdtemp() + "/a.index", 8, [batch])
-        >>> stored_with(Embedded.open(folder).view(), ["b"])
+        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
+        >>> stored_with(Store.open(folder).snapshot(), ["b"])
         [Stored(id='b', code=array([2], dtype=uint8), text='', fields={'year': 1993})]
     """
     rows = rows_with(view, ids)
@@ -43,7 +41,7 @@ def stored_with(view: View, ids: Sequence[Id]) -> list[Stored]:
     ]
 
 
-def rows_with(view: View, ids: Sequence[Id]) -> NDArray[np.int64]:
+def rows_with(view: Snapshot, ids: Sequence[Id]) -> NDArray[np.int64]:
     """The rows of documents; an IndexFolderError names one that is not there."""
     rows = view.rows_of(ids)
     if (rows < 0).any():
@@ -52,7 +50,7 @@ def rows_with(view: View, ids: Sequence[Id]) -> NDArray[np.int64]:
     return rows
 
 
-def ids_of_written(view: View, written: Sequence[str]) -> list[Id]:
+def ids_of_written(view: Snapshot, written: Sequence[str]) -> list[Id]:
     """Ids as people write them: 7 is the number 7 where no document has the string as its id and one has the number."""
     ids: list[Id] = list(written)
     for place in np.flatnonzero(view.rows_of(ids) < 0).tolist():

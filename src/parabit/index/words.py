@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index.query import WordQuery
+from parabit.index.store import Snapshot
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
 from parabit.text import Tokenizer
@@ -68,7 +69,27 @@ def check_language(language: str | None) -> None:
         )
 
 
-class Words:
+class Stems:
+    """Cuts texts into words and stems them."""
+
+    def __init__(self, language: str | None, fold_accents: bool) -> None:
+        self.tokenizer = Tokenizer(fold_accents=fold_accents)
+        analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        if language is not None:
+            analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
+        self.analyzer = analyzer.build()
+
+    def stems(self, text: str) -> list[str]:
+        """The words of a text as they are searched for, in order."""
+        return self.stemmed(self.tokenizer.words(text))
+
+    def stemmed(self, tokens: Sequence[str]) -> list[str]:
+        """Each token as it is searched for."""
+        found: list[str] = self.analyzer.analyze(" ".join(tokens))
+        return found
+
+
+class Words(Stems):
     """The words of an index: one process writes them, any number search them.
 
     Example:
@@ -82,17 +103,13 @@ class Words:
     """
 
     def __init__(self, folder: Path, language: str | None, fold_accents: bool) -> None:
+        super().__init__(language, fold_accents)
         self.folder, self.language, self.fold_accents = folder, language, fold_accents
-        self.tokenizer = Tokenizer(fold_accents=fold_accents)
-        analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-        if language is not None:
-            analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
-        self._analyzer = analyzer.build()
         # tantivy locks a file to open an index. Who may not write in the folder has links to its files in another one.
         self._links = None if _may_write(folder) else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
         self._link()
         self._index = tantivy.Index(_schema(), path=str(folder) if self._links is None else self._links.name)
-        self._index.register_tokenizer("words", self._analyzer)
+        self._index.register_tokenizer("words", self.analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
         self._schema = self._index.schema
         self._writer: Any = None
@@ -132,7 +149,9 @@ class Words:
         self.searcher = self._index.searcher()
 
     def _link(self) -> None:
-        for path in self.folder.iterdir() if self._links is not None else ():
+        if self._links is None:
+            return
+        for path in self.folder.iterdir():
             link = Path(self._links.name, path.name)
             if path.suffix != ".lock" and not link.is_symlink():
                 link.symlink_to(path.resolve())
@@ -205,15 +224,6 @@ class Words:
             (self.folder / name).chmod(mode)
 
     # Searching
-
-    def stems(self, text: str) -> list[str]:
-        """The words of a text as they are searched for, in order."""
-        return self.stemmed(self.tokenizer.words(text))
-
-    def stemmed(self, tokens: Sequence[str]) -> list[str]:
-        """Each token as it is searched for."""
-        found: list[str] = self._analyzer.analyze(" ".join(tokens))
-        return found
 
     def frequency(self, stem: str) -> int:
         """How many documents have a word."""
@@ -323,7 +333,7 @@ class Words:
 class RowWords:
     """The words of a snapshot's documents, which are known by their rows here; `allowed` says which may be found."""
 
-    def __init__(self, words: Words, snapshot: Any, allowed: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, words: Words, snapshot: Snapshot, allowed: NDArray[np.bool_] | None = None) -> None:
         self._words, self._snapshot = words, snapshot
         self._allowed = None if allowed is None else snapshot.serials[allowed].astype(np.int64)
         self.tokenizer, self.stemmed = words.tokenizer, words.stemmed
@@ -367,7 +377,7 @@ class RowWords:
         return [searchable(fields) for fields in self._snapshot.fields_of(rows[rows >= 0])]
 
 
-def catch_up(words: Words, snapshot: Any, report: Report = silent) -> None:
+def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
     """Have a word index hold just the documents of a snapshot; for the one who holds the lock."""
     alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
     alive = alive.astype(np.int64)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from parabit.lazy import lazy
+from parabit.errors import lazy
 
 if TYPE_CHECKING:
     from parabit.model.code_files import EncodedFile, check_output, encode_to_file

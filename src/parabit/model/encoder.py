@@ -154,10 +154,10 @@ class TextEncoder:
         """The share of each text's words that the model knows; 0 if it knows none, and the code means nothing."""
         shares = [np.zeros(0)]
         for batch in as_corpus(texts).batches(documents=AT_ONCE):
-            words, codes, lengths = self.vocabulary.tokenizer.content_tokens([document.text for document in batch])
-            known = (self.vocabulary.word_ids(words) >= 0)[codes]
+            tokens = self.vocabulary.tokenizer.content_tokens([document.text for document in batch])
+            ids, lengths = self.vocabulary.dictionary.look_up(tokens)
             of = np.repeat(np.arange(len(lengths)), lengths)
-            shares.append(np.bincount(of, known, len(lengths)) / np.maximum(lengths, 1))
+            shares.append(np.bincount(of, ids >= 0, len(lengths)) / np.maximum(lengths, 1))
         return np.concatenate(shares)
 
 
@@ -206,13 +206,7 @@ class LinearEncoder:
 
 
 def quantized(solution: Solution) -> Tensors:
-    """A learned encoder as it is kept: 8 bits per number, and one scale per word.
-
-    Example:
-        >>> tensors = quantized(Solution(np.array([[0.5, -1.0]], dtype=np.float32), np.zeros(2, dtype=np.float32)))
-        >>> tensors["weights"].tolist(), float(tensors["scales"][0] * 127)
-        ([[64, -127]], 1.0)
-    """
+    """A learned encoder as it is kept: 8 bits per number, and one scale per word."""
     scales = np.maximum(np.abs(solution.matrix).max(axis=1, initial=0), 1e-12) / 127
     weights = np.rint(solution.matrix / scales[:, None]).astype(np.int8)
     return {"weights": weights, "scales": scales.astype(np.float32), "offset": solution.offset}

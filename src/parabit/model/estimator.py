@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from parabit.choices import PRESETS, SOLVERS
 from parabit.codes import unpack
-from parabit.corpus import Corpus, Document
-from parabit.corpus.document import PythonCorpus
+from parabit.corpus import Corpus, Document, as_corpus
+from parabit.corpus.document import PythonCorpus, is_missing
 from parabit.errors import CorpusError, TrainingError, did_you_mean
-from parabit.model.encoder import Inferred
+from parabit.model.encoder import Inferred, joined
 from parabit.model.learning import SAMPLE, check_levels, check_size, learn_closed_form, train_network
 from parabit.model.persistence import load_model, save_model
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
@@ -160,8 +159,11 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self, "encoder_")
         if self.output not in ("packed", "bits"):
             raise TrainingError(f"output is {self.output!r}", hint="it must be packed or bits")
-        inferred = self.encoder_.infer(self._corpus(X), report)
-        self.n_unknown_ = int(np.count_nonzero(~inferred.vectors.any(axis=1)))
+        parts, self.n_unknown_ = list[Inferred](), 0
+        for batch in self.encoder_.infer_each(self._corpus(X), report):
+            parts.append(batch.inferred)
+            self.n_unknown_ += int(np.count_nonzero(~batch.known))
+        inferred = joined(parts, self.encoder_.bits, self.encoder_.dim)
         if self.n_unknown_:
             warnings.warn(
                 f"{self.n_unknown_} of {len(inferred.vectors)} texts have no word that the model knows; "
@@ -212,10 +214,6 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.levels is not None:
             raise TrainingError("levels with a network", hint="only the closed form's codes have levels")
         options = {name: _number(value) for name, value in dict(self.network_params or {}).items()}
-        names = [*_SHAPE, *(parameter.name for parameter in fields(Recipe))]
-        for name in options:
-            if name not in names:
-                raise TrainingError(f"no network parameter {name!r}", hint=did_you_mean(name, names))
         shape = choose_shape(
             _number(self.bits), _number(self.dim), self.architecture,
             **{name: options.pop(name) for name in _SHAPE if name in options},
@@ -253,29 +251,13 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _corpus(self, texts: Texts) -> Corpus:
         """Texts in any form as a corpus that can be read once."""
-        if isinstance(texts, Corpus):
-            return texts
-        if hasattr(texts, "columns") and hasattr(texts, "shape"):
-            raise CorpusError(
-                f"a {type(texts).__name__} has several columns", hint='give the one with the texts, such as df["text"]'
-            )
-        if isinstance(texts, str | bytes | Document | Mapping) or not isinstance(texts, Iterable):
-            raise CorpusError(f"expected several texts, found a single {type(texts).__name__}", hint="put it in a list")
         if isinstance(texts, np.ndarray) and texts.ndim != 1:
             raise CorpusError(f"texts have shape {texts.shape}", hint="give a one-dimensional array, such as X[:, 0]")
-        given = _present(texts, self.missing == "skip")
-        return PythonCorpus(given if iter(texts) is texts else list(given))
-
-
-def _present(texts: Iterable[Any], skip: bool) -> Iterator[str | Document]:
-    """The texts, with empty ones instead of missing ones."""
-    for position, text in enumerate(texts):
-        if text is None or (isinstance(text, float) and text != text):  # noqa: PLR0124 - only NaN differs from itself
-            if not skip:
-                raise CorpusError(f"text {position} is missing ({text})", hint='drop it, or set missing="skip"')
-            yield ""
-        else:
-            yield text
+        given: Any = texts
+        corpus = PythonCorpus(given) if isinstance(given, Iterator) else as_corpus(given)
+        if self.missing == "skip" and isinstance(corpus, PythonCorpus):
+            return PythonCorpus(["" if is_missing(text) else text for text in given])
+        return corpus
 
 
 def _number(value: Any) -> Any:

@@ -39,11 +39,6 @@ def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report 
     """Draw documents at random in one pass; every document has the same chance. None takes all of them.
 
     Fewer are drawn if their texts together would be longer than 500 million characters.
-
-    Example:
-        >>> from parabit.corpus import as_corpus
-        >>> draw_sample(as_corpus(["first", "second", "third"]), size=2).documents
-        3
     """
     rng = np.random.default_rng(seed)
     kept: list[tuple[float, int, str]] = []  # a heap with the largest key, negated, on top
@@ -73,12 +68,7 @@ def check_size(bits: object, dim: object) -> None:
 
 
 def check_levels(levels: Sequence[int] | None, size: int) -> tuple[int, ...]:
-    """The levels of a code of this size, by rule or as given.
-
-    Example:
-        >>> check_levels(None, 64), check_levels([24, 8], 32)
-        ((42, 10, 6, 4, 2), (24, 8))
-    """
+    """The levels of a code of this size, by rule or as given."""
     if levels is None:
         return default_levels(size)
     given = tuple(levels)
@@ -103,11 +93,6 @@ def learn_from_counts(
     """Learn from how often each document has each word: (documents, words).
 
     Of many documents, words that only one of them has are dropped: nothing can be learned about them.
-
-    Example:
-        >>> learned = learn_from_counts(csr_array(np.eye(3, dtype=np.int32)[[0, 1, 0, 2]]), [(8,)])
-        >>> learned.kept.tolist(), learned.tensors["weights"].shape
-        ([True, True, True], (3, 8))
     """
     documents = counts.shape[0]
     frequencies = np.bincount(counts.indices, minlength=counts.shape[1])

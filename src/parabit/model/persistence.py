@@ -1,7 +1,8 @@
 """A model as a folder: config.json, model.safetensors, vocabulary.parquet and a card."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from parabit.errors import ModelError, ParabitError
+from parabit.errors import ModelError, VocabularyError
 from parabit.model.encoder import TextEncoder
 from parabit.networks.config import Shape
 from parabit.storage import recover, whole_folder
@@ -41,25 +42,15 @@ def load_model(folder: Path, device: str = "auto") -> TextEncoder:
     """
     recover(folder)
     config = _read_config(folder)
-    try:
-        with safe_open(folder / TENSORS, framework="numpy") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except PermissionError as problem:
-        raise ModelError(f"{folder / TENSORS} may not be read", hint="ask its owner for permission") from problem
-    except (OSError, SafetensorError) as problem:
-        raise ModelError(f"{folder / TENSORS} is damaged or missing", hint=_AGAIN) from problem
-    try:
+    with _explained(folder / TENSORS), safe_open(folder / TENSORS, framework="numpy") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    with _explained(folder / VOCABULARY):
         vocabulary = Vocabulary.load(folder / VOCABULARY)
-    except ParabitError as problem:
-        raise ModelError(f"{folder / VOCABULARY} is damaged or missing", hint=_AGAIN) from problem
-    if vocabulary.fingerprint != config.pop("vocabulary"):
-        raise ModelError(f"{folder} has the vocabulary of another model", hint=_AGAIN)
-    try:
+    with _explained(folder / CONFIG):
         shapes = _shapes(config, len(vocabulary))
-    except (TypeError, KeyError) as problem:
-        raise ModelError(f"{folder / CONFIG} does not describe a model", hint=_AGAIN) from problem
-    if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
-        raise ModelError(f"{folder / TENSORS} does not belong to its {CONFIG}", hint=_AGAIN)
+    same = vocabulary.fingerprint == config.pop("vocabulary")
+    if not same or {name: tensor.shape for name, tensor in tensors.items()} != shapes:
+        raise ModelError(f"the files in {folder} are not those of one model", hint=_AGAIN)
     return TextEncoder(vocabulary, config, tensors, device)
 
 
@@ -83,23 +74,30 @@ def is_model(folder: Path) -> bool:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    try:
+    with _explained(folder / CONFIG):
+        if not (folder / CONFIG).is_file():
+            if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
+                raise ModelError(f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}")
+            raise ModelError(f"no model in {folder}", hint="make one with `parabit train CORPUS -o FOLDER`")
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text())
-        newer = config.pop("format") > FORMAT
-        complete = newer or {"solver", "name", "bits", "dim", "levels", "training", "vocabulary"} <= config.keys()
-    except (FileNotFoundError, NotADirectoryError) as problem:
-        if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
-            raise ModelError(f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}") from problem
-        raise ModelError(f"no model in {folder}", hint="make one with `parabit train CORPUS -o FOLDER`") from problem
-    except PermissionError as problem:
-        raise ModelError(f"{folder / CONFIG} may not be read", hint="ask its owner for permission") from problem
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise ModelError(f"{folder / CONFIG} is damaged", hint=_AGAIN) from problem
-    if newer:
-        raise ModelError(f"{folder} was made by a newer version of parabit", hint="upgrade parabit")
-    if not complete:
-        raise ModelError(f"{folder / CONFIG} does not describe a model", hint=_AGAIN)
+        if config.pop("format") > FORMAT:
+            raise ModelError(f"{folder} was made by a newer version of parabit", hint="upgrade parabit")
+        if missing := {"solver", "name", "bits", "dim", "levels", "training", "vocabulary"} - config.keys():
+            raise KeyError(missing)
     return config
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Whatever goes wrong with a file of a model is a ModelError."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except PermissionError as problem:
+        raise ModelError(f"{path} may not be read", hint="ask its owner for permission") from problem
+    except (OSError, SafetensorError, VocabularyError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise ModelError(f"{path} is damaged or missing", hint=_AGAIN) from problem
 
 
 def _card(config: Mapping[str, Any]) -> str:

@@ -213,7 +213,7 @@ def paper_recipe(shape: Shape, bigrams: bool = False, **changes: Any) -> Recipe:
     for name in changes:
         if name not in names:
             hint = did_you_mean(name, names) or f"there are {', '.join(names)}"
-            raise TrainingError(f"no training parameter {name!r}", hint=hint)
+            raise TrainingError(f"no network parameter {name!r}", hint=hint)
     chosen = _paper_values(shape, bigrams)
     return replace(chosen, **{name: value for name, value in changes.items() if value is not None})
 

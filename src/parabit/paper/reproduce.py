@@ -170,9 +170,9 @@ def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = s
 
 def _corpora(plan: Plan) -> list[PaperCorpus]:
     """All collections that are here, if those that are named are among them."""
-    from parabit.corpus import DATASETS, data_folder
+    from parabit.corpus.datasets import DATASETS, data_folder, find_dataset
 
-    present = [name for name, dataset in DATASETS.items() if dataset.found(data_folder())]
+    present = [name for name in DATASETS if find_dataset(name).found(data_folder())]
     corpora = paper_corpora(present)
     groups = {group for experiment in plan.experiments for group in experiment.groups}
     corpora += [corpus for corpus in (HEADERS_KEPT, *further_corpora(present)) if corpus.group in groups]

@@ -173,7 +173,7 @@ def _semantic_hashing(run: Run, data: Prepared, device: str, report: Report) -> 
 
 
 def _lsa(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
-    from parabit.baselines.lsa import LSA
+    from parabit.baselines.peers import LSA
 
     model = LSA(run.job.size, seed=run.seed).fit(_matrix(data.training, data))
     part = data.tests[run.corpus.name]
@@ -184,7 +184,7 @@ def _lsa(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any
 
 
 def _doc2vec(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
-    from parabit.baselines.doc2vec import Doc2Vec
+    from parabit.baselines.peers import Doc2Vec
 
     model = Doc2Vec(run.job.size, seed=run.seed, **run.job.options(run.quick)).fit(data.training.documents)
     part = data.tests[run.corpus.name]
@@ -192,7 +192,7 @@ def _doc2vec(run: Run, data: Prepared, device: str, report: Report) -> dict[str,
 
 
 def _tf_idf(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
-    from parabit.baselines.rankers import TfIdf
+    from parabit.baselines.peers import TfIdf
 
     model = TfIdf().fit(_matrix(data.training, data))
     part = data.tests[run.corpus.name]
@@ -200,7 +200,7 @@ def _tf_idf(run: Run, data: Prepared, device: str, report: Report) -> dict[str, 
 
 
 def _bm25(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
-    from parabit.baselines.rankers import BM25
+    from parabit.baselines.peers import BM25
 
     part = data.tests[run.corpus.name]
     documents = _matrix(part, data)
@@ -212,7 +212,7 @@ def _bm25(run: Run, data: Prepared, device: str, report: Report) -> dict[str, An
 
 def _sentences(run: Run, data: Prepared, device: str, report: Report) -> dict[str, Any]:
     """A pretrained encoder, which reads the texts themselves."""
-    from parabit.baselines.sentences import SentenceEncoder
+    from parabit.baselines.peers import SentenceEncoder
 
     texts = [document.text for document in labelled_documents(run.corpus, report)]
     vectors = SentenceEncoder(**run.job.options(run.quick)).transform(texts)
@@ -297,7 +297,7 @@ def _hashed(
     data: Prepared | None = None,
 ) -> dict[str, Any]:
     """Vectors made into codes by the two separate algorithms."""
-    from parabit.baselines.hashing import IterativeQuantization, RandomHyperplanes
+    from parabit.baselines.peers import IterativeQuantization, RandomHyperplanes
 
     results = {}
     for name, method in (("hyperplanes", RandomHyperplanes), ("itq", IterativeQuantization)):

@@ -2,19 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from parabit.lazy import lazy
+from parabit.errors import lazy
 
 if TYPE_CHECKING:
     from parabit.text.bags import Bags, inverse_frequencies, make_bags, tf_idf_rows, tf_idf_weights
     from parabit.text.counting import Texts, VocabularyRule, build_vocabulary, count_bags
-    from parabit.text.tokenizer import Tokenizer, Tokens, english_stop_words, read_stop_words
+    from parabit.text.tokenizer import Tokenizer, english_stop_words, read_stop_words
     from parabit.text.vocabulary import Vocabulary, is_vocabulary
 
 __all__ = [
     "Bags",
     "Texts",
     "Tokenizer",
-    "Tokens",
     "Vocabulary",
     "VocabularyRule",
     "build_vocabulary",
@@ -34,7 +33,7 @@ __getattr__ = lazy(
     {
         "parabit.text.bags": ("Bags", "inverse_frequencies", "make_bags", "tf_idf_rows", "tf_idf_weights"),
         "parabit.text.counting": ("Texts", "VocabularyRule", "build_vocabulary", "count_bags"),
-        "parabit.text.tokenizer": ("Tokenizer", "Tokens", "english_stop_words", "read_stop_words"),
+        "parabit.text.tokenizer": ("Tokenizer", "english_stop_words", "read_stop_words"),
         "parabit.text.vocabulary": ("Vocabulary", "is_vocabulary"),
     },
 )

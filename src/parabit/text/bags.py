@@ -77,19 +77,11 @@ class Bags:
 
 
 def make_bags(texts: Sequence[str], vocabulary: "Vocabulary") -> Bags:
-    """Turn texts into bags; stop words and words that the vocabulary does not have are left out.
-
-    Example:
-        >>> from parabit.text import build_vocabulary
-        >>> vocabulary = build_vocabulary(["hubble space hubble", "space shuttle"])
-        >>> bags = make_bags(["the space of hubble, space probe"], vocabulary)
-        >>> vocabulary.words.gather(bags.features).to_list(), bags.counts.tolist()
-        (['hubble', 'space'], [1, 2])
-    """
+    """Turn texts into bags; stop words and words that the vocabulary does not have are left out."""
     if len(texts) <= FEW:
         return _bags_of_few(texts, vocabulary)
-    words, codes, lengths = vocabulary.tokenizer.content_tokens(texts)
-    return bags_of_ids(vocabulary.word_ids(words)[codes], lengths, vocabulary)
+    ids, lengths = vocabulary.dictionary.look_up(vocabulary.tokenizer.content_tokens(texts))
+    return bags_of_ids(ids, lengths, vocabulary)
 
 
 def bags_of_ids(ids: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: "Vocabulary") -> Bags:
@@ -117,7 +109,7 @@ def bags_of_ids(ids: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: 
 
 
 def _bags_of_few(texts: Sequence[str], vocabulary: "Vocabulary") -> Bags:
-    numbers, tokens, features, counts = vocabulary.numbers, list[int](), list[int](), list[int]()
+    numbers, tokens, features, counts = vocabulary.dictionary.numbers, list[int](), list[int](), list[int]()
     token_offsets, feature_offsets = [0], [0]
     for text in texts:
         ids = [numbers.get(word, -1) for word in vocabulary.tokenizer.content_words(text)]
@@ -160,24 +152,13 @@ def pair_keys(
 
 
 def run_lengths(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct numbers of an ordered array and how often each occurs.
-
-    Example:
-        >>> values, counts = run_lengths(np.array([2, 2, 5]))
-        >>> values.tolist(), counts.tolist()
-        ([2, 5], [2, 1])
-    """
+    """The distinct numbers of an ordered array and how often each occurs."""
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
     return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
 def inverse_frequencies(document_frequencies: NDArray[Any], documents: int) -> NDArray[np.float32]:
-    """The idf of each word, log((n + 1) / df).
-
-    Example:
-        >>> inverse_frequencies(np.array([9, 1]), documents=9).astype(float).round(2).tolist()
-        [0.11, 2.3]
-    """
+    """The idf of each word, log((n + 1) / df)."""
     idf: NDArray[np.float64] = np.log((documents + 1) / np.maximum(document_frequencies, 1))
     return np.where(document_frequencies < 1, 0.0, idf).astype(np.float32)
 
@@ -188,11 +169,6 @@ def tf_idf_weights(
     """The weight of each entry, (1 + log count) idf, scaled so that each document has length 1.
 
     `rows` is the document of each entry. A document's weights do not depend on the others.
-
-    Example:
-        >>> features, counts, rows = np.array([0, 1, 1]), np.array([1, 1, 3]), np.array([0, 0, 1])
-        >>> tf_idf_weights(features, counts, rows, 2, np.array([3.0, 4.0], dtype=np.float32)).round(2).tolist()
-        [0.6000000238418579, 0.800000011920929, 1.0]
     """
     weights = (1 + np.log(counts)) * idf[features]
     lengths = np.sqrt(np.bincount(rows, weights * weights, documents))
@@ -203,14 +179,7 @@ def tf_idf_weights(
 def tf_idf_rows(
     features: NDArray[Any], counts: NDArray[Any], offsets: NDArray[Any], idf: NDArray[np.float32]
 ) -> csr_array:
-    """Documents as sparse rows of length 1; without words, zeros.
-
-    Example:
-        >>> features, counts, offsets = np.array([0, 1, 1]), np.array([1, 1, 3]), np.array([0, 2, 3])
-        >>> rows = tf_idf_rows(features, counts, offsets, np.array([3.0, 4.0], dtype=np.float32))
-        >>> rows.toarray().astype(float).round(2).tolist()
-        [[0.6, 0.8], [0.0, 1.0]]
-    """
+    """Documents as sparse rows of length 1; without words, zeros."""
     documents = len(offsets) - 1
     weights = tf_idf_weights(features, counts, np.repeat(np.arange(documents), np.diff(offsets)), documents, idf)
     if offsets[-1] < np.iinfo(np.int32).max:  # half the memory, and faster products

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,7 +14,8 @@ from parabit.errors import VocabularyError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text.bags import Bags, bags_of_ids, pair_keys, run_lengths
-from parabit.text.tokenizer import Tokenizer, Tokens
+from parabit.text.dictionary import STOP, Dictionary, Tokens
+from parabit.text.tokenizer import Tokenizer
 from parabit.text.vocabulary import Vocabulary
 
 Texts = Corpus | Iterable[str | Document]
@@ -72,8 +72,8 @@ def build_vocabulary(documents: Texts, rule: VocabularyRule | None = None, repor
     """
     rule = rule or VocabularyRule()
     counting = _Counting(rule, MOST_WORDS, MOST_BIGRAMS)
-    for batch in _batches(documents, rule, report):
-        counting.add(batch)
+    for tokens in _tokens(documents, rule.tokenizer, report):
+        counting.add(tokens)
     return counting.vocabulary()[0]
 
 
@@ -89,9 +89,7 @@ def count_bags(
     """
     rule = rule or VocabularyRule()
     counting = _Counting(rule)
-    read = [
-        (counting.add(batch)[batch.tokens.codes], batch.tokens.lengths) for batch in _batches(documents, rule, report)
-    ]
+    read = [counting.add(tokens) for tokens in _tokens(documents, rule.tokenizer, report)]
     vocabulary, ids = counting.vocabulary()
     parts = []
     for part in ordered_map(lambda batch: bags_of_ids(ids[batch[0]], batch[1], vocabulary), read):
@@ -100,16 +98,8 @@ def count_bags(
     return vocabulary, Bags.joined(parts)
 
 
-class _Batch(NamedTuple):
-    """The tokens of some documents and their counts: arrays of keys, occurrences and documents."""
-
-    tokens: Tokens
-    words: tuple[NDArray[np.int64], ...]  # keys are places in the tokens' words
-    bigrams: tuple[NDArray[np.int64], ...]  # keys are first * words + second
-
-
-def _batches(documents: Texts, rule: VocabularyRule, report: Report) -> Iterator[_Batch]:
-    """The documents in batches, split and counted on all cores."""
+def _tokens(documents: Texts, tokenizer: Tokenizer, report: Report) -> Iterator[Tokens]:
+    """The documents in batches, split on all cores."""
     corpus = as_corpus(documents)
 
     def texts() -> Iterator[list[str]]:
@@ -119,16 +109,7 @@ def _batches(documents: Texts, rule: VocabularyRule, report: Report) -> Iterator
             report(Progress("reading", done, "documents", corpus.share_read))
             yield [document.text for document in batch]
 
-    def counted(texts: list[str]) -> _Batch:
-        tokens = rule.tokenizer.content_tokens(texts)
-        document = np.repeat(np.arange(len(texts)), tokens.lengths)
-        words = _tally(tokens.codes.astype(np.int64), document, len(texts))
-        if not rule.bigrams:
-            return _Batch(tokens, words, ())
-        keys, starts = pair_keys(tokens.codes.astype(np.int32), tokens.lengths, len(tokens.words))
-        return _Batch(tokens, words, _tally(keys, document[:-1][starts], len(texts)))
-
-    return ordered_map(counted, texts())
+    return ordered_map(tokenizer.content_tokens, texts())
 
 
 def _tally(
@@ -178,27 +159,31 @@ class _Counting:
     def __init__(self, rule: VocabularyRule, most_words: int | None = None, most_bigrams: int | None = None) -> None:
         self._rule = rule
         self._next = count()
-        self._numbers: defaultdict[str, int] = defaultdict(self._next.__next__)
+        stop_words = dict.fromkeys(rule.tokenizer.normal_stop_words, STOP)
+        self._dictionary = Dictionary(defaultdict(self._next.__next__, stop_words))
         self._words, self._bigrams = _Table(most_words), _Table(most_bigrams)
         self._documents = self._tokens = 0
 
-    def add(self, batch: _Batch) -> NDArray[np.int64]:
-        """Count a batch; returns the number of each of its words."""
-        tokens = batch.tokens
-        self._documents += len(tokens.lengths)
-        self._tokens += len(tokens.codes)
-        numbers = np.array([self._numbers[word] for word in tokens.words.to_list()], dtype=np.int64)
-        keys, *counts = batch.words
-        dropped = self._words.add(numbers[keys], *counts)
+    def add(self, tokens: Tokens) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Count the words of some documents; returns their numbers, and how many words each document has."""
+        numbers, lengths = self._dictionary.look_up(tokens)
+        self._documents += len(lengths)
+        self._tokens += len(numbers)
+        document = np.repeat(np.arange(len(lengths)), lengths)
+        distinct, *counts = _tally(numbers.astype(np.int64), document, len(lengths))
+        dropped = self._words.add(distinct, *counts)
         if self._rule.bigrams:
-            pairs, *counts = batch.bigrams
-            size = max(len(numbers), 1)
-            self._bigrams.add(numbers[pairs // size] << 32 | numbers[pairs % size], *counts)
+            # The batch's own numbers are small enough for a pair and a document to fit 64 bits.
+            own = np.empty(numbers.max(initial=0) + 1, dtype=np.int32)
+            own[distinct] = np.arange(len(distinct))
+            size = max(len(distinct), 1)
+            pairs, starts = pair_keys(own[numbers], lengths, size)
+            pairs, *counts = _tally(pairs, document[:-1][starts], len(lengths))
+            self._bigrams.add(distinct[pairs // size] << 32 | distinct[pairs % size], *counts)
         if dropped:
-            kept = set(self._words.merged()["key"].to_list())
-            for word in [word for word, number in self._numbers.items() if number not in kept]:
-                del self._numbers[word]
-        return numbers
+            kept = {STOP, *self._words.merged()["key"].to_list()}
+            self._dictionary.forget([word for word, number in self._dictionary.numbers.items() if number not in kept])
+        return numbers, lengths
 
     def vocabulary(self) -> tuple[Vocabulary, NDArray[np.int32]]:
         """The vocabulary, and the id in it of each number that a word has had; -1 for words that it does not have."""
@@ -211,7 +196,8 @@ class _Counting:
                 hint=f"words match the pattern, have {tokenizer.min_length} to {tokenizer.max_length} characters "
                 "and are not stop words; each of these can be set",
             )
-        named = pl.DataFrame({"word": list(self._numbers), "key": list(self._numbers.values())})
+        numbers = self._dictionary.numbers
+        named = pl.DataFrame({"word": list(numbers), "key": list(numbers.values())})
         frequent = self._words.merged().filter(pl.col("count") >= rule.min_count)
         words = named.join(frequent, on="key").sort(["count", "word"], descending=[True, False])
         words = words if rule.max_size is None else words.head(rule.max_size)

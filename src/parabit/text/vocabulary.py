@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import VocabularyError
 from parabit.storage import plain_disk_errors, whole_file
+from parabit.text.dictionary import STOP, Dictionary
 from parabit.text.tokenizer import Tokenizer
 
 FORMAT = 1
@@ -55,9 +56,10 @@ class Vocabulary:
         return pl.concat([self.words, first + " " + second]).rename("feature")
 
     @cached_property
-    def numbers(self) -> dict[str, int]:
-        """The id of each word, to look up a few."""
-        return {word: number for number, word in enumerate(self.words)}
+    def dictionary(self) -> Dictionary:
+        """The id of each word."""
+        stop_words = dict.fromkeys(self.tokenizer.normal_stop_words, STOP)
+        return Dictionary(stop_words | {word: number for number, word in enumerate(self.words.to_list())})
 
     def without_features(self, dropped: NDArray[np.bool_]) -> "Vocabulary":
         """The same without some words and bigrams. A bigram never has a word that is rarer than itself."""
@@ -81,11 +83,6 @@ class Vocabulary:
         for array in (self.bigrams, self.counts, self.document_frequencies):
             digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
         return digest.hexdigest()
-
-    def word_ids(self, words: pl.Series) -> NDArray[np.int32]:
-        """The id of each word, -1 for an unknown one."""
-        numbers = self.numbers
-        return np.array([numbers.get(word, -1) for word in words.to_list()], dtype=np.int32)
 
     def bigram_ids(self, keys: NDArray[np.int64]) -> NDArray[np.int32]:
         """The feature id of each bigram, given as `first * words + second`; -1 for an unknown one."""

@@ -1,11 +1,13 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from parabit.corpus.datasets import docstrings
-from parabit.corpus.datasets.docstrings import DocstringCorpus
+from parabit.corpus.datasets.docstrings import DocstringCorpus, public_definitions
+from parabit.corpus.sources import Source
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -133,12 +135,17 @@ def test_processes_read_what_is_read_here(
     corpus = DocstringCorpus([tmp_path / "site"])
     here = list(corpus)
     assert len(here) == 18
-    monkeypatch.setattr(docstrings, "_READ_HERE", 0)
-    monkeypatch.setattr(docstrings, "_WORTH_PROCESSES", 0)
     monkeypatch.setattr(docstrings, "_BATCH", 300)
-    if executable == sys.executable:  # which works, so nothing may be read here
-        monkeypatch.setattr(docstrings, "public_definitions", None)
+    works, read_here = executable == sys.executable, list[str]()
+
+    def counted(package: list[Source]) -> list[Any]:
+        read_here.append(package[0].name)
+        return public_definitions(package)
+
+    monkeypatch.setattr(docstrings, "public_definitions", counted)
     monkeypatch.setattr(sys, "executable", executable)
     # A file in the current folder is not taken for a library.
     monkeypatch.chdir(write("here/json.py", "raise SystemExit").parent)
     assert list(corpus) == here
+    if works:  # only the first batch is read here
+        assert 0 < len(read_here) < 9

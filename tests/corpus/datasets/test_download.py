@@ -10,7 +10,8 @@ from typing import ClassVar
 import pytest
 
 from parabit.corpus import datasets
-from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, fetch, in_split
+from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, in_split
+from parabit.corpus.datasets.download import fetch
 from parabit.corpus.document import Document
 from parabit.errors import DownloadError
 from parabit.progress import Progress
@@ -59,11 +60,10 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tiny(*urls: str) -> Dataset:
     return Dataset(
-        name="tiny",
         about="",
         licence="",
         files="set/file.bin",
-        corpus=lambda paths, split: DatasetCorpus(paths, lambda source: iter([Document("0", source.name)])),
+        corpus=lambda paths, split: DatasetCorpus(paths, split, lambda source, _: iter([Document("0", source.name)])),
         urls=urls,
         sha256=sha256(CONTENT).hexdigest(),
     )
@@ -72,7 +72,7 @@ def tiny(*urls: str) -> Dataset:
 @pytest.mark.parametrize("paths", [["/good"], ["/breaks-once"], ["/missing", "/other", "/good"]])
 def test_a_file_arrives_whole_from_the_first_place_that_has_it(paths: list[str], server: str, data: Path) -> None:
     reports: list[Progress] = []
-    path = fetch(tiny(*(server + path for path in paths)), reports.append)
+    path = fetch(tiny(*(server + path for path in paths)), data, reports.append)
     assert path == data / "set" / "file.bin"
     assert path.read_bytes() == CONTENT
     assert [entry.name for entry in path.parent.iterdir()] == ["file.bin"]
@@ -90,18 +90,18 @@ def test_a_file_arrives_whole_from_the_first_place_that_has_it(paths: list[str],
 )
 def test_a_file_that_does_not_arrive_leaves_nothing(url: str, problem: str, server: str, data: Path) -> None:
     with pytest.raises(DownloadError, match=problem):
-        fetch(tiny(url if "://" in url else server + url))
+        fetch(tiny(url if "://" in url else server + url), data)
     assert list((data / "set").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_named(server: str, data: Path) -> None:
     (data / "set").write_text("a file where the folder should be")
     with pytest.raises(DownloadError, match=r"cannot be written to .*set PARABIT_DATA"):
-        fetch(tiny(f"{server}/good"))
+        fetch(tiny(f"{server}/good"), data)
 
 
 def test_a_missing_data_set_is_downloaded_once(server: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(datasets.DATASETS, "tiny", tiny(f"{server}/good"))
+    monkeypatch.setattr(datasets, "find_dataset", lambda name: tiny(f"{server}/good"))
     for _ in range(2):
         assert [document.text for document in datasets.open_dataset("tiny/train")] == [str(data / "set" / "file.bin")]
     assert len(Server.requests) == 1

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit.corpus.datasets.news import RCV1, with_ancestors
+from parabit.corpus.datasets import find_dataset
+from parabit.corpus.datasets.news import with_ancestors
 from parabit.corpus.document import Document
 from parabit.errors import CorpusError
 
+RCV1 = find_dataset("rcv1")
 # All topics that occur in RCV1-v2 have one of these parents (appendix 2 of Lewis et al.); a sample of each kind.
 PARENTS = {
     "C11": "CCAT", "C15": "CCAT", "C151": "C15", "C1511": "C151", "C183": "C18", "C331": "C33", "C411": "C41",
@@ -154,7 +156,7 @@ def test_what_else_is_on_the_cds_is_not_read(tmp_path: Path) -> None:
 def test_a_file_that_is_no_zip_is_named(tmp_path: Path) -> None:
     (tmp_path / "rcv1").mkdir()
     (tmp_path / "rcv1" / "19960820.zip").write_bytes(b"this is no zip")
-    with pytest.raises(CorpusError, match=r"19960820\.zip.*damaged.*copy the zip again"):
+    with pytest.raises(CorpusError, match=r"19960820\.zip.*damaged.*copy or download the file again"):
         read(tmp_path)
 
 

@@ -12,8 +12,7 @@ import sysconfig
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +23,7 @@ from parabit.parallel import cores
 
 # What holds no documentation of the package itself.
 _LEFT_OUT = {"tests", "test", "idle_test", "site-packages", "vendor", "vendored", "externals"}
-# In bytes: what is read before a process is started, what must be left to be worth it, and what one process reads.
-_READ_HERE, _WORTH_PROCESSES, _BATCH = 2_000_000, 16_000_000, 8_000_000
+_BATCH = 6_000_000  # bytes that are read before a process is started, and that one process reads
 
 
 class _Definition(NamedTuple):
@@ -39,8 +37,8 @@ class _Definition(NamedTuple):
 class DocstringCorpus(SourceCorpus):
     """The public functions, classes and methods of the packages below some folders, in the order of their names.
 
-    A definition in a private module counts where the package hands it on (`from ._base import Ridge`, `__all__`),
-    and goes by its public name: most of numpy, scipy and scikit-learn is written that way.
+    A definition in a private module counts if the package exports it (`from ._base import Ridge`, `__all__`), under
+    its public name: most of numpy, scipy and scikit-learn is written that way.
     """
 
     def __init__(self, roots: Sequence[Path], split: str | None = None) -> None:
@@ -53,7 +51,7 @@ class DocstringCorpus(SourceCorpus):
         super().__init__([Source(path, name=".".join(parts)) for parts, path in ordered])
         self._split = split
 
-    def _documents(self) -> Iterator[Document]:
+    def __iter__(self) -> Iterator[Document]:
         packages = [list(group) for _, group in groupby(self.sources, key=lambda source: source.name.split(".")[0])]
         self._current = 0
         for package, definitions in zip(packages, _read_packages(packages), strict=True):
@@ -69,20 +67,20 @@ class DocstringCorpus(SourceCorpus):
                     yield Document(
                         id=name, text=definition.text, labels=_labels(module), fields={"module": definition.module}
                     )
-            self._current = min(self._current + len(package), len(self.sources) - 1)
+            self._current += len(package)
 
 
 def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[_Definition]]:
     """The definitions of each package, in order; parsing is nearly all of the work, so there is a process per core."""
-    passed = list(accumulate(sum(source.size for source in package) for package in packages))
-    # Who wants a few documents has them before a process is started, and a few packages are not worth one.
-    here = sum(size < _READ_HERE or passed[-1] - size < _WORTH_PROCESSES for size in passed)
-    yield from map(public_definitions, packages[:here])
+    passed = accumulate(sum(source.size for source in package) for package in packages)
     batches = [
-        list(batch) for _, batch in groupby(range(here, len(packages)), key=lambda place: passed[place] // _BATCH)
+        [package for package, _ in batch]
+        for _, batch in groupby(zip(packages, passed, strict=True), key=lambda pair: pair[1] // _BATCH)
     ]
+    for batch in batches[:1]:  # a few documents are there before a process is started
+        yield from map(public_definitions, batch)
     with ThreadPoolExecutor(min(cores(), 8)) as pool:
-        for found in pool.map(_read_batch, [[packages[place] for place in batch] for batch in batches]):
+        for found in pool.map(_read_batch, batches[1:]):
             yield from found
 
 
@@ -112,12 +110,17 @@ def public_definitions(sources: Sequence[Source]) -> list[_Definition]:
     """The definitions of one package that its users see."""
     definitions: list[_Definition] = []
     handed_on: set[str] = set()
-    with _no_garbage_collection():
+    # Syntax trees are millions of objects without a cycle; looking for cycles among them takes a third of the time.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
         for source in sources:
-            tree = _parsed(source)
-            if tree is not None:
+            if tree := _parsed(source):
                 definitions.extend(_documented(tree, source.name))
                 handed_on.update(_handed_on(tree, source))
+    finally:
+        if collects:
+            gc.enable()
 
     def is_public(definition: _Definition) -> bool:
         module = definition.module
@@ -136,26 +139,18 @@ def _parsed(source: Source) -> ast.Module | None:
             warnings.simplefilter("ignore")  # other people's invalid escapes are not our user's business
             return ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
-        return None  # templates, files for other versions of Python and unreadable ones are no modules here
+        return None  # templates, files for other versions of Python, unreadable files
 
 
 def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") -> Iterator[_Definition]:
     """The definitions with a public name and a documentation string, outermost first."""
-    for definition in _definitions(node.body):
-        if definition.name.startswith("_"):
-            continue
-        name = inside + definition.name
-        text = ast.get_docstring(definition)
-        if text:
-            yield _Definition(module, name, text)
-        if isinstance(definition, ast.ClassDef):
-            yield from _documented(definition, module, f"{name}.")
-
-
-def _definitions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    for statement in _statements(body):
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield statement
+    for statement in _statements(node.body):
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and statement.name[0] != "_":
+            name = inside + statement.name
+            if text := ast.get_docstring(statement):
+                yield _Definition(module, name, text)
+            if isinstance(statement, ast.ClassDef):
+                yield from _documented(statement, module, f"{name}.")
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -196,11 +191,11 @@ def _imported(statement: ast.ImportFrom, source: Source) -> str:
     parts = source.name.split(".")
     package = parts if source.path.name == "__init__.py" else parts[:-1]
     base = package[: len(package) - statement.level + 1]
-    return ".".join([*base, *([statement.module] if statement.module else [])])
+    return ".".join([*base, statement.module or ""]).rstrip(".")
 
 
 def _python_files(folder: Path) -> Iterator[Path]:
-    """The modules below a folder, but for private packages of the top level and what is left out."""
+    """The modules below a folder, except private packages at the top level and what is left out."""
     if not folder.is_dir():
         return
     for path in folder.iterdir():
@@ -224,27 +219,13 @@ def _module_name(path: Path) -> str:
 
 def _public_part(module: str) -> str:
     """A module's name up to its first private part: where users find what it defines, by custom."""
-    parts = module.split(".")
-    private = next((place for place, part in enumerate(parts) if part.startswith("_")), len(parts))
-    return ".".join(parts[:private])
+    return ".".join(takewhile(lambda part: not part.startswith("_"), module.split(".")))
 
 
 def _labels(module: str) -> tuple[str, ...]:
-    """The package and, where there is one, the sub-package or module in it: `scipy` and `scipy.sparse`."""
+    """The package and, if there is one, the sub-package or module in it: `scipy` and `scipy.sparse`."""
     package, *inner = module.split(".")
     return (package, f"{package}.{inner[0]}") if inner else (package,)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Syntax trees are millions of objects without a cycle; looking for cycles among them takes a third of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
@@ -252,10 +233,11 @@ def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
     return DocstringCorpus([Path(places[name]) for name in ("stdlib", "purelib", "platlib")], split)
 
 
-DOCSTRINGS = Dataset(
-    name="docstrings",
-    about="the documentation of the Python packages installed here; the labels are package and sub-package",
-    licence="each package's own",
-    files="",
-    corpus=_corpus,
-)
+DATASETS = {
+    "docstrings": Dataset(
+        about="the documentation of the Python packages installed here; the labels are package and sub-package",
+        licence="each package's own",
+        files="",
+        corpus=_corpus,
+    )
+}

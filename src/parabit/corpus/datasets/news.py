@@ -5,7 +5,6 @@ import re
 import tarfile
 import xml.etree.ElementTree as ET
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -36,39 +35,8 @@ def _newsgroups(source: Source, split: str | None, headers: bool) -> Iterator[Do
             yield Document(id=f"{group}/{number}", text=text, labels=(group,))
 
 
-def _newsgroups_corpus(paths: Sequence[Path], split: str | None, headers: bool) -> Corpus:
-    return DatasetCorpus(paths, partial(_newsgroups, split=split, headers=headers))
-
-
-NEWSGROUPS = Dataset(
-    name="20newsgroups",
-    about="Usenet posts of 20 newsgroups without their headers; the label is the newsgroup",
-    licence="freely distributed for research",
-    files="20newsgroups/20news-bydate.tar.gz",
-    corpus=partial(_newsgroups_corpus, headers=False),
-    # The collection's own page, then the copy that scikit-learn keeps of the same file.
-    urls=(
-        "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
-        "https://ndownloader.figshare.com/files/5975967",
-    ),
-    sha256="8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
-)
-
-NEWSGROUPS_RAW = replace(
-    NEWSGROUPS,
-    name="20newsgroups-raw",
-    about="the same posts with their headers, as the paper's vocabulary size suggests",
-    corpus=partial(_newsgroups_corpus, headers=True),
-)
-
-
 _STORY = re.compile(r"<REUTERS ([^>]*)>(.*?)</REUTERS>", re.DOTALL)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-_ELEMENT = {
-    name: re.compile(rf"<{name}[^>]*>(.*?)</{name}>", re.DOTALL) for name in ("TITLE", "BODY", "TOPICS", "DATE")
-}
-# Stories of the type UNPROC have no title or body of their own, only the text.
-_WHOLE = re.compile(r"<TEXT[^>]*>(.*?)</TEXT>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _TOPIC = re.compile(r"<D>(.*?)</D>")
 _CONTROL = re.compile(r"&#(?:\d|[12]\d|3[01]|127);|[\x00-\x08\x0b-\x1f\x7f]")
@@ -88,23 +56,19 @@ def _stories(sgml: str, split: str | None) -> Iterator[Document]:
         # ModApte: of the stories that Lewis put in this part, those that indexers looked at for topics.
         if split and (attributes["LEWISSPLIT"] != _LEWIS_SPLIT[split] or attributes["TOPICS"] != "YES"):
             continue
-        title, body, topics, date = (_element(name, match[2]) for name in ("TITLE", "BODY", "TOPICS", "DATE"))
-        text = f"{title}\n\n{body}" if body else _plain(_TAG.sub(" ", _first(_WHOLE, match[2])))
+        title, body, date = (_plain(_element(name, match[2])) for name in ("TITLE", "BODY", "DATE"))
+        # Stories of the type UNPROC have no title or body of their own, only the text.
+        text = f"{title}\n\n{body}" if body else _plain(_TAG.sub(" ", _element("TEXT", match[2])))
         yield Document(
             id=attributes["NEWID"],
             text=text,
-            labels=tuple(_TOPIC.findall(topics)),
+            labels=tuple(_TOPIC.findall(_element("TOPICS", match[2]))),
             fields={"title": title, "date": date},
         )
 
 
 def _element(name: str, story: str) -> str:
-    content = _first(_ELEMENT[name], story)
-    return content if name == "TOPICS" else _plain(content)
-
-
-def _first(pattern: re.Pattern[str], story: str) -> str:
-    found = pattern.search(story)
+    found = re.search(rf"<{name}[^>]*>(.*?)</{name}>", story, re.DOTALL)
     return found[1] if found else ""
 
 
@@ -113,35 +77,13 @@ def _plain(content: str) -> str:
     return html.unescape(_CONTROL.sub(" ", content)).strip()
 
 
-def _reuters_corpus(paths: Sequence[Path], split: str | None) -> Corpus:
-    return DatasetCorpus(paths, partial(_reuters, split=split))
-
-
-REUTERS = Dataset(
-    name="reuters21578",
-    about="newswire stories of 1987, the ModApte split; the labels are the topics, several or none",
-    licence="research use only",
-    files="reuters21578/reuters21578.tar.gz",
-    corpus=_reuters_corpus,
-    urls=("https://archive.ics.uci.edu/ml/machine-learning-databases/reuters21578-mld/reuters21578.tar.gz",),
-    sha256="3bae43c9b14e387f76a61b6d82bf98a4fb5d3ef99ef7e7075ff2ccbcf59f9d30",
-)
-
-
 _ROOTS = {"C": "CCAT", "E": "ECAT", "G": "GCAT", "M": "MCAT"}
-
-# What zipfile lets through when bytes of a zip are wrong: beside its own error those of the steps that it takes.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 
 
 def with_ancestors(topics: Sequence[str]) -> tuple[str, ...]:
     """Topic codes and all that lie above them, sorted: the hierarchy policy, which Reuters did not always keep.
 
     A code with digits is below the one without its last digit; the others are right below the root of their letter.
-
-    Example:
-        >>> with_ancestors(["C1511", "GSPO"])
-        ('C15', 'C151', 'C1511', 'CCAT', 'GCAT', 'GSPO')
     """
     found = set(topics)
     for topic in topics:
@@ -161,20 +103,13 @@ def _rcv1(source: Source, split: str | None) -> Iterator[Document]:
 
 
 def _from_zip(source: Source) -> Iterator[tuple[str, bytes]]:
-    where = source.name
-    with source.open(decompress=False) as stream:
-        try:
-            archive = zipfile.ZipFile(stream)
-            names = sorted(filter(_is_newsitem, archive.namelist()))
-        except _DAMAGE as problem:
-            raise _damaged(where, problem) from problem
-        with archive:
-            for name in names:
-                try:
-                    xml = archive.read(name)
-                except _DAMAGE as problem:
-                    raise _damaged(f"{where}, {name}", problem) from problem
-                yield name, xml
+    with source.open(decompress=False) as stream, zipfile.ZipFile(stream) as archive:
+        for name in sorted(filter(_is_newsitem, archive.namelist())):
+            try:
+                xml = archive.read(name)
+            except Exception as problem:  # zipfile lets many things through when bytes are wrong
+                raise CorpusError(f"{source.name}, {name}: damaged: {problem}", hint="copy the zip again") from problem
+            yield name, xml
 
 
 def _from_folder(source: Source) -> Iterator[tuple[str, bytes]]:
@@ -187,21 +122,16 @@ def _is_newsitem(name: str) -> bool:
     return name.lower().endswith("newsml.xml")
 
 
-def _damaged(where: str, problem: Exception) -> CorpusError:
-    return CorpusError(f"{where}: the zip is damaged: {problem}", hint="copy the zip again, it is not whole")
-
-
 def _newsitem(xml: bytes, where: str) -> Document | None:
     """The document that a newsitem holds; None for the stories that RCV1-v2 leaves out."""
     try:
         item = ET.fromstring(xml)
     except (ET.ParseError, LookupError, ValueError) as problem:  # the last two: an encoding that is none
-        raise CorpusError(f"{where}: no well-formed XML: {problem}", hint="copy the file again") from problem
+        raise CorpusError(f"{where}: not well-formed XML: {problem}", hint="copy the file again") from problem
     number = item.get("itemid")
     if item.tag != "newsitem" or not number:
-        raise CorpusError(
-            f"{where}: <{item.tag}> is no newsitem with an itemid", hint="give the corpus as Reuters made it"
-        )
+        hint = "give the corpus as Reuters made it"
+        raise CorpusError(f"{where}: <{item.tag}> is not a newsitem with an itemid", hint)
     topics = _codes(item, "bip:topics:1.0")
     # The minimum code policy: each story had to have a topic and a region, so one without is a story badly coded.
     if not topics or not _codes(item, "bip:countries:1.0"):
@@ -228,19 +158,47 @@ def _rcv1_corpus(paths: Sequence[Path], split: str | None) -> Corpus:
     # A day that is there twice is read once, and from its zip, which is whole where a folder may be half unpacked.
     for path in sorted(paths, key=lambda path: path.is_dir()):
         days.setdefault(path.name[:8], path)
-    return DatasetCorpus([days[day] for day in sorted(days)], partial(_rcv1, split=split))
+    return DatasetCorpus([days[day] for day in sorted(days)], split, _rcv1)
 
 
-RCV1 = Dataset(
-    name="rcv1",
-    about="Reuters newswire stories of 1996 and 1997 cleansed to RCV1-v2, half held out; the labels are the topics",
-    licence="Reuters/NIST agreement, research use only, not to be passed on",
-    # A day's stories are in 19960820.zip on the two CDs, and in the folder 19960820 of what NIST sends today.
-    files="rcv1/**/199[67][01][0-9][0-3][0-9]*",
-    corpus=_rcv1_corpus,
-    obtain=(
-        "request Reuters Corpus Volume 1 (RCV1) from NIST, who send it under licence "
-        "(https://trec.nist.gov/data/reuters/reuters.html), and put its daily zips 19960820.zip to 19970819.zip, "
-        "or the daily folders of the unpacked rcv1.tar.xz, in rcv1/ below the data folder"
+_NEWSGROUPS = Dataset(
+    about="Usenet posts of 20 newsgroups without their headers; the label is the newsgroup",
+    licence="freely distributed for research",
+    files="20newsgroups/20news-bydate.tar.gz",
+    corpus=partial(DatasetCorpus, read=partial(_newsgroups, headers=False)),
+    # The collection's own page, then the copy that scikit-learn keeps of the same file.
+    urls=(
+        "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
+        "https://ndownloader.figshare.com/files/5975967",
     ),
+    sha256="8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
 )
+
+DATASETS = {
+    "20newsgroups": _NEWSGROUPS,
+    "20newsgroups-raw": replace(
+        _NEWSGROUPS,
+        about="the same posts with their headers, as the paper's vocabulary size suggests",
+        corpus=partial(DatasetCorpus, read=partial(_newsgroups, headers=True)),
+    ),
+    "reuters21578": Dataset(
+        about="newswire stories of 1987, the ModApte split; the labels are the topics, several or none",
+        licence="research use only",
+        files="reuters21578/reuters21578.tar.gz",
+        corpus=partial(DatasetCorpus, read=_reuters),
+        urls=("https://archive.ics.uci.edu/ml/machine-learning-databases/reuters21578-mld/reuters21578.tar.gz",),
+        sha256="3bae43c9b14e387f76a61b6d82bf98a4fb5d3ef99ef7e7075ff2ccbcf59f9d30",
+    ),
+    "rcv1": Dataset(
+        about="Reuters newswire stories of 1996 and 1997 cleansed to RCV1-v2, half held out; the labels are the topics",
+        licence="Reuters/NIST agreement, research use only, not to be passed on",
+        # A day's stories are in 19960820.zip on the two CDs, and in the folder 19960820 of what NIST sends today.
+        files="rcv1/**/199[67][01][0-9][0-3][0-9]*",
+        corpus=_rcv1_corpus,
+        obtain=(
+            "request Reuters Corpus Volume 1 (RCV1) from NIST, who send it under licence "
+            "(https://trec.nist.gov/data/reuters/reuters.html), and put its daily zips 19960820.zip to 19970819.zip, "
+            "or the daily folders of the unpacked rcv1.tar.xz, in rcv1/ below the data folder"
+        ),
+    ),
+}

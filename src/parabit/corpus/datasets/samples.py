@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus, in_split
-from parabit.corpus.document import Corpus, Document
+from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, in_split
+from parabit.corpus.document import CommonLabels, Corpus, Document
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError
 
@@ -29,34 +29,29 @@ def _read(source: Source, split: str | None) -> Iterator[Document]:
                 yield Document(id=str(number), text=text, labels=tuple(categories), fields={"title": title})
 
 
-def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
-    return DatasetCorpus(paths, partial(_read, split=split))
-
-
 def _enwiki(paths: Sequence[Path], split: str | None) -> Corpus:
-    corpus = _corpus(paths, split)
+    corpus = DatasetCorpus(paths, split, _read)
     return CommonLabels(corpus) if split == "test" else corpus
 
 
 _OBTAIN = (
-    "put a JSON-lines file at {file} below the data folder: one article a line, with the fields title (a string), "
+    "put a JSON-lines file at {file} below the data folder: one article per line, with the fields title (a string), "
     "text (a string) and categories (a list of strings)"
 )
 
-ENWIKI = Dataset(
-    name="enwiki",
-    about="a sample of English Wikipedia, half held out; the labels are categories, in the test those of 20 or more",
-    licence="CC BY-SA 3.0",
-    files="enwiki/enwiki-sample.jsonl.gz",
-    corpus=_enwiki,
-    obtain=_OBTAIN.format(file="enwiki/enwiki-sample.jsonl.gz"),
-)
-
-ARXIV = Dataset(
-    name="arxiv",
-    about="a sample of arXiv abstracts, half held out; the labels are the paper's categories",
-    licence="CC0",
-    files="arxiv/arxiv-sample.jsonl.gz",
-    corpus=_corpus,
-    obtain=_OBTAIN.format(file="arxiv/arxiv-sample.jsonl.gz"),
-)
+DATASETS = {
+    "enwiki": Dataset(
+        about="a sample of English Wikipedia, half held out; the labels are categories, in test those of 20 or more",
+        licence="CC BY-SA 3.0",
+        files="enwiki/enwiki-sample.jsonl.gz",
+        corpus=_enwiki,
+        obtain=_OBTAIN.format(file="enwiki/enwiki-sample.jsonl.gz"),
+    ),
+    "arxiv": Dataset(
+        about="a sample of arXiv abstracts, half held out; the labels are the paper's categories",
+        licence="CC0",
+        files="arxiv/arxiv-sample.jsonl.gz",
+        corpus=partial(DatasetCorpus, read=_read),
+        obtain=_OBTAIN.format(file="arxiv/arxiv-sample.jsonl.gz"),
+    ),
+}

@@ -2,20 +2,18 @@
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
-from parabit.corpus.datasets.dataset import CommonLabels, Dataset, DatasetCorpus, in_split
+from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, in_split
 from parabit.corpus.datasets.wikitext import ENGLISH, Namespaces, read_article, without_comments
-from parabit.corpus.document import Corpus, Document
+from parabit.corpus.document import CommonLabels, Corpus, Document
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError
 
 # The keys that every wiki's namespaces have, whatever it calls them.
 _FILE, _CATEGORY = "6", "14"
-_TAGS = ("siteinfo", "namespace", "page", "title", "ns", "id", "redirect", "revision", "text")
 
 _DUMP = re.compile(
     r"(?P<dump>.+-pages-articles)(?P<multistream>-multistream)?(?P<part>\d*)\.xml(?:-p\d+p\d+)?(?:\.(?:bz2|gz|zst))?"
@@ -35,23 +33,8 @@ _DISAMBIGUATION = re.compile(
 )
 
 
-class _Page(NamedTuple):
-    id: str
-    title: str
-    namespace: str
-    redirects: bool
-    markup: str
-
-
 def is_disambiguation(title: str, markup: str) -> bool:
-    """Whether a page only lists the pages that its title may mean.
-
-    Example:
-        >>> is_disambiguation("Mercury", "'''Mercury''' may be: ... {{disambiguation|geo}}")
-        True
-        >>> is_disambiguation("Smith (surname)", "'''Smith''' is a surname. {{surname}}")
-        False
-    """
+    """Whether a page only lists the pages that its title may mean."""
     if title.lower().endswith("(disambiguation)"):
         return True
     # Most pages never say the words, so few have to be freed of comments for the second look.
@@ -61,68 +44,46 @@ def is_disambiguation(title: str, markup: str) -> bool:
 def _read(source: Source, split: str | None) -> Iterator[Document]:
     with source.open() as stream:
         for page, names in _pages(stream, source.name):
-            if page.namespace != "0" or page.redirects:
-                continue
-            if not in_split(page.title, split, held_out=0.1):
-                continue
-            if _REDIRECT.match(page.markup) or is_disambiguation(page.title, page.markup):
-                continue
-            text, categories = read_article(page.markup, names)
-            if text:
-                yield Document(id=page.id, text=text, labels=categories, fields={"title": page.title})
+            title = page.findtext("{*}title", "")
+            # A page's history, if it is in the dump, goes from old to new.
+            markups = [found.text or "" for found in page.iterfind("{*}revision/{*}text")] or [""]
+            if (
+                page.findtext("{*}ns") == "0"
+                and page.find("{*}redirect") is None
+                and in_split(title, split, held_out=0.1)
+                and not _REDIRECT.match(markups[-1])
+                and not is_disambiguation(title, markups[-1])
+            ):
+                text, categories = read_article(markups[-1], names)
+                if text:
+                    yield Document(page.findtext("{*}id", ""), text, categories, {"title": title})
 
 
-def _pages(stream: BinaryIO, name: str) -> Iterator[tuple[_Page, Namespaces]]:
+def _pages(stream: BinaryIO, name: str) -> Iterator[tuple[ET.Element, Namespaces]]:
     """The pages of a dump with what its wiki calls its namespaces; no more than one is held in memory."""
+    names = ENGLISH
     try:
         events = ET.iterparse(stream, events=("start", "end"))
         _, root = next(events)
         # Each version of the export format has an XML namespace of its own.
-        prefix, _, tag = root.tag.rpartition("}")
-        if tag != "mediawiki":
-            raise CorpusError(
-                f"{name}: <{tag}> is no MediaWiki dump", hint="get the file that ends in pages-articles.xml.bz2"
-            )
-        qualified = {tag: f"{prefix}}}{tag}" if prefix else tag for tag in _TAGS}
-        called: Mapping[str, str] = {}
-        names = ENGLISH
+        if (tag := root.tag.rpartition("}")[2]) != "mediawiki":
+            hint = "get the file that ends in pages-articles.xml.bz2"
+            raise CorpusError(f"{name}: <{tag}> is not a MediaWiki dump", hint)
         for event, element in events:
-            if event == "start":
-                continue
-            if element.tag == qualified["page"]:
-                yield _page(element, qualified, called), names
+            tag = element.tag.rpartition("}")[2]
+            if event == "end" and tag == "page":
+                yield element, names
                 root.clear()
-            elif element.tag == qualified["siteinfo"]:
-                called = {found.get("key", ""): found.text or "" for found in element.iter(qualified["namespace"])}
-                names = _names(called)
+            elif event == "end" and tag == "siteinfo":
+                called = {found.get("key"): (found.text or "").lower() for found in element.iterfind(".//{*}namespace")}
+                names = Namespaces(
+                    files=ENGLISH.files | {called.get(_FILE, "file")},
+                    categories=ENGLISH.categories | {called.get(_CATEGORY, "category")},
+                )
     except ET.ParseError as problem:
         raise CorpusError(
             f"{name} is damaged or cut off: {problem}", hint="copy or download the file again, it is not whole"
         ) from problem
-
-
-def _page(element: ET.Element, qualified: Mapping[str, str], called: Mapping[str, str]) -> _Page:
-    title = element.findtext(qualified["title"], "")
-    namespace = element.findtext(qualified["ns"])
-    if namespace is None:  # exports before version 0.6 tell it by the title alone
-        before = title.partition(":")[0] if ":" in title else ""
-        namespace = next((key for key, name in called.items() if name == before), "0")
-    # A page's history, where it is in the dump, goes from old to new.
-    markups = [found.text for found in element.iterfind(f"{qualified['revision']}/{qualified['text']}")]
-    return _Page(
-        id=element.findtext(qualified["id"], ""),
-        title=title,
-        namespace=namespace,
-        redirects=element.find(qualified["redirect"]) is not None,
-        markup=(markups[-1] if markups else None) or "",
-    )
-
-
-def _names(called: Mapping[str, str]) -> Namespaces:
-    return Namespaces(
-        files=ENGLISH.files | {called.get(_FILE, "File").lower()},
-        categories=ENGLISH.categories | {called.get(_CATEGORY, "Category").lower()},
-    )
 
 
 def _dump_files(paths: Sequence[Path]) -> list[Path]:
@@ -145,19 +106,20 @@ def _dump_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
-    corpus = DatasetCorpus(_dump_files(paths), partial(_read, split=split))
-    return CommonLabels(corpus, least=20) if split == "test" else corpus
+    corpus = DatasetCorpus(_dump_files(paths), split, _read)
+    return CommonLabels(corpus) if split == "test" else corpus
 
 
-WIKIPEDIA = Dataset(
-    name="wikipedia",
-    about="Wikipedia from an official dump, a tenth held out; the labels are categories with 20 test articles or more",
-    licence="CC BY-SA 4.0 and GFDL",
-    files="wikipedia/*pages-articles*.xml*",
-    corpus=_corpus,
-    # Not downloaded: a dump has 20 GB and more, and is replaced every few weeks, so that no checksum can be fixed.
-    obtain=(
-        "get enwiki-latest-pages-articles.xml.bz2 (some 25 GB) from https://dumps.wikimedia.org/enwiki/latest/, or "
-        "another wiki's dump, and put it as it is in wikipedia/ below the data folder"
-    ),
-)
+DATASETS = {
+    "wikipedia": Dataset(
+        about="Wikipedia from an official dump, a tenth held out; labels are categories of 20 test articles or more",
+        licence="CC BY-SA 4.0 and GFDL",
+        files="wikipedia/*pages-articles*.xml*",
+        corpus=_corpus,
+        # Not downloaded: a dump has 20 GB and more, and is replaced every few weeks, so that no checksum can be fixed.
+        obtain=(
+            "get enwiki-latest-pages-articles.xml.bz2 (about 25 GB) from https://dumps.wikimedia.org/enwiki/latest/, "
+            "or another wiki's dump, and put it as it is in wikipedia/ below the data folder"
+        ),
+    )
+}

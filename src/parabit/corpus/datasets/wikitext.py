@@ -52,12 +52,7 @@ _DIRECTION_MARKS = dict.fromkeys([0x200E, 0x200F, *range(0x202A, 0x202F)])
 
 
 def without_comments(markup: str) -> str:
-    """Markup without comments, references, formulas and the like; what is in nowiki becomes entities.
-
-    Example:
-        >>> without_comments("kept <!-- {{disambig}} --> <nowiki>[[text]]</nowiki>")
-        'kept  &#91;&#91;text&#93;&#93;'
-    """
+    """Markup without comments, references, formulas and the like; what is in nowiki becomes entities."""
 
     def instead(found: re.Match[str]) -> str:
         is_prose = (found["tag"] or "").lower() in ("nowiki", "pre")
@@ -67,12 +62,7 @@ def without_comments(markup: str) -> str:
 
 
 def read_article(markup: str, names: Namespaces = ENGLISH) -> Article:
-    """The text and the categories of an article, without templates, tables, files, references and formulas.
-
-    Example:
-        >>> read_article("'''Bees''' are [[insect]]s {{citation needed}} of the [[clade|group]].[[Category:Bees]]")
-        Article(text='Bees are insects of the group.', categories=('Bees',))
-    """
+    """The text and the categories of an article, without templates, tables, files, references and formulas."""
     parser = need("mwparserfromhell", "wikipedia", CorpusError)
     markup = without_comments(markup)
     for _ in range(20):  # innermost first

@@ -1,11 +1,22 @@
-"""Keeping an index: a folder of memory-mapped arrays, a log of what was done since, and one writer at a time."""
+"""Keeping an index: a folder of memory-mapped arrays, a log of the changes since, and one writer at a time."""
 
-from parabit.index.store.fields import Value
-from parabit.index.store.folder import MAP
-from parabit.index.store.generation import Derive
-from parabit.index.store.schema import Batch, Id, Kind, Ragged
-from parabit.index.store.segment import Segment
-from parabit.index.store.state import State
+from parabit.index.store.manifest import MAP, backend_of
+from parabit.index.store.schema import VECTORS, WORD, WORDS, Batch, Id, Kind, Ragged, Value, number_of
+from parabit.index.store.snapshot import Snapshot
 from parabit.index.store.store import Store
 
-__all__ = ["MAP", "Batch", "Derive", "Id", "Kind", "Ragged", "Segment", "State", "Store", "Value"]
+__all__ = [
+    "MAP",
+    "VECTORS",
+    "WORD",
+    "WORDS",
+    "Batch",
+    "Id",
+    "Kind",
+    "Ragged",
+    "Snapshot",
+    "Store",
+    "Value",
+    "backend_of",
+    "number_of",
+]

@@ -1,75 +1,74 @@
-"""Arrays on disk: `.npy` files with a checksum for each block, written piece by piece and mapped into memory."""
+"""Arrays on disk: `.npy` files with a checksum each, written piece by piece and memory-mapped, and tables of keys."""
 
 import json
 import mmap
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from parabit.errors import IndexFolderError
 from parabit.index.store.schema import Layout
 from parabit.storage import ArrayWriter, array_header, sync
 
-# What one check reads: little enough for the text of a hit to come at once. Checksums are a 16,000th of the data.
-BLOCK = 1 << 16
-CHECKSUMS = "checksums"
-_REMEDY = "restore it from a copy, or build the index anew"
+KEYS, ROWS, VALUES = ".keys", ".rows", ".values"  # the arrays of a table
+_REMEDY = "restore it from a copy, or build the index again"
+_PIECE = 1 << 24  # bytes that a checksum reads at a time
+_AT_ONCE = 1 << 21  # entries of a table that are sorted in memory at a time
 
 
 class Form(NamedTuple):
-    """The type and the shape of an array."""
+    """The type and the shape of an array, and the CRC-32 of its bytes."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    checksum: int = 0
 
     @property
     def size(self) -> int:
+        """How many bytes it takes, without its header."""
         return self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
 
     @property
-    def blocks(self) -> int:
-        return -(-self.size // BLOCK)
+    def header(self) -> bytes:
+        """How its file begins."""
+        return array_header(self.dtype, self.shape)
 
     def to_json(self) -> list[Any]:
         """For a manifest."""
-        return [np.lib.format.dtype_to_descr(self.dtype), list(self.shape)]
+        return [np.lib.format.dtype_to_descr(self.dtype), list(self.shape), self.checksum]
 
     @classmethod
     def of_json(cls, written: list[Any]) -> "Form":
         """What `to_json` gave; JSON has made lists of the tuples of a structured type."""
-        descr, shape = written
+        descr, shape, *checksum = written
         if isinstance(descr, list):
             descr = [tuple(part) for part in descr]
-        return cls(np.lib.format.descr_to_dtype(descr), tuple(shape))
+        return cls(np.lib.format.descr_to_dtype(descr), tuple(shape), *checksum)
+
+    def of_buffer(self, buffer: Any, start: int) -> NDArray[Any]:
+        """The array whose bytes are there in a buffer; it uses the buffer's memory."""
+        count = self.size // self.dtype.itemsize
+        flat = np.frombuffer(buffer, self.dtype, count, start) if count else np.zeros(0, self.dtype)
+        return flat.reshape(self.shape)
 
 
 class CheckedWriter(ArrayWriter):
-    """Writes an array piece by piece, with the checksums of its blocks; on the disk when the block ends."""
+    """Writes an array piece by piece and computes its checksum; it is on the disk when the block ends."""
 
     def __init__(self, path: Path, layout: Layout) -> None:
         super().__init__(path, layout.dtype, layout.row)
-        self._path = path
-        self._layout = layout
-        self._checksums: list[int] = []
-        self._filled = BLOCK  # of the block that was begun last
+        self._path, self._layout, self._checksum = path, layout, 0
 
     def append(self, array: NDArray[Any]) -> None:
-        """Add a piece, and take note of its bytes."""
+        """Add a piece."""
         array = np.ascontiguousarray(array, dtype=self._layout.dtype)
         super().append(array)
-        data = array.reshape(-1).view(np.uint8).data
-        while data:
-            if self._filled == BLOCK:
-                self._checksums.append(0)
-                self._filled = 0
-            piece, data = data[: BLOCK - self._filled], data[BLOCK - self._filled :]
-            self._checksums[-1] = zlib.crc32(piece, self._checksums[-1])
-            self._filled += len(piece)
+        self._checksum = zlib.crc32(array.reshape(-1).view(np.uint8).data, self._checksum)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -80,44 +79,24 @@ class CheckedWriter(ArrayWriter):
 
     @property
     def form(self) -> Form:
-        return Form(self._layout.dtype, (self.length, *self._layout.row))
-
-    @property
-    def checksums(self) -> NDArray[np.uint32]:
-        return np.array(self._checksums, dtype="<u4")
-
-
-def write_checksums(folder: Path, writers: Mapping[str, CheckedWriter]) -> int:
-    """Write the checksums of all blocks of all arrays, in the order of the arrays; gives the checksum of these."""
-    content = b"".join(writer.checksums.tobytes() for writer in writers.values())
-    (folder / CHECKSUMS).write_bytes(content)
-    sync(folder / CHECKSUMS)
-    return zlib.crc32(content)
+        """What the manifest says of it."""
+        return Form(self._layout.dtype, (self.length, *self._layout.row), self._checksum)
 
 
 class MappedArrays:
-    """The arrays of a folder, mapped: opened at once whatever their size, and there until nobody uses them.
+    """The arrays of a folder, memory-mapped: opened at once whatever their size, and valid as long as they are used.
 
-    Opening checks that every file is as long as it was written, begins as it was written, and has the first block that
-    was written. Rows that are asked for one by one are checked when first read (`need`); arrays that a search scans
-    whole are not, as that would take longer than the search: `verify` checks everything.
+    Opening checks that every file has the size and the header that were written; `verify` checks every byte.
     """
 
-    def __init__(self, folder: Path, forms: Mapping[str, Form], checksum: int) -> None:
-        self._folder = folder
-        self._forms = forms
+    def __init__(self, folder: Path, forms: Mapping[str, Form]) -> None:
+        self._folder, self._forms = folder, forms
         self._maps = {name: _mapped(folder / f"{name}.npy", form) for name, form in forms.items()}
-        self._checksums = self._read_checksums(checksum)
-        self._checked = {name: np.zeros(form.blocks, dtype=np.bool_) for name, form in forms.items()}
         self._arrays: dict[str, NDArray[Any]] = {}
-        for name, form in forms.items():
-            _need_header(folder / f"{name}.npy", form, self._maps[name])
-            if form.blocks:
-                self._check(name, 0)
 
     @property
     def size(self) -> int:
-        """The size of all arrays together."""
+        """How many bytes all arrays take."""
         return sum(form.size for form in self._forms.values())
 
     def names(self, start: str) -> list[str]:
@@ -126,54 +105,25 @@ class MappedArrays:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:
-            dtype, shape = self._forms[name]
-            skip = len(array_header(dtype, shape))
-            count = self._forms[name].size // dtype.itemsize
-            flat = np.frombuffer(self._maps[name], dtype, count, skip) if count else np.zeros(0, dtype)
-            self._arrays[name] = flat.reshape(shape)
-            self._arrays[name].flags.writeable = False
+            form = self._forms[name]
+            array = form.of_buffer(self._maps[name], len(form.header))
+            array.flags.writeable = False
+            self._arrays[name] = array
         return self._arrays[name]
-
-    def need(self, name: str, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
-        """Raise unless the elements between these bounds are what was written; each block is looked at once."""
-        size = self._forms[name].dtype.itemsize
-        blocks: set[int] = set()
-        full = stops > starts
-        first, last = starts[full] * size // BLOCK, (stops[full] * size - 1) // BLOCK
-        for start, stop in zip(first.tolist(), last.tolist(), strict=True):
-            blocks.update(range(start, stop + 1))
-        checked = self._checked[name]
-        for block in sorted(blocks):
-            if not checked[block]:
-                self._check(name, block)
 
     def verify(self) -> None:
         """Raise unless every byte is what was written."""
         for name, form in self._forms.items():
-            for block in range(form.blocks):
-                self._check(name, block)
-
-    def _check(self, name: str, block: int) -> None:
-        form, data = self._forms[name], self._maps[name]
-        start = len(data) - form.size + block * BLOCK
-        with memoryview(data)[start : start + BLOCK] as piece:
-            checksum = zlib.crc32(piece)
-        if checksum != self._checksums[name][block]:
-            raise IndexFolderError(f"{self._folder / name}.npy is damaged", hint=_REMEDY)
-        self._checked[name][block] = True
-
-    def _read_checksums(self, checksum: int) -> dict[str, NDArray[np.uint32]]:
-        path = self._folder / CHECKSUMS
-        content = path.read_bytes()
-        ends = np.cumsum([form.blocks for form in self._forms.values()], dtype=np.int64)
-        if zlib.crc32(content) != checksum or len(content) != 4 * ends[-1]:
-            raise IndexFolderError(f"{path} is damaged", hint=_REMEDY)
-        parts = np.split(np.frombuffer(content, dtype="<u4"), ends[:-1])
-        return dict(zip(self._forms, parts, strict=True))
+            checksum = 0
+            with memoryview(self._maps[name]) as content:
+                for start in range(len(form.header), len(content), _PIECE):
+                    checksum = zlib.crc32(content[start : start + _PIECE], checksum)
+            if checksum != form.checksum:
+                raise IndexFolderError(f"{self._folder / name}.npy is damaged", hint=_REMEDY)
 
 
 def _mapped(path: Path, form: Form) -> mmap.mmap:
-    header = array_header(form.dtype, form.shape)
+    header = form.header
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size != len(header) + form.size:
@@ -181,37 +131,107 @@ def _mapped(path: Path, form: Form) -> mmap.mmap:
                 f"{path} has {size} bytes where {len(header) + form.size} were written", hint=_REMEDY
             )
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    if hasattr(mmap, "MADV_WILLNEED"):  # the disk fetches the beginnings of all files while the first is checked
-        data.madvise(mmap.MADV_WILLNEED, 0, min(len(data), len(header) + BLOCK))
+    if data[: len(header)] != header:
+        raise IndexFolderError(f"{path} is damaged: it does not begin as it was written", hint=_REMEDY)
     return data
 
 
-def _need_header(path: Path, form: Form, data: mmap.mmap) -> None:
-    header = array_header(form.dtype, form.shape)
-    if data[: len(header)] != header:
-        raise IndexFolderError(f"{path} is damaged: it does not begin as it was written", hint=_REMEDY)
-
-
 def packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Some arrays as one string of bytes.
-
-    Example:
-        >>> unpacked(packed({"a": np.arange(3), "b": np.zeros((0, 2))}))["a"].tolist()
-        [0, 1, 2]
-    """
-    forms = {name: Form(array.dtype, array.shape).to_json() for name, array in arrays.items()}
+    """Some arrays as one byte string."""
+    forms = {name: Form(array.dtype, array.shape).to_json()[:2] for name, array in arrays.items()}
     head = json.dumps(forms).encode()
     return b"".join([len(head).to_bytes(8, "little"), head, *(array.tobytes() for array in arrays.values())])
 
 
 def unpacked(content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays that `packed` wrote; they use the memory of what is given."""
+    """The arrays that `packed` wrote."""
     start = 8 + int.from_bytes(content[:8], "little")
     arrays = {}
     for name, written in json.loads(content[8:start]).items():
         form = Form.of_json(written)
-        count = form.size // form.dtype.itemsize
-        flat = np.frombuffer(content, form.dtype, count, start) if count else np.zeros(0, form.dtype)
-        arrays[name] = flat.reshape(form.shape)
+        arrays[name] = form.of_buffer(content, start)
         start += form.size
     return arrays
+
+
+class TableWriter:
+    """Sorts entries, each a key and one or two columns, by key and in bounded memory.
+
+    Sorted runs go to a file of their own and are merged at the end. Entries of one key stay in the order they came in.
+    """
+
+    def __init__(self, spool: Path, columns: Mapping[str, DTypeLike]) -> None:
+        self._types = {KEYS: np.dtype(np.uint64)} | {name: np.dtype(of) for name, of in columns.items()}
+        self._spool = spool
+        self._runs: list[int] = []  # the lengths of those in the file
+        self._waiting: list[NDArray[np.uint64]] = []  # (columns, entries) each
+
+    @property
+    def layouts(self) -> dict[str, Layout]:
+        """The arrays that `finish` writes."""
+        return {name: Layout(dtype) for name, dtype in self._types.items()}
+
+    def add(self, keys: NDArray[np.uint64], *columns: NDArray[Any]) -> None:
+        """Add entries."""
+        wanted = zip((keys, *columns), self._types.values(), strict=True)
+        self._waiting.append(np.stack([np.ascontiguousarray(a, dtype).view(np.uint64) for a, dtype in wanted]))
+        if sum(run.shape[1] for run in self._waiting) >= _AT_ONCE:
+            run = self._sorted_waiting()
+            with self._spool.open("ab") as file:
+                file.write(run.data)
+            self._runs.append(run.shape[1])
+
+    def finish(self, writers: Mapping[str, CheckedWriter]) -> None:
+        """Write the table and remove the file of runs."""
+        for piece in self._merged():
+            for column, (name, dtype) in zip(piece, self._types.items(), strict=True):
+                writers[name].append(np.ascontiguousarray(column).view(dtype))
+        self._spool.unlink(missing_ok=True)
+
+    def _sorted_waiting(self) -> NDArray[np.uint64]:
+        waiting, self._waiting = self._waiting, []
+        return _by_key([np.zeros((len(self._types), 0), dtype=np.uint64), *waiting])
+
+    def _merged(self) -> Iterator[NDArray[np.uint64]]:
+        runs: list[NDArray[np.uint64]] = [self._sorted_waiting()]
+        for number, length in reversed(list(enumerate(self._runs))):
+            start = 8 * len(self._types) * sum(self._runs[:number])
+            shape = (len(self._types), length)
+            runs.insert(0, np.memmap(self._spool, dtype=np.uint64, mode="r", offset=start, shape=shape))
+        step = max(1, _AT_ONCE // len(runs))
+        while runs := [run for run in runs if run.shape[1]]:
+            pieces = [run[:, :step] for run in runs]
+            # All entries with smaller keys than these are among the pieces.
+            bound = min((run[0, step - 1] for run in runs if run.shape[1] > step), default=None)
+            if bound is None:
+                yield _by_key(pieces)
+                return
+            counts = [int(np.searchsorted(piece[0], bound)) for piece in pieces]
+            if any(counts):
+                yield _by_key([piece[:, :count] for piece, count in zip(pieces, counts, strict=True)])
+            else:  # a key that more documents share than fit
+                counts = [int(np.searchsorted(run[0], bound, side="right")) for run in runs]
+                yield from (run[:, :count] for run, count in zip(runs, counts, strict=True))
+            runs = [run[:, count:] for run, count in zip(runs, counts, strict=True)]
+
+
+def _by_key(pieces: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    entries = np.concatenate(pieces, axis=1)
+    return np.take(entries, np.argsort(entries[0], kind="stable"), axis=1)
+
+
+class Table:
+    """Finds the rows, and their values if there are any, that were added with a key."""
+
+    def __init__(self, arrays: MappedArrays, name: str) -> None:
+        self.keys: NDArray[np.uint64] = arrays[name + KEYS]
+        self.columns = [arrays[name + part] for part in (ROWS, VALUES) if part in arrays.names(name)]
+
+    def bounds(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the entries of each key begin and end."""
+        return np.searchsorted(self.keys, keys), np.searchsorted(self.keys, keys, side="right")
+
+    def find(self, key: int) -> list[NDArray[Any]]:
+        """The columns of the entries with a key."""
+        (start,), (stop,) = self.bounds(np.array([key], dtype=np.uint64))
+        return [column[start:stop] for column in self.columns]

@@ -12,6 +12,7 @@ import os
 import struct
 import zlib
 from pathlib import Path
+from threading import Lock
 from weakref import finalize
 
 from parabit.errors import IndexFolderError
@@ -24,7 +25,7 @@ _PLACE = struct.Struct("<QI")  # acknowledged length, checksum
 _START = 64
 _RECORD = struct.Struct("<4sQII")  # mark, length, checksum of the content, checksum of these
 _MARK = b"rec\n"
-_REMEDY = "restore the folder from a copy, or build the index anew"
+_REMEDY = "restore the folder from a copy, or build the index again"
 
 
 def new_log(path: Path, token: str) -> None:
@@ -40,12 +41,12 @@ class Log:
 
     def __init__(self, path: Path, token: str, write: bool = False) -> None:
         self.path = path
-        self._handle = os.open(path, os.O_RDWR if write else os.O_RDONLY)
-        self._close = finalize(self, os.close, self._handle)  # an index that is forgotten is closed, too
+        self._file = path.open("r+b" if write else "rb", buffering=0)
+        self._close = finalize(self, self._file.close)  # an index that is forgotten is closed, too
+        self._moving = Lock()  # the file has one position, for all threads
         self._end = _START
         self._broken = False
-        head = os.pread(self._handle, _HEAD.size, 0)
-        if head != _sealed(_HEAD, _NAME, token.encode()):
+        if self._read_at(0, _HEAD.size) != _sealed(_HEAD, _NAME, token.encode()):
             self.close()
             raise IndexFolderError(f"{path} is damaged or belongs to another index", hint=_REMEDY)
 
@@ -77,15 +78,25 @@ class Log:
         """What lies after the records that were read; one call to the system gives 2 GB of it at most."""
         pieces = []
         place = self._end
-        while piece := os.pread(self._handle, 1 << 30, place):
+        while piece := self._read_at(place, 1 << 30):
             pieces.append(piece)
             place += len(piece)
         return b"".join(pieces)
 
+    def _read_at(self, place: int, size: int) -> bytes:
+        with self._moving:  # os.pread would need no lock, but Windows has none
+            self._file.seek(place)
+            return self._file.read(size) or b""
+
+    def _write_at(self, place: int, content: bytes | memoryview) -> int:
+        with self._moving:
+            self._file.seek(place)
+            return self._file.write(content) or 0
+
     def cut(self) -> None:
         """Remove half a record that a crash left at the end; for a writer that has read all."""
-        if os.fstat(self._handle).st_size > self._end:
-            os.ftruncate(self._handle, self._end)
+        if os.fstat(self._file.fileno()).st_size > self._end:
+            self._file.truncate(self._end)
         self._acknowledge()
 
     def append(self, record: bytes) -> None:
@@ -98,13 +109,13 @@ class Log:
         self._broken = True
         try:
             while content:
-                content = content[os.pwrite(self._handle, content, end - len(content)) :]
-            os.fsync(self._handle)
+                content = content[self._write_at(end - len(content), content) :]
+            os.fsync(self._file.fileno())
         except BaseException:
             # Half a record can be taken back. Of a whole one that did not reach the disk for sure, readers may know
             # already: it is for the next opening to say what became of it.
             if content:
-                os.ftruncate(self._handle, self._end)
+                self._file.truncate(self._end)
                 self._broken = False
             raise
         self._broken = False
@@ -115,7 +126,7 @@ class Log:
         first, second = self._places()
         # To the lower one, or one that is not valid: a crash may spoil what is being written.
         place = _PLACES[0 if (first or 0) <= (second or 0) else 1]
-        os.pwrite(self._handle, _sealed(_PLACE, self._end), place)
+        self._write_at(place, _sealed(_PLACE, self._end))
 
     def _acknowledged(self) -> int:
         valid = [length for length in self._places() if length is not None]
@@ -124,7 +135,7 @@ class Log:
         return max(valid)
 
     def _places(self) -> list[int | None]:
-        head = os.pread(self._handle, _START, 0).ljust(_START, b"\0")
+        head = self._read_at(0, _START).ljust(_START, b"\0")
         found: list[int | None] = []
         for place in _PLACES:
             (length, _), content = _PLACE.unpack_from(head, place), head[place : place + _PLACE.size]

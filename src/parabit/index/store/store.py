@@ -1,35 +1,46 @@
-"""The store: the durable home of an index, opened in milliseconds whatever its size."""
+"""The store: where an index keeps its documents, opened in milliseconds whatever their number."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from logging import getLogger
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parabit.codes import check_codes
 from parabit.errors import IndexFolderError
-from parabit.index.store.arrays import packed
-from parabit.index.store.compaction import fill_from, fill_with, remove_generation, write_generation
-from parabit.index.store.folder import (
+from parabit.index.search import Derive, derive_with
+from parabit.index.store.arrays import packed, unpacked
+from parabit.index.store.generation import remove_generation, write_generation
+from parabit.index.store.lock import LOCK, WriterLock
+from parabit.index.store.log import Log
+from parabit.index.store.manifest import (
+    Manifest,
+    bytes_in,
     is_index,
-    model_folder,
+    log_file,
     next_generation,
     read_manifest,
+    remove,
     remove_leftovers,
     write_manifest,
 )
-from parabit.index.store.generation import Derive, GenerationWriter, documents_of
-from parabit.index.store.ids import id_bytes, need_distinct
-from parabit.index.store.lock import LOCK, WriterLock
-from parabit.index.store.schema import Arrays, Batch, Id, Kind, Schema
-from parabit.index.store.segment import Segment
-from parabit.index.store.state import DELETED, State, open_state
+from parabit.index.store.schema import EXTRA, OFFSETS, TEXT, Batch, Id, Kind, Schema, need_distinct
+from parabit.index.store.snapshot import DELETED, Snapshot
+from parabit.progress import Report, silent
 from parabit.storage import copy_folder, whole_folder
 
 SaveModel = Callable[[Path], None]
+
+# The log is merged when it has so many bytes or changes, or a quarter of the generation's: opening stays fast, and
+# a document is copied a few times at most however large the index becomes.
+_MERGED_BYTES, _MERGED_CHANGES, _MERGED_SHARE = 4 << 20, 20_000, 4
+
+_logger = getLogger(__name__)
 
 
 class Store:
@@ -41,17 +52,20 @@ class Store:
         >>> codes = np.array([[1], [2]], dtype=np.uint8)
         >>> Store.create(folder, bits=8, batches=[Batch(["a", "b"], codes, [{"text": "hubble"}, {"year": 1993}])])
         >>> with Store.open(folder, write=True) as store:
-        ...     store.delete(["a"])
-        ...     store.append(Batch([7], codes[:1], [{"year": 1993}]))
-        ...     store.documents, store.rows_of(["a", "b", 7]).tolist(), store.tail.matching("year", 1993).tolist()
-        (2, [-1, 1, 2], [True])
-        >>> Store.open(folder).fields_of(np.array([1, 2]))
-        [{'year': 1993}, {'year': 1993}]
+        ...     store.put(Batch(["b", 7], codes, [{"year": 1990}, {"year": 1991}]), delete=["a"])
+        ...     store.snapshot().rows_of(["a", "b", 7])
+        1
+        array([-1,  2,  3])
+        >>> Store.open(folder).snapshot().fields_of(np.array([2, 3]))
+        [{'year': 1990}, {'year': 1991}]
     """
 
-    def __init__(self, folder: Path, state: State, lock: WriterLock | None) -> None:
+    keeps_words = False  # the word index is beside it
+
+    def __init__(self, folder: Path, snapshot: Snapshot, log: Log, lock: WriterLock | None) -> None:
         self.folder = folder
-        self._state: State | None = state
+        self._snapshot: Snapshot | None = snapshot
+        self._log = log
         self._lock = lock
 
     @staticmethod
@@ -62,49 +76,46 @@ class Store:
         fingerprint: str = "",
         meta: Mapping[str, Any] | None = None,
         extra: Mapping[str, Kind] | None = None,
-        derive: Derive | None = None,
         save_model: SaveModel | None = None,
         overwrite: bool = False,
+        report: Report = silent,
     ) -> None:
-        """Make an index of documents, in constant memory; under its name it is whole or not there.
+        """Make an index of documents; under its name it is complete or not there.
 
         Rows are in the order of the documents. `fingerprint` is that of the model, `meta` whatever the caller wants to
-        find again, as JSON. `derive` makes a back end's arrays of all codes. `save_model` writes the model to the
-        folder that it is given. With `overwrite` an index of that name is replaced, in one step, and nothing but an
-        index.
+        find again, as JSON; `meta["backend"]` names the back end that is built beside the codes. `save_model` writes
+        the model to the folder it is given. With `overwrite` an index of that name is replaced, in one step, and
+        nothing but an index.
         """
         check_codes(np.zeros((1, -(-bits // 8) or 1), dtype=np.uint8), bits)
-        schema, fill = Schema(bits, extra or {}), fill_with(batches)
-        _write(Path(folder), schema, fill, derive, fingerprint, meta or {}, save_model, overwrite)
+        manifest = Manifest(bits, fingerprint, dict(meta or {}), dict(extra or {}))
+        Schema(bits, manifest.extra)  # what cannot be kept should be known before a folder is made
+        _write(Path(folder), manifest, batches, save_model, overwrite, report)
 
     @classmethod
     def open(cls, folder: Path | str, write: bool = False) -> Self:
         """Open an index, in a time that does not depend on its size but on that of its log.
 
-        Small files are checked whole, and all others for their size and their first block; `verify` checks all. A
-        folder below 64 MB is checked whole here.
+        Indexes below 64 MB are checked completely, the files of others for their size and header; `verify` checks all.
         """
         folder = Path(folder)
         if not write:
-            return cls(folder, open_state(folder, write=False), None)
-        read_manifest(folder)  # a folder that is none of ours should not get a lock file
+            return cls(folder, *_open(folder, write=False), None)
+        read_manifest(folder)  # a folder that is not ours should not get a lock file
         lock = WriterLock(folder)
         try:
-            state = open_state(folder, write=True)
-            state.log.cut()
-            remove_leftovers(
-                folder, state.manifest.generation, state.manifest.fingerprint, words_folder(state.manifest.meta)
-            )
+            snapshot, log = _open(folder, write=True)
+            log.cut()
+            remove_leftovers(folder, snapshot.manifest)
         except BaseException:
             lock.close()
             raise
-        return cls(folder, state, lock)
+        return cls(folder, snapshot, log, lock)
 
     def close(self) -> None:
-        """Give the right to write back. Arrays that were taken from the store stay valid."""
-        if self._state is not None:
-            self._state.log.close()
-            self._state = None
+        """Give the right to write back. Snapshots that were taken stay valid."""
+        self._snapshot = None
+        self._log.close()
         if self._lock is not None:
             self._lock.close()
 
@@ -116,226 +127,223 @@ class Store:
     ) -> None:
         self.close()
 
-    @property
-    def state(self) -> State:
-        """The state now. One that was kept can still be read after `refresh` and `compact`, its rows unchanged."""
-        if self._state is None:
+    def snapshot(self) -> Snapshot:
+        """The documents as they are now."""
+        if self._snapshot is None:
             raise IndexFolderError(f"{self.folder} was closed", hint="open it again")
-        return self._state
+        return self._snapshot
 
     @property
     def bits(self) -> int:
         """How many bits a code has."""
-        return self.state.manifest.bits
+        return self.snapshot().bits
 
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the model that made the codes."""
-        return self.state.manifest.fingerprint
+        return self.snapshot().manifest.fingerprint
 
     @property
     def model_folder(self) -> Path:
         """Where that model is, if it was kept."""
-        return model_folder(self.folder, self.fingerprint)
+        return self.folder / (self.snapshot().manifest.model or "model")
 
     @property
     def meta(self) -> dict[str, Any]:
         """What the caller wanted to find again."""
-        return self.state.manifest.meta
+        return self.snapshot().manifest.meta
 
     @property
     def extra(self) -> dict[str, Kind]:
         """The extra arrays, by name."""
-        return self.state.manifest.extra
+        return self.snapshot().manifest.extra
 
-    @property
-    def generation(self) -> int:
-        """How often the index was written whole."""
-        return self.state.manifest.generation
+    def put(self, batch: Batch | None, delete: Sequence[Id] = ()) -> int:
+        """Add documents, in place of those that have their ids, and delete others; returns how many were replaced.
 
-    @property
-    def documents(self) -> int:
-        """How many documents there are; deleted ones do not count."""
-        return self.state.documents
-
-    @property
-    def log_bytes(self) -> int:
-        """How much `compact` would merge, which is what opening has to read."""
-        return self.state.log.size
-
-    @property
-    def field_names(self) -> list[str]:
-        """The names of fields that documents have, or had."""
-        return self.state.field_names
-
-    @property
-    def segments(self) -> tuple[Segment, Segment]:
-        """The base and the tail as they are at one moment."""
-        return self.state.segments
-
-    @property
-    def base(self) -> Segment:
-        """The documents of the generation, memory-mapped, rows from 0."""
-        return self.segments[0]
-
-    @property
-    def tail(self) -> Segment:
-        """The documents added since, in memory; their rows follow on those of the base."""
-        return self.segments[1]
-
-    def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
-        """The row of each id; -1 where there is none."""
-        return self.state.rows_of(ids)
-
-    def ids_of(self, rows: NDArray[np.int64]) -> list[Id]:
-        """The ids in some rows."""
-        return self.state.ids_of(rows)
-
-    def fields_of(self, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-        """The fields, text among them, of the documents in some rows; nothing else is read."""
-        return self.state.fields_of(rows)
-
-    def append(self, batch: Batch) -> None:
-        """Add documents with new ids; all of them are on the disk when this returns, or none is."""
-        self._need_writer()
-        arrays = documents_of(batch, self.state.schema, self.state.last_serial + 1)
-        there = self._rows_of(batch.ids) >= 0
-        if there.any():
-            identity = batch.ids[int(np.argmax(there))]
-            raise IndexFolderError(f"the id {identity!r} is in the index already", hint="update it, or give a new id")
-        self._log(np.zeros(0, dtype=np.int64), arrays if len(batch.ids) else {})
-
-    def delete(self, ids: Sequence[Id]) -> None:
-        """Delete documents; all of them are gone when this returns, or none is."""
-        self._need_writer()
-        self._log(self._known(ids), {})
-
-    def update(self, batch: Batch) -> None:
-        """Replace the documents that have these ids, in one step: nobody finds both or neither."""
-        self._need_writer()
-        arrays = documents_of(batch, self.state.schema, self.state.last_serial + 1)
-        self._log(self._known(batch.ids), arrays if len(batch.ids) else {})
-
-    def put(self, batch: Batch, gone: Sequence[Id] = ()) -> int:
-        """Add documents, in the place of those that have their ids; delete others. One step; how many were replaced."""
-        self._need_writer()
-        arrays = documents_of(batch, self.state.schema, self.state.last_serial + 1)
-        rows = self._rows_of([*batch.ids, *gone])
-        self._log(rows[rows >= 0], arrays if len(batch.ids) else {})
-        return int((rows[: len(batch.ids)] >= 0).sum())
-
-    def compact(self, derive: Derive | None = None, meta: Mapping[str, Any] | None = None) -> None:
-        """Write the documents that are alive as a new generation, in the order of their rows, with an empty log.
-
-        Everything is verified on the way. `derive` makes a back end's arrays of the new codes; without it there are
-        none. Rows get new numbers; whoever has the old generation open keeps it until `refresh`.
+        It is one step: nobody sees half of it, and all of it is on the disk when this returns, or none is. Ids to
+        delete that no document has are ignored. A log that has grown long is merged then.
         """
         self._need_writer()
-        state, number = self.state, self.generation + 1
-        manifest = write_generation(
-            self.folder,
-            number,
-            state.schema,
-            fill_from(state),
-            derive,
-            self.fingerprint,
-            self.meta if meta is None else meta,
-            state.last_serial,
-        )
+        snapshot = self.snapshot()
+        ids = [] if batch is None else list(batch.ids)
+        need_distinct([*ids, *delete])
+        arrays = {}
+        if batch is not None:
+            arrays = Schema(self.bits, self.extra).arrays_of(batch, snapshot.last_serial + 1)
+        rows = snapshot.rows_of([*ids, *delete])
+        deleted = rows[rows >= 0]
+        if ids or len(deleted):
+            record = {DELETED: deleted, **(arrays if ids else {})}
+            self._log.append(packed(record))
+            self._snapshot = snapshot.after([record])
+            self._merge_long_log()
+        return int((rows[: len(ids)] >= 0).sum())
+
+    def compact(self, report: Report = silent) -> None:
+        """Write the documents as a new generation, in the order of their rows, with an empty log.
+
+        Everything is verified on the way. Rows get new numbers; whoever has the old generation open keeps it until
+        `refresh`.
+        """
+        self._need_writer()
+        snapshot, log = self.snapshot(), self._log
+        old = snapshot.manifest
+        new = replace(old, generation=old.generation + 1, last_serial=snapshot.last_serial)
+        new = write_generation(self.folder, new, snapshot, _derive(old, report))
         try:
-            write_manifest(self.folder, manifest)
-            self._state = open_state(self.folder, write=True)
+            write_manifest(self.folder, new)
+            self._snapshot, self._log = _open(self.folder, write=True)
         except BaseException:
-            if read_manifest(self.folder).token == state.manifest.token:
-                remove_generation(self.folder, number)
+            if read_manifest(self.folder).token == old.token:
+                remove_generation(self.folder, new.generation)
             else:  # the new one counts already, so nothing may go to the old log any more
-                state.log.close()
                 self.close()
             raise
-        state.log.close()
-        remove_leftovers(self.folder, number, self.fingerprint, words_folder(self.meta))
+        log.close()
+        remove_leftovers(self.folder, new)
 
     def save(
-        self,
-        folder: Path | str,
-        derive: Derive | None = None,
-        meta: Mapping[str, Any] | None = None,
-        overwrite: bool = False,
+        self, folder: Path | str, overwrite: bool = False, report: Report = silent, meta: dict[str, Any] | None = None
     ) -> None:
-        """Write the documents that are alive to another folder, as `compact` writes them to this one."""
-        fill, last_serial = fill_from(self.state), self.state.last_serial
-        kept = self.meta if meta is None else meta
-        model = self.model_folder
-        save = partial(copy_folder, model) if model.is_dir() else None
-        _write(Path(folder), self.state.schema, fill, derive, self.fingerprint, kept, save, overwrite, last_serial)
+        """Write the documents to another folder, as `compact` writes them to this one."""
+        snapshot = self.snapshot()
+        meta = snapshot.manifest.meta if meta is None else meta
+        manifest = replace(snapshot.manifest, meta=meta, last_serial=snapshot.last_serial, model="", generation=1)
+        save = partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
+        _write(Path(folder), manifest, snapshot, save, overwrite, report)
 
     def refresh(self) -> bool:
-        """Move on to what another process has written since, and tell if there was anything; a writer knows it all."""
-        state = self.state
+        """See what another process has written since; returns whether there was anything. A writer knows it all."""
+        snapshot = self.snapshot()
         if self._lock is not None:
             return False
-        if read_manifest(self.folder).token == state.manifest.token:
-            return state.catch_up()
-        self._state = open_state(self.folder, write=False)
-        state.log.close()
+        if read_manifest(self.folder).token == snapshot.manifest.token:
+            records = self._log.read()
+            if records:
+                self._snapshot = snapshot.after([unpacked(record) for record in records])
+            return bool(records)
+        log = self._log
+        self._snapshot, self._log = _open(self.folder, write=False)
+        log.close()
         return True
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """The right to write files beside the store; a reader has it if nobody writes."""
+        if self._lock is not None:
+            yield
+            return
+        with WriterLock(self.folder):
+            self.refresh()
+            yield
 
     def verify(self) -> None:
         """Read every byte and raise if one is not what was written; the log was checked when it was read."""
-        self.state.base.arrays.verify()
+        self.snapshot().base.arrays.verify()
+
+    def about(self) -> dict[str, Any]:
+        """What the index is, what it keeps, and what is left to be merged; for JSON."""
+        snapshot = self.snapshot()
+        manifest, derived = snapshot.manifest, snapshot.base.derived
+        return {
+            "folder": str(self.folder),
+            "documents": snapshot.documents,
+            "bits": manifest.bits,
+            "bytes_a_code": -(-manifest.bits // 8),
+            "bytes_a_document": {name: _bytes_a_document(snapshot, name) for name in manifest.extra},
+            "bytes": bytes_in(self.folder),
+            "model_bytes": bytes_in(self.model_folder),
+            "backends": ["flat", *sorted({name.partition(".")[0] for name in derived})],
+            "keeps": sorted([*manifest.extra, *([TEXT] if manifest.meta["text"] else [])]),
+            "fields": [name for name in snapshot.field_names if name != TEXT],
+            "fingerprint": manifest.fingerprint,
+            "to_merge": {
+                "added": snapshot.added,
+                "deleted": snapshot.rows - snapshot.documents,
+                "bytes": self._log.size,
+            },
+        }
 
     def _need_writer(self) -> None:
-        if self._state is not None and self._lock is None:
+        if self._snapshot is not None and self._lock is None:
             raise IndexFolderError(f"{self.folder} is open for reading", hint="open it with write=True")
 
-    def _rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
-        need_distinct([id_bytes(identity) for identity in ids])
-        return self.rows_of(ids)
-
-    def _known(self, ids: Sequence[Id]) -> NDArray[np.int64]:
-        rows = self._rows_of(ids)
-        if (rows < 0).any():
-            identity = ids[int(np.argmax(rows < 0))]
-            raise IndexFolderError(f"there is no document with the id {identity!r}", hint="nothing was changed")
-        return rows
-
-    def _log(self, deleted: NDArray[np.int64], arrays: Arrays) -> None:
-        if not len(deleted) and not arrays:
+    def _merge_long_log(self) -> None:
+        snapshot = self.snapshot()
+        base, changes = snapshot.base, snapshot.added + snapshot.rows - snapshot.documents
+        short = self._log.size <= max(_MERGED_BYTES, base.arrays.size // _MERGED_SHARE)
+        few = changes <= max(_MERGED_CHANGES, base.documents // _MERGED_SHARE)
+        if short and few:
             return
-        record = {DELETED: deleted, **arrays}
-        self.state.log.append(packed(record))
-        self.state.apply(record)
+        try:
+            self.compact()
+        except (OSError, IndexFolderError) as problem:
+            if self._snapshot is None:
+                raise
+            # What was written is in the log, and stays.
+            _logger.warning("the log of %s could not be merged: %s", self.folder, problem)
+
+
+def _open(folder: Path, write: bool) -> tuple[Snapshot, Log]:
+    """Open what the manifest names; a writer may put another generation in its place at any moment."""
+    while True:
+        manifest = read_manifest(folder)
+        try:
+            log = Log(log_file(folder, manifest.generation), manifest.token, write)
+            try:
+                snapshot = Snapshot.open(folder, manifest)
+                return snapshot.after([unpacked(record) for record in log.read()]), log
+            except BaseException:
+                log.close()
+                raise
+        except FileNotFoundError as problem:
+            if read_manifest(folder).token == manifest.token:
+                raise IndexFolderError(
+                    f"{problem.filename} is missing", hint="restore it from a copy, or build the index again"
+                ) from problem
 
 
 def _write(
     folder: Path,
-    schema: Schema,
-    fill: Callable[[GenerationWriter], None],
-    derive: Derive | None,
-    fingerprint: str,
-    meta: Mapping[str, Any],
+    manifest: Manifest,
+    documents: Iterable[Batch] | Snapshot,
     save_model: SaveModel | None,
     overwrite: bool,
-    last_serial: int | None = None,
+    report: Report,
 ) -> None:
+    derive = _derive(manifest, report)
     if overwrite and is_index(folder):
-        # As a new generation, not as a new folder: the step from the old to the new is then one, whenever a kill comes.
+        # As a new generation, not as a new folder: then a kill at any moment leaves the old index or the new one.
         with WriterLock(folder):
-            number, place = next_generation(folder), model_folder(folder, fingerprint)
-            if save_model and not place.exists():
-                save_model(place)
-            manifest = write_generation(folder, number, schema, fill, derive, fingerprint, meta, last_serial)
+            manifest = replace(manifest, generation=next_generation(folder))
+            manifest = _with_model(folder, manifest, save_model)
+            manifest = write_generation(folder, manifest, documents, derive)
             write_manifest(folder, manifest)
-            remove_leftovers(folder, number, fingerprint, words_folder(meta))
+            remove_leftovers(folder, manifest)
         return
     with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
         (new / LOCK).touch()
-        if save_model:
-            save_model(model_folder(new, fingerprint))
-        write_manifest(new, write_generation(new, 1, schema, fill, derive, fingerprint, meta, last_serial))
+        manifest = _with_model(new, manifest, save_model)
+        write_manifest(new, write_generation(new, manifest, documents, derive))
 
 
-def words_folder(meta: Mapping[str, Any]) -> str | None:
-    """The name of the folder with the word index, if there is one."""
-    words = meta.get("words")
-    return None if words is None else str(words["folder"])
+def _with_model(folder: Path, manifest: Manifest, save_model: SaveModel | None) -> Manifest:
+    """Save the model in a folder that no generation before had, as that of an old one may be damaged."""
+    if save_model is None:
+        return manifest
+    manifest = replace(manifest, model=f"model-{manifest.generation}")
+    remove(folder / manifest.model)  # what a killed writer has left
+    save_model(folder / manifest.model)
+    return manifest
+
+
+def _derive(manifest: Manifest, report: Report) -> Derive:
+    return derive_with(manifest.meta.get("backend", "flat"), manifest.bits, report)
+
+
+def _bytes_a_document(snapshot: Snapshot, name: str) -> float:
+    """What an extra array takes, on average."""
+    arrays = snapshot.base.arrays
+    parts = [arrays[EXTRA + name + part] for part in ("", OFFSETS) if part in arrays.names(EXTRA + name)]
+    return round(sum(part.nbytes for part in parts) / max(1, snapshot.base.documents), 1)

@@ -1,0 +1,267 @@
+"""A Milvus server or a file of Milvus Lite, and one collection on it: requests of the sizes that Milvus takes."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from logging import CRITICAL, getLogger
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.engines.milvus import documents
+from parabit.engines.milvus.documents import BM25, CODE, KEY, SERIAL, VECTOR, WORDS, all_of, in_keys, in_rows
+from parabit.errors import IndexFolderError, need
+
+TOKEN = "PARABIT_MILVUS_TOKEN"
+WINDOW = 16_384  # hits of a query, or entities of an answer, that Milvus gives at most
+_WRITTEN = 64  # entities in a request, which may have 64 MB; Milvus Lite takes more of them more slowly
+_READ = 500  # entities with long strings in an answer, which may have 100 MB
+_NAMED = 5000  # keys or rows in a filter
+_QUERIES, _HITS = 4096, 1 << 18  # in a request
+_REMEMBERED = 1 << 19  # entities, before they are forgotten
+_CONNECT, _LIMIT = 5.0, 3600.0  # seconds to find out that nobody is there, and for a whole collection
+# How often to try again what a busy server refuses: for a second to read, and for about 15 to write.
+_TRIES = {"search": 4, "query": 4, "insert": 0, "upsert": 10, "delete": 10}
+_WORDS_SINCE = (2, 5)  # the version of Milvus with BM25
+
+_files: Counter[str] = Counter()  # files of Milvus Lite that this process has open, and how often
+_files_lock = Lock()
+
+
+class Server:
+    """A connection. `ask` calls a method of `pymilvus.MilvusClient`; what fails is an IndexFolderError."""
+
+    def __init__(self, uri: str) -> None:
+        self.pymilvus = need("pymilvus", "milvus", IndexFolderError)
+        # Everything that fails is raised; the log would say it a second time, with tracebacks.
+        getLogger("pymilvus").setLevel(CRITICAL + 1)
+        self.uri, self.is_file, self._is_open = uri, "://" not in uri, True
+        grpc = need("grpc", "milvus", IndexFolderError)
+        self._errors = (self.pymilvus.MilvusException, grpc.RpcError, RuntimeError)  # the last is raised by Lite
+        if self.is_file:
+            need("milvus_lite", "milvus", IndexFolderError)
+            with _files_lock:
+                _files[self.uri] += 1
+        try:
+            with self._explaining("connect"):
+                # A connection of its own, as a shared one would be closed for all.
+                token = "" if self.is_file else os.environ.get(TOKEN, "")
+                self.client = self.pymilvus.MilvusClient(uri, token=token, timeout=_CONNECT, dedicated=True)
+                found = version("milvus-lite") if self.is_file else self.client.get_server_version(timeout=_CONNECT)
+                self.version = str(found).removeprefix("v")
+        except BaseException:
+            self._release()
+            raise
+
+    def ask(self, what: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the client."""
+        options |= {"retry_times": _TRIES[what]} if what in _TRIES else {"timeout": _LIMIT}
+        with self._explaining(what):
+            return getattr(self.client, what)(*arguments, **options)
+
+    def close(self) -> None:
+        """End the connection, and Milvus Lite if nobody else in this process uses its file."""
+        if self._is_open:
+            self.client.close()
+            self._release()
+
+    def _release(self) -> None:
+        self._is_open = False
+        if self.is_file:
+            with _files_lock:
+                _files[self.uri] -= 1
+                if not _files[self.uri]:
+                    manager = need("milvus_lite.server_manager", "milvus", IndexFolderError).server_manager_instance
+                    manager.release_server(self.uri)
+
+    @contextmanager
+    def _explaining(self, doing: str) -> Iterator[None]:
+        if not self._is_open:
+            raise IndexFolderError("the index was closed", hint="open it again")
+        try:
+            yield
+        except self._errors as problem:
+            said = " ".join(str(getattr(problem, "message", "") or problem).split())[:500]
+            lower = f"{said} {problem.__cause__}".lower()  # only the cause tells of a wrong password
+            failed, hint = f"failed to {doing.replace('_', ' ')}: {said}", "its log may say why"
+            if "unauthenticated" in lower or "auth check failure" in lower:
+                failed, hint = "does not let us in", f"set {TOKEN} to a token or USER:PASSWORD"
+            elif doing == "connect" or re.search("unavailable|failed to connect|fail connecting|closed channel", lower):
+                failed, hint = "does not answer", "start the server, or correct the address, and try again"
+                if self.is_file:
+                    failed, hint = f"cannot be opened: {said}", "one process at a time opens a file of Milvus Lite"
+            raise IndexFolderError(f"Milvus at {self.uri} {failed}", hint=hint) from problem
+
+
+class Near(NamedTuple):
+    """What Milvus found for a query: distances of codes, or BM25 of words."""
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    cut: bool = False  # whether there may be others
+
+
+class Entities:
+    """The entities of an index, in a collection, as one search or change sees them.
+
+    The keys and codes of those that were found or read are remembered, by row. The first answer waits until the server
+    has caught up with everything that was written before, and then it need not wait again.
+    """
+
+    def __init__(self, server: Server, name: str, bits: int) -> None:
+        self.server, self.name, self._bits = server, name, bits
+        self.keys: dict[int, str] = {}
+        self.codes: dict[int, str] = {}
+        self.level = "Strong"
+
+    def create(self, has_words: bool, has_vectors: bool, description: str) -> None:
+        """Make the collection."""
+        server, types = self.server, self.server.pymilvus.DataType
+        problem, hint = "", ""
+        release = re.search(r"(\d+)\.(\d+)", server.version)
+        if has_words and release and tuple(map(int, release.groups())) < _WORDS_SINCE:
+            problem = f"is of version {server.version} and cannot search by words"
+            hint = "upgrade it to 2.5 or later, or build the index without words"
+        elif server.ask("has_collection", self.name):
+            problem, hint = f"has a collection {self.name!r} already", "give another name, or none"
+        if problem:
+            raise IndexFolderError(f"Milvus at {server.uri} {problem}", hint=hint)
+        schema = server.client.create_schema(auto_id=False, enable_dynamic_field=False, description=description)
+        indexes = server.client.prepare_index_params()
+        schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=documents.LONGEST_KEY)
+        schema.add_field(SERIAL, types.INT64)
+        schema.add_field(VECTOR, types.BINARY_VECTOR, dim=8 * -(-self._bits // 8))
+        schema.add_field(documents.KEYS, types.ARRAY, element_type=types.INT64, max_capacity=documents.MOST_KEYS)
+        schema.add_field(documents.NUMBERS, types.JSON)
+        for text in (CODE, *documents.RECORDS, *([documents.REAL] if has_vectors else [])):
+            schema.add_field(text, types.VARCHAR, max_length=documents.LONGEST)
+        indexes.add_index(VECTOR, index_name=VECTOR, index_type="BIN_FLAT", metric_type="HAMMING")
+        if has_words:
+            # Words come as stems with spaces between them, so that both engines cut texts alike.
+            options = {"enable_analyzer": True, "analyzer_params": {"tokenizer": "whitespace"}}
+            schema.add_field(WORDS, types.VARCHAR, max_length=documents.LONGEST, **options)
+            schema.add_field(BM25, types.SPARSE_FLOAT_VECTOR)
+            kinds = server.pymilvus.FunctionType
+            schema.add_function(server.pymilvus.Function(BM25, kinds.BM25, [WORDS], [BM25]))
+            constants = {"bm25_k1": 1.2, "bm25_b": 0.75}  # those of tantivy
+            indexes.add_index(BM25, "SPARSE_INVERTED_INDEX", BM25, metric_type="BM25", params=constants)
+        server.ask("create_collection", self.name, schema=schema, index_params=indexes, num_shards=1)
+
+    def description(self) -> str:
+        """What the collection says about itself; nothing if it is not there."""
+        if not self.server.ask("has_collection", self.name):
+            return ""
+        return str(self.server.ask("describe_collection", self.name).get("description", ""))
+
+    def drop(self, description: str) -> None:
+        """Remove the collection, if it is the one with this description."""
+        if self.description() == description:
+            self.server.ask("drop_collection", self.name)
+
+    def write(self, entities: Sequence[dict[str, Any]], new: bool = False) -> None:
+        """Add entities, in place of those that have their keys; when this returns Milvus has them."""
+        for some in pieces(entities, _WRITTEN):
+            self.server.ask("insert" if new else "upsert", self.name, some)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete entities."""
+        for some in pieces(keys, _NAMED):
+            self.server.ask("delete", self.name, filter=in_keys(some))
+
+    def count(self, filter: str = "") -> int:
+        """How many entities a filter lets through."""
+        [answer] = self._read("query", filter=filter, output_fields=["count(*)"])
+        return int(answer["count(*)"])
+
+    def with_keys(self, keys: Sequence[str]) -> dict[str, int]:
+        """The rows of the entities with some keys, by key."""
+        return {row[KEY]: row[SERIAL] for some in pieces(keys, _NAMED) for row in self.some(in_keys(some), [])}
+
+    def in_rows(self, rows: Sequence[int], names: Sequence[str]) -> dict[int, dict[str, Any]]:
+        """What is kept of the entities in some rows, by row."""
+        most = _READ if {*names} - {CODE} else _NAMED
+        return {row[SERIAL]: row for some in pieces(rows, most) for row in self.some(in_rows(some), names)}
+
+    def some(self, filter: str, names: Sequence[str], most: int = WINDOW) -> list[dict[str, Any]]:
+        """Entities that a filter lets through, in no order, with what is kept under some names."""
+        output = list({KEY, SERIAL, *names})
+        found: list[dict[str, Any]] = self._read("query", filter=filter, output_fields=output, limit=most)
+        self._remember(found)
+        return found
+
+    def walk(self, filter: str = "") -> Iterator[NDArray[np.int64]]:
+        """The rows of all entities that a filter lets through, ascending, in blocks."""
+
+        def ask(between: str) -> Near:
+            rows = np.sort(np.array([row[SERIAL] for row in self.some(all_of([between, filter]), [])], dtype=np.int64))
+            return Near(rows, np.zeros(len(rows)), len(rows) == WINDOW)
+
+        return (near.rows for near in in_ranges(ask) if len(near.rows))
+
+    def opposite(self, filter: str) -> str:
+        """A filter for the entities that this one does not let through."""
+        if not self.server.is_file:
+            return f"not ({filter})"
+        rows = [row for block in self.walk(filter) for row in block.tolist()]  # Lite has no `not`, only `not in`
+        return f"{SERIAL} not in {rows}" if rows else ""
+
+    def near(self, codes: NDArray[np.uint8], limit: int, lowest: int, highest: int, filter: str = "") -> Iterator[Near]:
+        """The nearest entities of each code, between two distances, both included."""
+        params = {}
+        if lowest > 0 or highest < self._bits:  # Milvus gives distances below the radius, and from range_filter on
+            params = {"radius": highest + 1, "range_filter": lowest}
+        for near in self._search(VECTOR, "HAMMING", [code.tobytes() for code in codes], limit, filter, params):
+            inside = (near.scores >= lowest) & (near.scores <= highest)
+            yield Near(near.rows[inside], near.scores[inside], near.cut and bool(inside.all()))
+
+    def best(self, texts: Sequence[str], limit: int, filter: str = "") -> list[Near]:
+        """The entities with the highest BM25 for each text."""
+        return list(self._search(BM25, "BM25", texts, limit, filter, {}))
+
+    def _search(
+        self, field: str, metric: str, data: Sequence[Any], limit: int, filter: str, params: Mapping[str, int]
+    ) -> Iterator[Near]:
+        options = {"anns_field": field, "filter": filter, "limit": limit, "output_fields": [SERIAL, CODE]}
+        options["search_params"] = {"metric_type": metric, "params": params}
+        for some in pieces(data, max(1, min(_QUERIES, _HITS // limit))):
+            for hits in self._read("search", data=list(some), **options):
+                self._remember([{**hit["entity"], KEY: hit[KEY]} for hit in hits])
+                rows = np.array([hit["entity"][SERIAL] for hit in hits], dtype=np.int64)
+                yield Near(rows, np.array([hit["distance"] for hit in hits], dtype=np.float64), len(rows) == limit)
+
+    def _read(self, what: str, **options: Any) -> Any:
+        answer = self.server.ask(what, self.name, consistency_level=self.level, **options)
+        self.level = "Bounded"
+        return answer
+
+    def _remember(self, found: Iterable[Mapping[str, Any]]) -> None:
+        if len(self.keys) > _REMEMBERED:
+            self.keys.clear()
+            self.codes.clear()
+        for entity in found:
+            self.keys[entity[SERIAL]] = entity[KEY]
+            if CODE in entity:
+                self.codes[entity[SERIAL]] = entity[CODE]
+
+
+def in_ranges(ask: Callable[[str], Near]) -> Iterator[Near]:
+    """Answers that are not cut, from the lowest rows to the highest; `ask` takes a filter for a range of rows."""
+    ranges: list[tuple[int, int | None]] = [(0, None)]
+    while ranges:
+        first, end = ranges.pop()
+        near = ask(f"{SERIAL} >= {first}" + ("" if end is None else f" and {SERIAL} < {end}"))
+        if near.cut:
+            middle = max(first + 1, int(np.median(near.rows)))
+            ranges += [(middle, end), (first, middle)]
+        else:
+            yield near
+
+
+def pieces(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
+    """Items in their order, at most so many at a time."""
+    return (items[start : start + most] for start in range(0, len(items), most))

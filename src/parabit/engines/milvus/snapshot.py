@@ -1,0 +1,250 @@
+"""The documents of an index on Milvus as one search sees them, by codes and by words."""
+
+import math
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.engines.milvus import documents
+from parabit.engines.milvus.client import WINDOW, Entities, Near, in_ranges, pieces
+from parabit.engines.milvus.documents import CODE, KEY, REAL, RECORDS, SERIAL, WORDS, all_of, in_rows, saying
+from parabit.errors import CodesError, IndexFolderError
+from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, no_numbers
+from parabit.index.found import Found
+from parabit.index.query import WordQuery
+from parabit.index.store import VECTORS, Id, Value
+from parabit.index.words import Stems
+from parabit.ragged import row_offsets
+
+_FIRST = 1024  # hits that are asked for at first, if all are wanted
+_SPARE = 64  # hits beside twice as many as are wanted, for those that are as near as the last
+_LOOKED_AT = 500  # documents in which words are looked for that begin in some way
+_PREFIXED = 64  # words that `word*` stands for at most
+_SHARES = 4  # a word of a query is repeated so often per unit of weight, and scores are divided by it
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+Codes = NDArray[np.uint8]
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float32]
+
+
+class MilvusSnapshot:
+    """The documents of a collection, by rows; a document's row is its serial number.
+
+    Unlike those in a folder they may change meanwhile: one that was deleted or replaced since has no fields.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self.store, self.bits, self.documents, self.field_names = store, store.bits, store.documents, store.field_names
+        self.entities: Entities = store.entities()
+
+    def rows_of(self, ids: Sequence[Id]) -> Rows:
+        """The row of each id; -1 if there is no such document."""
+        keys = [documents.key_of(identity) for identity in ids]
+        rows = self.entities.with_keys(list(dict.fromkeys(keys)))
+        return np.array([rows.get(key, -1) for key in keys], dtype=np.int64)
+
+    def ids_of(self, rows: Rows) -> list[Id]:
+        """The ids in some rows."""
+        keys = self._column(rows, KEY, self.entities.keys)
+        if any(row not in keys for row in rows.tolist()):
+            raise IndexFolderError("a document was changed during the search", hint="search again")
+        return [documents.id_of_key(keys[row]) for row in rows.tolist()]
+
+    def fields_of(self, rows: Rows) -> list[dict[str, Any]]:
+        """The fields, text among them, of the documents in some rows; none of one that was changed meanwhile."""
+        found = self._read(rows.tolist(), RECORDS)
+        return [documents.fields_of_entity(found[row]) if row in found else {} for row in rows.tolist()]
+
+    def codes(self, rows: Rows) -> Codes:
+        """The codes in some rows, (rows, bytes)."""
+        return _joined(rows, self._column(rows, CODE, self.entities.codes), np.dtype(np.uint8), -(-self.bits // 8))
+
+    def vectors(self, rows: Rows) -> NDArray[np.float16]:
+        """The vectors in some rows, (rows, dim)."""
+        return _joined(rows, self._column(rows, REAL, {}), np.dtype("<f2"), self.store.extra[VECTORS].width or 0)
+
+    def count(self, field: str, value: Value) -> int:
+        """How many documents have this value in a field, or in its list of values."""
+        return self.entities.count(documents.having(field, [value]))
+
+    def select(self, conditions: Sequence[Condition]) -> str:
+        """A filter for the documents that meet all conditions."""
+        parts = []
+        for field, operator, values in conditions:
+            if operator not in (EQUAL, UNEQUAL):
+                if not self.entities.some(documents.comparing(field, ">=", -math.inf), [], 1):
+                    raise no_numbers(field)
+                parts.append(documents.comparing(field, operator, values[0]))
+                continue
+            if field == "id":
+                part = documents.in_keys(map(documents.key_of, ids_among(values)))
+            else:
+                part = documents.having(field, values) if values else documents.NOTHING
+            parts.append(self.entities.opposite(part) if operator == UNEQUAL else part)
+        return all_of(parts)
+
+    def find(
+        self, codes: Codes, most: int | None, radius: int | None, allowed: str | None = None, backend: str = "auto"
+    ) -> Found:
+        """The nearest `most` documents of each code, or all within the radius, or both; of those a filter lets through.
+
+        Nearest first, and of equally near ones the lowest row first. Milvus cuts a list of hits anywhere among equally
+        near ones, and after 16,384; if an answer may have been cut, the rest is asked for.
+        """
+        if backend not in ("auto", "flat"):
+            raise CodesError(f"the index is on Milvus, which has no back end {backend}", hint="take auto or flat")
+        if not len(codes):
+            return Found.nothing(0)
+        farthest = self.bits if radius is None else min(radius, self.bits)
+        limit = _FIRST if most is None else min(WINDOW, 2 * most + _SPARE)
+        rows, distances = [], []
+        for number, near in enumerate(self.entities.near(codes, limit, 0, farthest, allowed or "")):
+            near = self._whole(near, codes[number : number + 1], most, farthest, allowed or "")
+            order = np.lexsort((near.rows, near.scores))[:most]
+            rows.append(near.rows[order])
+            distances.append(near.scores[order].astype(np.int32))
+        offsets = row_offsets(np.array([len(some) for some in rows], dtype=np.int64))
+        return Found(offsets, np.concatenate(rows), np.concatenate(distances))
+
+    def sample(self, most: int, seed: int = 0) -> Rows:
+        """The rows of all documents, ascending; of more than `most` one in so many, as they came in."""
+        step = -(-max(1, self.documents) // most)
+        every = f"{SERIAL} % {step} == {seed % step}" if step > 1 else ""
+        return np.concatenate([np.zeros(0, np.int64), *self.entities.walk(every)])
+
+    def blocks(self, size: int) -> Iterator[Rows]:
+        """The rows of all documents, ascending, so many at a time."""
+        for rows in self.entities.walk():
+            for start in range(0, len(rows), size):
+                yield rows[start : start + size]
+
+    def _whole(self, near: Near, code: Codes, most: int | None, farthest: int, filter: str) -> Near:
+        if not near.cut or (most is not None and most < len(near.rows) and near.scores[most - 1] < near.scores[-1]):
+            return near
+        # Those that are nearer than the last are all here; of those that are as near, or farther, some may be missing.
+        distance = int(near.scores[-1])
+        nearer = near.scores < distance
+        parts = [Near(near.rows[nearer], near.scores[nearer])]
+        while distance <= farthest and (most is None or sum(len(part.rows) for part in parts) < most):
+            highest = farthest if most is None else distance
+
+            def ask(between: str, lowest: int = distance, highest: int = highest) -> Near:
+                return next(self.entities.near(code, WINDOW, lowest, highest, all_of([between, filter])))
+
+            parts += in_ranges(ask)
+            distance = highest + 1
+        return Near(np.concatenate([part.rows for part in parts]), np.concatenate([part.scores for part in parts]))
+
+    def _column(self, rows: Rows, name: str, remembered: Mapping[int, str]) -> dict[int, str]:
+        """One string of each document in some rows, without those that were changed meanwhile."""
+        known = {row: remembered[row] for row in rows.tolist() if row in remembered}
+        found = self._read([row for row in rows.tolist() if row not in known], [name])
+        return known | {row: entity[name] for row, entity in found.items()}
+
+    def _read(self, rows: Sequence[int], names: Sequence[str]) -> dict[int, Any]:
+        found = self.entities.in_rows(list(dict.fromkeys(rows)), names)
+        if missing := [row for row in dict.fromkeys(rows) if row not in found]:
+            self.entities.level = "Strong"  # a copy of the server that is behind may have answered
+            found |= self.entities.in_rows(missing, names)
+        return found
+
+
+def _joined(rows: Rows, texts: Mapping[int, str], dtype: np.dtype[Any], width: int) -> NDArray[Any]:
+    """Codes or vectors that were written as texts; zeros for a row without one."""
+    none = bytes(width * dtype.itemsize)
+    written = [b64decode(texts[row]) if row in texts else none for row in rows.tolist()]
+    return np.frombuffer(b"".join(written), dtype).reshape(len(rows), width)
+
+
+class MilvusWords:
+    """The words of a snapshot's documents, searched by Milvus' BM25; `allowed` is a filter."""
+
+    def __init__(self, snapshot: MilvusSnapshot, stems: Stems, allowed: str = "") -> None:
+        self._snapshot, self._entities, self._stems, self._allowed = snapshot, snapshot.entities, stems, allowed
+        self.tokenizer, self.documents = stems.tokenizer, snapshot.documents
+        self._frequencies: dict[str, int] = {}
+        self._waiting: set[str] = set()  # words whose frequency may be asked for
+
+    def among(self, allowed: str) -> "MilvusWords":
+        """The same, for a filter."""
+        return MilvusWords(self._snapshot, self._stems, allowed)
+
+    def stemmed(self, tokens: Sequence[str]) -> list[str]:
+        """Each token as it is searched for."""
+        stems = self._stems.stemmed(tokens)
+        self._waiting.update(stems)
+        return stems
+
+    def frequency(self, stem: str) -> int:
+        """About how many documents have a word: 0 is sure. Those of a query are looked up in one request."""
+        if stem not in self._frequencies:
+            words = list({stem, *self._waiting} - self._frequencies.keys())
+            self._waiting.clear()
+            self._frequencies |= self._estimated(words)
+        return self._frequencies[stem]
+
+    def starting_with(self, prefix: str) -> list[str]:
+        """The most frequent words that begin so, in some documents that have one."""
+        found = self._entities.some(saying([prefix], end=""), [WORDS], _LOOKED_AT)
+        counts = Counter(word for entity in found for word in {*entity[WORDS].split()} if word.startswith(prefix))
+        return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_PREFIXED]]
+
+    def nearest_word(self, stem: str) -> str | None:
+        """The most frequent word that is one letter apart from one that no document has."""
+        cuts = [(stem[:place], stem[place:]) for place in range(len(stem) + 1)]
+        letters = dict.fromkeys(_LETTERS + stem)
+        changed = {a + b[1:] for a, b in cuts if b} | {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
+        changed |= {a + letter + rest for a, b in cuts for letter in letters for rest in ([b, b[1:]] if b else [b])}
+        near = self._estimated(sorted(changed - {"", stem}))
+        return max((word for word in near if near[word]), key=lambda word: (near[word], word), default=None)
+
+    def best(self, query: WordQuery, count: int) -> tuple[Rows, Scores]:
+        """The rows with the highest BM25."""
+        text = _text(query)
+        if not text or not count:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        filter = all_of([self._allowed, *self._required(query)])
+        [near] = self._entities.best([text], min(count, WINDOW), filter)
+        return near.rows, (near.scores / _SHARES).astype(np.float32)
+
+    def scores(self, query: WordQuery, rows: Rows) -> Scores:
+        """BM25 of some rows; 0 if they have none of the words."""
+        found: dict[int, float] = {}
+        for some in pieces(rows.tolist(), WINDOW // 2) if (text := _text(query)) else ():
+            [near] = self._entities.best([text], len(some), all_of([in_rows(some), *self._required(query)]))
+            found |= zip(near.rows.tolist(), near.scores.tolist(), strict=True)
+        return np.array([found.get(row, 0.0) / _SHARES for row in rows.tolist()], dtype=np.float32)
+
+    def matching(self, query: WordQuery, rows: Rows) -> NDArray[np.bool_]:
+        """Which of some rows have what the query asks for, and not what it excludes."""
+        filter = all_of([in_rows(rows.tolist()), *self._required(query)])
+        return np.isin(rows, np.concatenate([np.zeros(0, np.int64), *self._entities.walk(filter)]))
+
+    def _required(self, query: WordQuery) -> list[str]:
+        return [
+            *(saying(words) for words in query.must),
+            *(" or ".join(saying([word]) for word in words) for words in query.any_of),
+            *(self._entities.opposite(saying(words)) for words in query.without),
+        ]
+
+    def _estimated(self, words: Sequence[str]) -> dict[str, int]:
+        found = self._entities.best(words, 1) if words else []
+        # BM25 is the word's inverse document frequency, times up to 2.2 and often 1.5.
+        return {
+            word: max(1, round(self.documents / np.exp(near.scores[0] / 1.5))) if len(near.rows) else 0
+            for word, near in zip(words, found, strict=True)
+        }
+
+
+def _text(query: WordQuery) -> str:
+    """The words of a query, each as often as it counts."""
+    counts = {word: max(1, round(_SHARES * weight)) for word, weight in query.words.items()}
+    for words in (*query.must, *query.any_of):
+        for word in words:
+            counts[word] = counts.get(word, 0) + _SHARES
+    return " ".join(word for word, count in counts.items() for _ in range(count))

@@ -1,0 +1,130 @@
+"""What a search found: rows and their distances, nearest first, and of equally near ones the lowest row first.
+
+A row is the place of a code in the array that was searched. The order leaves nothing open, so every back end gives
+the same answer, also where a tie is cut at the k-th place.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.ragged import row_offsets
+
+
+class Found(NamedTuple):
+    """All that was found for some queries, one query after the other."""
+
+    offsets: NDArray[np.int64]  # (queries + 1,): query i has rows[offsets[i]:offsets[i + 1]]
+    rows: NDArray[np.int64]
+    distances: NDArray[np.int32]
+
+    @classmethod
+    def nothing(cls, queries: int) -> Self:
+        """No row for any query."""
+        return cls(np.zeros(queries + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows were found for each query."""
+        return np.diff(self.offsets)
+
+    @property
+    def queries(self) -> NDArray[np.int64]:
+        """The query of each row, beside rows and distances."""
+        return np.repeat(np.arange(len(self.offsets) - 1), self.counts)
+
+    def of(self, query: int) -> NDArray[np.int64]:
+        """The rows of one query, nearest first."""
+        return self.rows[self.offsets[query] : self.offsets[query + 1]]
+
+    def keep(self, which: NDArray[np.bool_]) -> "Found":
+        """The rows that are marked, in the same order."""
+        kept = np.concatenate([[0], np.cumsum(which)])
+        return Found(kept[self.offsets], self.rows[which], self.distances[which])
+
+    def of_queries(self, which: NDArray[np.bool_]) -> "Found":
+        """The results of the queries that are marked."""
+        kept = np.repeat(which, self.counts)
+        return Found(row_offsets(self.counts[which]), self.rows[kept], self.distances[kept])
+
+    def first(self, most: int | None) -> "Found":
+        """At most `most` rows per query, the nearest; all if it is None."""
+        if most is None or not len(self.rows) or self.counts.max() <= most:
+            return self
+        return self.keep(np.arange(len(self.rows)) - np.repeat(self.offsets[:-1], self.counts) < most)
+
+    def replace(self, queries: NDArray[np.int64], by: "Found") -> "Found":
+        """The results with those of some queries replaced: `by` has one result for each of them."""
+        if not len(queries):
+            return self
+        if len(queries) == len(self.offsets) - 1:
+            return by
+        stays = np.ones(len(self.offsets) - 1, dtype=np.bool_)
+        stays[queries] = False
+        kept = self.keep(stays[self.queries])
+        both = np.concatenate([kept.queries, queries[by.queries]])
+        order = np.argsort(both, kind="stable")
+        rows = np.concatenate([kept.rows, by.rows])[order]
+        distances = np.concatenate([kept.distances, by.distances])[order]
+        return Found(row_offsets(np.bincount(both, minlength=len(stays))), rows, distances)
+
+
+class Keys:
+    """Hits as single numbers that sort by query, then distance, then row: sorting those is several times as fast.
+
+    A number has room for 16,384 queries, a trillion rows and codes of 256 bits; longer codes leave less for the rows.
+    """
+
+    def __init__(self, rows: int, bits: int) -> None:
+        self._row_bits = max(rows - 1, 1).bit_length()
+        self._distance_bits = bits.bit_length()
+        self._row_mask, self._distance_mask = (1 << self._row_bits) - 1, (1 << self._distance_bits) - 1
+
+    def pack(
+        self, queries: NDArray[np.integer] | None, distances: NDArray[np.integer], rows: NDArray[np.integer]
+    ) -> NDArray[np.int64]:
+        """One number per hit; None stands for query 0 alone."""
+        if queries is None:
+            packed: NDArray[np.int64] = distances.astype(np.int64)
+        else:
+            packed = queries.astype(np.int64)
+            packed <<= self._distance_bits
+            packed |= distances
+        packed <<= self._row_bits
+        packed |= rows
+        return packed
+
+    def distances(self, packed: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The distances of packed hits."""
+        return ((packed >> self._row_bits) & self._distance_mask).astype(np.int32)
+
+    def offsets(self, packed: NDArray[np.int64], queries: int) -> NDArray[np.int64]:
+        """Where each query's hits begin among sorted ones, (queries + 1,)."""
+        if queries == 1:
+            return np.array([0, len(packed)])
+        return np.searchsorted(packed, np.arange(queries + 1) << (self._row_bits + self._distance_bits))
+
+    def found(self, packed: NDArray[np.int64], queries: int) -> Found:
+        """The hits, which must be sorted, as arrays."""
+        return Found(self.offsets(packed, queries), packed & self._row_mask, self.distances(packed))
+
+
+def join(parts: Sequence[Found]) -> Found:
+    """The results of one block of queries after the other, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return Found.nothing(0)
+    counts = np.concatenate([part.counts for part in parts])
+    rows = np.concatenate([part.rows for part in parts])
+    return Found(row_offsets(counts), rows, np.concatenate([part.distances for part in parts]))
+
+
+def merge(parts: Sequence[Found], starts: Sequence[int], bits: int, most: int | None = None) -> Found:
+    """The results of the same queries in several arrays, as of one: part i's rows begin at starts[i]."""
+    moved = [part.rows + start for part, start in zip(parts, starts, strict=True)]
+    keys = Keys(1 + max((int(rows.max()) for rows in moved if len(rows)), default=0), bits)
+    packed = [keys.pack(part.queries, part.distances, rows) for part, rows in zip(parts, moved, strict=True)]
+    return keys.found(np.sort(np.concatenate(packed)), len(parts[0].offsets) - 1).first(most)

@@ -1,0 +1,176 @@
+"""The folder of an index and its manifest, the one file that says which of the others count."""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parabit import __version__
+from parabit.errors import IndexFolderError
+from parabit.index.store.arrays import Form
+from parabit.index.store.lock import LOCK
+from parabit.index.store.schema import Kind
+from parabit.model import is_model
+from parabit.storage import whole_file
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+MAP = "map.safetensors"  # drawn by those who look at the index; nothing in the index depends on it
+_GENERATION = re.compile(r"generation-(\d+)")
+_LOG = re.compile(r"log-(\d+)")
+_WORDS = re.compile(r"words-[0-9a-f]+")  # word indexes, derived from the documents
+_MODEL = re.compile(r"\.?model-\w+(\..*)?")  # also what a kill leaves of one
+_PARTIAL = re.compile(rf"\.{re.escape(MANIFEST)}\..*\.partial")  # what a kill leaves of a manifest
+_DERIVED = re.compile(rf"\.?{re.escape(MAP)}(\..*)?")
+_REMEDY = "restore it from a copy, or build the index again"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an index is, and which generation of it is current."""
+
+    bits: int
+    fingerprint: str = ""  # of the model that made the codes
+    meta: dict[str, Any] = field(default_factory=dict)  # what the caller wants to know again
+    extra: dict[str, Kind] = field(default_factory=dict)
+    model: str = ""  # the folder of the model, if it is kept
+    generation: int = 1
+    token: str = ""  # new for each generation, and in its log too, so that files of two indexes cannot be mixed
+    documents: int = 0  # of the generation
+    last_serial: int = 0  # that a document was given; none is given twice, even if its document is deleted
+    field_names: list[str] = field(default_factory=list)
+    arrays: dict[str, Form] = field(default_factory=dict)
+
+
+def generation_folder(folder: Path, number: int) -> Path:
+    """Where a generation is."""
+    return folder / f"generation-{number}"
+
+
+def log_file(folder: Path, number: int) -> Path:
+    """Where a generation's log is."""
+    return folder / f"log-{number}"
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Make the index what the manifest says, in one durable step."""
+    arrays = {name: form.to_json() for name, form in manifest.arrays.items()}
+    kinds = {name: [*Form(np.dtype(kind.dtype), ()).to_json(), *kind[1:]] for name, kind in manifest.extra.items()}
+    write_sealed(folder, FORMAT, {**vars(manifest), "extra": kinds, "arrays": arrays})
+
+
+def write_sealed(folder: Path, version: int, content: Mapping[str, Any]) -> None:
+    """Write the manifest of an index of any kind, with a digest of it."""
+    content = {"format": version, "parabit": __version__, **content}
+    # As it will be read: JSON makes lists of tuples, and the reader computes the digest of what JSON gives.
+    content = json.loads(json.dumps(content))
+    with whole_file(folder / MANIFEST, durable=True) as partial:
+        partial.write_text(json.dumps({**content, "digest": _digest(content)}, indent=2) + "\n")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read the manifest of an index; anything wrong with it is an IndexFolderError."""
+    content = read_sealed(folder, FORMAT, "generation")
+    arrays = {name: Form.of_json(form) for name, form in content["arrays"].items()}
+    extra = {name: Kind(Form.of_json(kind[:3]).dtype, *kind[3:]) for name, kind in content["extra"].items()}
+    return Manifest(**{**{one.name: content[one.name] for one in fields(Manifest)}, "extra": extra, "arrays": arrays})
+
+
+def read_sealed(folder: Path, version: int, key: str) -> dict[str, Any]:
+    """What `write_sealed` wrote; a manifest without `key` is not ours."""
+    path = folder / MANIFEST
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        newer = content["format"] > version
+        foreign = not {key, "digest"} <= content.keys()
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        if is_model(folder):
+            raise IndexFolderError(
+                f"{folder} is a model, not an index",
+                hint=f"index documents with `parabit index {folder} CORPUS -o INDEX`",
+            ) from problem
+        raise IndexFolderError(
+            f"no index in {folder}", hint="make one with `parabit index MODEL CORPUS -o FOLDER`"
+        ) from problem
+    except PermissionError as problem:
+        raise IndexFolderError(f"{path} cannot be read: {problem.strerror}", hint="change its permissions") from problem
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=_REMEDY) from problem
+    if newer:
+        raise IndexFolderError(
+            f"{folder} has format {content['format']}, this version of parabit reads up to {version}",
+            hint="upgrade parabit",
+        )
+    if foreign:
+        raise IndexFolderError(f"{path} is not that of an index", hint="name the folder of an index")
+    if content.pop("digest") != _digest(content):
+        raise IndexFolderError(f"{path} is damaged", hint=_REMEDY)
+    return content
+
+
+def backend_of(folder: Path) -> str:
+    """The engine that keeps the documents of an index; empty if the folder does, or if there is no index."""
+    try:
+        backend = json.loads((folder / MANIFEST).read_text()).get("backend", "")
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return backend if isinstance(backend, str) and backend.isidentifier() else ""
+
+
+def is_index(folder: Path) -> bool:
+    """Whether a folder holds an index, damaged or not, and nothing else: no other file is lost with it."""
+    try:
+        names = {path.name for path in folder.iterdir()}
+    except OSError:
+        return False
+    ours = {name for name in names if name in {MANIFEST, LOCK} or _DERIVED.fullmatch(name) or _is_data(name)}
+    return names == ours and MANIFEST in names and LOCK in names
+
+
+def next_generation(folder: Path) -> int:
+    """A number that no generation in the folder has, not even a partly removed one."""
+    found = (_GENERATION.fullmatch(path.name) or _LOG.fullmatch(path.name) for path in folder.iterdir())
+    return 1 + max((int(match[1]) for match in found if match), default=0)
+
+
+def remove_leftovers(folder: Path, manifest: Manifest) -> None:
+    """Remove what old generations and killed writers have left; for the one who holds the lock."""
+    number = manifest.generation
+    words = (manifest.meta.get("words") or {}).get("folder")
+    current = {generation_folder(folder, number).name, log_file(folder, number).name, manifest.model, words}
+    for path in folder.iterdir():
+        if _is_data(path.name) and path.name not in current:
+            remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there; Windows keeps what a reader still uses, for the next one to remove."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def bytes_in(folder: Path) -> int:
+    """How much room a folder takes; a writer may remove files meanwhile."""
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size if path.is_file() else 0
+    return size
+
+
+def _is_data(name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in (_GENERATION, _LOG, _MODEL, _WORDS, _PARTIAL))
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

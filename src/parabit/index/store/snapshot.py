@@ -1,0 +1,391 @@
+"""The documents of an index at one moment: a generation on disk, and in memory what the log added since."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.errors import IndexFolderError
+from parabit.index.results import Found
+from parabit.index.search import Searcher
+from parabit.index.store.arrays import MappedArrays, Table
+from parabit.index.store.manifest import Manifest, generation_folder
+from parabit.index.store.schema import (
+    CODES,
+    EXTRA,
+    IDS,
+    OFFSETS,
+    RECORDS,
+    SERIALS,
+    VECTORS,
+    WORDS,
+    Arrays,
+    Id,
+    Layout,
+    Ragged,
+    Schema,
+    Value,
+    field_key,
+    fields_in,
+    hashes,
+    id_bytes,
+    id_of,
+    keys_of,
+    number_key,
+    numbers_of,
+    rows_in,
+    taken,
+)
+
+DELETED = "deleted"  # the rows that a record of the log deletes
+DERIVED = "derived."  # prefix of the arrays that a back end built
+FIELDS, NUMBERS = "fields", "numbers"  # the tables of values to find, and of numbers to compare
+_SMALL = 64 << 20  # bytes that are checked at opening, in about 20 ms
+
+
+class Base:
+    """The documents of a generation, memory-mapped, and what finds them."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.documents = manifest.documents
+        self.arrays = MappedArrays(generation_folder(folder, manifest.generation), manifest.arrays)
+        if self.arrays.size <= _SMALL:
+            self.arrays.verify()
+        self.ids, self.fields, self.numbers = (Table(self.arrays, name) for name in (IDS, FIELDS, NUMBERS))
+        self.derived = {name: self.arrays[DERIVED + name] for name in self.arrays.names(DERIVED)}
+        self.searcher = Searcher(self.arrays[CODES], manifest.bits, self.derived)  # keeps the back ends it has opened
+
+    def rows_of(self, ids: Sequence[bytes]) -> NDArray[np.int64]:
+        """The row of each id; -1 if there is none."""
+        starts, stops = self.ids.bounds(hashes(ids))
+        rows = np.full(len(ids), -1, dtype=np.int64)
+        written = Ragged(self.arrays[IDS], self.arrays[IDS + OFFSETS])
+        # Other ids may have the same hash, so the ids themselves must be compared; nearly always it is one.
+        for more in range(int((stops - starts).max(initial=0))):
+            left = np.flatnonzero((rows < 0) & (starts + more < stops))
+            suspects = self.ids.columns[0][starts[left] + more]
+            for place, row, found in zip(left.tolist(), suspects, rows_in(taken(written, suspects)), strict=True):
+                if found == ids[place]:
+                    rows[place] = row
+        return rows
+
+
+class Growing:
+    """An array that grows at its end; what was taken of it before stays as it was."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._room = np.zeros((0, *layout.row), dtype=layout.dtype)
+        self.length = 0
+
+    @property
+    def array(self) -> NDArray[Any]:
+        view = self._room[: self.length]
+        view.flags.writeable = False
+        return view
+
+    def extend(self, more: NDArray[Any]) -> None:
+        """Add rows; the room doubles when it is full, so that a row costs the same however many there are."""
+        needed = self.length + len(more)
+        if needed > len(self._room):
+            room = np.zeros((max(needed, 2 * len(self._room), 16), *self._room.shape[1:]), dtype=self._room.dtype)
+            room[: self.length] = self._room[: self.length]
+            self._room = room
+        self._room[self.length : needed] = more
+        self.length = needed
+
+
+class Tail:
+    """The documents that the log added, their rows counted from 0. It only grows: each snapshot sees a beginning of it.
+
+    What finds documents is made when somebody asks, so that a log is read quickly.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._growing = {name: Growing(layout) for name, layout in schema.layouts.items()}
+        for name, array in self._growing.items():
+            if name.endswith(OFFSETS):
+                array.extend(np.zeros(1, dtype=np.int64))
+        self.documents = 0
+        self._lock = Lock()  # readers in several threads may be the first to ask
+        self._ids: dict[bytes, list[int]] = {}  # the rows of an id; all but the last were deleted
+        self._with_id = self._with_fields = 0  # rows that were looked at
+        self._keys: dict[int, list[int]] = {}
+        self._numbers: dict[str, tuple[list[int], list[float]]] = {}
+        self._names: dict[str, int] = {}  # of fields, with the first row that has each
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._growing[name].array
+
+    def extend(self, arrays: Arrays) -> None:
+        """Add documents."""
+        for name, array in arrays.items():
+            if name.endswith(OFFSETS):
+                self._growing[name].extend(array[1:] + self._growing[name.removesuffix(OFFSETS)].length)
+        for name, array in arrays.items():
+            if not name.endswith(OFFSETS):
+                self._growing[name].extend(array)
+        self.documents += len(arrays[CODES])
+
+    def rows_of(self, identity: bytes) -> list[int]:
+        """All rows that an id has had, ascending."""
+        with self._lock:
+            if self._with_id < self.documents:
+                for written in self._read(IDS, self._with_id):
+                    self._ids.setdefault(written, []).append(self._with_id)
+                    self._with_id += 1
+            return list(self._ids.get(identity, []))
+
+    def find(self, key: int) -> NDArray[np.int64]:
+        """The rows that have a value in a field."""
+        with self._lock:
+            self._index_fields()
+            return np.array(self._keys.get(key, []), dtype=np.int64)
+
+    def numbers(self, field: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rows that have a number in a field, and their numbers."""
+        with self._lock:
+            self._index_fields()
+            rows, numbers = self._numbers.get(field, ([], []))
+            return np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.float64)
+
+    def names(self, documents: int) -> list[str]:
+        """The names of the fields of the first documents."""
+        with self._lock:
+            self._index_fields()
+            return [name for name, first in self._names.items() if first < documents]
+
+    def _index_fields(self) -> None:
+        for record in self._read(RECORDS, self._with_fields):
+            row, fields = self._with_fields, fields_in(record)
+            for key in keys_of(fields):
+                self._keys.setdefault(key, []).append(row)
+            for name, number in numbers_of(fields):
+                rows, numbers = self._numbers.setdefault(name, ([], []))
+                rows.append(row)
+                numbers.append(number)
+            for name in fields:
+                self._names.setdefault(name, row)
+            self._with_fields += 1
+
+    def _read(self, name: str, first: int) -> list[bytes]:
+        rows = np.arange(first, self.documents)
+        return rows_in(taken(Ragged(self[name], self[name + OFFSETS]), rows))
+
+
+class Snapshot:
+    """The documents of an index at one moment. Later changes are not seen; rows stay valid as long as it lives.
+
+    A row is a document's place: first those of the generation, then those that came later; deleted ones keep theirs.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from parabit.index.store import Batch, Store
+        >>> batch = Batch(["a", "b"], np.array([[1], [2]], np.uint8), [{"year": 1990}, {"year": 1993, "good": True}])
+        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
+        >>> snapshot = Store.open(folder).snapshot()
+        >>> snapshot.ids_of(snapshot.find(np.array([[3]], dtype=np.uint8), most=None, radius=1).rows)
+        ['a', 'b']
+        >>> snapshot.having("good", True), snapshot.numbers("year")
+        (array([False,  True]), array([1990., 1993.]))
+    """
+
+    def __init__(self, manifest: Manifest, base: Base, tail: Tail, alive: NDArray[np.bool_] | None) -> None:
+        self.manifest, self.base, self.tail = manifest, base, tail
+        self.bits = manifest.bits
+        self.rows = base.documents + tail.documents
+        self.alive = alive  # (rows,), None if nothing was deleted
+        self.documents = self.rows if alive is None else int(np.count_nonzero(alive))
+
+    @classmethod
+    def open(cls, folder: Path, manifest: Manifest) -> "Snapshot":
+        """The documents of a generation as it was written."""
+        return cls(manifest, Base(folder, manifest), Tail(Schema(manifest.bits, manifest.extra)), None)
+
+    def after(self, records: Sequence[Arrays]) -> "Snapshot":
+        """What the documents are after some records of the log; only for the newest snapshot."""
+        deleted = np.concatenate([np.zeros(0, dtype=np.int64), *(record[DELETED] for record in records)])
+        for record in records:
+            if len(record) > 1:
+                self.tail.extend({name: array for name, array in record.items() if name != DELETED})
+        if self.alive is None and not len(deleted):
+            return Snapshot(self.manifest, self.base, self.tail, None)
+        alive = np.ones(self.base.documents + self.tail.documents, dtype=np.bool_)
+        if self.alive is not None:
+            alive[: self.rows] = self.alive
+        alive[deleted] = False
+        return Snapshot(self.manifest, self.base, self.tail, alive)
+
+    @property
+    def added(self) -> int:
+        """How many rows came after the generation, deleted ones among them."""
+        return self.rows - self.base.documents
+
+    @property
+    def field_names(self) -> list[str]:
+        """The names of fields that documents have, or had."""
+        return list(dict.fromkeys([*self.manifest.field_names, *self.tail.names(self.added)]))
+
+    def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
+        """The row of each id; -1 if there is no such document."""
+        written = [id_bytes(identity) for identity in ids]
+        rows = self._if_alive(self.base.rows_of(written))
+        if self.added:
+            for place in np.flatnonzero(rows < 0).tolist():
+                had = [row for row in self.tail.rows_of(written[place]) if row < self.added]
+                if had and (self.alive is None or self.alive[self.base.documents + had[-1]]):
+                    rows[place] = self.base.documents + had[-1]
+        return rows
+
+    def ids_of(self, rows: NDArray[np.int64]) -> list[Id]:
+        """The ids in some rows."""
+        return [id_of(written) for written in rows_in(self._ragged(IDS, rows))]
+
+    def fields_of(self, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """The fields, text among them, of the documents in some rows."""
+        return [fields_in(record) for record in rows_in(self._ragged(RECORDS, rows))]
+
+    def codes(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The codes in some rows, (rows, bytes)."""
+        return self._fixed(CODES, rows)
+
+    def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float16]:
+        """The vectors in some rows, (rows, dim)."""
+        return self._fixed(EXTRA + VECTORS, rows)
+
+    def words(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The words of the documents in some rows, one document after the other, and where each begins."""
+        return self._ragged(EXTRA + WORDS, rows)
+
+    def arrays(self, rows: NDArray[np.int64]) -> Arrays:
+        """All that is kept of the documents in some rows."""
+        found: Arrays = {}
+        names = Schema(self.bits, self.manifest.extra).layouts
+        for name in names:
+            if name + OFFSETS in names:
+                found[name], found[name + OFFSETS] = self._ragged(name, rows)
+            elif not name.endswith(OFFSETS):
+                found[name] = self._fixed(name, rows)
+        return found
+
+    def having(self, field: str, value: Value) -> NDArray[np.bool_]:
+        """Which rows have this value in a field, or in its list of values, (rows,); deleted documents have not."""
+        mask = np.zeros(self.rows, dtype=np.bool_)
+        mask[self._rows_having(field, value)] = True
+        return mask
+
+    def count(self, field: str, value: Value) -> int:
+        """How many documents have this value in a field, or in its list of values."""
+        return len(self._rows_having(field, value))
+
+    def numbers(self, field: str) -> NDArray[np.float64]:
+        """The numbers in a field, (rows,), with NaN if a document has none; dates as seconds since 1970."""
+        rows, values = self.base.numbers.find(number_key(field))
+        if len(rows) == self.rows:
+            return values
+        numbers = np.full(self.rows, np.nan)
+        numbers[rows] = values
+        if self.added:
+            rows, values = self.tail.numbers(field)
+            there = rows < self.added
+            numbers[self.base.documents + rows[there]] = values[there]
+        return numbers
+
+    @cached_property
+    def serials(self) -> NDArray[np.uint64]:
+        """The serial numbers of all rows, ascending, (rows,). A document keeps its number when the index is merged."""
+        base: NDArray[np.uint64] = self.base.arrays[SERIALS]
+        return np.concatenate([base, self.tail[SERIALS][: self.added]]) if self.added else base
+
+    def rows_of_serials(self, serials: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """The row of each serial number; -1 if its document was deleted or there never was one."""
+        serials = np.asarray(serials, dtype=np.uint64)
+        rows = np.full(len(serials), -1, dtype=np.int64)
+        for first, part in ((0, self.base.arrays[SERIALS]), (self.base.documents, self.tail[SERIALS][: self.added])):
+            places = np.searchsorted(part, serials)
+            there = np.flatnonzero(places < len(part))
+            there = there[part[places[there]] == serials[there]]
+            rows[there] = first + places[there]
+        return self._if_alive(rows)
+
+    @property
+    def last_serial(self) -> int:
+        """The highest serial number that a document was given."""
+        return int(self.tail[SERIALS][self.added - 1]) if self.added else self.manifest.last_serial
+
+    def find(
+        self,
+        codes: NDArray[np.uint8],
+        most: int | None,
+        radius: int | None,
+        allowed: NDArray[np.bool_] | None = None,
+        backend: str = "auto",
+    ) -> Found:
+        """The nearest `most` documents of each code, or all within the radius, or both; of `allowed` rows only.
+
+        Nearest first, and of equally near ones the lowest row first.
+        """
+        if self.alive is not None:
+            allowed = self.alive if allowed is None else allowed & self.alive
+        return self.base.searcher.search(codes, most, radius, allowed, backend, self.tail[CODES][: self.added])
+
+    def sample(self, most: int, seed: int = 0) -> NDArray[np.int64]:
+        """The rows of all documents, ascending; of more than `most` a random sample."""
+        rows = self._rows_alive()
+        if len(rows) <= most:
+            return rows
+        return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+
+    def blocks(self, size: int) -> Iterator[NDArray[np.int64]]:
+        """The rows of all documents, ascending, so many at a time."""
+        rows = self._rows_alive()
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size]
+
+    def _if_alive(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows with -1 instead of those that were deleted."""
+        # A row of -1 looks at the last document, and stays -1 whatever it finds.
+        return rows if self.alive is None else np.where(self.alive[rows], rows, -1)
+
+    def _rows_alive(self) -> NDArray[np.int64]:
+        return np.arange(self.rows) if self.alive is None else np.flatnonzero(self.alive)
+
+    def _rows_having(self, field: str, value: Value) -> NDArray[np.int64]:
+        key = field_key(field, value)
+        (rows,) = self.base.fields.find(key)
+        if self.added:
+            added = self.tail.find(key)
+            rows = np.concatenate([rows, self.base.documents + added[added < self.added]])
+        return rows if self.alive is None else rows[self.alive[rows]]
+
+    def _fixed(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Some rows of an array."""
+        in_base = self._in_base(rows)
+        base = self.base.arrays[name]
+        if in_base.all():
+            return base[rows]
+        found = np.empty((len(rows), *base.shape[1:]), dtype=base.dtype)
+        found[in_base] = base[rows[in_base]]
+        found[~in_base] = self.tail[name][rows[~in_base] - self.base.documents]
+        return found
+
+    def _ragged(self, name: str, rows: NDArray[np.int64]) -> Ragged:
+        """Some rows of a ragged array."""
+        in_base = self._in_base(rows)
+        old = taken(Ragged(self.base.arrays[name], self.base.arrays[name + OFFSETS]), rows[in_base])
+        if in_base.all():
+            return old
+        new = taken(Ragged(self.tail[name], self.tail[name + OFFSETS]), rows[~in_base] - self.base.documents)
+        values = np.concatenate([old.values, new.values])
+        both = Ragged(values, np.concatenate([old.offsets, len(old.values) + new.offsets[1:]]))
+        places = np.where(in_base, np.cumsum(in_base), np.count_nonzero(in_base) + np.cumsum(~in_base)) - 1
+        return taken(both, places)
+
+    def _in_base(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
+            wrong = rows[(rows < 0) | (rows >= self.rows)][0]
+            raise IndexFolderError(f"there is no row {wrong}, only 0 to {self.rows - 1}", hint="ask for rows of hits")
+        return rows < self.base.documents

@@ -1,0 +1,64 @@
+"""Searching allowed rows is searching an index of those rows alone."""
+
+import index_oracle as oracle
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parabit import ParabitError
+from parabit.index import search
+from parabit.index.backends import BACKENDS
+from parabit.index.search import Searcher, derive_with, find
+from parabit.progress import silent
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@given(
+    share=st.sampled_from([0.0, 0.01, 0.3, 0.97, 1.0]),
+    clustered=st.booleans(),
+    k=st.integers(1, 40),
+    radius=st.integers(0, 20),
+    scanned=st.sampled_from([0, 4096]),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=40)
+def test_only_allowed_rows_are_found(
+    name: str, share: float, clustered: bool, k: int, radius: int, scanned: int, seed: int
+) -> None:
+    codes, queries = oracle.made_up(300, 32, seed), oracle.made_up(4, 32, seed + 1)
+    allowed = np.random.default_rng(seed).random(300) < share
+    if clustered:  # what is near the query is not allowed
+        allowed &= oracle.hamming(queries[:1], codes)[0] > 9
+    backend, rows = BACKENDS[name](codes, 32), np.flatnonzero(allowed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "_SCANNED", scanned)
+        for most, within in ((k, None), (None, radius), (k, radius)):
+            among = oracle.search(codes[rows], queries, most, within)
+            expected = [[(int(rows[row]), distance) for row, distance in hits] for hits in among]
+            assert oracle.pairs(find(backend, queries, most, within, allowed)) == expected
+
+
+@pytest.mark.parametrize("name", ["auto", "flat", "multi"])
+@pytest.mark.parametrize("generation", [0, 200])
+def test_what_was_added_later_is_found_with_the_rest(name: str, generation: int) -> None:
+    codes, queries = oracle.made_up(300, 32), oracle.made_up(4, 32, seed=1)
+    derived = derive_with("multi", 32, silent)(codes[:generation])
+    searcher, tail = Searcher(codes[:generation], 32, derived), codes[generation:]
+    allowed = np.random.default_rng(0).random(300) < 0.5
+    rows = np.flatnonzero(allowed)
+    for most, radius in ((7, None), (None, 9), (7, 9)):
+        found = searcher.search(queries, most, radius, backend=name, tail=tail)
+        assert oracle.pairs(found) == oracle.search(codes, queries, most, radius)
+        found = searcher.search(queries, most, radius, allowed, name, tail)
+        assert found._replace(rows=np.searchsorted(rows, found.rows)).rows.tolist() == [
+            row for hits in oracle.search(codes[rows], queries, most, radius) for row, _ in hits
+        ]
+
+
+def test_a_back_end_that_was_not_built_is_an_error() -> None:
+    codes = oracle.made_up(30, 32)
+    with pytest.raises(ParabitError, match="not built with the back end multi; .* or choose auto or flat"):
+        Searcher(codes, 32, {}).search(codes[:1], 3, backend="multi")
+    with pytest.raises(ParabitError, match="no back end 'tree'; there are auto, flat, tables, multi"):
+        Searcher(codes, 32, {}).search(codes[:1], 3, backend="tree")
