@@ -6,7 +6,6 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
-from parabit.errors import CodesError, IndexFolderError, ParabitError, QueryError
+from parabit.errors import CodesError, IndexFolderError, ParabitError
 from parabit.index.build import (
     Ids,
     Kept,
@@ -29,7 +28,7 @@ from parabit.index.build import (
     check_ids,
     says_what_stays,
 )
-from parabit.index.filters import Condition, Where, conditions, mask_of
+from parabit.index.filters import Condition, Where, conditions
 from parabit.index.hits import Hits
 from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
@@ -37,17 +36,15 @@ from parabit.index.pairing import Pairs, pairs_within
 from parabit.index.query import (
     Parsed,
     Queries,
-    WordQuery,
     asked_codes,
     checked_k,
     checked_radius,
     matching_tokens,
-    parse,
     with_vectors,
     word_query,
 )
-from parabit.index.ranking import CANDIDATES, Ranked, join_ranked, need_for, rank_by_code, rank_by_words
-from parabit.index.results import Found
+from parabit.index.ranking import need_for
+from parabit.index.retrieval import Request, parsed, retrieve, with_words
 from parabit.index.search import check_backend
 from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Snapshot, Store, backend_of
 from parabit.index.stored import Stored, ids_of_written, rows_with, stored_with
@@ -60,7 +57,6 @@ from parabit.text.bags import FEW, make_bags
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
 
-_RANKED = 1000  # that are ranked by more than their distance, where no radius is given
 _COMMIT_DOCUMENTS, _COMMIT_SECONDS = 1000, 1.0  # after which new words are committed, for others to see
 _PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
@@ -386,16 +382,16 @@ class Index:
         """
         view = self._store.snapshot()  # before the queries are read, which may take as long as they like
         if isinstance(queries, np.ndarray):
-            asked, parsed = asked_codes(queries, self.bits), None
+            asked, given = asked_codes(queries, self.bits), None
         else:
             corpus = as_corpus([queries] if isinstance(queries, str) else queries)
             texts = [document.text for document in corpus]
-            parsed = [_parsed(text, view) for text in texts]
-            asked = self._encoded([one.text for one in parsed])
+            given = [parsed(text, view) for text in texts]
+            asked = self._encoded([one.text for one in given])
         if query_vectors is not None:
             kinds = self._store.extra
             asked = with_vectors(asked, query_vectors, kinds[VECTORS].width if VECTORS in kinds else None)
-        return self._find(view, asked, parsed, k, radius, rank, conditions(where), candidates, backend)
+        return self._find(view, asked, given, k, radius, rank, conditions(where), candidates, backend)
 
     def like(
         self,
@@ -421,13 +417,13 @@ class Index:
         """
         view = self._store.snapshot()
         rows = rows_with(view, [ids] if isinstance(ids, str | int) else ids)
-        parsed = None
+        given = None
         if self.keeps_text and self.knows_texts:
-            parsed = [Parsed(searchable(fields)) for fields in view.fields_of(rows)]
-            asked = self._encoded([one.text for one in parsed])
+            given = [Parsed(searchable(fields)) for fields in view.fields_of(rows)]
+            asked = self._encoded([one.text for one in given])
         else:
             asked = asked_codes(view.codes(rows), self.bits)
-        return self._find(view, asked, parsed, k, radius, rank, conditions(where), candidates, backend, rows)
+        return self._find(view, asked, given, k, radius, rank, conditions(where), candidates, backend, rows)
 
     def _encoded(self, texts: Sequence[str]) -> Queries:
         if 0 < len(texts) <= FEW:  # the fastest way, for queries
@@ -445,7 +441,7 @@ class Index:
         self,
         view: Snapshot,
         asked: Queries,
-        parsed: Sequence[Parsed] | None,
+        given: Sequence[Parsed] | None,
         k: int | None,
         radius: int | None,
         rank: str | None,
@@ -458,39 +454,21 @@ class Index:
         k = 10 if k is None and radius is None else None if k is None else checked_k(k)
         radius = None if radius is None else checked_radius(radius)
         check_backend(backend)
-        rank = rank or (self.best_rank if parsed is not None else "hamming")
+        rank = rank or (self.best_rank if given is not None else "hamming")
+        request = Request(k, radius, rank, where, candidates, backend)
         need_for(rank, asked, VECTORS in self._store.extra, self.has_words)
         words = None
-        if parsed is not None and self.has_words:
+        if given is not None and self.has_words:
             try:
                 words = self._row_words(view)
             except IndexFolderError:
                 if rank in ("hybrid", "words"):
                     raise
         notes: list[list[str]] = [[] for _ in asked.codes]
-        if words is not None and parsed is not None:
-            asked, notes = _with_words(asked, parsed, words)
-        # Queries with the same filter are answered together; most have none of their own.
-        filters = [one.fields for one in parsed or ()]
-        groups = (
-            [slice(0, len(asked.codes))] if len(set(filters)) < 2 else [slice(n, n + 1) for n in range(len(filters))]
-        )
-        parts = []
-        for group in groups:
-            own = _own_conditions(filters[group.start]) if filters else ()
-            conditioned = (*where, *own)
-            allowed = mask_of(view, conditioned) if conditioned else None
-            mine, not_me = asked.part(group.start, group.stop), None if but is None else but[group]
-            if rank in ("hybrid", "words"):
-                assert words is not None
-                among = words if allowed is None else words.among(allowed)
-                parts.append(_rank_with_words(rank, mine, view, among, k, radius, candidates, allowed, backend, not_me))
-            else:
-                most = k if rank == "hamming" else _to_rank(k, radius, candidates)
-                found = _near(view, mine, most, radius, allowed, backend, not_me)
-                parts.append(rank_by_code(rank, mine, found, view, k))
-        ranked = parts[0] if len(parts) == 1 else join_ranked(parts)
-        tokenizer = None if parsed is None else self.model.vocabulary.tokenizer  # codes are searched without the model
+        if words is not None and given is not None:
+            asked, notes = with_words(asked, given, words)
+        ranked = retrieve(view, asked, request, given, words, but)
+        tokenizer = None if given is None else self.model.vocabulary.tokenizer  # codes are searched without the model
         return Hits(ranked, asked, view, words, notes, tokenizer)
 
     def matching(self, query: str, text: str) -> set[str]:
@@ -499,7 +477,7 @@ class Index:
             return set()
         view = self._store.snapshot()
         words = self._row_words(view)
-        return matching_tokens(word_query(_parsed(query, view), words), words, text)
+        return matching_tokens(word_query(parsed(query, view), words), words, text)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
         """All pairs of documents within a Hamming radius of each other, block by block.
@@ -765,81 +743,3 @@ def _meta(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What an index that is made wants to find again; a folder for its words that no other index has had."""
     words = meta["words"] and {**meta["words"], "folder": f"words-{secrets.token_hex(4)}"}
     return {**meta, "words": words}
-
-
-def _parsed(text: str, view: Snapshot) -> Parsed:
-    """A query of the search box taken apart; `field:value` that no document can match for its form are plain words."""
-    parsed = parse(text, [name for name in view.field_names if name != "text"])
-    try:
-        mask_of(view, _own_conditions(parsed.fields))
-    except QueryError:
-        words = [parsed.text, *(f"{name} {value}" for name, value in parsed.fields)]
-        return replace(parsed, text=" ".join(words), fields=())
-    return parsed
-
-
-def _own_conditions(fields: Sequence[tuple[str, str]]) -> tuple[Condition, ...]:
-    return conditions([f"{name}={value}" for name, value in fields])
-
-
-def _with_words(asked: Queries, parsed: Sequence[Parsed], words: RowWords) -> tuple[Queries, list[list[str]]]:
-    """Queries with what is searched for in the words of documents, and what is to be said about it."""
-    found: list[WordQuery] = []
-    notes: list[list[str]] = []
-    for one in parsed:
-        query = word_query(one, words, words.nearest_word)
-        said = [f"searched for {right} instead of {wrong}" for wrong, right in query.corrected.items()]
-        if query.unknown:
-            said.append(f"no document has {', '.join(query.unknown)}")
-        if (query.must or query.any_of) and not len(words.best(query, 1)[0]):
-            query = query.relaxed()
-            said.append("no document has all that is required, so it was searched for as plain words")
-        found.append(query)
-        notes.append(said)
-    return asked._replace(words=found), notes
-
-
-def _rank_with_words(
-    rank: str,
-    asked: Queries,
-    view: Snapshot,
-    words: RowWords,
-    k: int | None,
-    radius: int | None,
-    candidates: int | None,
-    allowed: NDArray[np.bool_] | None,
-    backend: str,
-    but: NDArray[np.int64] | None,
-) -> Ranked:
-    extra = 0 if but is None else 1
-    if radius is not None:  # all that is near gets both scores
-        near = _near(view, asked, _to_rank(k, radius, candidates), radius, allowed, backend, but)
-        return rank_by_words(rank, asked, near, view, words, None).first(k)
-    assert k is not None
-    most = max(candidates or CANDIDATES, k)
-    by_code = _near(view, asked, most, None, allowed, backend, but) if rank == "hybrid" else None
-    ranked = rank_by_words(rank, asked, by_code, view, words, k + extra)
-    return ranked if but is None else ranked.first(k, but)
-
-
-def _near(
-    view: Snapshot,
-    asked: Queries,
-    most: int | None,
-    radius: int | None,
-    allowed: NDArray[np.bool_] | None,
-    backend: str,
-    but: NDArray[np.int64] | None,
-) -> Found:
-    """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
-    found = view.find(asked.codes, most if most is None or but is None else most + 1, radius, allowed, backend)
-    if but is not None:
-        found = found.keep(found.rows != but[found.queries]).first(most)
-    return found if asked.known.all() else found.keep(asked.known[found.queries])
-
-
-def _to_rank(k: int | None, radius: int | None, candidates: int | None) -> int | None:
-    """How many of the nearest are ranked by more than their distance; None for all inside the radius."""
-    if candidates is None and radius is None:
-        candidates = _RANKED
-    return None if candidates is None else max(candidates, k or 0)
