@@ -70,7 +70,7 @@ def bare_faiss(index: Index) -> Callable[[str], Any]:
 
 def bare_tantivy(index: Index) -> Callable[[str], Any]:
     """A search of the same word index."""
-    words = index._open_words()
+    words = index._words.open()
     searcher, schema = words.searcher, words._schema
 
     def search(query: str) -> Any:

@@ -108,9 +108,9 @@ def test_words_of_a_query_are_those_that_documents_have(index: Index, topic_docu
     text, other = topic_documents[0].text, topic_documents[0].text.split()[0]
     hits = index.search([text, "xyzzyx", f"xyzzyx {other}"], k=3)
     assert len(hits.words(0)) == 32  # the most distinctive
-    assert set(hits.words(0)) <= set(index._open_words().stems(text))
+    assert set(hits.words(0)) <= set(index._words.open().stems(text))
     assert (hits.words(1), hits.unknown(1)) == ([], ["xyzzyx"])
-    assert (hits.words(2), hits.unknown(2)) == (index._open_words().stems(other), ["xyzzyx"])
+    assert (hits.words(2), hits.unknown(2)) == (index._words.open().stems(other), ["xyzzyx"])
     assert hits.words(-1) == hits.words(2)
 
 

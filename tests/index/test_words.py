@@ -17,8 +17,9 @@ from index_models import TEXTS, binary, documents
 
 from parabit import Document, Index, ParabitError
 from parabit.errors import IndexFolderError
+from parabit.index.kept_words import catch_up
 from parabit.index.query import Parsed, word_query
-from parabit.index.words import LANGUAGES, Words, catch_up
+from parabit.index.words import LANGUAGES, Words
 from parabit.progress import Progress
 
 ANIMALS = [
@@ -187,14 +188,14 @@ def test_changes_whose_words_were_lost_are_caught_up(folder: Path, tmp_path: Pat
         if change == "delete the last":
             index.delete(["a4", "a1"])
             expected = {"a0"}
-        assert index._words is not None
-        assert index._words.pending
+        assert index._words._words is not None
+        assert index._words._words.pending
         left = as_killed(index, tmp_path / "killed.index")
         assert ids(index, "zebra") == expected  # the writer itself knows all
     with Index.open(left, write=write) as index:
         assert ids(index, "zebra") == expected
     with Index.open(left) as index:  # and it lasts
-        assert index._is_current(Words.open(words_folder(left)))
+        assert index._words._is_current(Words.open(words_folder(left)))
 
 
 def test_closing_an_index_loses_no_words(folder: Path) -> None:
@@ -393,7 +394,7 @@ def test_a_title_is_searched_unless_the_text_begins_with_it() -> None:
     with Index.build(binary(), texts) as index:
         assert ids(index, "zebra") == {"a", "b"}
         assert [hit.title for hit in index.search("zebra")[0]] == ["Zebra", "Zebra"]
-        assert index._open_words().documents == 2
+        assert index._words.open().documents == 2
 
 
 def test_a_filter_that_lets_many_through_finds_as_many_as_are_asked_for() -> None:

@@ -1,21 +1,12 @@
 """The index: documents by their codes and words, kept safely."""
 
-import secrets
-import shutil
-import time
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
-from tempfile import mkdtemp
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.choices import RANKS
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.errors import CodesError, IndexFolderError, ParabitError
@@ -30,8 +21,8 @@ from parabit.index.build import (
 )
 from parabit.index.filters import Condition, Where, conditions
 from parabit.index.hits import Hits
-from parabit.index.labels import Labels, labels_of
-from parabit.index.map import Map, draw
+from parabit.index.kept_words import searchable
+from parabit.index.open_index import Engine, OpenIndex, encoder_of, with_own_words
 from parabit.index.pairing import Pairs, pairs_within
 from parabit.index.query import (
     Parsed,
@@ -46,10 +37,10 @@ from parabit.index.query import (
 from parabit.index.ranking import need_for
 from parabit.index.retrieval import Request, parsed, retrieve, with_words
 from parabit.index.search import check_backend
-from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Snapshot, Store, backend_of
-from parabit.index.stored import Stored, ids_of_written, rows_with, stored_with
-from parabit.index.words import RowWords, Words, catch_up, check_language, searchable
-from parabit.model import TextEncoder, load_model, save_model
+from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
+from parabit.index.stored import rows_with
+from parabit.index.words import check_language
+from parabit.model import TextEncoder
 from parabit.model.encoder import joined
 from parabit.progress import Report, silent
 from parabit.text.bags import FEW, make_bags
@@ -63,14 +54,7 @@ _PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 Texts = Corpus | Iterable[str | Document]
 
 
-class Engine(Protocol):
-    """Keeps documents elsewhere than in a folder; what it opens again offers what `Store` and `Snapshot` offer."""
-
-    def create(self, folder: Path | str, bits: int, batches: Iterable[Batch], *arguments: Any, **options: Any) -> None:
-        """Make an index, as `Store.create` does."""
-
-
-class Index:
+class Index(OpenIndex):
     """Documents by their codes and words: search, ranking, changes and files that are safe to keep, in one place.
 
     Example:
@@ -86,20 +70,6 @@ class Index:
     """
 
     left_out = 0  # documents that were to be added and have nothing to be found by
-
-    def __init__(self, store: Store, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
-        self._store, self._model = store, model
-        self._words: Words | None = None
-        self._committed, self._since = time.monotonic(), 0
-        # Without a folder of its own the index is gone when nobody has it any more.
-        self._remove = None if scratch is None else weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
-        if model is not None and model.fingerprint != store.fingerprint:
-            store.close()
-            raise IndexFolderError(
-                f"{store.folder} was made with another model", hint="give the model it was made with, or build it again"
-            )
-
-    # Making and opening
 
     @classmethod
     def build(
@@ -139,7 +109,7 @@ class Index:
         meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
         if words:
             meta["words"] = {"language": language, "fold_accents": model.vocabulary.tokenizer.fold_accents}
-        meta = _meta(meta)
+        meta = with_own_words(meta)
         index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite, engine)
         index.left_out = kept.left_out
         return index
@@ -174,187 +144,6 @@ class Index:
         kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
         meta = {"backend": backend, "text": False, "words": None}
         return cls._create(folder, bits, batches, kinds, meta, report, None, overwrite, engine)
-
-    @classmethod
-    def _create(
-        cls,
-        folder: Path | str | None,
-        bits: int,
-        batches: Iterable[Batch],
-        kinds: Mapping[str, Kind],
-        meta: Mapping[str, Any],
-        report: Report,
-        model: TextEncoder | None,
-        overwrite: bool,
-        engine: Engine | None,
-    ) -> "Index":
-        scratch = None
-        if folder is None:
-            if engine is not None:
-                raise IndexFolderError("an index that an engine keeps needs a folder for its model", hint="give one")
-            scratch = Path(mkdtemp(prefix="parabit-"))
-            folder = scratch / "index"
-        try:
-            (engine or Store).create(
-                folder,
-                bits,
-                batches,
-                fingerprint="" if model is None else model.fingerprint,
-                meta=meta,
-                extra=kinds,
-                save_model=None if model is None else lambda place: save_model(model, place),
-                overwrite=overwrite,
-                report=report,
-            )
-            index = cls(open_store(folder, write=True), model, scratch)
-            index._open_words(report)
-            return index
-        except BaseException:
-            if scratch is not None:
-                shutil.rmtree(scratch, ignore_errors=True)
-            raise
-
-    @classmethod
-    def open(
-        cls,
-        folder: Path | str,
-        write: bool = False,
-        model: "ParagraphVectors | TextEncoder | None" = None,
-        report: Report = silent,
-    ) -> Self:
-        """Open an index, in milliseconds; its model is read when a text is first searched for, or taken from here.
-
-        One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
-        If its word index is behind or damaged, as after a crash, it is brought up to date.
-        """
-        index = cls(open_store(folder, write), None if model is None else encoder_of(model))
-        if write:
-            try:
-                index._open_words(report)
-            except BaseException:
-                index.close()
-                raise
-        return index
-
-    def close(self) -> None:
-        """Give back the right to write; an index without a folder is gone."""
-        if self._words is not None:
-            self._words.commit()
-        self._words = None
-        self._store.close()
-        if self._remove is not None:
-            self._remove()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
-        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place."""
-        if overwrite and Path(folder).resolve() == self.folder.resolve():
-            self.compact(report)
-            return
-        self._store.save(folder, overwrite, report, _meta(self._store.meta))
-        if self.has_words:
-            Index.open(folder, write=True, report=report).close()
-
-    # What it is
-
-    @property
-    def folder(self) -> Path:
-        """Where the index is kept."""
-        return self._store.folder
-
-    @property
-    def bits(self) -> int:
-        """How many bits a code has."""
-        return self._store.bits
-
-    def __len__(self) -> int:
-        return self._store.snapshot().documents
-
-    def __repr__(self) -> str:
-        return f"<Index {str(self.folder)!r}: {len(self):,} documents, {self.bits} bits>"
-
-    @property
-    def model(self) -> TextEncoder:
-        """The model that encodes documents and queries."""
-        if self._model is None:
-            self._model = self._kept_model()
-        return self._model
-
-    def _kept_model(self) -> TextEncoder:
-        folder = self._store.model_folder
-        if not self._store.fingerprint:
-            raise IndexFolderError("this index was made of codes and knows no texts", hint="search it with codes")
-        model = load_model(folder)
-        if model.fingerprint != self._store.fingerprint:
-            raise IndexFolderError(f"{folder} is not the model of the index", hint="restore it from a copy")
-        return model
-
-    @property
-    def has_words(self) -> bool:
-        """Whether texts can be found by their words."""
-        return self._store.meta["words"] is not None
-
-    @property
-    def best_rank(self) -> str:
-        """The rank that finds most for a text, of those that this index can do."""
-        return "hybrid" if self.has_words else "asymmetric"
-
-    @property
-    def ranks(self) -> tuple[str, ...]:
-        """The ranks that this index can do for a text, or for a code if it knows no texts."""
-        if not self.knows_texts:
-            return ("hamming",)
-        missing = {"cosine"} if VECTORS not in self._store.extra else set()
-        return tuple(rank for rank in RANKS if rank not in missing | (set() if self.has_words else {"words", "hybrid"}))
-
-    @property
-    def fields(self) -> list[str]:
-        """The names of the fields that documents have, but for their text."""
-        return [name for name in self._store.snapshot().field_names if name != "text"]
-
-    @property
-    def knows_texts(self) -> bool:
-        """Whether it has a model, so that texts can be searched for."""
-        return bool(self._store.fingerprint)
-
-    @property
-    def keeps_text(self) -> bool:
-        """Whether the texts of the documents were kept."""
-        return bool(self._store.meta["text"])
-
-    def stored(self, ids: Sequence[Id]) -> list[Stored]:
-        """The documents with these ids, as they are kept: id, code, text and fields."""
-        return stored_with(self._store.snapshot(), ids)
-
-    def labels(self, most: int = 500) -> Labels:
-        """The most frequent labels and how many documents have each."""
-        return labels_of(self._store.snapshot(), most)
-
-    def has(self, ids: Sequence[Id]) -> NDArray[np.bool_]:
-        """Whether there is a document with each of these ids."""
-        return self._store.snapshot().rows_of(ids) >= 0
-
-    def ids_of(self, written: Sequence[str]) -> list[Id]:
-        """Ids as people write them: 7 is the string, or else the number if a document has that."""
-        return ids_of_written(self._store.snapshot(), written)
-
-    def info(self) -> dict[str, Any]:
-        """What the index is and what it keeps."""
-        about = self._store.about()
-        words = self._store.meta["words"]
-        about["language"] = words and words["language"]
-        about["keeps"] = sorted([*about["keeps"], *(["words"] if words else [])])
-        about["words_bytes"] = (
-            sum(path.stat().st_size for path in (self.folder / words["folder"]).glob("*")) if words else 0
-        )
-        return about
 
     # Searching
 
@@ -460,7 +249,7 @@ class Index:
         words = None
         if given is not None and self.has_words:
             try:
-                words = self._row_words(view)
+                words = self._words.of(view)
             except IndexFolderError:
                 if rank in ("hybrid", "words"):
                     raise
@@ -476,7 +265,7 @@ class Index:
         if not self.has_words:
             return set()
         view = self._store.snapshot()
-        words = self._row_words(view)
+        words = self._words.of(view)
         return matching_tokens(word_query(parsed(query, view), words), words, text)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
@@ -554,11 +343,9 @@ class Index:
         """Delete documents; all of them are gone when this returns, or none is."""
         ids = [ids] if isinstance(ids, str | int) else list(ids)
         self._need("there", ids)
-        serials = self._serials(ids)
+        serials = self._words.serials_of(ids)
         self._store.put(None, ids)
-        if self._words is not None:
-            self._words.delete(serials)
-            self._commit_now_and_then(len(serials))
+        self._words.change(serials)
 
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
         """Encode documents and put them in the index, batch by batch."""
@@ -578,13 +365,9 @@ class Index:
         return written
 
     def _put(self, batch: Batch, gone: Sequence[Id]) -> int:
-        old, last = self._serials([*batch.ids, *gone]), 0 if self._words is None else self._store.snapshot().last_serial
+        gone_serials, last = self._words.serials_of([*batch.ids, *gone]), self._store.snapshot().last_serial
         replaced = self._store.put(batch, gone)
-        if self._words is not None:
-            self._words.delete(old)
-            texts = [searchable(fields) for fields in batch.fields or ()]
-            self._words.add(range(last + 1, last + 1 + len(texts)), texts)
-            self._commit_now_and_then(len(texts))
+        self._words.change(gone_serials, last + 1, batch.fields or ())
         return replaced
 
     def _need(self, allowed: Ids, ids: Sequence[Id]) -> None:
@@ -599,147 +382,3 @@ class Index:
             raise IndexFolderError(
                 f"there is no document with the id {ids[int(np.argmin(there))]!r}", hint="nothing was changed"
             )
-
-    def _serials(self, ids: Sequence[Id]) -> list[int]:
-        if self._words is None:
-            return []
-        view = self._store.snapshot()
-        rows = view.rows_of(ids)
-        serials: list[int] = view.serials[rows[rows >= 0]].tolist()
-        return serials
-
-    def _commit_now_and_then(self, changed: int) -> None:
-        """Commit words for other processes to see; what a crash loses of them is caught up on opening."""
-        assert self._words is not None
-        self._since += changed
-        if self._since >= _COMMIT_DOCUMENTS or time.monotonic() - self._committed > _COMMIT_SECONDS:
-            self._words.commit()
-            self._committed, self._since = time.monotonic(), 0
-
-    def compact(self, report: Report = silent) -> None:
-        """Merge what was added and deleted; opening and searching are then as fast as if it had been built so."""
-        self._store.compact(report)
-
-    def refresh(self) -> bool:
-        """See what another process has written since; whether there was anything."""
-        made_with, words = self._store.fingerprint, self._store.meta["words"]
-        changed = self._store.refresh()
-        if self._store.fingerprint != made_with:  # another index was written over this one
-            self._model = None
-        if self._store.meta["words"] != words:
-            self._words = None
-        elif self._words is not None and not self._words.pending and not self._is_current(self._words):
-            self._words.reload()  # which may come later than the documents themselves
-            if not self._is_current(self._words):
-                self._words = None  # whoever wrote may have been killed: the next search sees to it
-        return changed
-
-    def verify(self) -> None:
-        """Read every byte, of the model and the words too, and raise if one is not what was written."""
-        self._store.verify()
-        if self._store.fingerprint:
-            self._kept_model()
-        if (words := self._open_words()) is not None:
-            words.verify()
-
-    def _row_words(self, snapshot: Snapshot) -> RowWords:
-        """The words of a snapshot's documents."""
-        words, store = self._open_words(), cast(Any, self._store)  # an engine searches words itself
-        return RowWords(words, snapshot) if words is not None else store.words(snapshot)
-
-    def _open_words(self, report: Report = silent) -> Words | None:
-        """The word index, up to date as far as this process may see to it; None if there is none beside the store."""
-        meta = self._store.meta["words"]
-        if meta is None or self._store.keeps_words or self._words is not None:
-            if self._words is not None and self._words.pending:
-                self._words.commit()
-            return self._words
-        folder = self.folder / meta["folder"]
-        words = None
-        with suppress(IndexFolderError):
-            words = Words.open(folder)
-            if self._is_current(words):
-                self._words = words
-                return words
-        try:
-            with self._store.writing():  # a reader borrows the right to write, if nobody has it
-                if self._store.meta["words"] != meta:
-                    self._model = None
-                    raise IndexFolderError("another index was written over it meanwhile", hint="search again")
-                try:
-                    words = Words.open(folder)
-                except IndexFolderError:  # there is none yet, or it is damaged
-                    words = Words.create(folder, meta["language"], meta["fold_accents"])
-                catch_up(words, self._store.snapshot(), report)
-        except IndexFolderError as problem:
-            words = words or self._words_beside_a_writer(meta)
-            if words is None:
-                raise IndexFolderError(
-                    f"the words of {self.folder} cannot be searched: {problem.problem}",
-                    hint="try again later, or search with rank asymmetric",
-                ) from problem
-        self._words = words
-        return words
-
-    def _words_beside_a_writer(self, meta: Mapping[str, Any]) -> Words | None:
-        """The word index that another process commits at this moment, so that its files do not fit yet."""
-        for _ in range(_PATIENCE):
-            if self._store.meta["words"] != meta:
-                return None
-            with suppress(IndexFolderError):
-                return Words.open(self.folder / meta["folder"])
-            time.sleep(0.05)
-        return None
-
-    def _is_current(self, words: Words) -> bool:
-        # Of an update that was lost, the new document is missing and the old one is still there: their number is right.
-        view = self._store.snapshot()
-        alive = view.serials if view.alive is None else view.serials[view.alive]
-        return words.documents == len(alive) and words.last_serial == (int(alive[-1]) if len(alive) else 0)
-
-    # The map
-
-    def map(self) -> Map | None:
-        """The map that was drawn of the index, unless too much has changed since."""
-        kept = Map.load(self.folder / MAP)
-        return None if kept is None or kept.is_worn(self._store.snapshot()) else kept
-
-    def draw_map(self, report: Report = silent) -> Map:
-        """Draw the map of the documents, which takes a minute or two for 20,000 points."""
-        return draw(self._store.snapshot(), report)
-
-    def keep_map(self, drawn: Map) -> None:
-        """Keep a map in the folder, for those who look at the index; it is no part of it and may be removed."""
-        drawn.save(self.folder / MAP)
-
-
-def open_store(folder: Path | str, write: bool) -> Store:
-    """The store of an index: its folder, or what the engine that the manifest names has opened."""
-    backend = backend_of(Path(folder))
-    if not backend:
-        return Store.open(folder, write)
-    try:
-        engine = import_module(f"parabit.engines.{backend}")
-    except ModuleNotFoundError as problem:
-        raise IndexFolderError(
-            f"{folder} is kept by {backend}, which is unknown here", hint="upgrade parabit"
-        ) from problem
-    store: Store = engine.open_store(folder, write)
-    return store
-
-
-def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
-    """What encodes texts, of a model in either form."""
-    if isinstance(model, TextEncoder):
-        return model
-    from sklearn.utils.validation import check_is_fitted  # who has an estimator has it imported already
-
-    check_is_fitted(model, "encoder_")
-    encoder: TextEncoder = model.encoder_
-    return encoder
-
-
-def _meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What an index that is made wants to find again; a folder for its words that no other index has had."""
-    words = meta["words"] and {**meta["words"], "folder": f"words-{secrets.token_hex(4)}"}
-    return {**meta, "words": words}

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from parabit.errors import QueryError
 from parabit.index.filters import Condition, conditions, mask_of
+from parabit.index.kept_words import RowWords
 from parabit.index.query import Parsed, Queries, WordQuery, parse, word_query
 from parabit.index.ranking import CANDIDATES, Ranked, join_ranked, rank_by_code, rank_by_words
 from parabit.index.results import Found
 from parabit.index.store import Snapshot
-from parabit.index.words import RowWords
 
 _RANKED = 1000  # the nearest that are ranked by more than their distance, if words are not looked at
 

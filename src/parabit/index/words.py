@@ -14,7 +14,7 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index.query import WordQuery
-from parabit.index.store import Snapshot
-from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
 from parabit.text import Tokenizer
 
@@ -48,7 +46,6 @@ _LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is look
 # How much two words of a query that stand together in a document too add to BM25. It finds what was quoted from memory,
 # and costs nothing where words are far apart: benchmarks/queries.py.
 _PAIR_WEIGHT = 0.1
-_AT_ONCE = 4096  # documents that are read together
 
 
 class Scored(NamedTuple):
@@ -328,77 +325,6 @@ class Words(Stems):
         serials = self.searcher.fast_field_values(_SERIAL, [address for _, address in hits])
         scores = np.fromiter((score for score, _ in hits), dtype=np.float32, count=len(hits))
         return Scored(np.array(serials, dtype=np.int64), scores)
-
-
-class RowWords:
-    """The words of a snapshot's documents, which are known by their rows here; `allowed` says which may be found."""
-
-    def __init__(self, words: Words, snapshot: Snapshot, allowed: NDArray[np.bool_] | None = None) -> None:
-        self._words, self._snapshot = words, snapshot
-        self._allowed = None if allowed is None else snapshot.serials[allowed].astype(np.int64)
-        self.tokenizer, self.stemmed = words.tokenizer, words.stemmed
-        self.frequency, self.starting_with = words.frequency, words.starting_with
-        self.documents = words.documents
-
-    def among(self, allowed: NDArray[np.bool_]) -> "RowWords":
-        """The same, for a filter."""
-        return RowWords(self._words, self._snapshot, allowed)
-
-    def best(self, query: WordQuery, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The rows with the highest BM25."""
-        found = self._words.best(query, count, self._allowed)
-        rows = self._snapshot.rows_of_serials(found.serials)
-        there = rows >= 0  # others were written or deleted since the snapshot was taken
-        return rows[there], found.scores[there]
-
-    def scores(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """BM25 of some rows; 0 if they have none of the words."""
-        serials = self._serials(rows)
-        found = self._words.scores(query, serials)
-        scores = np.zeros(len(rows), dtype=np.float32)
-        order = np.argsort(serials)
-        scores[order[np.searchsorted(serials[order], found.serials)]] = found.scores
-        return scores
-
-    def matching(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of some rows have what the query asks for, and not what it excludes."""
-        return np.isin(self._serials(rows), self._words.matching(query, self._serials(rows)))
-
-    def nearest_word(self, stem: str) -> str | None:
-        """The word nearest to one that no document has."""
-        return self._words.nearest_word(stem, self._texts)
-
-    def _serials(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        serials: NDArray[np.int64] = self._snapshot.serials[rows].astype(np.int64)
-        return serials
-
-    def _texts(self, serials: NDArray[np.int64]) -> list[str]:
-        rows = self._snapshot.rows_of_serials(serials)
-        return [searchable(fields) for fields in self._snapshot.fields_of(rows[rows >= 0])]
-
-
-def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
-    """Have a word index hold just the documents of a snapshot; for the one who holds the lock."""
-    alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
-    alive = alive.astype(np.int64)
-    missing = alive[np.searchsorted(alive, words.last_serial, side="right") :]
-    if words.documents + len(missing) != len(alive):  # something was deleted, and its deletion lost in a crash
-        known = words.serials()
-        words.delete(np.setdiff1d(known, alive, assume_unique=True).tolist())
-        missing = np.setdiff1d(alive, known, assume_unique=True)
-    for start in range(0, len(missing), _AT_ONCE):
-        some = missing[start : start + _AT_ONCE]
-        rows = snapshot.rows_of_serials(some)
-        words.add(some.tolist(), [searchable(fields) for fields in snapshot.fields_of(rows)])
-        done = start + len(some)
-        report(Progress("indexing words", done, "documents", done / len(missing)))
-    words.commit()
-
-
-def searchable(fields: Mapping[str, Any]) -> str:
-    """What the words of a document are taken from: its text, and its title if the text does not begin with it."""
-    text, title = fields.get("text", ""), fields.get("title")
-    return f"{title}\n{text}" if isinstance(title, str) and not text.startswith(title) else text
 
 
 def _schema() -> tantivy.Schema:
