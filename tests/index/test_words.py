@@ -175,7 +175,7 @@ def test_a_word_index_that_is_gone_is_built_again_and_tells_how_far_it_is(folder
 def test_changes_whose_words_were_lost_are_caught_up(folder: Path, tmp_path: Path, change: str, write: bool) -> None:
     expected = {"a0", "a1"}
     with Index.open(folder, write=True) as index:
-        index._committed += 60  # so that no words are committed
+        index._words._committed += 60  # so that no words are committed
         if change in ("add", "delete and add"):
             index.add([Document("new", "a new zebra")])
             expected |= {"new"}
@@ -209,7 +209,7 @@ def test_closing_an_index_loses_no_words(folder: Path) -> None:
 
 def test_a_reader_sees_words_once_they_are_committed(folder: Path) -> None:
     with Index.open(folder, write=True) as writer, Index.open(folder) as reader:
-        writer._committed += 60
+        writer._words._committed += 60
         assert ids(reader, "zebra") == {"a0", "a1"}
         writer.add([Document("new", "a new zebra")])
         assert reader.refresh()
@@ -222,7 +222,7 @@ def test_a_reader_sees_words_once_they_are_committed(folder: Path) -> None:
 def test_a_reader_catches_up_with_a_writer_that_was_killed(folder: Path, tmp_path: Path) -> None:
     script = (
         "import os, sys; from parabit import Document, Index\n"
-        "index = Index.open(sys.argv[1], write=True); index.model; index._committed += 60\n"
+        "index = Index.open(sys.argv[1], write=True); index.model; index._words._committed += 60\n"
         "index.add([Document('new', 'a new zebra')]); index.delete('a0'); os.kill(os.getpid(), 9)"
     )
     with Index.open(folder) as reader:

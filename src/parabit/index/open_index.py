@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.choices import RANKS
-from parabit.errors import IndexFolderError
+from parabit.errors import IndexFolderError, ParabitError
 from parabit.index.kept_words import KeptWords
 from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
@@ -162,7 +162,14 @@ class OpenIndex:
         folder = self._store.model_folder
         if not self._store.fingerprint:
             raise IndexFolderError("this index was made of codes and knows no texts", hint="search it with codes")
-        model = load_model(folder)
+        try:
+            model = load_model(folder)
+        except ParabitError as problem:
+            if self.refresh():
+                raise IndexFolderError(
+                    f"{self.folder} has changed: another index was written over it", hint="search again"
+                ) from problem
+            raise
         if model.fingerprint != self._store.fingerprint:
             raise IndexFolderError(f"{folder} is not the model of the index", hint="restore it from a copy")
         return model
