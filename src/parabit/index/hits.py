@@ -73,6 +73,7 @@ class Hits:
         self._found, self._scores, self._by_words = ranked
         self._asked, self._snapshot, self._words = asked, snapshot, words
         self._tokenizer = tokenizer or Tokenizer()
+        self._whys: dict[int, list[Why]] = {}
         self.codes = asked.codes
         by_words = [bool(query.words or query.must or query.any_of) for query in asked.words or ()]
         self.known = asked.known | np.array(by_words, np.bool_) if by_words else asked.known
@@ -144,6 +145,12 @@ class Hits:
 
     def why(self, query: int) -> list[Why]:
         """What the scores of a query's hits are made of: the share of each word, and of the code."""
+        query = range(len(self))[query]
+        if query not in self._whys:
+            self._whys[query] = self._why(query)
+        return self._whys[query]
+
+    def _why(self, query: int) -> list[Why]:
         here = self._of(query)
         rows, scores, distances = self._found.rows[here], self._scores[here], self._found.distances[here].tolist()
         asked = self._word_query(query)
