@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 help:
 	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
 	@echo "make test       set up, and run ruff, mypy and the tests"
-	@echo "make test-scale set up, and run the tests with a Ray cluster and a Milvus server"
+	@echo "make test-scale set up, and run the tests with a Ray cluster and Milvus"
 	@echo "make browser    set up, and fetch a Chromium for the tests of the search page, which are skipped without one"
 	@echo "make docs       set up, and build the documentation in site"
 	@echo "make lint       set up, and run ruff and mypy alone"

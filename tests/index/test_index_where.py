@@ -25,6 +25,7 @@ CASES: list[tuple[dict[str, Any], list[Any]]] = [
     ({"labels": "hockey"}, [7]),
     ({"labels": ["orbit", "hockey"]}, ["a", 7]),
     ({"labels": {"orbit", "hockey"}}, ["a", 7]),
+    ({"labels": ["orbit", "none"]}, ["a"]),
     ({"labels": np.array(["orbit", "hockey"])}, ["a", 7]),
     ({"labels": []}, []),
     ({"labels": "spac"}, []),
@@ -64,6 +65,14 @@ CASES: list[tuple[dict[str, Any], list[Any]]] = [
     ({"labels": "space", "year": [1993, 1994], "id": ["b", "tail", 7]}, ["b", "tail"]),
     ({"labels": "space", "good": False}, ["b"]),
     ({"labels": "hockey", "good": True}, []),
+    ({"labels": {"!=": "space"}}, ["c", 7, "7"]),
+    ({"labels": {"!=": ["space", "hockey"]}}, ["c", "7"]),
+    ({"id": {"!=": ["a", 7]}}, ["b", "c", "7", "tail"]),
+    ({"year": (1993, 1994)}, ["a", "b", 7, "tail"]),
+    ({"year": (None, 1993.5)}, ["a", 7, "tail"]),
+    ({"year": {">": 1993, "!=": 1995}}, ["b"]),
+    ({"year": {"<": 1994}, "labels": {"!=": "orbit"}}, [7, "tail"]),
+    ({"score": (0.4, 0.6)}, [7]),
 ]
 
 

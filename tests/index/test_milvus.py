@@ -263,3 +263,24 @@ def test_the_suite_of_the_embedded_index_holds_on_milvus() -> None:
     # A failure is reported as it was found: to make it smaller would take very long.
     few = settings(max_examples=3, stateful_step_count=30, deadline=None, phases=[Phase.generate])
     run_state_machine_as_test(MilvusMachine, settings=few)
+
+
+def test_codes_alone_work_on_a_real_server(tmp_path: Path) -> None:
+    """The server from PyPI is of version 2.3.5, which has no BM25."""
+    milvus = pytest.importorskip("milvus")
+    codes, asked = oracle.made_up(300, 28), oracle.made_up(4, 28, seed=5)
+    fields = [{"labels": [["a", "b"], ["b"]][number % 2], "year": 1990 + number % 10} for number in range(300)]
+    server = milvus.MilvusServer()
+    server.set_base_dir(str(tmp_path / "server"))
+    with server, Index.of_codes(codes, 28, fields=fields) as embedded:
+        engine = Milvus(f"http://127.0.0.1:{server.listen_port}")
+        with pytest.raises(IndexFolderError, match="cannot search by words; upgrade it to 2.5 or later"):
+            Index.build(binary(), documents(0, 9), tmp_path / "words", engine=engine)
+        with Index.of_codes(codes, 28, tmp_path / "m", fields=fields, engine=engine) as index:
+            for some in (embedded, index):
+                some.update_codes(codes[:3], [5, 6, 7])
+                some.delete([1, 2])
+            for options in ({"k": 50}, {"radius": 3}, {"where": {"labels": {"!=": "a"}, "year": (1993, 1995)}}):
+                same(embedded.search(asked, **options), index.search(asked, **options))
+            index.compact()
+            index.verify()

@@ -10,7 +10,7 @@ from rich.markup import escape
 from parabit.choices import BACKENDS
 from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.cli.frame import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
-from parabit.cli.index_options import size_on_disk
+from parabit.cli.index_options import engine_line, size_on_disk
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
 
@@ -38,6 +38,14 @@ def index(
             autocompletion=completing(BACKENDS),
         ),
     ] = "auto",
+    milvus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URI",
+            help="Keep and search the documents on a Milvus server, such as http://localhost:19530, or in a file of "
+            "Milvus Lite, such as news.db.",
+        ),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old index.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -62,13 +70,18 @@ def index(
 
     if (output.exists() or output.is_symlink()) and not overwrite:
         raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
+    engine = None
+    if milvus is not None:
+        from parabit.engines.milvus import Milvus
+
+        engine = Milvus(milvus).checked()
     with progress(quiet or json) as report:
         loaded = load_model(model)
         start = time.perf_counter()
         documents = open_corpus(corpus, options, format, report)
         with Index.build(
             loaded, documents, output, text=not no_text, words=not (no_words or no_text), vectors=vectors,
-            backend=backend, overwrite=overwrite, report=report,
+            backend=backend, engine=engine, overwrite=overwrite, report=report,
         ) as built:  # fmt: skip
             about, left_out = built.info(), built.left_out
     seconds = time.perf_counter() - start
@@ -84,6 +97,7 @@ def index(
         "bytes": about["bytes"],
         "model_bytes": about["model_bytes"],
         "backend": about["backends"][-1],
+        "engine": about.get("engine"),
         "keeps": about["keeps"],
         "fields": about["fields"],
         "seconds": round(seconds, 3),
@@ -104,6 +118,8 @@ def _show(result: dict[str, Any]) -> None:
     if result["fields"]:
         say(f"  fields: {escape(', '.join(result['fields']))}")
     say(f"  back end {result['backend']}")
+    if result["engine"]:
+        say(f"  {engine_line(result['engine'])}")
     say(f"  {result['seconds']:.1f} s, {result['documents_per_second']:,.0f} documents a second")
     if result["left_out"]:
         say(f"  {result['left_out']:,} without a word that the model knows were left out")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from parabit.errors import ParabitError
 
@@ -29,6 +30,11 @@ def size_on_disk(about: Mapping[str, Any]) -> str:
     """What an index takes, and how much of it is the model, which does not grow."""
     model = f", {readable_size(about['model_bytes'])} of it the model" if about["model_bytes"] else ""
     return f"{readable_size(about['bytes'])} on the disk{model}"
+
+
+def engine_line(engine: Mapping[str, Any]) -> str:
+    """Where the documents of an index are, if not in its folder."""
+    return escape(f"the documents are in {engine['uri']}: {engine['name']} {engine['version']}, {engine['collection']}")
 
 
 def read_text(source: str) -> str:

@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 
 from parabit.cli.frame import Json, Quiet, print_json, say, verb
-from parabit.cli.index_options import IndexFolder, readable_size, size_on_disk
+from parabit.cli.index_options import IndexFolder, engine_line, readable_size, size_on_disk
 
 
 @verb
@@ -46,8 +46,8 @@ def _show(result: dict[str, Any]) -> None:
     say(f"  keeps codes, ids{''.join(f', {name}' for name in result['keeps'])}")
     say(f"  fields: {escape(', '.join(result['fields'])) or 'none'}")
     say(f"  back ends: {', '.join(result['backends'])}")
-    for note in result.get("notes", ()):
-        say(f"  {note}")
+    if "engine" in result:
+        say(f"  {engine_line(result['engine'])}")
     if result["fingerprint"]:
         say(f"  model {result['fingerprint'][:16]}")
     else:

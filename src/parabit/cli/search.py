@@ -104,13 +104,14 @@ def search(
                 hint="use words that the documents have",
             )
         hits, differing = found[0], found.differing(0)
+        as_json = [_as_json(hit) for hit in hits] if json else []  # which may read what a closed index cannot
         result: dict[str, Any] = {"index": str(index), "query": text, "rank": by, "documents": len(opened)}
     result |= {"bits": differing.shape[1], "k": k, "radius": radius, "where": where or []}
     result["seconds"] = round(time.perf_counter() - start, 3)
     if found.notes[0]:
         result["notes"] = list(found.notes[0])
     if json:
-        print_json({**result, "hits": [_as_json(hit) for hit in hits]})
+        print_json({**result, "hits": as_json})
         return
     _show(result, len(hits))
     for line in hits_table(hits, differing, width_of_output(), plain=not _writes_braille()):

@@ -201,7 +201,7 @@ def no_numbers(field: str) -> QueryError:
     return QueryError(f"no document has a number or a date in the field {field!r}", hint="compare it with = or !=")
 
 
-def ids_among(values: Iterable[Any]) -> list[str | int]:
+def ids_among(values: Iterable[Any]) -> list[Any]:
     """Those of some values that can be ids."""
     found = (value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool))
     return [value if isinstance(value, str) else int(value) for value in found]

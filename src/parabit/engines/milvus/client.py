@@ -27,7 +27,6 @@ _REMEMBERED = 1 << 19  # entities, before they are forgotten
 _CONNECT, _LIMIT = 5.0, 3600.0  # seconds to find out that nobody is there, and for a whole collection
 # How often to try again what a busy server refuses: for a second to read, and for about 15 to write.
 _TRIES = {"search": 4, "query": 4, "insert": 0, "upsert": 10, "delete": 10}
-_WORDS_SINCE = (2, 5)  # the version of Milvus with BM25
 
 _files: Counter[str] = Counter()  # files of Milvus Lite that this process has open, and how often
 _files_lock = Lock()
@@ -124,7 +123,7 @@ class Entities:
         server, types = self.server, self.server.pymilvus.DataType
         problem, hint = "", ""
         release = re.search(r"(\d+)\.(\d+)", server.version)
-        if has_words and release and tuple(map(int, release.groups())) < _WORDS_SINCE:
+        if has_words and release and tuple(map(int, release.groups())) < (2, 5):
             problem = f"is of version {server.version} and cannot search by words"
             hint = "upgrade it to 2.5 or later, or build the index without words"
         elif server.ask("has_collection", self.name):

@@ -1,8 +1,8 @@
 """Documents as entities of a Milvus collection, and back; filters as Milvus reads them.
 
-An entity has the document's id as its key, a serial number that says when it came in and is its row, its code (as a
-vector that is searched, and as text that is read faster), the stems of its words, hashes of the values in its fields,
-its numbers, and all of its fields as compressed JSON.
+An entity has the document's id as its key, a serial number, which is its row, its code (as a vector that is searched,
+and as text that is read faster), the stems of its words, hashes of the values in its fields, its numbers, and all of
+its fields as compressed JSON.
 """
 
 import json
@@ -24,8 +24,7 @@ KEY, SERIAL, VECTOR, CODE, WORDS, BM25 = "id", "serial", "vector", "code", "word
 KEYS, NUMBERS, REAL = "keys", "numbers", "real"
 RECORDS = ["record", *(f"record_{part}" for part in range(2, 9))]  # several, as a string of Milvus is short
 LONGEST = 65_535  # bytes of a string
-LONGEST_KEY = 4096
-MOST_KEYS = 4096  # values of an array
+LONGEST_KEY, MOST_KEYS = 4096, 4096  # bytes of a key, and values of an array
 NOTHING = f"{SERIAL} < 0"  # a filter that lets nothing through
 _HIGHEST = 1.7e308  # number
 

@@ -14,8 +14,8 @@ from parabit.engines.milvus.client import WINDOW, Entities, Near, in_ranges, pie
 from parabit.engines.milvus.documents import CODE, KEY, REAL, RECORDS, SERIAL, WORDS, all_of, in_rows, saying
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, no_numbers
-from parabit.index.found import Found
 from parabit.index.query import WordQuery
+from parabit.index.results import Found
 from parabit.index.store import VECTORS, Id, Value
 from parabit.index.words import Stems
 from parabit.ragged import row_offsets

@@ -34,7 +34,7 @@ _READ = 500  # documents that are read at a time
 
 @dataclass(frozen=True)
 class Milvus:
-    """Where Milvus keeps an index: the address of a server of version 2.5 or later, or a file of Milvus Lite.
+    """Where Milvus keeps an index: the address of a server of version 2.5 or later, or a file such as `news.db`.
 
     A token or USER:PASSWORD is read from the environment variable PARABIT_MILVUS_TOKEN.
     """
@@ -131,14 +131,17 @@ class Manifest(NamedTuple):
     def entities_of(self, batch: Batch, first: int) -> list[dict[str, Any]]:
         """A batch as entities, numbered from `first`; an error says what does not fit."""
         arrays = Schema(self.bits, self.extra).arrays_of(batch, first)
-        fields: Sequence[Mapping[str, Any]] = [{}] * len(batch.ids) if batch.fields is None else batch.fields
-        nothing = [None] * len(batch.ids)
-        words: Sequence[Any] = nothing
+        fields: Sequence[Mapping[str, Any]] = batch.fields or [{}] * len(batch.ids)
+        words = nothing = list[Any]([None] * len(batch.ids))
         if self.meta["words"]:
-            stems = Stems(**self.meta["words"])
+            stems = self.stems()
             words = [stems.analyzer.analyze(text) for text in stems.tokenizer.spaced([*map(searchable, fields)])]
         documents = zip(batch.ids, arrays[CODES], fields, words, arrays.get(EXTRA + VECTORS, nothing), strict=True)
         return [entity_of(identity, first + place, *rest) for place, (identity, *rest) in enumerate(documents)]
+
+    def stems(self) -> Stems:
+        """What cuts texts into words."""
+        return Stems(self.meta["words"]["language"], self.meta["words"]["fold_accents"])
 
 
 class MilvusStore:
@@ -153,7 +156,7 @@ class MilvusStore:
         self.folder = Path(folder)
         self._manifest = manifest = Manifest.read(self.folder)
         self.bits, self.fingerprint, self.meta = manifest.bits, manifest.fingerprint, manifest.meta
-        self.extra, self.model_folder = manifest.extra, self.folder / _MODEL
+        self.extra, self.field_names, self.model_folder = manifest.extra, manifest.field_names, self.folder / _MODEL
         with ExitStack() as stack:
             self._lock = stack.enter_context(WriterLock(self.folder)) if write else None
             self._server = stack.enter_context(closing(Server(manifest.place.uri)))
@@ -173,11 +176,6 @@ class MilvusStore:
         if self._lock is not None:
             self._lock.close()
 
-    @property
-    def field_names(self) -> list[str]:
-        """The names of fields that documents have, or had."""
-        return self._manifest.field_names
-
     def entities(self) -> Entities:
         """The documents as Milvus has them now."""
         return self._manifest.entities(self._server)
@@ -188,7 +186,7 @@ class MilvusStore:
 
     def words(self, snapshot: MilvusSnapshot) -> MilvusWords:
         """The words of a snapshot's documents, which Milvus keeps with them."""
-        return MilvusWords(snapshot, Stems(**self.meta["words"]))
+        return MilvusWords(snapshot, self._manifest.stems())
 
     def put(self, batch: Batch | None, delete: Sequence[Id] = ()) -> int:
         """Add documents, in place of those that have their ids, and delete others; returns how many were replaced.
@@ -215,16 +213,15 @@ class MilvusStore:
 
     def compact(self, report: Report = silent) -> None:
         """Have the server merge its files, without what was deleted."""
-        report(Progress("compacting", 0, "collections", None))
         self._server.ask("flush", self._manifest.place.collection)
         if not self._server.is_file:
             self._server.ask("compact", self._manifest.place.collection)
 
-    def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
+    def save(self, folder: Path | str, overwrite: bool, report: Report, meta: Mapping[str, Any]) -> None:
         """Write all documents to another folder, as an embedded index."""
         model = partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
         documents = self._batches(report)
-        Store.create(folder, self.bits, documents, self.fingerprint, self.meta, self.extra, model, overwrite, report)
+        Store.create(folder, self.bits, documents, self.fingerprint, meta, self.extra, model, overwrite, report)
 
     def refresh(self) -> bool:
         """See what others have written; returns whether there was anything. A writer knows it all."""
@@ -235,7 +232,7 @@ class MilvusStore:
             self._server.close()
             self.__dict__.update(MilvusStore(self.folder).__dict__)
             return True
-        self._manifest, self.documents = manifest, self.entities().count()
+        self._manifest, self.documents, self.field_names = manifest, self.entities().count(), manifest.field_names
         return self._see_newer() or before != (self.documents, self.field_names)
 
     def verify(self) -> None:
@@ -257,14 +254,14 @@ class MilvusStore:
             "fields": [name for name in self.field_names if name != TEXT],
             "fingerprint": self.fingerprint,
             "to_merge": {"added": 0, "deleted": 0, "bytes": 0},
-            "recall": None,
             "engine": {"name": BACKEND, "version": self._server.version, **asdict(self._manifest.place)},
         }
 
     def _keep_names(self, fields: Iterable[Mapping[str, Any]]) -> None:
         names = dict.fromkeys([*self.field_names, *(name for some in fields for name in some)])
         if len(names) > len(self.field_names):
-            self._manifest = self._manifest._replace(field_names=list(names))
+            self.field_names = list(names)
+            self._manifest = self._manifest._replace(field_names=self.field_names)
             self._manifest.write(self.folder)
 
     def _see_newer(self) -> bool:
@@ -301,5 +298,5 @@ def _fill(manifest: Manifest, server: Server, batches: Iterable[Batch]) -> list[
 
 
 def _now() -> int:
-    """The serial number of a document that comes now: microseconds, as all of them are exact in any arithmetic."""
+    """The serial number of a document that comes now: microseconds."""
     return time.time_ns() // 1000
