@@ -238,7 +238,7 @@ def written(page: str) -> str:
     def table(found: re.Match[str]) -> str:
         try:
             lines = globals()[found["name"]]()
-        except FileNotFoundError:  # not measured yet
+        except (FileNotFoundError, KeyError):  # not measured yet
             return found[0]
         return "\n".join([f"<!-- {found['name']} -->", "", *lines, "", f"<!-- end of {found['name']} -->"])
 

@@ -160,6 +160,7 @@ def test_a_narrow_terminal_is_not_overrun(
     first: First, cache: Path, no_work: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(out, "_width", 40)
+    monkeypatch.setenv("COLUMNS", "40")
     result = CliRunner().invoke(app, ["demo", str(first[0]), *BITS, "--ask", "boat"])
     hits = result.stdout.split("boat\n", 1)[1].split("\n\n")[0].split("\n")
     assert len(hits) == 10

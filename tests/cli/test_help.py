@@ -171,7 +171,7 @@ def completed(*words: str) -> list[str]:
     [
         (("sea",), ["search"]),
         (("search", "a.index", "x", "--ra"), ["--radius", "--rank"]),
-        (("search", "a.index", "x", "--rank", "h"), ["hamming", "hybrid"]),
+        (("search", "a.index", "x", "--rank", "h"), ["hybrid", "hamming"]),
         (("index", "a", "b", "--backend", "t"), ["tables"]),
         (("train", "a", "--preset", ""), ["default", "paper"]),
         (("train", "a", "--architecture", ""), ["dbow", "dm"]),

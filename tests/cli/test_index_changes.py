@@ -48,7 +48,7 @@ def text_of(index: Path, identity: str) -> str | None:
 
 
 def test_documents_are_added_and_found(news: Path, topic_documents: list[Document]) -> None:
-    lines = FIRST % (topic_documents[0].text, topic_documents[1].text) + '{"id": "c", "text": "qqqq"}\n'
+    lines = FIRST % (topic_documents[0].text, topic_documents[1].text) + '{"id": "c", "text": "?!"}\n'
     figures = told("add", news, corpus(lines))
     assert figures.pop("seconds") > 0
     assert figures == {
@@ -67,16 +67,23 @@ def test_an_update_replaces_what_is_there_and_adds_the_rest(news: Path, topic_do
     text = topic_documents[5].text
     lines = "".join(
         json.dumps({"id": identity, "text": said}) + "\n"
-        for identity, said in (("post0", text), ("post1", "qqqq xxxx"), ("brand-new", text), ("nobody", "qqqq"))
+        for identity, said in (
+            ("post0", text),
+            ("post1", "?!"),
+            ("brand-new", text),
+            ("nobody", "..."),
+            ("post2", "qqqq"),
+        )
     )
     figures = told("add", news, corpus(lines), "--update")
-    assert [figures[name] for name in ("added", "replaced", "removed", "left_out", "documents")] == [1, 1, 1, 2, 300]
+    assert [figures[name] for name in ("added", "replaced", "removed", "left_out", "documents")] == [1, 2, 1, 2, 300]
     assert text_of(news, "post0") == text
     assert text_of(news, "brand-new") == text
+    assert [hit["id"] for hit in told("search", news, "qqqq")["hits"]] == ["post2"]  # a word that the model knows not
     # Its text is now one that nobody could find, so the old one must not be found either.
     assert text_of(news, "post1") is None
     result = run("add", news, corpus(lines), "--update")
-    assert result.stdout.startswith("news.index: 0 documents added, 2 replaced, 300 now; ")
+    assert result.stdout.startswith("news.index: 0 documents added, 3 replaced, 300 now; ")
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,9 @@ def test_all_is_told_as_json(
     assert (told.pop("bytes"), told.pop("model_bytes") > 0) == (size, True)
     assert told.pop("reading")["skipped"] == {"not valid JSON": 1}
     assert told == {
-        "model": str(topic_model), "corpus": "posts.jsonl", "index": "news.index", "documents": 300, "left_out": 2,
+        "model": str(topic_model), "corpus": "posts.jsonl", "index": "news.index", "documents": 301, "left_out": 1,
         "skipped": 1, "bits": 20, "backend": "flat", "keeps": ["text", "words"],
-        "fields": ["year", "labels"],
+        "fields": ["year", "labels"], "engine": None,
     }  # fmt: skip
     with Index.open("news.index") as index:
         [hits] = index.search([topic_documents[7].text], k=1, rank="hybrid")

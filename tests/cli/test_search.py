@@ -15,7 +15,7 @@ from parabit import Document, ParagraphVectors
 from parabit.cli.app import app
 from parabit.cli.bit_pattern import bit_pattern
 from parabit.cli.hits_table import hits_table
-from parabit.index import Hit, Index
+from parabit.index import Index
 from without_torch import WITHOUT_TORCH
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -44,8 +44,10 @@ def test_json_has_what_the_library_finds(news: Path, text: str) -> None:
         [wanted] = index.search([text], rank="hybrid")
     assert len(wanted) == 10
     for hit, other in zip(hits_of(result), wanted, strict=True):
-        assert list(hit) == ["id", "distance", "score", "text", "fields"]
-        assert (hit["id"], hit["distance"], hit["text"]) == (other.id, other.distance, other.text)
+        assert list(hit) == ["id", "title", "distance", "score", "snippet", "why", "text", "fields"]
+        assert (hit["id"], hit["title"], hit["distance"]) == (other.id, other.title, other.distance)
+        assert (hit["text"], hit["why"]) == (other.text, other.why._asdict())
+        assert str(hit["snippet"]).count("**") == 2 * sum(piece.mark for piece in other.snippet) > 0
         assert hit["score"] == pytest.approx(other.score, abs=1e-6)
         assert hit["fields"] == other.fields
     assert hits_of(result)[0]["id"] == "post7"
@@ -68,6 +70,40 @@ def test_the_options_are_the_librarys(news: Path, text: str) -> None:
     assert years == {"1991", "1993"}
     assert [hit["id"] for hit in hits_of(run(news, text, "--json", "--where", "id=post9"))] == ["post9"]
     assert hits_of(run(news, text, "--json", "--where", "labels=topic1", "--where", "year=1992")) == []
+
+
+@pytest.mark.parametrize(
+    ("conditions", "years"),
+    [
+        (("year=1991..1992",), {1991, 1992}),
+        (("year>=1992",), {1992, 1993}),
+        (("year=..1990",), {1990}),
+        (("year!=1991", "year<1993"), {1990, 1992}),
+        (("labels!=topic0", "labels!=topic1"), {1992, 1993}),
+        (("year=1991", "year=1993"), {1991, 1993}),
+        (("year=soon",), set()),
+    ],
+)
+def test_conditions_may_be_ranges_and_negations(
+    news: Path, text: str, conditions: tuple[str, ...], years: set[int]
+) -> None:
+    options = [part for condition in conditions for part in ("--where", condition)]
+    hits = hits_of(run(news, text, "-k", "300", "--json", *options))
+    assert {hit["fields"]["year"] for hit in hits} == years  # type: ignore[index]
+
+
+def test_operators_and_what_was_done_with_the_query(news: Path, topic_documents: list[Document]) -> None:
+    first, second, *_ = dict.fromkeys(topic_documents[7].text.split())
+    [label] = topic_documents[7].labels
+    both = hits_of(run(news, f"{first} +{second} labels:{label} year:1990..", "-k", "300", "--json"))
+    assert both
+    for hit in both:
+        assert second in str(hit["text"]).split()
+        assert hit["fields"]["labels"] == [label]  # type: ignore[index]
+    result = run(news, f"{first} qqqqqqqq", "-k", "1")
+    assert result.stdout.splitlines()[1] == "  no document has qqqqqqqq"
+    told = json.loads(run(news, f"{first}x", "-k", "1", "--json").stdout)
+    assert told["notes"] == [f"searched for {told['hits'][0]['why']['words'].copy().popitem()[0]} instead of {first}x"]
 
 
 def test_the_query_may_come_from_standard_input(news: Path, text: str) -> None:
@@ -100,8 +136,8 @@ def test_people_get_a_table(news: Path, parabit: Run, text: str) -> None:
     assert narrow[2].split()[3:5] == ["...", "post7"]
     assert narrow[3] == f"    {text[:54].rpartition(' ')[0]}..."
     assert all(len(line) <= 60 for line in narrow)
-    assert "2 of 300 documents within 20 of 20 bits where id=post9, id=post7, ranked by tfidf" in (
-        run(news, text, "--radius", "20", "--where", "id=post9", "--where", "id=post7", "--rank", "tfidf").stdout
+    assert "2 of 300 documents within 20 of 20 bits where id=post9, id=post7, ranked by words" in (
+        run(news, text, "--radius", "20", "--where", "id=post9", "--where", "id=post7", "--rank", "words").stdout
     )
     assert run(news, text, "--where", "id=nobody").stdout == (
         "news.index: 0 of 300 documents where id=nobody, ranked by hybrid\n"
@@ -110,7 +146,9 @@ def test_people_get_a_table(news: Path, parabit: Run, text: str) -> None:
 
 def test_lines_fit_whatever_the_text_has_in_it() -> None:
     strange = "\x1b[31mred\n\ttabs\u202e\x00 " + "漢字" * 100
-    hits = [Hit(strange, 3, 0.5, strange, {"labels": [strange]}), Hit(7, 12, -0.25, "", {"labels": "one"})]
+    fields = [{"labels": [strange], "text": strange}, {"labels": "one"}]
+    index = Index.of_codes(np.zeros((2, 1), dtype=np.uint8), 8, ids=[strange, 7], fields=fields)
+    [hits] = index.search(np.zeros((1, 1), dtype=np.uint8))
     differing = np.arange(2 * 300).reshape(2, 300) % 7 == 0
     for width in (20, 60, 100, 150, 250):
         for plain in (False, True):
@@ -146,14 +184,16 @@ def test_a_pattern_shows_each_bit_or_the_share_of_a_group(bits: int) -> None:
         (("posts.jsonl", "x"), 1, "no index in posts.jsonl"),
         (("{model}", "x"), 1, "is a model, not an index; index documents with"),
         (("news.index", ""), 1, "the query is empty; give a text, or - to read it from standard input"),
-        (("news.index", "qqqq xxxx"), 1, "the model knows no word of the query 'qqqq xxxx'; use words of"),
-        (("news.index", "x", "--rank", "best"), 1, "no rank 'best'; there are hamming, asymmetric"),
+        (("news.index", "qqqq xxxx"), 1, "no document has a word of the query 'qqqq xxxx'; use words that"),
+        (("news.index", "x", "--rank", "best"), 1, "no rank 'best'; there are hybrid, words, hamming"),
         (("news.index", "x", "--rank", "cosine"), 1, "rank cosine needs vectors, which this index does not keep"),
         (("news.index", "x", "--backend", "tree"), 1, "no back end 'tree'"),
         (("news.index", "x", "--backend", "multi"), 1, "the index was not built with the back end multi"),
-        (("news.index", "x", "--where", "author=a"), 1, "a field 'author' to look in; there are id, year, labels"),
+        (("news.index", "x", "--where", "author=a"), 1, "no document has a field 'author'; there are id, year, labels"),
         (("news.index", "x", "--where", "text=a"), 1, "there are id, year, labels"),
-        (("news.index", "x", "--where", "labels"), 1, "'labels' is no condition; write FIELD=VALUE"),
+        (("news.index", "x", "--where", "labels"), 1, "'labels' is not a condition; write labels=space"),
+        (("news.index", "x", "--where", "year=1993..1990"), 1, "the range 1993..1990 of the field 'year' is empty"),
+        (("news.index", "x", "--where", "labels>3"), 1, "no document has a number or a date in the field 'labels'"),
         (("news.index", "x", "-k", "0"), 2, "-k"),
         (("news.index", "x", "-k", "-3"), 2, "-k"),
         (("news.index", "x", "--radius", "-1"), 2, "--radius"),

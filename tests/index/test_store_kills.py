@@ -26,10 +26,10 @@ KILLS = int(os.environ.get("PARABIT_KILLS", "25"))
 class Writer:
     """Starts writers one after the other, and hears what they say."""
 
-    def __init__(self) -> None:
-        script = Path(__file__).with_name("killed_writer.py")
+    def __init__(self, program: str = "killed_writer.py", *arguments: str) -> None:
+        script = Path(__file__).with_name(program)
         self._process = subprocess.Popen(
-            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, str(script), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def start(self, **asked: Any) -> int:

@@ -298,7 +298,7 @@ def test_an_index_never_has_the_words_of_one_that_it_replaced(folder: Path, tmp_
 
 
 def test_a_reader_whose_index_was_replaced_before_it_read_the_words_says_so(folder: Path) -> None:
-    with Index.open(folder) as reader:
+    with Index.open(folder, model=binary()) as reader:
         Index.build(binary(), [Document("b", "an armadillo")], folder, overwrite=True).close()
         with pytest.raises(ParabitError, match="another index was written over it"):
             reader.search("zebra")

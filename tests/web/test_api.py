@@ -1,9 +1,12 @@
+import asyncio
 import gzip
 import json
 import re
 import shutil
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,10 @@ from parabit import Document, Index
 from parabit.codes import hamming
 from parabit.index import marked
 from parabit.web import Settings, create_app
+from parabit.web.app import _asked
+from parabit.web.collection import Collection
+from parabit.web.schemas import Question
+from parabit.web.worker import Worker
 
 NO_MAP = Settings(map=False)
 
@@ -49,7 +56,7 @@ def test_about_tells_what_the_index_is(client: httpx.Client, folder: Path) -> No
     assert about["name"] == "news.index"
     assert about["version"] == parabit.__version__
     assert (about["documents"], about["bits"], about["texts"], about["text_kept"]) == (300, 20, True, True)
-    assert about["ranks"] == ["hamming", "asymmetric", "tfidf", "hybrid"]
+    assert about["ranks"] == ["hybrid", "words", "hamming", "asymmetric"]
     assert (about["best_rank"], about["fields"]) == ("hybrid", ["year", "labels"])
     assert about["limits"] == {"k": 100, "radius": 20, "characters": 100_000, "seconds": 10.0}
 
@@ -65,6 +72,9 @@ def test_a_search_gives_what_the_index_gives(
             assert [hit["id"] for hit in answer["hits"]] == hits.ids[0]
             assert [hit["distance"] for hit in answer["hits"]] == hits.distances[0].tolist()
             assert np.allclose([hit["score"] for hit in answer["hits"]], hits.scores[0], atol=1e-6)
+            assert [hit["title"] for hit in answer["hits"]] == [hit.title for hit in hits[0]]
+            assert [hit["why"]["words"] for hit in answer["hits"]] == [hit.why.words for hit in hits[0]]
+            assert [hit["why"]["code"] for hit in answer["hits"]] == [hit.why.code for hit in hits[0]]
             assert answer["code"] == hits.codes[0].tobytes().hex()
         best = ask(client, query=text)
         assert (best["rank"], best["notes"]) == ("hybrid", [])  # an embedded index leaves nothing open
@@ -83,12 +93,27 @@ def test_a_search_gives_what_the_index_gives(
 
 
 def test_the_words_in_common_are_marked(client: httpx.Client, topic_documents: list[Document]) -> None:
-    text = topic_documents[3].text
-    answer = ask(client, query=text, k=5)
-    assert answer["words"]
+    words = list(dict.fromkeys(topic_documents[3].text.split()))[:8]
+    answer = ask(client, query=" ".join(words), k=5)
+    assert len(answer["words"]) == 8
     for hit in answer["hits"]:
+        assert set(hit["why"]["words"]) <= set(answer["words"])
         for piece in hit["passage"]:
-            assert bool(piece.get("mark")) == (piece["text"].lower() in answer["words"])
+            assert bool(piece.get("mark")) == (piece["text"].lower() in words)
+
+
+def test_an_answer_says_what_was_done_with_the_query(client: httpx.Client, topic_documents: list[Document]) -> None:
+    first, second, *_ = dict.fromkeys(topic_documents[3].text.split())
+    answer = ask(client, query=f"{first}x qqqqqqqq", rank="words")
+    assert answer["unknown"] == ["qqqqqqqq"]
+    assert list(answer["corrected"]) == [f"{first}x"]
+    assert answer["words"] == list(answer["corrected"].values())
+    assert len(answer["notes"]) == 2
+    assert answer["hits"]
+    must = ask(client, query=f"{first} +{second} -qqqqqqqq year:1990..1999", k=100)["hits"]
+    assert must
+    by_id = {document.id: document.text for document in topic_documents}
+    assert all(second in by_id[hit["id"]].split() for hit in must)
 
 
 def test_more_like_this_leaves_the_document_out_and_is_a_search_for_its_text(
@@ -113,6 +138,14 @@ def test_radius_labels_and_fields_limit_what_is_found(client: httpx.Client, topi
     one = ask(client, query=text, k=100, where={"year": 1993, "labels": ["topic3", "topic1"]})
     assert {hit["fields"]["year"] for hit in one["hits"]} == {1993}
     assert ask(client, query=text, labels=["no such label"])["hits"] == []
+    for where, years in (
+        ({"year": {">=": 1991, "<": 1993}}, {1991, 1992}),
+        ({"year": {"!=": [1991, 1992]}}, {1990, 1993}),
+        ({"year": [1990, 1991], "labels": {"!=": "topic1"}}, {1990}),
+    ):
+        assert {hit["fields"]["year"] for hit in ask(client, query=text, k=100, where=where)["hits"]} == years
+    other = ask(client, query=text, k=100, labels=["topic1", "topic2"], where={"labels": {"!=": "topic1"}})
+    assert {label for hit in other["hits"] for label in hit["labels"]} == {"topic2"}
 
 
 def test_a_query_without_a_known_word_finds_nothing_and_says_so(client: httpx.Client) -> None:
@@ -132,10 +165,13 @@ def test_a_query_without_a_known_word_finds_nothing_and_says_so(client: httpx.Cl
         ({"query": "a", "k": True}, 422, "body.k"),
         ({"query": "a", "radius": -1}, 422, "body.radius"),
         ({"query": "a", "radius": 21}, 400, "codes have 20 bits"),
-        ({"query": "a", "rank": "best"}, 400, "it can by hamming"),
-        ({"query": "a", "rank": "cosine"}, 400, "it can by hamming"),
+        ({"query": "a", "rank": "best"}, 400, "it can by hybrid, words, hamming"),
+        ({"query": "a", "rank": "cosine"}, 400, "it can by hybrid, words, hamming"),
         ({"query": "a", "where": {"colour": "red"}}, 400, "no document has a field 'colour'"),
         ({"query": "a", "where": {"year": {"$gt": 5}}}, 422, "body.where"),
+        ({"query": "a", "where": {"year": {">": "soon"}}}, 400, "'soon' is neither a number nor a date"),
+        ({"query": "a", "where": {"labels": {">": 5}}}, 400, "no document has a number or a date"),
+        ({"query": "a", "where": {"id": {"<": 5}}}, 400, "ids have no order"),
         ({"query": "a", "extra": 1}, 422, "body.extra"),
         ({"query": ["a"]}, 422, "body.query"),
         ({"query": "a" * 100_001}, 413, "more than 100,000 characters"),
@@ -329,6 +365,45 @@ def test_codes_without_a_model_are_browsed(tmp_path: Path) -> None:
         # Beyond 2^53 a browser would round it.
         assert ask(client, like=str(1 << 60), k=1)["hits"]
         assert client.get("/api/document", params={"id": str(1 << 60)}).json()["id"] == str(1 << 60)
+
+
+def test_a_number_is_a_number_and_nan_is_null(tmp_path: Path) -> None:
+    codes = np.array([[0], [1], [255]], dtype=np.uint8)
+    fields = [{"price": float("nan"), "flag": True}, {"price": [1.5, float("inf")], "flag": 1}, {}]
+    Index.of_codes(codes, 8, tmp_path / "codes.index", ids=[7, "7", 8], fields=fields).close()
+    with serving(tmp_path / "codes.index", NO_MAP) as address, httpx.Client(base_url=address) as client:
+        near = {like: ask(client, like=like, k=1)["hits"][0]["id"] for like in (7, "7", 8, "8")}
+        assert near == {7: "7", "7": 7, 8: "7", "8": "7"}
+        hits = {hit["id"]: hit["fields"] for hit in ask(client, like=8)["hits"]}
+        assert hits[7] == {"price": None, "flag": True}
+        assert hits["7"]["flag"] == 1
+        for identity in (7, "7"):
+            text = client.get("/api/document", params={"id": identity}).text
+            assert "NaN" not in text
+            assert "Infinity" not in text
+
+
+def test_questions_asked_together_that_python_takes_for_equal_get_their_own_answers(tmp_path: Path) -> None:
+    codes = np.zeros((3, 1), dtype=np.uint8)
+    fields = [{"flag": True}, {"flag": 1}, {"flag": False}]
+    Index.of_codes(codes, 8, tmp_path / "codes.index", ids=["true", "one", "asked"], fields=fields).close()
+    collection = Collection(tmp_path / "codes.index", NO_MAP)
+
+    async def together() -> list[Any]:
+        worker, free = Worker(most_waiting=10), threading.Event()
+        first = asyncio.ensure_future(worker.ask("first", lambda some: [free.wait()] * len(some), None))
+        questions = [_asked(Question(like="asked", where={"flag": flag}), NO_MAP, 8) for flag in (True, 1)]
+        asked = [asyncio.ensure_future(worker.ask(one.kind, collection.search, one)) for one in questions]
+        await asyncio.sleep(0.1)  # all wait for the first
+        free.set()
+        try:
+            return list(await asyncio.gather(first, *asked))[1:]
+        finally:
+            worker.close()
+
+    with ThreadPoolExecutor() as pool:  # in a thread, which surely has no event loop yet
+        answers = pool.submit(asyncio.run, together()).result()
+    assert [[hit["id"] for hit in answer["hits"]] for answer in answers] == [["true"], ["one"]]
 
 
 def test_a_very_long_document_is_cut_and_says_so(news: Path) -> None:

@@ -127,6 +127,9 @@ def test_the_filter_by_label(page: Page, words: list[str]) -> None:
     expect(page.locator("#active-labels .chip")).to_have_text(["topic2", "topic0"])
     page.locator("#active-labels .chip", has_text="topic2").click()
     expect(page.locator("#labels-told")).to_have_text("topic0")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.hit')].every((article) => article.hit.labels[0] === 'topic0')"
+    )
     page.locator(".hit .chip").first.click()  # the chip of a hit takes its label off again
     expect(page.locator("#labels-told")).to_have_text("All labels")
     wait_for_map(page)
@@ -178,18 +181,18 @@ def test_unknown_words_are_said_to_be_unknown(page: Page) -> None:
 def test_a_value_that_the_server_refuses_is_told_in_its_words(opened: Opened, address: str, words: list[str]) -> None:
     with opened(address, "status of 400") as page:
         page.goto(f"/#q={words[0]}&rank=magic")
-        expect(page.locator("#message")).to_contain_text("This index cannot rank by 'magic'. It can by hamming")
+        expect(page.locator("#message")).to_contain_text("This index cannot rank by 'magic'. It can by hybrid")
 
 
 def test_the_address_holds_everything(page: Page, words: list[str]) -> None:
-    search(page, words[0], "&k=20&radius=6&label=topic2&label=topic1&rank=tfidf")
+    search(page, words[0], "&k=20&radius=6&label=topic2&label=topic1&rank=words")
     shown = hits(page)
     page.reload()
     expect(page.locator(".hit").first).to_be_visible()
     assert hits(page) == shown
     assert page.locator("#query").input_value() == words[0]
     assert page.locator("#k").input_value() == "20"
-    assert page.locator("#rank").input_value() == "tfidf"
+    assert page.locator("#rank").input_value() == "words"
     expect(page.locator("#radius-told")).to_have_text("6 bits")
     expect(page.locator("#labels-told")).to_have_text("2 labels")
     page.locator("#query").fill(words[3])

@@ -71,7 +71,7 @@ def _show(result: dict[str, Any], update: bool) -> None:
         f"{result['documents']:,} now; {result['seconds']:.1f} s"
     )
     if result["left_out"]:
-        say(f"  {result['left_out']:,} without a word that the model knows were left out")
+        say(f"  {result['left_out']:,} skipped: no words to find them by")
     if result["removed"]:
         say(f"  {result['removed']:,} of these had an older version, which was deleted")
     say_skipped(result["reading"])

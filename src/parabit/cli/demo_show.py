@@ -69,7 +69,7 @@ def _measured(figures: dict[str, Any], path: str | None) -> Iterator[str]:
 def _show_answer(answer: Answer) -> None:
     say(f"[bold]{escape(answer.query)}[/bold]")
     if not answer.known:
-        say("  the model knows no word of it; use words of the documents\n")
+        say("  no document has a word of it; use words of the documents\n")
         return
     widest = max((len(str(hit.distance)) for hit in answer.hits), default=0)
     for hit in answer.hits:

@@ -46,7 +46,7 @@ def hits_table(
         for row in (heads, *rows):
             row.pop()
     widths = [max(map(cell_len, column)) for column in zip(heads, *rows, strict=True)]
-    texts = [_on_a_line("".join(piece.text for piece in hit.snippet)) for hit in hits]
+    texts = [_on_a_line("".join(piece.text for piece in hit.snippet)).replace("…", more) for hit in hits]
     used = sum(widths) + len(_GAP) * len(widths)
     beside = width - used >= _ROOM
     room = width - used if beside else width - _INDENT

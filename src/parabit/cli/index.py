@@ -122,5 +122,5 @@ def _show(result: dict[str, Any]) -> None:
         say(f"  {engine_line(result['engine'])}")
     say(f"  {result['seconds']:.1f} s, {result['documents_per_second']:,.0f} documents a second")
     if result["left_out"]:
-        say(f"  {result['left_out']:,} without a word that the model knows were left out")
+        say(f"  {result['left_out']:,} skipped: no words to find them by")
     say_skipped(result["reading"])

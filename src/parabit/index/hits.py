@@ -162,7 +162,7 @@ class Hits:
             for word, found in alone.items():
                 for place in np.flatnonzero(found).tolist():
                     shares[place][word] = round(float(of_words[place] * found[place] / totals[place]), 4)
-        code = np.round(scores - of_words, 4).tolist()
+        code = np.round((scores - of_words).astype(np.float64), 4).tolist()
         bits = self._snapshot.bits
         return [
             Why(dict(sorted(mine.items(), key=lambda item: -item[1])), part, distance, bits)

@@ -133,8 +133,11 @@ def word_query(
     places = [place for place, token in enumerate(tokens) if token not in stop] or list(range(len(tokens)))
     stems = lexicon.stemmed(tokens)
     unknown, corrected = [], {}
+    begun = {token for prefix in parsed.prefixes for token in lexicon.tokenizer.words(prefix)}  # these may be no words
     for place in dict.fromkeys(places):
-        if lexicon.frequency(stems[place]) == 0 and tokens[place] not in corrected and len(places) <= MOST_WORDS:
+        if tokens[place] in begun or tokens[place] in corrected or len(places) > MOST_WORDS:
+            continue
+        if lexicon.frequency(stems[place]) == 0:
             near = nearest_word(stems[place]) if tokens[place].isalpha() else None  # a number is not misspelt
             if near is None:
                 unknown.append(tokens[place])

@@ -1,0 +1,194 @@
+"""The search box: operators, misspelt and unknown words, and whatever else people type."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from index_models import LEARNT, TEXTS, binary
+
+from parabit import Document, Index
+from parabit.index.query import MOST_WORDS, parse
+
+DOCUMENTS = [
+    Document("space", "The space telescope was repaired by astronauts of nasa", ("science",), {"year": 1993}),
+    Document("word", "A telescope in space, repaired at night", ("science",), {"year": 1994}),
+    Document("repair", "Repairing a car needs a repairman", ("cars",), {"year": 1993, "note": "old"}),
+    Document("hockey", "Goalies of the hockey team like a telescope", ("sport",), {"year": 2001}),
+    Document("measure", "They measured the temperature of the ocean", ("science",), {"year": 2001}),
+    *(Document(f"t{place}", TEXTS[place]) for place in range(20)),
+]
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    with Index.build(binary(), DOCUMENTS) as index:
+        yield index
+
+
+def found(index: Index, query: str) -> set[str]:
+    return {str(identity) for identity in index.search(query, k=100, rank="words").ids[0]}
+
+
+# Characters that operators are made of, much more often than text has them.
+TYPED = st.text(st.one_of(st.sampled_from('+-*":\\()~^!&|. \n\tyear'), st.characters(codec="utf-8")))
+
+
+@given(TYPED)
+def test_taking_a_query_apart_never_fails(text: str) -> None:
+    parsed = parse(text, ["year", "labels"])
+    written = " ".join([parsed.text, *parsed.must, *parsed.without, *parsed.prefixes, *sum(parsed.fields, ())])
+    assert set(re.findall(r"\w+", written)) == set(re.findall(r"\w+", text))  # no word is lost, and none made up
+
+
+@given(st.lists(st.from_regex(r"\w[\w.,;!?'+#/-]*", fullmatch=True), max_size=60), st.sampled_from([" ", "  ", "\n"]))
+def test_text_without_operators_is_kept_as_it_is(words: list[str], between: str) -> None:
+    parsed = parse(between.join(words), ["year"])
+    assert parsed.text.split() == words
+    assert (parsed.must, parsed.without, parsed.prefixes, parsed.fields) == ((), (), (), ())
+
+
+@settings(max_examples=60)
+@given(text=TYPED, rank=st.sampled_from(["hybrid", "words", "hamming"]))
+def test_whatever_is_typed_is_searched(index: Index, text: str, rank: str) -> None:
+    [hits] = index.search([text], k=3, rank=rank)
+    for hit in hits:
+        assert "".join(piece.text for piece in hit.snippet).strip("… ")
+        assert hit.why.distance == hit.distance
+    assert index.matching(text, DOCUMENTS[0].text) <= set(DOCUMENTS[0].text.lower().split())
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("telescope", {"space", "word", "hockey"}),
+        ('"space telescope"', {"space"}),
+        ('"telescopes in space"', {"word"}),  # stemmed; stop words count in a phrase
+        ("+space telescope", {"space", "word"}),
+        ("telescope -hockey", {"space", "word"}),
+        ('telescope -"space telescope"', {"word", "hockey"}),
+        ("repairm*", {"repair"}),
+        ("repair*", {"space", "word", "repair"}),
+        ("measure*", {"measure"}),  # which the index has as measur
+        ('+nasa "space telescope" -hockey repair*', {"space"}),
+        ("telescope year:1993", {"space"}),
+        ("telescope year:1990..1995", {"space", "word"}),
+        ("telescope labels:sport", {"hockey"}),
+        ("telescope labels:science labels:sport year:2000..", {"hockey"}),
+        ("repaired id:word", {"word"}),
+        ('car note:"old"', {"repair"}),
+    ],
+)
+def test_operators(index: Index, query: str, expected: set[str]) -> None:
+    assert found(index, query) == expected
+    hits = index.search(query, k=100)
+    assert {identity for identity in hits.ids[0] if not str(identity).startswith("t")} >= expected
+    assert hits.notes[0] == []
+    if '"' in query or "+" in query or "*" in query or ":" in query:  # what is required is required of near codes too
+        assert {str(identity) for identity in hits.ids[0]} == expected
+
+
+def test_what_is_excluded_is_not_found_by_its_code(index: Index) -> None:
+    word = TEXTS[3].split()[0]
+    assert "t3" in index.search(TEXTS[3].split()[1], k=100).ids[0]
+    hits = index.search(f"{TEXTS[3].split()[1]} -{word}", k=100)
+    assert hits.ids[0]
+    assert all(word not in hit.text.split() for hit in hits[0])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(
+            "telescope -",
+            "telescope - ",
+            "- telescope",
+            "+ telescope",
+            "telescope:",
+            ":telescope",
+            "te:lescope telescope",
+        ),
+        *('"telescope', 'telescope"', '""telescope', "*telescope", "(telescope OR", "telescope AND", "telescope~2 ^"),
+        *(
+            "text:telescope",
+            "year:2010..2000 telescope",
+            "labels:1..3 telescope",
+            "id:1..2 telescope",
+            'year:"" telescope',
+        ),
+    ],
+)
+def test_what_does_not_parse_is_searched_as_plain_words(index: Index, query: str) -> None:
+    assert found(index, query) == {"space", "word", "hockey"}
+
+
+def test_queries_asked_together_have_their_own_filters(index: Index) -> None:
+    asked = ["telescope year:1993", "telescope", "telescope labels:sport", "repaired year:1994"]
+    for rank in ("words", "hybrid", "hamming"):
+        together = index.search(asked, k=100, rank=rank)
+        assert together.ids == [index.search(query, k=100, rank=rank).ids[0] for query in asked]
+        assert set(together.ids[2]) <= {"hockey"}
+    both = index.search(asked, k=100, rank="words", where={"year": 1993})
+    assert [set(ids) for ids in both.ids] == [{"space"}, {"space"}, set(), set()]
+
+
+def test_a_misspelt_word_is_corrected_and_this_is_said(index: Index) -> None:
+    hits = index.search("telescpoe hockey", k=100, rank="words")
+    assert set(hits.ids[0]) == {"space", "word", "hockey"}
+    assert hits.corrected(0) == {"telescpoe": "telescop"}
+    assert hits.unknown(0) == []
+    assert hits.notes[0] == ["searched for telescop instead of telescpoe"]
+    assert any(piece.mark for piece in hits[0][0].snippet)
+    assert found(index, "+temperatrue") == {"measure"}  # what is required is corrected, too
+
+
+def test_words_that_no_document_has_are_named(index: Index) -> None:
+    hits = index.search("telescope qqqqqqqq 98765", k=100, rank="words")
+    assert hits.unknown(0) == ["qqqqqqqq", "98765"]
+    assert hits.notes[0] == ["no document has qqqqqqqq, 98765"]
+    assert len(hits.ids[0]) == 3
+    nothing = index.search("qqqqqqqq")
+    assert (nothing.ids, nothing.known.tolist(), nothing.unknown(0)) == ([[]], [False], ["qqqqqqqq"])
+
+
+def test_what_no_document_has_is_not_required(index: Index) -> None:
+    for query in ("+qqqqqqqq telescope", '"telescope nasa"', "+nasa +hockey", "qqqqqqqq* telescope"):
+        hits = index.search(query, k=100, rank="words")
+        assert len(hits.ids[0]) >= 2
+        assert "no document has all that is required, so it was searched for as plain words" in hits.notes[0]
+
+
+def test_a_long_text_is_searched_by_its_most_distinctive_words(index: Index) -> None:
+    text = " ".join(dict.fromkeys(" ".join(LEARNT[:20]).split()))
+    hits = index.search(f"{text} -hockey", k=100)  # of so many words, none is an operator
+    words = index._open_words()
+    assert words is not None
+    others = {stem for stem in words.stems(text) if words.frequency(stem)} - set(hits.words(0))
+    assert len(hits.words(0)) == MOST_WORDS
+    assert max(map(words.frequency, hits.words(0))) <= min(map(words.frequency, others))
+    assert parse("telescope\n-hockey").without == ()
+    assert index.search("telescope\n-hockey", k=1, rank="words").ids == [["hockey"]]
+
+
+def test_a_word_that_is_asked_for_twice_counts_more(index: Index) -> None:
+    once, twice = (index.search(query, rank="words") for query in ("nasa", "nasa nasa"))
+    assert twice.scores[0][0] > once.scores[0][0]
+    assert index.search("nasa hockey hockey", rank="words").ids[0][0] == "hockey"
+
+
+def test_a_hit_says_why(index: Index) -> None:
+    hits = index.search("telescopes nasa", k=3)
+    hit = hits[0][0]
+    assert (hit.id, hit.title) == ("space", DOCUMENTS[0].text)
+    assert list(hit.why.words) == ["nasa", "telescop"]  # the rarer word first
+    assert [piece.text for piece in hit.snippet if piece.mark] == ["telescope", "nasa"]
+    assert json.loads(json.dumps(hit.why._asdict()))["bits"] == 20
+
+
+def test_the_index_says_which_words_of_a_text_match(index: Index, tmp_path: Path) -> None:
+    assert index.matching("repair* telescope", DOCUMENTS[0].text) == {"telescope", "repaired"}
+    without = Index.build(binary(), DOCUMENTS, words=False)
+    assert without.matching("telescope", DOCUMENTS[0].text) == set()

@@ -1,0 +1,81 @@
+"""Killed at any moment, an index with words finds what was acknowledged, by words and by code, and nothing else.
+
+`PARABIT_KILLS=200 pytest tests/index/test_word_kills.py` kills as often as the project promises.
+"""
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from index_models import TEXTS, binary
+from killed_indexer import IDS, document
+from test_store_kills import Writer
+
+from parabit import Index
+
+KILLS = int(os.environ.get("PARABIT_KILLS", "10"))
+SOME = TEXTS[:20]
+
+
+def check(index: Index, seeds: dict[str, int], gone: set[int]) -> None:
+    """Make sure that the documents with these seeds are found, and those of other seeds are not."""
+    assert len(index) == len(seeds)
+    words = [f"own{seed}word" for seed in (*seeds.values(), *gone)]
+    found = index.search(words, k=3, rank="words").ids
+    assert found == [*([identity] for identity in seeds), *([] for _ in gone)]
+    if seeds:
+        documents = [document(identity, seed, SOME) for identity, seed in seeds.items()]
+        same = index.search(binary().transform([one.text for one in documents]), radius=0)
+        assert all(one.id in ids for one, ids in zip(documents, same.ids, strict=True))
+        hybrid = index.search([one.text for one in documents], k=1)
+        assert hybrid.ids == [[one.id] for one in documents]
+
+
+def applied(seeds: dict[str, int], operation: dict[str, Any]) -> dict[str, int]:
+    changed = {identity: seed for identity, seed in seeds.items() if identity not in operation["ids"]}
+    if operation["kind"] == "compact":
+        return seeds
+    if operation["kind"] == "delete":
+        return changed
+    return {**changed, **dict(zip(operation["ids"], operation["seeds"], strict=True))}
+
+
+def test_killed_at_random_moments_what_was_acknowledged_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    seeds = {identity: number for number, identity in enumerate(IDS[::2])}
+    Index.build(binary(), [document(identity, seed, SOME) for identity, seed in seeds.items()], folder).close()
+    chance, gone, hit = random.Random(time.time_ns()), set[int](), {}
+    writer = Writer("killed_indexer.py", json.dumps(SOME))
+    try:
+        for kill in range(KILLS):
+            process = writer.start(folder=str(folder), seed=chance.randrange(2**32))
+            if kill % 5:  # else it may be killed while it opens
+                assert writer.line() == "ready"
+            time.sleep(chance.uniform(0, 0.5))
+            os.kill(process, signal.SIGKILL)
+            said = writer.said()
+            assert not any(line.startswith("failed") for line in said), said
+            operations = [json.loads(line) for line in said if line.startswith("{")]
+            unfinished = operations.pop() if said.count("done") < len(operations) else None
+            for operation in operations:
+                gone |= set(seeds.values())
+                seeds = applied(seeds, operation)
+            with Index.open(folder, write=bool(kill % 2), model=binary()) as index:
+                stored = {one.id: one.text for one in index.stored([id for id in IDS if index.has([id])[0]])}
+                if unfinished is not None:  # it was done as a whole, or not at all
+                    after = applied(seeds, unfinished)
+                    if stored != {identity: document(identity, seed, SOME).text for identity, seed in seeds.items()}:
+                        gone, seeds = gone | set(seeds.values()), after
+                    hit[unfinished["kind"]] = hit.get(unfinished["kind"], 0) + 1
+                gone -= set(seeds.values())
+                check(index, seeds, set(list(gone)[-50:]))
+            with Index.open(folder, model=binary()) as index:
+                check(index, seeds, set())
+                index.verify()
+    finally:
+        writer.close()
+    assert hit
