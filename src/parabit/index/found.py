@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import CodesError
-from parabit.ragged import row_offsets
+from parabit.text.bags import row_offsets
 
 
 class Nearest(NamedTuple):

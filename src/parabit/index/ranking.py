@@ -10,8 +10,8 @@ from parabit.choices import RANKS
 from parabit.errors import CodesError
 from parabit.index.found import Found
 from parabit.index.view import Rows
+from parabit.model.neighbours import paired_products
 from parabit.parallel import ordered_map
-from parabit.ragged import paired_products
 
 # What each reads of the documents that were found.
 READS: dict[str, tuple[str, ...]] = {

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.index.store import Segment
-from parabit.ragged import row_offsets
+from parabit.text.bags import row_offsets
 
 VECTORS, WORDS = "vectors", "words"  # the names of the extra arrays
 WORD = np.dtype([("feature", "<i4"), ("weight", "<f2")])  # an entry of a document's words

@@ -33,16 +33,14 @@ How the constants were chosen: `benchmarks/closed_form_choices.py`.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from parabit.model.lsa import Matrix, lsa, unit
-from parabit.model.neighbours import diffuse, nearest
-from parabit.model.rotation import quantizing_rotation
+from parabit.model.neighbours import Matrix, diffuse, lsa, nearest, unit
 from parabit.progress import Progress, Report, silent
 
 DIMENSIONS = 192  # of the LSA
@@ -162,6 +160,35 @@ def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
     rotated = components @ (np.concatenate(rotations, axis=1) * signs)
     scaled: Matrix = rotated / max(float(rotated.std()), 1e-9)
     return scaled
+
+
+def quantizing_rotation(
+    vectors: NDArray[np.floating], bits: int | None = None, seed: Any = 0, rounds: int = 50
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """The rotation of centred vectors after which rounding to signs loses little, and the squared error per vector.
+
+    From a random rotation R on, two steps alternate: the signs B of the rotated vectors V R, and the rotation that
+    brings V nearest to B, by the singular value decomposition of V' B. Neither can make the error |B - V R| larger
+    (Y. Gong and S. Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes", CVPR 2011; 50
+    rounds are theirs). With fewer `bits` than dimensions R has orthonormal columns, and every bit mixes all dimensions.
+
+    Example:
+        >>> vectors = np.random.default_rng(0).standard_normal((200, 8))
+        >>> rotation, errors = quantizing_rotation(vectors)
+        >>> rotation.shape, bool(errors[-1] < errors[0])
+        ((8, 8), True)
+    """
+    dim, one = vectors.shape[1], vectors.dtype.type(1)
+    rotation, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((dim, bits or dim)))
+    rotation = rotation.astype(vectors.dtype, copy=False)
+    squares = (vectors**2).sum(dtype=np.float64) + len(vectors) * rotation.shape[1]  # |V|^2 + |B|^2
+    errors = []
+    for _ in range(rounds):
+        signs = np.where(vectors @ rotation > 0, one, -one)  # B
+        left, products, right = np.linalg.svd(vectors.T @ signs, full_matrices=False)
+        rotation = left @ right
+        errors.append((squares - 2 * products.sum(dtype=np.float64)) / len(vectors))  # the sum is the trace of B' V R
+    return rotation, np.array(errors)
 
 
 def _word_vectors(by_word: csr_array, targets: Matrix) -> Matrix:

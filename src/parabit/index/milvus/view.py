@@ -27,7 +27,7 @@ from parabit.index.milvus.place import Milvus
 from parabit.index.milvus.where import condition_of
 from parabit.index.reading import VECTORS, WORD, WORDS
 from parabit.index.store import Id, Kind
-from parabit.ragged import row_offsets
+from parabit.text.bags import row_offsets
 
 _STORED_AS = {"codes": CODE, VECTORS: VECTORS, WORDS: WORDS}
 

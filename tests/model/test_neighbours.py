@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from parabit.index.reading import row_entries
-from parabit.ragged import paired_products
+from parabit.model.neighbours import paired_products
 
 LENGTHS = st.lists(st.integers(0, 5), min_size=1, max_size=12)
 
