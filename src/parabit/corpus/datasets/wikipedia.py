@@ -15,19 +15,15 @@ from parabit.errors import CorpusError
 # The keys that every wiki's namespaces have, whatever it calls them.
 _FILE, _CATEGORY = "6", "14"
 
-_DUMP = re.compile(
-    r"(?P<dump>.+-pages-articles)(?P<multistream>-multistream)?(?P<part>\d*)\.xml(?:-p\d+p\d+)?(?:\.(?:bz2|gz|zst))?"
-)
+# Beside a dump may be its index, a feed, or a download under way.
+_DUMP = re.compile(r".+-pages-articles(?:-multistream)?\d*\.xml(?:-p\d+p\d+)?(?:\.(?:bz2|gz|zst))?")
 _REDIRECT = re.compile(r"\s*#redirect", re.IGNORECASE)
 # The template's name must end here: {{disambiguation needed}} marks a link on an ordinary page, and lists of people
 # of one name ({{surname}}, {{given name}}) are articles.
 _DISAMBIGUATION = re.compile(
     r"""\{\{\s*+(?:template:\s*+)?
-    (?: disambiguation (?:[ _-]page | [ _-]cleanup)? | disambig (?:-cleanup)? | disamb | dab | hndis (?:-cleanup)?
-    | geodis | schooldis | numberdis | mathdab | mathematical[ _]disambiguation | roaddis | callsigndis | mil-unit-dis
-    | (?: human[ _]name | place[ _]name | letter[-\u2013]number[ _]combination | number | school | hospital | airport
-        | station | road | call[ _]sign | biology | genus | species[ _]Latin[ _]name | taxonomy | phonetics
-        | military[ _]unit | Chinese[ _]title | church | temple | synagogue ) [ _]disambiguation )
+    (?: (?:[\w\u2013-]+[ _])* disambiguation (?:[ _-]page | [ _-]cleanup)? | disambig (?:-cleanup)? | disamb | dab
+    | hndis (?:-cleanup)? | geodis | schooldis | numberdis | mathdab | roaddis | callsigndis | mil-unit-dis )
     \s*+(?=\||\}\}) | __DISAMBIG__""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -86,27 +82,20 @@ def _pages(stream: BinaryIO, name: str) -> Iterator[tuple[ET.Element, Namespaces
         ) from problem
 
 
-def _dump_files(paths: Sequence[Path]) -> list[Path]:
-    """Those of the found files that are a dump: neither its index, nor a feed, nor a download under way."""
-    found = [(path, match) for path in paths if (match := _DUMP.fullmatch(path.name))]
-    if not found:
+def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
+    dumps = [path for path in paths if _DUMP.fullmatch(path.name)]
+    if not dumps:
         raise CorpusError(
             f"{', '.join(path.name for path in paths)}: none is a whole Wikipedia dump",
             hint="a dump is called like enwiki-latest-pages-articles.xml.bz2",
         )
-    forms = {(match["dump"], match["multistream"], bool(match["part"])) for _, match in found}
-    parts = {re.sub(r"\.(bz2|gz|zst)$", "", path.name) for path, _ in found}
-    if len(forms) > 1 or len(parts) < len(found):
+    parts = [re.sub(r"(\d*)\.xml.*", r" \1", path.name).split(" ") for path in dumps]
+    if len({dump for dump, _ in parts}) > 1 or len({part for _, part in parts} - {""}) < len(parts) > 1:
         raise CorpusError(
-            f"{found[0][0].parent} has more than one dump, or one in two forms: "
-            + ", ".join(path.name for path, _ in found),
+            f"{dumps[0].parent} has more than one dump, or one in two forms: {', '.join(path.name for path in dumps)}",
             hint="keep one there, or every page would be read twice",
         )
-    return [path for path, _ in found]
-
-
-def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
-    corpus = DatasetCorpus(_dump_files(paths), split, _read)
+    corpus = DatasetCorpus(dumps, split, _read)
     return CommonLabels(corpus) if split == "test" else corpus
 
 
