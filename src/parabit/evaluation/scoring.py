@@ -1,13 +1,12 @@
 """All metrics of a ranking over all queries, block by block: the matrix of all distances is never in memory."""
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
 
 from parabit.codes import check_codes
 from parabit.errors import EvaluationError
@@ -243,21 +242,10 @@ def _over_blocks(score: Any, queries: int, documents: int, report: Report) -> It
     rows = max(1, _BLOCK // documents)
     blocks = [slice(start, min(start + rows, queries)) for start in range(0, queries, rows)]
     # Every core has a block already; products on several cores each would wait for one another.
-    libraries = _libraries()
-    with libraries.limit(limits=1, user_api="blas") if libraries else nullcontext():
+    with threadpool_limits(1, user_api="blas"):
         for block, part in zip(blocks, ordered_map(score, blocks), strict=True):
             report(Progress("scoring", block.stop, "queries", block.stop / queries))
             yield part
-
-
-@cache  # as looking for libraries takes milliseconds
-def _libraries() -> Any:
-    """The libraries of this process that use threads, if threadpoolctl is installed."""
-    try:
-        from threadpoolctl import ThreadpoolController
-    except ModuleNotFoundError:  # on machines with only what training needs
-        return None
-    return ThreadpoolController()
 
 
 def _curve_ranks(documents: int) -> NDArray[np.int64]:

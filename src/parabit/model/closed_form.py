@@ -63,12 +63,7 @@ class Solution(NamedTuple):
 
 
 def default_levels(size: int) -> tuple[int, ...]:
-    """The sizes of the levels of a code, finest first.
-
-    Example:
-        >>> default_levels(128), default_levels(32), default_levels(16)
-        ((84, 20, 12, 8, 4), (26, 5, 1), (16,))
-    """
+    """The sizes of the levels of a code, finest first."""
     shares = (5, 3, 2, 1) if size >= 64 else (5, 1) if size >= 24 else ()
     coarse = [round(size * share / 32) for share in shares]
     return (size - sum(coarse), *coarse)
@@ -79,12 +74,6 @@ def learn(rows: csr_array, codes: Sequence[Sequence[int]], seed: int = 0, report
 
     `codes` are the levels of each code that the encoder gives, one after the other in its columns. The same seed gives
     the same encoder, bit for bit, on any number of cores.
-
-    Example:
-        >>> X = csr_array(np.eye(6, dtype=np.float32)[[0, 0, 1, 2, 2, 3]])
-        >>> solution = learn(X, [default_levels(16)])
-        >>> solution.matrix.shape, solution.offset.shape
-        ((6, 16), (16,))
     """
     rng = np.random.default_rng(seed)
     columns = sum(sum(levels) for levels in codes)
@@ -171,12 +160,6 @@ def quantizing_rotation(
     brings V nearest to B, by the singular value decomposition of V' B. Neither can make the error |B - V R| larger
     (Y. Gong and S. Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes", CVPR 2011; 50
     rounds are theirs). With fewer `bits` than dimensions R has orthonormal columns, and every bit mixes all dimensions.
-
-    Example:
-        >>> vectors = np.random.default_rng(0).standard_normal((200, 8))
-        >>> rotation, errors = quantizing_rotation(vectors)
-        >>> rotation.shape, bool(errors[-1] < errors[0])
-        ((8, 8), True)
     """
     dim, one = vectors.shape[1], vectors.dtype.type(1)
     rotation, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((dim, bits or dim)))

@@ -29,11 +29,6 @@ def lsa(rows: csr_array, columns: csr_array, size: int, rng: np.random.Generator
 
     A randomized decomposition (Halko, Martinsson and Tropp 2011) on the side of the documents: a random basis is
     multiplied by X X' a few times, which makes it span the leading directions. `columns` is X transposed.
-
-    Example:
-        >>> X = csr_array(np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32))
-        >>> np.abs(lsa(X, X.T.tocsr(), 1, np.random.default_rng(0))).round(3).tolist()
-        [[1.0], [1.0], [0.0]]
     """
     size = min(size, *rows.shape)
     wide = min(size + _OVERSAMPLING, *rows.shape)
@@ -60,11 +55,6 @@ def nearest(vectors: Matrix, rows: csr_array, count: int = NEIGHBOURS) -> NDArra
     """The nearest other documents of each, by the cosine of their vectors plus that of their words: (documents, count).
 
     Candidates are the nearest by vectors alone, three times as many as wanted. `rows` have length 1.
-
-    Example:
-        >>> vectors = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
-        >>> nearest(vectors, csr_array(np.eye(4, dtype=np.float32)), count=1).ravel().tolist()
-        [1, 0, 3, 2]
     """
     vectors = np.ascontiguousarray(unit(vectors), dtype=np.float32)
     documents = len(vectors)
@@ -126,11 +116,6 @@ def diffuse(vectors: Matrix, neighbours: NDArray[np.int64], share: float) -> Mat
     """Vectors moved towards those of their neighbours: Y = (1 - share) Z + share A Y, a few steps from Z on.
 
     A joins each document with its neighbours, in both directions, and is normalised by their degrees.
-
-    Example:
-        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32)
-        >>> diffuse(vectors, np.array([[1], [0], [1]]), share=0.5).shape
-        (3, 2)
     """
     documents, count = neighbours.shape
     one_way = csr_array(
