@@ -1,4 +1,4 @@
-"""What a data set is: its files, where they come from, how they are read, and how it is split."""
+"""What a data set is: its files, how they are read, split and downloaded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ from pathlib import Path
 
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source, SourceCorpus
+from parabit.errors import DownloadError
+from parabit.progress import Progress, Report, silent
 
 
 @dataclass(frozen=True)
@@ -55,3 +57,55 @@ def in_split(name: str, split: str | None, held_out: float) -> bool:
         return True
     digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
     return (int.from_bytes(digest[:8], "big") >= (1 - held_out) * 2**64) == (split == "test")
+
+
+def fetch(dataset: Dataset, data: Path, report: Report = silent) -> Path:
+    """Download a data set's file into the data folder and check it; it is there whole or not at all."""
+    import pooch  # here, as both take long to import
+    import requests
+
+    target = data / dataset.files
+    pooch.get_logger().setLevel("WARNING")
+    failures = []
+    for url in dataset.urls:
+        downloader = pooch.HTTPDownloader(progressbar=_Bar(target.name, report), chunk_size=1 << 18, timeout=30)
+        source = pooch.create(
+            target.parent,
+            base_url="",
+            registry={target.name: dataset.sha256},
+            urls={target.name: url},
+            retry_if_failed=2,
+        )
+        try:
+            return Path(source.fetch(target.name, downloader=downloader))
+        except requests.RequestException as problem:
+            failures.append(f"{url} could not be downloaded: {problem}")
+        except ValueError:
+            failures.append(f"{url} has another SHA-256 than {dataset.sha256}: the file is damaged or another one")
+        except OSError as problem:
+            raise DownloadError(
+                f"{target.name} cannot be written to {target.parent}: {problem.strerror or problem}",
+                hint="set PARABIT_DATA to a folder that can be written and has room",
+            ) from problem
+    raise DownloadError("; ".join(failures), hint=f"try again, or put the file at {target} yourself")
+
+
+class _Bar:
+    """A progress bar as pooch wants one, which only reports."""
+
+    total = 0
+
+    def __init__(self, name: str, report: Report) -> None:
+        self._name, self._report, self._done = name, report, 0
+
+    def update(self, count: int) -> None:
+        self._done += count
+        share = min(1.0, self._done / self.total) if self.total else None
+        self._report(Progress(f"downloading {self._name}", self._done, "bytes", share))
+
+    def reset(self) -> None:
+        # pooch resets a bar when the file is complete, and then adds its size once more.
+        self._done = 0
+
+    def close(self) -> None:
+        pass
