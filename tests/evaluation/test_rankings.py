@@ -179,9 +179,9 @@ def test_what_cannot_be_compared_is_refused_in_words() -> None:
     short, long = np.zeros((4, 1), dtype=np.uint8), np.zeros((4, 2), dtype=np.uint8)
     with pytest.raises(CodesError, match="codes of 1 bytes cannot be compared with codes of 2"):
         HammingRanking(short, long)
-    with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
+    with pytest.raises(CodesError, match=r"codes to compare must be rows of a 2-d array, found 1 dimensions"):
         HammingRanking(short[:, 0])
-    with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
+    with pytest.raises(CodesError, match=r"codes to compare must be rows of a 2-d array, found 1 dimensions"):
         HammingRanking(short, short[:, 0])
     with pytest.raises(CodesError, match="packed codes are uint8, found int64"):
         HammingRanking(short.astype(np.int64))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from parabit.codes import asymmetric_scores, check_codes, hamming
+from parabit.codes import asymmetric_scores, hamming
 from parabit.errors import EvaluationError
 from parabit.evaluation.metrics import Ties, ranked, sums
 
@@ -34,12 +34,8 @@ class HammingRanking:
     """Packed codes by Hamming distance; without `searched`, they query each other."""
 
     def __init__(self, codes: NDArray[np.uint8], searched: NDArray[np.uint8] | None = None) -> None:
-        for given in (codes,) if searched is None else (codes, searched):
-            if given.ndim != 2:
-                raise EvaluationError(f"codes must be rows of a 2-d array, found shape {given.shape}", hint=_ONE_EACH)
-            check_codes(given)
         self._codes, self._searched = codes, codes if searched is None else searched
-        hamming(self._codes[:0], self._searched[:0])  # refuses codes of different lengths now, not halfway
+        hamming(self._codes[:0], self._searched[:0])  # refuses what is not codes of one length now, not halfway
         self.itself = searched is None
         self.queries, self.documents = len(codes), len(self._searched)
 

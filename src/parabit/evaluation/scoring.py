@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from parabit.codes import check_codes
 from parabit.errors import EvaluationError
 from parabit.evaluation.metrics import (
     Curve,
@@ -94,15 +93,13 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
 def evaluate_codes(
     codes: NDArray[np.uint8],
     labels: Labels,
-    bits: int | None = None,
     k: int = 10,
     relevance: str = "shared",
     searched: tuple[NDArray[np.uint8], Labels] | None = None,
 ) -> Scores:
     """The metrics of codes by Hamming distance, where documents query each other, or a `searched` collection.
 
-    `bits`, if given, is checked against the codes; it does not change the scores. `relevance` is one of
-    `parabit.choices.RELEVANCE`.
+    `relevance` is one of `parabit.choices.RELEVANCE`.
 
     Example:
         >>> codes = np.array([[0b0000], [0b0001], [0b1111], [0b1110]], dtype=np.uint8)
@@ -111,8 +108,6 @@ def evaluate_codes(
         (1.0, 1.0, 4)
     """
     others, other_labels = searched or (None, None)
-    for given in (codes,) if others is None else (codes, others):
-        check_codes(given, bits)
     return evaluate(HammingRanking(codes, others), Relevance(labels, relevance, other_labels), k)
 
 

@@ -66,9 +66,10 @@ def fetch(dataset: Dataset, data: Path, report: Report = silent) -> Path:
 
     target = data / dataset.files
     pooch.get_logger().setLevel("WARNING")
+    report(Progress(f"downloading {target.name}", 0, "bytes", None))
     failures = []
     for url in dataset.urls:
-        downloader = pooch.HTTPDownloader(progressbar=_Bar(target.name, report), chunk_size=1 << 18, timeout=30)
+        downloader = pooch.HTTPDownloader(chunk_size=1 << 18, timeout=30)
         source = pooch.create(
             target.parent,
             base_url="",
@@ -88,24 +89,3 @@ def fetch(dataset: Dataset, data: Path, report: Report = silent) -> Path:
                 hint="set PARABIT_DATA to a folder that can be written and has room",
             ) from problem
     raise DownloadError("; ".join(failures), hint=f"try again, or put the file at {target} yourself")
-
-
-class _Bar:
-    """A progress bar as pooch wants one, which only reports."""
-
-    total = 0
-
-    def __init__(self, name: str, report: Report) -> None:
-        self._name, self._report, self._done = name, report, 0
-
-    def update(self, count: int) -> None:
-        self._done += count
-        share = min(1.0, self._done / self.total) if self.total else None
-        self._report(Progress(f"downloading {self._name}", self._done, "bytes", share))
-
-    def reset(self) -> None:
-        # pooch resets a bar when the file is complete, and then adds its size once more.
-        self._done = 0
-
-    def close(self) -> None:
-        pass
