@@ -102,7 +102,7 @@ def test_codes_that_do_not_go_together_are_refused() -> None:
     packed = np.zeros((3, 4), dtype=np.uint8)
     for other, words in [
         (packed[:, :3], "codes of 4 bytes cannot be compared with codes of 3"),
-        (packed[0], r"rows of a 2-d array, found shape \(4,\); give a single code as `code\[None\]`"),
+        (packed[0], r"rows of a 2-d array, found 1 dimensions; give a single code as `code\[None\]`"),
         (packed.astype(np.int8), "uint8, found int8"),
         (packed[:, :0], r"no codes in an array of shape \(3, 0\)"),
     ]:

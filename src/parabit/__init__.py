@@ -40,14 +40,7 @@ __getattr__ = lazy(
         "parabit.errors": ("ParabitError",),
         "parabit.index": ("Index",),
         "parabit.model": ("ParagraphVectors", "TextEncoder"),
-        "parabit.text": (
-            "Bags",
-            "Tokenizer",
-            "Vocabulary",
-            "VocabularyRule",
-            "build_vocabulary",
-            "count_bags",
-        ),
+        "parabit.text": ("Bags", "Tokenizer", "Vocabulary", "VocabularyRule", "build_vocabulary", "count_bags"),
     },
 )
 

@@ -54,12 +54,12 @@ def hamming(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.int32]:
                [3, 1, 0]], dtype=int32)
     """
     for codes in (a, b):
-        check_codes(codes)
         if codes.ndim != 2:
             raise CodesError(
-                f"codes to compare must be rows of a 2-d array, found shape {codes.shape}",
+                f"codes to compare must be rows of a 2-d array, found {codes.ndim} dimensions",
                 hint="give a single code as `code[None]`",
             )
+        check_codes(codes)
     if a.shape[1] != b.shape[1]:
         raise CodesError(
             f"codes of {a.shape[1]} bytes cannot be compared with codes of {b.shape[1]}",

@@ -314,7 +314,7 @@ def test_markdown_takes_time_in_proportion_to_its_length(piece: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["<div>", "<ul><li>", "<x-y>", "<b>", "<a x='", "<a ", "<!--", "<p>", "&#", "<noscript>"]
 )
-def test_html_may_be_nested_as_deep_as_it_likes(piece: str) -> None:
-    text = from_html(f"<p>first</p>{piece * 100_000}last".encode()).text
+def test_html_may_be_nested_deeper_than_the_stack(piece: str) -> None:
+    text = from_html(f"<p>first</p>{piece * 5_000}last".encode()).text
     assert text.startswith("first")
     assert text.endswith("last") == (piece not in ("<a x='", "<a ", "<!--", "<noscript>"))  # which never end

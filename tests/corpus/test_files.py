@@ -233,12 +233,10 @@ def test_columns_that_are_not_fields_are_not_read(write: Write, monkeypatch: pyt
     assert document == Document("1", "a", ("1", "2"), fields)
 
 
-def test_a_missing_file_is_named_with_the_nearest(write: Write) -> None:
+def test_a_missing_file_is_named(write: Write) -> None:
     path = write("articles.jsonl", "{}")
-    with pytest.raises(CorpusError, match=r"no such file or folder: .*did you mean .*articles\.jsonl"):
+    with pytest.raises(CorpusError, match=r"no such file or folder: .*article\.jsonl; `parabit datasets` lists"):
         open_corpus(path.with_name("article.jsonl"))
-    with pytest.raises(CorpusError, match="there is no folder"):
-        open_corpus(path.parent / "no" / "such")
     corpus = open_corpus(path)
     path.unlink()
     with pytest.raises(CorpusError, match="not there any more"):

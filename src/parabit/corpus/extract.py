@@ -22,14 +22,9 @@ if TYPE_CHECKING:
 _DECLARED = re.compile(
     rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I
 )
-# Python has codecs under other names, such as rot13, that no page is written in.
-_ENCODINGS = re.compile(
-    r"utf-8|ascii|iso8859-\d+|cp\d+|koi8-\w+|gb\w+|big5\w*|shift_jis\w*|euc_\w+|mac-\w+|tis-620|johab"
-)
 # In XML `<script src="x"/>` is a whole element, in HTML it opens one.
 _EMPTY_ELEMENT = re.compile(r"<(script|style|title|textarea|iframe|noscript)((?:\s[^<>]*)?)/>", re.I)
 _TAG = re.compile(r"(</?)([a-z][^\s/<>]*)", re.I)
-_MAX_DEPTH = 512  # as in browsers; the parser takes the square of the depth
 
 
 def _names(several: str) -> frozenset[str]:
@@ -37,12 +32,8 @@ def _names(several: str) -> frozenset[str]:
 
 
 _RAW = _names("script style iframe noembed noframes")  # never shown, and no markup in them
-_FALLBACKS = _names("noscript object canvas audio video datalist")  # for other browsers, other devices
-# Elements that contain no others, or that end where the next one begins: they do not make a page deep.
-_FLAT = _RAW | _names(
-    "area base body br col colgroup dd dt embed head hr html img input li link meta optgroup option p param plaintext "
-    "rp rt source tbody td template textarea tfoot th thead title tr track wbr xmp"
-)
+# For other browsers and other devices.
+_FALLBACK = re.compile(r"(</?)(?:noscript|object|canvas|audio|video|datalist)\b", re.I)
 _BLOCKS = _names(
     "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption "
     "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol optgroup option p "
@@ -74,13 +65,14 @@ def from_html(content: bytes, encoding: str | None = None, source: Source | None
     return _page(html.removeprefix("\ufeff"))
 
 
-def _encoding(name: bytes) -> str | None:
+def _encoding(declared: bytes) -> str | None:
     try:
-        encoding = codecs.lookup(name.decode("ascii")).name
+        name = codecs.lookup(declared.decode("ascii")).name
+        b"x".decode(name)  # some codecs, such as rot13, do not decode bytes
     except (LookupError, ValueError):
         return None
     # Pages that declare Latin-1 or ASCII mean Windows-1252, and browsers read them so.
-    return "cp1252" if encoding in ("iso8859-1", "ascii") else encoding if _ENCODINGS.fullmatch(encoding) else None
+    return "cp1252" if name in ("iso8859-1", "ascii") else name
 
 
 def _page(html: str) -> Extracted:
@@ -119,24 +111,10 @@ def _page(html: str) -> Extracted:
 
 
 def _prepared(html: str) -> str:
-    """Markup that the parser reads as it is meant and in linear time."""
+    """Markup that the parser reads as it is meant."""
     if html.startswith("<?xml"):
         html = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", html)
-    depth = 0
-
-    def tag(match: re.Match[str]) -> str:
-        nonlocal depth
-        bracket, name = match[1], match[2].lower()
-        if name in _FALLBACKS:
-            return f"{bracket}template"  # which is not shown; a paragraph in the others would end them
-        if name in _FLAT:
-            return match[0]
-        depth = max(0, depth - 1) if bracket == "</" else depth + 1
-        if depth < _MAX_DEPTH or (depth == _MAX_DEPTH and bracket == "<"):
-            return match[0]
-        return bracket + ("br" if name in _BLOCKS else "wbr")
-
-    return _TAG.sub(tag, html)
+    return _FALLBACK.sub(r"\1template", html)  # which is not shown; a paragraph in the others would end them
 
 
 def _is_hidden(attributes: dict[str, str | None]) -> bool:
@@ -250,12 +228,9 @@ def from_pdf(stream: BinaryIO, name: str) -> Extracted:
             title = reader.metadata and reader.metadata.title
     except (CorpusError, MemoryError):
         raise
-    except pypdf.errors.DependencyError as problem:
-        hint = "pip install cryptography, or save it without encryption"
-        raise _unreadable_pdf(name, "encrypted with AES, which needs a library", hint) from problem
     except Exception as problem:  # pypdf raises whatever comes up inside a damaged file
         reason = str(problem).partition("\n")[0] or type(problem).__name__
-        raise _unreadable_pdf(name, f"damaged: {reason}", "download or export it again") from problem
+        raise _unreadable_pdf(name, reason, "download or export it again") from problem
     if not any(pages):
         reason = f"no text on its {len(pages):,} pages, which seem to be pictures"
         raise _unreadable_pdf(name, reason, "run text recognition (OCR) on it first")

@@ -222,7 +222,7 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     elif Path(path).exists():
         return [PipeSource(Path(path))]
     else:
-        raise CorpusError(f"no such file or folder: {path}", hint=_similar(Path(path)))
+        raise CorpusError(f"no such file or folder: {path}", hint="`parabit datasets` lists the data sets by name")
     if not sources and not unread and not (options.include or options.exclude):
         raise CorpusError(f"no files in {path}", hint="hidden files do not count")
     return sorted(sources, key=lambda source: source.id.split("/"))
@@ -364,12 +364,3 @@ def _sniffed(source: Source, encoding: str | None) -> str:
 def _in_utf_8(path: str) -> str:
     """A path as an id; if its name is not UTF-8, the bytes are written out."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def _similar(path: Path) -> str:
-    try:
-        names = [entry.name for entry in path.parent.iterdir()]
-    except OSError:
-        return f"there is no folder {path.parent} either"
-    close = get_close_matches(path.name, names, n=1)
-    return f"did you mean {path.parent / close[0]}?" if close else "`parabit datasets` lists the data sets by name"

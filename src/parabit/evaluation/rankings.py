@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from parabit.codes import asymmetric_scores, check_codes, hamming
+from parabit.codes import asymmetric_scores, hamming
 from parabit.errors import EvaluationError
 from parabit.evaluation.metrics import Ties, ranked, sums
 
@@ -34,12 +34,8 @@ class HammingRanking:
     """Packed codes by Hamming distance; without `searched`, they query each other."""
 
     def __init__(self, codes: NDArray[np.uint8], searched: NDArray[np.uint8] | None = None) -> None:
-        for given in (codes,) if searched is None else (codes, searched):
-            if given.ndim != 2:
-                raise EvaluationError(f"codes must be rows of a 2-d array, found shape {given.shape}", hint=_ONE_EACH)
-            check_codes(given)
         self._codes, self._searched = codes, codes if searched is None else searched
-        hamming(self._codes[:0], self._searched[:0])  # refuses codes of different lengths now, not halfway
+        hamming(self._codes[:0], self._searched[:0])  # refuses what is not codes of one length now, not halfway
         self.itself = searched is None
         self.queries, self.documents = len(codes), len(self._searched)
 
@@ -83,8 +79,7 @@ class ScoreRanking:
                 f"the scores of a block must be (queries, documents), here {expected}, found {scores.shape}",
                 hint="give a row for each query of the slice, and a column for each document",
             )
-        if not np.isfinite(scores).all():
-            raise EvaluationError("there are scores that are not finite", hint="check how they were made")
+        _need_finite(scores)
         return scores
 
     def ties(self, block: slice, gains: csr_array) -> Ties:
@@ -140,27 +135,20 @@ def unit(vectors: Any) -> Any:
     if vectors.ndim != 2 or vectors.shape[1] == 0 or vectors.dtype.kind not in "fiub":
         found = f"{vectors.dtype} of shape {vectors.shape}"
         raise EvaluationError(f"vectors must be rows of a 2-d array of numbers, found {found}", hint=_ONE_EACH)
-    # Divided by the largest value first: squares of very large and very small values would leave the range of floats.
     if issparse(vectors):
         rows: Any = csr_array(vectors).astype(np.float64)  # type: ignore[call-overload] # its types know no sparse form
         rows.sum_duplicates()
-        row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        _need_finite(rows.data, row_of)
-        largest = np.zeros(rows.shape[0])
-        np.maximum.at(largest, row_of, np.abs(rows.data))
-        rows.data /= np.where(largest > 0, largest, 1)[row_of]
-        rows.data /= np.maximum(np.sqrt(np.bincount(row_of, rows.data**2, rows.shape[0])), 1)[row_of]
+        _need_finite(rows.data)
+        lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
+        rows.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(rows.indptr))
         return rows
-    _need_finite(vectors, np.arange(len(vectors))[:, None])
+    _need_finite(vectors)
     scaled = vectors.astype(np.float64)
-    largest = np.abs(scaled).max(axis=1, keepdims=True)
-    scaled /= np.where(largest > 0, largest, 1)
-    scaled /= np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1)
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    scaled /= np.where(lengths > 0, lengths, 1)
     return scaled
 
 
-def _need_finite(values: NDArray[Any], rows: NDArray[np.int64]) -> None:
-    finite = np.isfinite(values)
-    if not finite.all():
-        broken = int(np.broadcast_to(rows, values.shape)[~finite].min())
-        raise EvaluationError(f"vector {broken} has values that are not finite", hint="check how it was made")
+def _need_finite(values: NDArray[Any]) -> None:
+    if not np.isfinite(values).all():
+        raise EvaluationError("there are vectors or scores that are not finite", hint="check how they were made")

@@ -1,15 +1,13 @@
 """All metrics of a ranking over all queries, block by block: the matrix of all distances is never in memory."""
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
 
-from parabit.codes import check_codes
 from parabit.errors import EvaluationError
 from parabit.evaluation.metrics import (
     Curve,
@@ -95,15 +93,13 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
 def evaluate_codes(
     codes: NDArray[np.uint8],
     labels: Labels,
-    bits: int | None = None,
     k: int = 10,
     relevance: str = "shared",
     searched: tuple[NDArray[np.uint8], Labels] | None = None,
 ) -> Scores:
     """The metrics of codes by Hamming distance, where documents query each other, or a `searched` collection.
 
-    `bits`, if given, is checked against the codes; it does not change the scores. `relevance` is one of
-    `parabit.choices.RELEVANCE`.
+    `relevance` is one of `parabit.choices.RELEVANCE`.
 
     Example:
         >>> codes = np.array([[0b0000], [0b0001], [0b1111], [0b1110]], dtype=np.uint8)
@@ -112,8 +108,6 @@ def evaluate_codes(
         (1.0, 1.0, 4)
     """
     others, other_labels = searched or (None, None)
-    for given in (codes,) if others is None else (codes, others):
-        check_codes(given, bits)
     return evaluate(HammingRanking(codes, others), Relevance(labels, relevance, other_labels), k)
 
 
@@ -243,21 +237,10 @@ def _over_blocks(score: Any, queries: int, documents: int, report: Report) -> It
     rows = max(1, _BLOCK // documents)
     blocks = [slice(start, min(start + rows, queries)) for start in range(0, queries, rows)]
     # Every core has a block already; products on several cores each would wait for one another.
-    libraries = _libraries()
-    with libraries.limit(limits=1, user_api="blas") if libraries else nullcontext():
+    with threadpool_limits(1, user_api="blas"):
         for block, part in zip(blocks, ordered_map(score, blocks), strict=True):
             report(Progress("scoring", block.stop, "queries", block.stop / queries))
             yield part
-
-
-@cache  # as looking for libraries takes milliseconds
-def _libraries() -> Any:
-    """The libraries of this process that use threads, if threadpoolctl is installed."""
-    try:
-        from threadpoolctl import ThreadpoolController
-    except ModuleNotFoundError:  # on machines with only what training needs
-        return None
-    return ThreadpoolController()
 
 
 def _curve_ranks(documents: int) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.ragged import row_offsets
+from parabit.text.bags import row_offsets
 
 
 class Found(NamedTuple):

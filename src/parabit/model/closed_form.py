@@ -33,16 +33,14 @@ How the constants were chosen: `benchmarks/closed_form_choices.py`.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from parabit.model.lsa import Matrix, lsa, unit
-from parabit.model.neighbours import diffuse, nearest
-from parabit.model.rotation import quantizing_rotation
+from parabit.model.neighbours import Matrix, diffuse, lsa, nearest, unit
 from parabit.progress import Progress, Report, silent
 
 DIMENSIONS = 192  # of the LSA
@@ -65,12 +63,7 @@ class Solution(NamedTuple):
 
 
 def default_levels(size: int) -> tuple[int, ...]:
-    """The sizes of the levels of a code, finest first.
-
-    Example:
-        >>> default_levels(128), default_levels(32), default_levels(16)
-        ((84, 20, 12, 8, 4), (26, 5, 1), (16,))
-    """
+    """The sizes of the levels of a code, finest first."""
     shares = (5, 3, 2, 1) if size >= 64 else (5, 1) if size >= 24 else ()
     coarse = [round(size * share / 32) for share in shares]
     return (size - sum(coarse), *coarse)
@@ -81,12 +74,6 @@ def learn(rows: csr_array, codes: Sequence[Sequence[int]], seed: int = 0, report
 
     `codes` are the levels of each code that the encoder gives, one after the other in its columns. The same seed gives
     the same encoder, bit for bit, on any number of cores.
-
-    Example:
-        >>> X = csr_array(np.eye(6, dtype=np.float32)[[0, 0, 1, 2, 2, 3]])
-        >>> solution = learn(X, [default_levels(16)])
-        >>> solution.matrix.shape, solution.offset.shape
-        ((6, 16), (16,))
     """
     rng = np.random.default_rng(seed)
     columns = sum(sum(levels) for levels in codes)
@@ -162,6 +149,29 @@ def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
     rotated = components @ (np.concatenate(rotations, axis=1) * signs)
     scaled: Matrix = rotated / max(float(rotated.std()), 1e-9)
     return scaled
+
+
+def quantizing_rotation(
+    vectors: NDArray[np.floating], bits: int | None = None, seed: Any = 0, rounds: int = 50
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """The rotation of centred vectors after which rounding to signs loses little, and the squared error per vector.
+
+    From a random rotation R on, two steps alternate: the signs B of the rotated vectors V R, and the rotation that
+    brings V nearest to B, by the singular value decomposition of V' B. Neither can make the error |B - V R| larger
+    (Y. Gong and S. Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes", CVPR 2011; 50
+    rounds are theirs). With fewer `bits` than dimensions R has orthonormal columns, and every bit mixes all dimensions.
+    """
+    dim, one = vectors.shape[1], vectors.dtype.type(1)
+    rotation, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((dim, bits or dim)))
+    rotation = rotation.astype(vectors.dtype, copy=False)
+    squares = (vectors**2).sum(dtype=np.float64) + len(vectors) * rotation.shape[1]  # |V|^2 + |B|^2
+    errors = []
+    for _ in range(rounds):
+        signs = np.where(vectors @ rotation > 0, one, -one)  # B
+        left, products, right = np.linalg.svd(vectors.T @ signs, full_matrices=False)
+        rotation = left @ right
+        errors.append((squares - 2 * products.sum(dtype=np.float64)) / len(vectors))  # the sum is the trace of B' V R
+    return rotation, np.array(errors)
 
 
 def _word_vectors(by_word: csr_array, targets: Matrix) -> Matrix:

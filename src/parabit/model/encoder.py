@@ -20,9 +20,8 @@ from parabit.errors import ModelError, need
 from parabit.model.closed_form import Solution
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
-from parabit.ragged import row_offsets
 from parabit.text import Bags, Texts, Vocabulary, inverse_frequencies, make_bags, tf_idf_weights
-from parabit.text.bags import FEW
+from parabit.text.bags import FEW, row_offsets
 
 AT_ONCE = 2048  # documents, so that progress is shown about every second
 _WHOLE = 1 << 23  # times 127, the largest number of a word, it fits 32 bits

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from parabit.errors import EvaluationError
 from parabit.paper.published import COLLECTIONS
 from parabit.progress import Report, silent
-from parabit.ragged import row_offsets
 from parabit.storage import whole_file
-from parabit.text.bags import Bags
+from parabit.text.bags import Bags, row_offsets
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document

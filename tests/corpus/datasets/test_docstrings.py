@@ -54,11 +54,10 @@ def site(write: Write, tmp_path: Path) -> Path:
     write("site/single.py", MODULE)
     write(
         "site/package/__init__.py",
-        "from ._impl import handed_on\nfrom package._other import *\nfrom ._all import *\n"
+        "from ._impl import handed_on\nfrom package._other import *\n"
         "try:\n    from ._fast import quick\nexcept ImportError:\n    pass",
     )
     write("site/package/_fast.py", '__all__: list[str] = []\ndef quick():\n    """Fast."""')
-    write("site/package/_all.py", 'def everything():\n    """Without __all__."""')
     write(
         "site/package/_impl/deep.py", 'def handed_on():\n    """In private."""\ndef kept():\n    """Kept in private."""'
     )
@@ -90,7 +89,6 @@ def test_public_definitions_are_found_and_nothing_runs(site: Path) -> None:
         "single.Deep": "Under if under else.",
         "package.handed_on": "In private.",
         "package.starred": "By the star.",
-        "package.everything": "Without __all__.",
         "package.quick": "Fast.",
         "package.sub.module.far": "Far \\down.",
     }

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit.corpus.datasets.wikitext import Namespaces, read_article, without_comments
+from parabit.corpus.datasets.wikipedia import Namespaces, read_article, without_comments
 
 GERMAN = Namespaces(frozenset(("datei", "file", "image")), frozenset(("kategorie", "category")))
 VIETNAMESE = Namespaces(frozenset(("tập tin", "file")), frozenset(("thể loại", "category")))

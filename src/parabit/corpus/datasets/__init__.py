@@ -68,7 +68,7 @@ def open_dataset(name: str, report: Report = silent) -> "Corpus":
                 f"the data set {base} is not in {data_folder()}",
                 hint=f"{dataset.obtain}; or set PARABIT_DATA to the folder that has it",
             )
-        from parabit.corpus.datasets.download import fetch
+        from parabit.corpus.datasets.dataset import fetch
 
         paths = [fetch(dataset, data_folder(), report)]
     return dataset.corpus(paths, split or None)

@@ -1,4 +1,4 @@
-"""What a data set is: its files, where they come from, how they are read, and how it is split."""
+"""What a data set is: its files, how they are read, split and downloaded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ from pathlib import Path
 
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source, SourceCorpus
+from parabit.errors import DownloadError
+from parabit.progress import Progress, Report, silent
 
 
 @dataclass(frozen=True)
@@ -55,3 +57,35 @@ def in_split(name: str, split: str | None, held_out: float) -> bool:
         return True
     digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
     return (int.from_bytes(digest[:8], "big") >= (1 - held_out) * 2**64) == (split == "test")
+
+
+def fetch(dataset: Dataset, data: Path, report: Report = silent) -> Path:
+    """Download a data set's file into the data folder and check it; it is there whole or not at all."""
+    import pooch  # here, as both take long to import
+    import requests
+
+    target = data / dataset.files
+    pooch.get_logger().setLevel("WARNING")
+    report(Progress(f"downloading {target.name}", 0, "bytes", None))
+    failures = []
+    for url in dataset.urls:
+        downloader = pooch.HTTPDownloader(chunk_size=1 << 18, timeout=30)
+        source = pooch.create(
+            target.parent,
+            base_url="",
+            registry={target.name: dataset.sha256},
+            urls={target.name: url},
+            retry_if_failed=2,
+        )
+        try:
+            return Path(source.fetch(target.name, downloader=downloader))
+        except requests.RequestException as problem:
+            failures.append(f"{url} could not be downloaded: {problem}")
+        except ValueError:
+            failures.append(f"{url} has another SHA-256 than {dataset.sha256}: the file is damaged or another one")
+        except OSError as problem:
+            raise DownloadError(
+                f"{target.name} cannot be written to {target.parent}: {problem.strerror or problem}",
+                hint="set PARABIT_DATA to a folder that can be written and has room",
+            ) from problem
+    raise DownloadError("; ".join(failures), hint=f"try again, or put the file at {target} yourself")

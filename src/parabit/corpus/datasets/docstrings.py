@@ -4,7 +4,6 @@ Read with `ast` and never imported: reading a package must not run it. A corpus 
 """
 
 import ast
-import gc
 import json
 import subprocess
 import sys
@@ -110,25 +109,16 @@ def public_definitions(sources: Sequence[Source]) -> list[_Definition]:
     """The definitions of one package that its users see."""
     definitions: list[_Definition] = []
     handed_on: set[str] = set()
-    # Syntax trees are millions of objects without a cycle; looking for cycles among them takes a third of the time.
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        for source in sources:
-            if tree := _parsed(source):
-                definitions.extend(_documented(tree, source.name))
-                handed_on.update(_handed_on(tree, source))
-    finally:
-        if collects:
-            gc.enable()
+    for source in sources:
+        if tree := _parsed(source):
+            definitions.extend(_documented(tree, source.name))
+            handed_on.update(_handed_on(tree, _public_part(source.name) == source.name))
 
-    def is_public(definition: _Definition) -> bool:
-        module = definition.module
-        # A star takes all names from a module without `__all__`, and from others those in it, which are here by name.
-        starred = f"{module}.*" in handed_on and f"{module}.__all__" not in handed_on
-        return _public_part(module) == module or starred or definition.name.split(".")[0] in handed_on
-
-    return list(filter(is_public, definitions))
+    return [
+        found
+        for found in definitions
+        if _public_part(found.module) == found.module or found.name.split(".")[0] in handed_on
+    ]
 
 
 def _parsed(source: Source) -> ast.Module | None:
@@ -165,51 +155,25 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
-def _handed_on(tree: ast.Module, source: Source) -> Iterator[str]:
-    """What a module makes public for others.
-
-    Names in its `__all__`, names that it imports, and, as `module.*`, what it imports with a star; imports count in
-    public modules only.
-    """
-    public = _public_part(source.name) == source.name
+def _handed_on(tree: ast.Module, public: bool) -> Iterator[str]:
+    """The names that a module makes public for others: those in its `__all__`, and what a public module imports."""
     for statement in _statements(tree.body):
         if isinstance(statement, ast.ImportFrom) and public:
-            names = [alias.name for alias in statement.names]
-            yield from [f"{_imported(statement, source)}.*"] if names == ["*"] else names
+            yield from (alias.name for alias in statement.names)
         elif isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
-                yield f"{source.name}.__all__"
                 constants = (node for node in ast.walk(statement) if isinstance(node, ast.Constant))
                 yield from (constant.value for constant in constants if isinstance(constant.value, str))
 
 
-def _imported(statement: ast.ImportFrom, source: Source) -> str:
-    """The full name of the module that an import names."""
-    if not statement.level:
-        return statement.module or ""
-    parts = source.name.split(".")
-    package = parts if source.path.name == "__init__.py" else parts[:-1]
-    base = package[: len(package) - statement.level + 1]
-    return ".".join([*base, statement.module or ""]).rstrip(".")
-
-
 def _python_files(folder: Path) -> Iterator[Path]:
     """The modules below a folder, except private packages at the top level and what is left out."""
-    if not folder.is_dir():
-        return
-    for path in folder.iterdir():
-        if path.name.startswith("_") or not path.stem.isidentifier():
-            continue
-        if path.suffix == ".py" and path.is_file():
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(folder).with_suffix("").parts
+        kept = all(part.isidentifier() and part.lstrip("_") not in _LEFT_OUT for part in parts)
+        if kept and not parts[0].startswith("_") and path.is_file():
             yield path
-        elif path.is_dir() and path.name not in _LEFT_OUT:
-            for module in path.rglob("*.py"):
-                parts = module.relative_to(folder).with_suffix("").parts
-                if module.is_file() and all(
-                    part.isidentifier() and part.lstrip("_") not in _LEFT_OUT for part in parts
-                ):
-                    yield module
 
 
 def _module_name(path: Path) -> str:

@@ -96,30 +96,15 @@ def with_ancestors(topics: Sequence[str]) -> tuple[str, ...]:
 
 def _rcv1(source: Source, split: str | None) -> Iterator[Document]:
     """RCV1 from a licensed copy, cleansed to RCV1-v2 as Lewis et al. describe (JMLR 5, 2004)."""
-    for name, xml in _from_folder(source) if source.path.is_dir() else _from_zip(source):
+    try:
+        day = source.path if source.path.is_dir() else zipfile.Path(source.path)
+        stories = {path.name: path.read_bytes() for path in day.iterdir() if path.name.lower().endswith("newsml.xml")}
+    except Exception as problem:  # zipfile lets many things through when bytes are wrong
+        raise CorpusError(f"{source.name}: damaged: {problem}", hint="copy the file again") from problem
+    for name, xml in sorted(stories.items()):
         story = _newsitem(xml, f"{source.name}, {name}")
         if story and in_split(story.id, split, held_out=0.5):
             yield story
-
-
-def _from_zip(source: Source) -> Iterator[tuple[str, bytes]]:
-    with source.open(decompress=False) as stream, zipfile.ZipFile(stream) as archive:
-        for name in sorted(filter(_is_newsitem, archive.namelist())):
-            try:
-                xml = archive.read(name)
-            except Exception as problem:  # zipfile lets many things through when bytes are wrong
-                raise CorpusError(f"{source.name}, {name}: damaged: {problem}", hint="copy the zip again") from problem
-            yield name, xml
-
-
-def _from_folder(source: Source) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(source.path.iterdir()):
-        if _is_newsitem(path.name):
-            yield path.name, path.read_bytes()
-
-
-def _is_newsitem(name: str) -> bool:
-    return name.lower().endswith("newsml.xml")
 
 
 def _newsitem(xml: bytes, where: str) -> Document | None:

@@ -18,7 +18,7 @@ from parabit.index.query import WordQuery
 from parabit.index.results import Found
 from parabit.index.store import VECTORS, Id, Value
 from parabit.index.words import Stems
-from parabit.ragged import row_offsets
+from parabit.text.bags import row_offsets
 
 _FIRST = 1024  # hits that are asked for at first, if all are wanted
 _SPARE = 64  # hits beside twice as many as are wanted, for those that are as near as the last
