@@ -99,8 +99,7 @@ class KeptWords:
         """The word index, as up to date as this process can make it; None if there is none beside the store."""
         about = self.about
         if about is None or self._store.keeps_words or self._words is not None:
-            if self._words is not None and self._words.pending:
-                self._words.commit()
+            self._commit()
             return self._words
         folder = self._store.folder / about["folder"]
         words = None
@@ -113,11 +112,13 @@ class KeptWords:
             with self._store.writing():  # a reader borrows the right to write, if nobody has it
                 if self.about != about:
                     raise IndexFolderError("another index was written over it meanwhile", hint="search again")
+                snapshot = self._store.snapshot()
                 try:
                     words = Words.open(folder)
+                    catch_up(words, snapshot, report)
                 except IndexFolderError:  # there is none yet, or it is damaged
                     words = Words.create(folder, about["language"], about["fold_accents"])
-                catch_up(words, self._store.snapshot(), report)
+                    catch_up(words, snapshot, report)
         except IndexFolderError as problem:
             words = words or self._open_beside_a_writer(about)
             if words is None:
@@ -145,7 +146,7 @@ class KeptWords:
         self._words.add(range(first, first + len(fields)), [searchable(one) for one in fields])
         self._pending += len(gone) + len(fields)
         if self._pending >= _COMMIT_DOCUMENTS or time.monotonic() - self._committed > _COMMIT_SECONDS:
-            self._words.commit()
+            self._commit()
             self._committed, self._pending = time.monotonic(), 0
 
     def refresh(self, before: Mapping[str, Any] | None) -> None:
@@ -159,9 +160,16 @@ class KeptWords:
 
     def close(self) -> None:
         """Commit what was written."""
-        if self._words is not None:
-            self._words.commit()
-        self._words = None
+        try:
+            self._commit()
+        finally:
+            self._words = None
+
+    def _commit(self) -> None:
+        words, self._words = self._words, None  # if it fails, the next search catches up
+        if words is not None:
+            words.commit()
+        self._words = words
 
     def _open_beside_a_writer(self, about: Mapping[str, Any]) -> Words | None:
         """The word index that another process commits at this moment, so that its files do not fit yet."""

@@ -111,10 +111,12 @@ class OpenIndex:
 
     def close(self) -> None:
         """Give back the right to write; an index without a folder is gone."""
-        self._words.close()
-        self._store.close()
-        if self._remove is not None:
-            self._remove()
+        try:
+            self._words.close()
+        finally:
+            self._store.close()
+            if self._remove is not None:
+                self._remove()
 
     def __enter__(self) -> Self:
         return self
