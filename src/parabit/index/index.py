@@ -242,12 +242,13 @@ class Index:
 
     def close(self) -> None:
         """Give back the right to write; an index without a folder is gone."""
-        if self._words is not None:
-            self._words.commit()
-        self._words = None
-        self._store.close()
-        if self._remove is not None:
-            self._remove()
+        try:
+            self._commit_words()
+        finally:
+            self._words = None
+            self._store.close()
+            if self._remove is not None:
+                self._remove()
 
     def __enter__(self) -> Self:
         return self
@@ -635,8 +636,16 @@ class Index:
         assert self._words is not None
         self._since += changed
         if self._since >= _COMMIT_DOCUMENTS or time.monotonic() - self._committed > _COMMIT_SECONDS:
-            self._words.commit()
+            self._commit_words()
             self._committed, self._since = time.monotonic(), 0
+
+    def _commit_words(self) -> None:
+        try:
+            if self._words is not None:
+                self._words.commit()
+        except IndexFolderError:
+            self._words = None  # the next search catches up
+            raise
 
     def compact(self, report: Report = silent) -> None:
         """Merge what was added and deleted; opening and searching are then as fast as if it had been built so."""
@@ -673,8 +682,7 @@ class Index:
         """The word index, up to date as far as this process may see to it; None if there is none beside the store."""
         meta = self._store.meta["words"]
         if meta is None or self._store.keeps_words or self._words is not None:
-            if self._words is not None and self._words.pending:
-                self._words.commit()
+            self._commit_words()
             return self._words
         folder = self.folder / meta["folder"]
         words = None
@@ -688,11 +696,15 @@ class Index:
                 if self._store.meta["words"] != meta:
                     self._model = None
                     raise IndexFolderError("another index was written over it meanwhile", hint="search again")
+                snapshot = self._store.snapshot()
                 try:
                     words = Words.open(folder)
+                    catch_up(words, snapshot, report)
                 except IndexFolderError:  # there is none yet, or it is damaged
+                    words = None
+                if words is None:
                     words = Words.create(folder, meta["language"], meta["fold_accents"])
-                catch_up(words, self._store.snapshot(), report)
+                    catch_up(words, snapshot, report)
         except IndexFolderError as problem:
             words = words or self._words_beside_a_writer(meta)
             if words is None:
