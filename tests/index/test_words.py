@@ -1,5 +1,6 @@
 """The word index is derived from the store: whatever becomes of it, it holds the documents of the store."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -160,6 +161,29 @@ def test_a_damaged_word_index_is_built_again(folder: Path) -> None:
             assert ids(index, TEXTS[3]) >= {"d3"}
         with Index.open(folder) as index:
             index.verify()
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_files_of_a_commit_that_was_killed_do_not_matter(folder: Path, listed: bool) -> None:
+    segment = next(path.stem for path in words_folder(folder).glob("*.idx"))
+    left = [f"{segment}.{number}.del" for number in range(200)]  # of deletions, whichever number they get
+    for name in left:
+        (words_folder(folder) / name).write_bytes(b"half")
+    if listed:
+        managed = words_folder(folder) / ".managed.json"
+        managed.write_text(json.dumps([*json.loads(managed.read_text()), *left]))
+    with Index.open(folder, write=True) as index:
+        index._words._committed += 60  # so that no words are committed
+        index.delete("a0")
+        killed = as_killed(index, folder.with_name("killed.index"))
+        if not listed:
+            with pytest.raises(ParabitError, match="words cannot be written"):
+                index.search("zebra")
+        assert ids(index, "zebra") == {"a1"}
+        index.add([Document("new", "a new zebra")])
+        assert ids(index, "zebra") == {"a1", "new"}
+    with Index.open(killed, write=True) as index:
+        assert ids(index, "zebra") == {"a1"}
 
 
 def test_a_word_index_that_is_gone_is_built_again_and_tells_how_far_it_is(folder: Path) -> None:

@@ -191,7 +191,13 @@ class Words(Stems):
         if self._writer is None:
             return
         writer, self._writer = self._writer, None
-        writer.commit()
+        try:
+            writer.commit()
+        except ValueError as problem:
+            raise IndexFolderError(
+                f"words cannot be written to {self.folder}: {problem}",
+                hint="no document is lost; open the index again to catch up",
+            ) from problem
         self._seal()  # for those who open it meanwhile
         writer.wait_merging_threads()  # which change meta.json again
         self._seal()
@@ -209,6 +215,7 @@ class Words(Stems):
     def _writing(self) -> Any:
         if self._writer is None:
             self._writer = self._index.writer(_HEAP, 1)
+            self._writer.garbage_collect_files()  # of a commit that was killed, whose names are given again
         return self._writer
 
     def _seal(self) -> None:
@@ -352,7 +359,9 @@ def _sealed(folder: Path) -> dict[str, Any]:
 def _files(folder: Path) -> Iterable[Path]:
     """The files that count, of those in the folder."""
     for segment in json.loads((folder / "meta.json").read_text())["segments"]:
-        yield from folder.glob(f"{segment['segment_id'].replace('-', '')}.*")
+        name = segment["segment_id"].replace("-", "")
+        deleted = f"{name}.{segment['deletes']['opstamp']}.del" if segment["deletes"] else ""
+        yield from (path for path in folder.glob(f"{name}.*") if path.suffix != ".del" or path.name == deleted)
 
 
 def _check(files: Iterable[Path]) -> None:
