@@ -148,7 +148,7 @@ def test_people_are_told_in_words(first: First, cache: Path, no_work: None) -> N
         "32 documents as queries",
         "the dark room\n",
         "[lamps] ",
-        "xyzzy\n  the model knows no word of it",
+        "xyzzy\n  no document has a word of it",
         "Learned by an earlier start: reading",
         "parabit serve ",
     ):
