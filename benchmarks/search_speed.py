@@ -60,7 +60,7 @@ def bare_faiss(index: Index) -> Callable[[str], Any]:
     """A scan of the same codes."""
     import faiss
 
-    view = index._store.view()
+    view = index._store.snapshot()
     codes = faiss.IndexBinaryFlat(index.bits)
     codes.add(np.ascontiguousarray(view.codes(np.arange(view.rows))))
     faiss.omp_set_num_threads(1)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from parabit import choices
 from parabit.codes import pack
-from parabit.index import ranking
 from parabit.index.backends import BACKENDS, Backend, choose, choose_built, flat, hashing, multi
 from parabit.progress import Progress
 
@@ -194,4 +193,3 @@ def test_many_hits_are_scanned_for() -> None:
 
 def test_the_names_to_choose_from_are_those_there_are() -> None:
     assert ("auto", *BACKENDS) == choices.BACKENDS
-    assert tuple(ranking.READS) == choices.RANKS

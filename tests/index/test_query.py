@@ -164,7 +164,7 @@ def test_what_no_document_has_is_not_required(index: Index) -> None:
 def test_a_long_text_is_searched_by_its_most_distinctive_words(index: Index) -> None:
     text = " ".join(dict.fromkeys(" ".join(LEARNT[:20]).split()))
     hits = index.search(f"{text} -hockey", k=100)  # of so many words, none is an operator
-    words = index._open_words()
+    words = index._words.open()
     assert words is not None
     others = {stem for stem in words.stems(text) if words.frequency(stem)} - set(hits.words(0))
     assert len(hits.words(0)) == MOST_WORDS

@@ -4,23 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parabit.index.reading import row_entries
 from scipy.sparse import csr_array
 
 from parabit.model.neighbours import paired_products
 
 LENGTHS = st.lists(st.integers(0, 5), min_size=1, max_size=12)
-
-
-@given(lengths=LENGTHS, data=st.data(), dtype=st.sampled_from([np.int32, np.int64, np.uint32]))
-def test_chosen_rows_come_in_their_order(lengths: list[int], data: st.DataObject, dtype: type[np.integer]) -> None:
-    offsets = np.cumsum([0, *lengths]).astype(dtype)
-    chosen = data.draw(st.lists(st.integers(0, len(lengths) - 1)))
-    places, bounds = row_entries(offsets, np.array(chosen, dtype=np.int64))
-    rows = [list(range(int(offsets[row]), int(offsets[row + 1]))) for row in chosen]
-    assert places.tolist() == [place for row in rows for place in row]
-    assert bounds.tolist() == np.cumsum([0, *map(len, rows)]).tolist()
-    assert (places.dtype, bounds.dtype) == (np.int64, np.int64)
 
 
 @given(seed=st.integers(0, 10_000), counts=st.lists(st.integers(0, 4), max_size=5), empty=st.booleans())

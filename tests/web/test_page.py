@@ -173,7 +173,7 @@ def test_nothing_found_says_why_and_what_to_do(page: Page, words: list[str]) -> 
 def test_unknown_words_are_said_to_be_unknown(page: Page) -> None:
     page.goto("/#q=qwertz")
     expect(page.locator("#message")).to_contain_text(
-        "The model knows no word of qwertz, so its code would mean nothing"
+        "No document has a word of qwertz. Use words that documents of this collection use."
     )
     expect(page.locator(".hit")).to_have_count(0)
 

@@ -52,8 +52,8 @@ export function emptyIndex(about) {
 export function unknown(query, about, ask) {
   say(
     el("h2", {}, "Unknown words"),
-    el("p", {}, "The model knows no word of ", el("q", {}, query.length > 80 ? `${query.slice(0, 80)}…` : query),
-      ", so its code would mean nothing. Use words that documents of this collection use."),
+    el("p", {}, "No document has a word of ", el("q", {}, query.length > 80 ? `${query.slice(0, 80)}…` : query),
+      ". Use words that documents of this collection use."),
     examples(about, ask));
 }
 
