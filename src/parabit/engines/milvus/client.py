@@ -2,6 +2,7 @@
 
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,8 +26,7 @@ _NAMED = 5000  # keys or rows in a filter
 _QUERIES, _HITS = 4096, 1 << 18  # in a request
 _REMEMBERED = 1 << 19  # entities, before they are forgotten
 _CONNECT, _LIMIT = 5.0, 3600.0  # seconds to find out that nobody is there, and for a whole collection
-# How often to try again what a busy server refuses: for a second to read, and for about 15 to write.
-_TRIES = {"search": 4, "query": 4, "insert": 0, "upsert": 10, "delete": 10}
+_TRIES = {"search": 4, "query": 4, "insert": 0, "upsert": 10, "delete": 10}  # if a server is busy: 1 s, 15 s
 
 _files: Counter[str] = Counter()  # files of Milvus Lite that this process has open, and how often
 _files_lock = Lock()
@@ -40,10 +40,11 @@ class Server:
         # Everything that fails is raised; the log would say it a second time, with tracebacks.
         getLogger("pymilvus").setLevel(CRITICAL + 1)
         self.uri, self.is_file, self._is_open = uri, "://" not in uri, True
-        grpc = need("grpc", "milvus", IndexFolderError)
-        self._errors = (self.pymilvus.MilvusException, grpc.RpcError, RuntimeError)  # the last is raised by Lite
+        rpc_error = need("grpc", "milvus", IndexFolderError).RpcError  # and RuntimeError is raised by Lite
+        self._errors = (self.pymilvus.MilvusException, rpc_error, RuntimeError)
         if self.is_file:
-            need("milvus_lite", "milvus", IndexFolderError)
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # about its use of pkg_resources
+                need("milvus_lite", "milvus", IndexFolderError)
             with _files_lock:
                 _files[self.uri] += 1
         try:
