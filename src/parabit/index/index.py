@@ -365,9 +365,9 @@ class Index(OpenIndex):
         return written
 
     def _put(self, batch: Batch, gone: Sequence[Id]) -> int:
-        gone_serials, last = self._words.serials_of([*batch.ids, *gone]), self._store.snapshot().last_serial
+        old, first = self._words.serials_of([*batch.ids, *gone]), self._words.next_serial
         replaced = self._store.put(batch, gone)
-        self._words.change(gone_serials, last + 1, batch.fields or ())
+        self._words.change(old, first, batch.fields or ())
         return replaced
 
     def _need(self, allowed: Ids, ids: Sequence[Id]) -> None:

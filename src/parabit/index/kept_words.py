@@ -138,6 +138,11 @@ class KeptWords:
         serials: list[int] = snapshot.serials[rows[rows >= 0]].tolist()
         return serials
 
+    @property
+    def next_serial(self) -> int:
+        """The serial number that the next document gets; 0 if no word index is open."""
+        return 0 if self._words is None else self._store.snapshot().last_serial + 1
+
     def change(self, gone: Sequence[int], first: int = 0, fields: Sequence[Mapping[str, Any]] = ()) -> None:
         """Delete documents by serial number, and add others with serial numbers from `first` on."""
         if self._words is None:
