@@ -265,6 +265,8 @@ def test_the_suite_of_the_embedded_index_holds_on_milvus() -> None:
     run_state_machine_as_test(MilvusMachine, settings=few)
 
 
+# The package that brings the server leaves sockets open.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_codes_alone_work_on_a_real_server(tmp_path: Path) -> None:
     """The server from PyPI is of version 2.3.5, which has no BM25."""
     milvus = pytest.importorskip("milvus")
