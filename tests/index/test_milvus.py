@@ -276,8 +276,12 @@ def test_codes_alone_work_on_a_real_server(tmp_path: Path) -> None:
     server.set_base_dir(str(tmp_path / "server"))
     with server, Index.of_codes(codes, 28, fields=fields) as embedded:
         engine = Milvus(f"http://127.0.0.1:{server.listen_port}")
-        with pytest.raises(IndexFolderError, match="cannot search by words; upgrade it to 2.5 or later"):
-            Index.build(binary(), documents(0, 9), tmp_path / "words", engine=engine)
+        refusal = "does not answer"
+        while "does not answer" in refusal:  # yet, on a busy machine
+            with pytest.raises(IndexFolderError) as refused:
+                Index.build(binary(), documents(0, 9), tmp_path / "words", engine=engine)
+            refusal = str(refused.value)
+        assert "cannot search by words; upgrade it to 2.5 or later" in refusal
         with Index.of_codes(codes, 28, tmp_path / "m", fields=fields, engine=engine) as index:
             for some in (embedded, index):
                 some.update_codes(codes[:3], [5, 6, 7])
