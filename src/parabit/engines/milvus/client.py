@@ -49,8 +49,7 @@ class Server:
                 _files[self.uri] += 1
         try:
             with self._explaining("connect"):
-                # A connection of its own, as a shared one would be closed for all.
-                token = "" if self.is_file else os.environ.get(TOKEN, "")
+                token = "" if self.is_file else os.environ.get(TOKEN, "")  # `dedicated`: a shared one is closed for all
                 self.client = self.pymilvus.MilvusClient(uri, token=token, timeout=_CONNECT, dedicated=True)
                 found = version("milvus-lite") if self.is_file else self.client.get_server_version(timeout=_CONNECT)
                 self.version = str(found).removeprefix("v")
