@@ -43,8 +43,8 @@ _PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
 _ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
 _LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
-# How much two words of a query that stand together in a document too add to BM25. It finds what was quoted from memory,
-# and costs nothing where words are far apart: benchmarks/queries.py.
+# How much two words of a query that stand together in a document too add to BM25, so that quotations are found. Higher
+# weights find more of these, but lowered NDCG@10 on one of three collections with real queries.
 _PAIR_WEIGHT = 0.1
 
 
