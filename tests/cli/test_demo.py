@@ -19,10 +19,10 @@ from typer.testing import CliRunner, Result
 
 from made_up_files import make_pdf
 from parabit.cli.app import app
+from parabit.cli.command import out
 from parabit.cli.demo import QUESTIONS
 from parabit.cli.demo_kept import place_of
 from parabit.cli.demo_work import FEWEST, make, spread_over
-from parabit.cli.frame import out
 from parabit.corpus import ReadOptions, as_corpus, open_corpus
 from parabit.index import Index
 from parabit.model import load_model

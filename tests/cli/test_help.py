@@ -17,8 +17,8 @@ from typer.testing import CliRunner, Result
 from parabit import Document, __version__
 from parabit.cli.app import VERBS as LISTED
 from parabit.cli.app import app, load_verb
-from parabit.cli.corpus_options import MaxLength, MinLength
-from parabit.cli.frame import _folded
+from parabit.cli.command import _folded
+from parabit.cli.options import MaxLength, MinLength
 from parabit.cli.reproduce import WHAT
 from parabit.index import Index
 from parabit.paper.reproduce import ALL, EXPERIMENTS

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.index_options import IndexFolder
+from parabit.cli.options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.corpus import ReadOptions, open_corpus
 
 

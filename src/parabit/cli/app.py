@@ -143,7 +143,7 @@ def load_verb(name: str) -> TyperCommand:
 
 def _show_versions(wanted: bool) -> None:
     if wanted:
-        from parabit.cli.frame import out
+        from parabit.cli.command import out
         from parabit.cli.versions import version_lines
 
         for line in version_lines():

@@ -4,7 +4,7 @@ import time
 
 from rich.markup import escape
 
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.index_options import IndexFolder, readable_size
 
 

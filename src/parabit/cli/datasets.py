@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from parabit.cli.frame import Json, Quiet, print_json, say, verb
+from parabit.cli.command import Json, Quiet, print_json, say, verb
 from parabit.corpus.datasets import DATASETS, SPLITS, data_folder, find_dataset
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from parabit.cli.frame import Json, Quiet, print_json, say, verb
+from parabit.cli.command import Json, Quiet, print_json, say, verb
 from parabit.cli.index_options import IndexFolder, read_text
 from parabit.errors import ParabitError
 

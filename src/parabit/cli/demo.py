@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from parabit.cli.corpus_options import reads_corpus
+from parabit.cli.command import Json, Quiet, print_json, progress, verb
 from parabit.cli.demo_kept import INDEX, MODEL, Place, place_of
-from parabit.cli.frame import Json, Quiet, print_json, progress, verb
+from parabit.cli.options import reads_corpus
 from parabit.corpus import Corpus, ReadOptions, names_dataset, open_corpus
 from parabit.errors import CorpusError, ParabitError, need
 from parabit.progress import Report

@@ -6,9 +6,9 @@ from typing import Any
 from rich.markup import escape
 from rich.text import Text
 
+from parabit.cli.command import out, say, width_of_output
 from parabit.cli.demo_answers import Answer
 from parabit.cli.demo_kept import Place
-from parabit.cli.frame import out, say, width_of_output
 from parabit.cli.index_options import readable_size
 
 _TEXT = 160  # characters of a text, where there is no terminal to say how many fit

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
+from parabit.cli.command import Json, Quiet, print_json, progress, say, signal_of, verb
 from parabit.cli.engine_options import Address, Engine, WorkerCores, Workers, on_ray
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, signal_of, verb
+from parabit.cli.options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted
 from parabit.progress import Report

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from parabit.cli.frame import completing
+from parabit.cli.command import completing
 from parabit.errors import ParabitError
 
 ENGINES = ("local", "ray")

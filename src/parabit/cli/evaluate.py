@@ -9,8 +9,8 @@ import typer
 from rich.markup import escape
 
 from parabit.choices import RELEVANCE
-from parabit.cli.corpus_options import CorpusName, complete_corpus, reading_of, reads_corpus, say_skipped
-from parabit.cli.frame import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
+from parabit.cli.command import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
+from parabit.cli.options import CorpusName, complete_corpus, reading_of, reads_corpus, say_skipped
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import EvaluationError, ParabitError, need
 

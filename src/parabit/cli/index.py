@@ -8,9 +8,9 @@ import typer
 from rich.markup import escape
 
 from parabit.choices import BACKENDS
-from parabit.cli.corpus_options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
-from parabit.cli.frame import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
+from parabit.cli.command import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
 from parabit.cli.index_options import engine_line, size_on_disk
+from parabit.cli.options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.frame import Json, Quiet, err, out, print_json, progress, say, verb
+from parabit.cli.command import Json, Quiet, err, out, print_json, progress, say, verb
 from parabit.cli.index_options import IndexFolder
 from parabit.errors import ParabitError
 

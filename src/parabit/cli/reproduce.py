@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from parabit.cli.command import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
 from parabit.cli.device_option import Device
-from parabit.cli.frame import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
 from parabit.errors import Interrupted, need
 
 # Written out here, as to import the experiments for --help takes long; a test compares them with what there is.

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from parabit.choices import BACKENDS, RANKS
-from parabit.cli.frame import Json, Quiet, check_spelling, completing, out, print_json, say, verb, width_of_output
+from parabit.cli.command import Json, Quiet, check_spelling, completing, out, print_json, say, verb, width_of_output
 from parabit.cli.index_options import IndexFolder, read_text
 from parabit.errors import ParabitError
 

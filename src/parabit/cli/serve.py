@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from parabit.cli.frame import Quiet, err, say, verb
+from parabit.cli.command import Quiet, err, say, verb
 from parabit.cli.index_options import IndexFolder
 from parabit.errors import ParabitError, need
 

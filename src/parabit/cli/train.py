@@ -10,7 +10,9 @@ import typer
 from rich.markup import escape
 
 from parabit.choices import PRESETS, SOLVERS
-from parabit.cli.corpus_options import (
+from parabit.cli.command import Json, Quiet, check_spelling, completing, print_json, progress, say, signal_of, verb
+from parabit.cli.device_option import Device
+from parabit.cli.options import (
     Bigrams,
     CorpusNames,
     FoldAccents,
@@ -27,8 +29,6 @@ from parabit.cli.corpus_options import (
     reads_corpus,
     say_skipped,
 )
-from parabit.cli.device_option import Device
-from parabit.cli.frame import Json, Quiet, check_spelling, completing, print_json, progress, say, signal_of, verb
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted, ParabitError, TrainingError
 from parabit.networks.config import ARCHITECTURES, Recipe

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.corpus_options import (
+from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.options import (
     Bigrams,
     CorpusNames,
     FoldAccents,
@@ -24,7 +25,6 @@ from parabit.cli.corpus_options import (
     reads_corpus,
     say_skipped,
 )
-from parabit.cli.frame import Json, Quiet, print_json, progress, say, verb
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
 

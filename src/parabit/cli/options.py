@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from parabit.cli.frame import completing, say
+from parabit.cli.command import completing, say
 from parabit.corpus import FORMATS, Corpus, ReadOptions
 from parabit.corpus.datasets import DATASETS, SPLITS
 
