@@ -2,6 +2,7 @@
 
 from parabit.choices import RANKS
 from parabit.index.build import Written
+from parabit.index.duplicates import copies_among
 from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hit, Hits, Why
 from parabit.index.index import Index
@@ -25,6 +26,7 @@ __all__ = [
     "Why",
     "Written",
     "conditions",
+    "copies_among",
     "labels_in",
     "marked",
     "passages",
