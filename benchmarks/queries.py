@@ -165,7 +165,7 @@ def compare(collection: Collection, seeds: Sequence[int]) -> dict[str, Any]:
             found[name] = [measure(collection, answer)]
     for seed in seeds:
         model = ParagraphVectors(128, random_state=seed).fit(collection.documents)
-        with Index.build(model, collection.documents) as index:
+        with Index.build(collection.documents, model=model) as index:
             for name, answer in ranks(index).items():
                 found.setdefault(name, []).append(measure(collection, answer))
     return {
@@ -205,7 +205,7 @@ def weights() -> dict[str, Any]:
     collections += [known_items(f"{one.name}, known items", one.documents) for one in real_queries()]
     for collection in collections:
         model = ParagraphVectors(128, random_state=0).fit(collection.documents)
-        with Index.build(model, collection.documents) as index:
+        with Index.build(collection.documents, model=model) as index:
             row = {}
             for weight in (0.0, *WEIGHTS):
                 ranking.CODE_WEIGHT = weight

@@ -91,9 +91,9 @@ def measure(count: int) -> dict[str, Any]:
         start = time.perf_counter()
         model = ParagraphVectors(random_state=SEED).fit(open_corpus(path))
         learned = time.perf_counter()
-        built = Index.build(model, open_corpus(path), Path(folder, "all.index"))
+        built = Index.build(open_corpus(path), Path(folder, "all.index"), model=model)
         seconds = {"learning": learned - start, "building": time.perf_counter() - learned}
-        with Index.build(model, open_corpus(path), Path(folder, "codes.index"), text=False) as codes:
+        with Index.build(open_corpus(path), Path(folder, "codes.index"), model=model, text=False) as codes:
             alone = codes.info()
         about = built.info()
         asked = queries(count)

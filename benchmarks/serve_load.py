@@ -56,7 +56,7 @@ def build(folder: Path, documents: int) -> float:
     """Make the index and its map; the seconds that the index took."""
     model = ParagraphVectors(BITS).fit(open_corpus("arxiv/train"))
     start = time.perf_counter()
-    with Index.build(model, Parts(open_corpus("arxiv"), documents), folder) as index:
+    with Index.build(Parts(open_corpus("arxiv"), documents), folder, model=model) as index:
         took = time.perf_counter() - start
         index.keep_map(index.draw_map())
     return took

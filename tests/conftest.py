@@ -117,7 +117,7 @@ def topic_documents(topics: Topics) -> list[Document]:
 @pytest.fixture(scope="session")
 def _made(topic_model: Path, topic_documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("index") / "news.index"
-    Index.build(ParagraphVectors.load(topic_model), topic_documents, folder).close()
+    Index.build(topic_documents, folder, model=ParagraphVectors.load(topic_model)).close()
     return folder
 
 

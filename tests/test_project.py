@@ -69,7 +69,7 @@ import parabit
 
 texts = {TEXTS!r}
 model = parabit.ParagraphVectors(bits=32).fit(texts)
-index = parabit.Index.build(model, texts)
+index = parabit.Index.build(texts, model=model)
 [hits] = index.search(["telescope mirror"], k=3, rank="hybrid")
 print(len(hits), hits[0].text)
 """
@@ -78,7 +78,7 @@ print(len(hits), hits[0].text)
 
 def test_opening_an_index_and_searching_it_import_neither_torch_nor_scikit_learn(tmp_path: Path) -> None:
     model = parabit.ParagraphVectors(bits=32).fit(TEXTS)
-    parabit.Index.build(model, TEXTS, tmp_path / "texts.index").close()
+    parabit.Index.build(TEXTS, tmp_path / "texts.index", model=model).close()
     program = """
 import sys
 import parabit

@@ -146,10 +146,10 @@ model.save("model")
 model.save("model", overwrite=True)
 encode_to_file(model.encoder_, texts, "codes.npy")
 encode_to_file(model.encoder_, texts, "codes.parquet")
-with Index.build(model, texts, "index") as index:
+with Index.build(texts, "index", model=model) as index:
     index.add([Document("new", "ice in orbit")])
     index.save("copy")
-Index.build(model, texts, "index", overwrite=True).close()
+Index.build(texts, "index", model=model, overwrite=True).close()
 """
 
 

@@ -115,7 +115,7 @@ def test_without_words_the_rank_is_asymmetric_and_that_is_told(
     topic_model: Path, topic_documents: list[Document], tmp_path: Path, text: str
 ) -> None:
     model = ParagraphVectors.load(topic_model)
-    Index.build(model, topic_documents, tmp_path / "a.index", words=False, text=False, vectors=True).close()
+    Index.build(topic_documents, tmp_path / "a.index", model=model, words=False, text=False, vectors=True).close()
     result = run(tmp_path / "a.index", text)
     assert result.stdout.splitlines()[0] == f"{tmp_path}/a.index: 10 of 300 documents, ranked by asymmetric"
     assert "text" not in result.stdout.splitlines()[1]

@@ -96,10 +96,10 @@ def test_a_frame_is_not_taken_for_documents_anywhere() -> None:
     """Iterating over one gives the names of its columns."""
     frame = pd.DataFrame({"id": range(20), "text": ["hubble telescope", "ice hockey"] * 10})
     model = ParagraphVectors(8).fit(frame["text"])
-    for take in (lambda: Index.build(model, frame), lambda: open_corpus(frame)):  # type: ignore[arg-type]
+    for take in (lambda: Index.build(frame, model=model), lambda: open_corpus(frame)):  # type: ignore[arg-type]
         with pytest.raises(CorpusError, match=r"documents_from\(df, text="):
             take()
-    assert len(Index.build(model, documents_from(frame))) == 20
+    assert len(Index.build(documents_from(frame), model=model)) == 20
 
 
 @given(st.lists(st.text(max_size=20), max_size=30), st.integers(1, 40), st.integers(1, 5))

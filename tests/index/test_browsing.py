@@ -85,7 +85,7 @@ def test_a_document_whose_code_others_share_is_left_out_alone() -> None:
 
 
 def test_without_texts_codes_are_compared(topic_model: Path, topic_documents: list[Document]) -> None:
-    index = Index.build(ParagraphVectors.load(topic_model), topic_documents, text=False)
+    index = Index.build(topic_documents, model=ParagraphVectors.load(topic_model), text=False)
     codes = index.stored(["post3"])[0].code[None]
     assert index.like(["post3"], k=5).ids[0] == [one for one in index.search(codes, k=6).ids[0] if one != "post3"][:5]
     assert index.like(["post3"]).words(0) == []
@@ -95,7 +95,7 @@ def test_ranks_are_those_that_the_index_can_do(topic_model: Path, topic_document
     model = ParagraphVectors.load(topic_model)
     for words in (True, False):
         for vectors in (True, False):
-            index = Index.build(model, topic_documents[:9], words=words, vectors=vectors)
+            index = Index.build(topic_documents[:9], model=model, words=words, vectors=vectors)
             for rank in RANKS:
                 if rank in index.ranks:
                     index.search(["a"], rank=rank)

@@ -32,7 +32,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
 @pytest.fixture(scope="module")
 def texts() -> Index:
-    return Index.build(binary(), documents(0, 30), vectors=True)
+    return Index.build(documents(0, 30), model=binary(), vectors=True)
 
 
 def told(problem: str, action: Callable[[], Any]) -> None:
@@ -187,8 +187,8 @@ def test_documents_that_cannot_go_in_are_told_and_change_nothing(
         ("2 codes and 1 ids", lambda: Index.of_codes(CODES[:2], BITS, ids=["a"])),
         ("2 codes and 1 fields", lambda: Index.of_codes(CODES[:2], BITS, fields=[{}])),
         ("no back end 'tree'", lambda: Index.of_codes(CODES, BITS, backend="tree")),
-        ("no back end 'tree'", lambda: Index.build(binary(), TEXTS, backend="tree")),
-        ("a single str", lambda: Index.build(binary(), TEXTS[0])),
+        ("no back end 'tree'", lambda: Index.build(TEXTS, model=binary(), backend="tree")),
+        ("a single str", lambda: Index.build(TEXTS[0], model=binary())),
     ],
 )
 def test_what_cannot_be_an_index_is_told(problem: str, make: Callable[[], Any]) -> None:
@@ -213,7 +213,7 @@ def test_an_empty_index_finds_nothing_and_can_be_filled(backend: str) -> None:
 
 
 def test_an_index_of_no_documents_knows_texts() -> None:
-    with Index.build(binary(), []) as index:
+    with Index.build([], model=binary()) as index:
         assert index.search(queries(1), rank="hybrid").ids == [[]]
         assert index.search(queries(1)).known.tolist() == [True]
         index.add(documents(0, 2))

@@ -26,8 +26,8 @@ def index(request: pytest.FixtureRequest) -> Index:
     """260 documents: all built at once, or 60 of them added later, or updated after compacting."""
     options: dict[str, Any] = {"vectors": True, "language": None}
     if request.param == "built":
-        return Index.build(binary(), documents(0, ALL), **options)
-    index = Index.build(binary(), documents(0, BUILT), **options)
+        return Index.build(documents(0, ALL), model=binary(), **options)
+    index = Index.build(documents(0, BUILT), model=binary(), **options)
     index.add(documents(BUILT, ALL))
     if request.param == "updated":
         index.search(QUERIES[:1])  # commits the words: BM25 counts deleted documents until all of a commit are deleted
@@ -224,7 +224,7 @@ def test_a_score_says_what_it_is_made_of(index: Index) -> None:
 @pytest.mark.parametrize("rank", RANKS)
 def test_equal_documents_come_in_the_order_of_their_rows(rank: str) -> None:
     copies = [Document(f"{name}", TEXTS[0]) for name in "hgfedcba"]
-    index = Index.build(binary(), [*copies[:5], Document("other", TEXTS[1])], vectors=True)
+    index = Index.build([*copies[:5], Document("other", TEXTS[1])], model=binary(), vectors=True)
     index.add(copies[5:])
     [ids] = index.search([TEXTS[0]], k=20, rank=rank).ids
     assert ids == [*"hgfedcba", "other"]
@@ -242,7 +242,7 @@ def test_queries_without_a_known_word_have_no_hits_and_disturb_no_others(index: 
 
 def test_the_real_binary_model_ranks_by_its_own_real_vectors() -> None:
     model = real_binary()
-    index = Index.build(model, documents(0, BUILT), vectors=True, language=None)
+    index = Index.build(documents(0, BUILT), model=model, vectors=True, language=None)
     index.add(documents(BUILT, ALL))
     hits = index.search(QUERIES, k=ALL, rank="cosine")
     plain = cosine(model, QUERIES, TEXTS[:ALL])
@@ -322,7 +322,7 @@ def test_ranks_that_need_the_text_say_so(index: Index, rank: str) -> None:
 
 
 def test_ranks_that_need_what_was_not_kept_say_so() -> None:
-    index = Index.build(binary(), TEXTS[:9], words=False)
+    index = Index.build(TEXTS[:9], model=binary(), words=False)
     for rank, kept in (("words", "words"), ("hybrid", "words"), ("cosine", "vectors")):
         with pytest.raises(ParabitError, match=f"rank {rank} needs {kept}, which this index does not keep"):
             index.search(QUERIES, rank=rank)

@@ -103,7 +103,7 @@ def test_a_filter_lets_through(index: Index, where: dict[str, Any], expected: li
 
 
 def test_labels_of_documents_filter_text_queries() -> None:
-    index = Index.build(binary(), documents(0, 60))
+    index = Index.build(documents(0, 60), model=binary())
     index.add(documents(60, 90))
     label = TOPICS.labels[0]
     hits = index.search(TEXTS[:4], k=90, rank="hybrid", where={"labels": f"topic{label}", "odd": True})

@@ -33,8 +33,8 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     """The same documents in a folder and on Milvus."""
     folder = tmp_path_factory.mktemp("milvus") / "news"
     with (
-        Index.build(real_binary(), documents(0, 120), vectors=True) as embedded,
-        Index.build(real_binary(), documents(0, 120), folder, vectors=True, engine=milvus_file.place()) as milvus,
+        Index.build(documents(0, 120), model=real_binary(), vectors=True) as embedded,
+        Index.build(documents(0, 120), folder, model=real_binary(), vectors=True, engine=milvus_file.place()) as milvus,
     ):
         yield embedded, milvus
 
@@ -108,7 +108,7 @@ def test_an_index_says_the_same_about_itself(texts: Both) -> None:
 
 
 def test_changes_are_found_by_code_and_by_words(tmp_path: Path) -> None:
-    with Index.build(binary(), documents(0, 40), tmp_path / "m", engine=milvus_file.place()) as milvus:
+    with Index.build(documents(0, 40), tmp_path / "m", model=binary(), engine=milvus_file.place()) as milvus:
         assert milvus.search(["quagga"]).ids == [[]]
         written = milvus.put([Document("d3", f"quagga {TEXTS[3]}"), Document("new", "quagga zebra", ("horses",))])
         assert (written.added, written.replaced, len(milvus)) == (1, 1, 41)
@@ -279,7 +279,7 @@ def test_codes_alone_work_on_a_real_server(tmp_path: Path) -> None:
         refusal = "does not answer"
         while "does not answer" in refusal:  # yet, on a busy machine
             with pytest.raises(IndexFolderError) as refused:
-                Index.build(binary(), documents(0, 9), tmp_path / "words", engine=engine)
+                Index.build(documents(0, 9), tmp_path / "words", model=binary(), engine=engine)
             refusal = str(refused.value)
         assert "cannot search by words; upgrade it to 2.5 or later" in refusal
         with Index.of_codes(codes, 28, tmp_path / "m", fields=fields, engine=engine) as index:

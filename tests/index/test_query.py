@@ -25,7 +25,7 @@ DOCUMENTS = [
 
 @pytest.fixture(scope="module")
 def index() -> Iterator[Index]:
-    with Index.build(binary(), DOCUMENTS) as index:
+    with Index.build(DOCUMENTS, model=binary()) as index:
         yield index
 
 
@@ -190,5 +190,5 @@ def test_a_hit_says_why(index: Index) -> None:
 
 def test_the_index_says_which_words_of_a_text_match(index: Index, tmp_path: Path) -> None:
     assert index.matching("repair* telescope", DOCUMENTS[0].text) == {"telescope", "repaired"}
-    without = Index.build(binary(), DOCUMENTS, words=False)
+    without = Index.build(DOCUMENTS, model=binary(), words=False)
     assert without.matching("telescope", DOCUMENTS[0].text) == set()

@@ -47,7 +47,7 @@ def applied(seeds: dict[str, int], operation: dict[str, Any]) -> dict[str, int]:
 def test_killed_at_random_moments_what_was_acknowledged_is_found(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     seeds = {identity: number for number, identity in enumerate(IDS[::2])}
-    Index.build(binary(), [document(identity, seed, SOME) for identity, seed in seeds.items()], folder).close()
+    Index.build([document(identity, seed, SOME) for identity, seed in seeds.items()], folder, model=binary()).close()
     chance, gone, hit = random.Random(time.time_ns()), set[int](), {}
     writer = Writer("killed_indexer.py", json.dumps(SOME))
     try:

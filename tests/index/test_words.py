@@ -64,7 +64,7 @@ def found(words: Words, text: str) -> set[int]:
 def folder(tmp_path: Path) -> Path:
     """An index of 30 documents and five about animals."""
     animals = [Document(f"a{place}", text) for place, text in enumerate(ANIMALS)]
-    Index.build(binary(), [*documents(0, 30), *animals], tmp_path / "a.index").close()
+    Index.build([*documents(0, 30), *animals], tmp_path / "a.index", model=binary()).close()
     return tmp_path / "a.index"
 
 
@@ -312,7 +312,7 @@ def test_an_index_never_has_the_words_of_one_that_it_replaced(folder: Path, tmp_
     with Index.open(copy) as other, Index.open(copy) as asked_before:
         assert (ids(other, "armadillo"), ids(other, "anteater")) == (set(), {"mine"})
         ids(asked_before, "zebra")
-        Index.build(binary(), [Document("b", "an armadillo")], copy, overwrite=True).close()
+        Index.build([Document("b", "an armadillo")], copy, model=binary(), overwrite=True).close()
         assert ids(asked_before, "anteater") == {"mine"}  # it goes on with what it had opened
         assert other.refresh()
         assert asked_before.refresh()
@@ -323,7 +323,7 @@ def test_an_index_never_has_the_words_of_one_that_it_replaced(folder: Path, tmp_
 
 def test_a_reader_whose_index_was_replaced_before_it_read_the_words_says_so(folder: Path) -> None:
     with Index.open(folder, model=binary()) as reader:
-        Index.build(binary(), [Document("b", "an armadillo")], folder, overwrite=True).close()
+        Index.build([Document("b", "an armadillo")], folder, model=binary(), overwrite=True).close()
         with pytest.raises(ParabitError, match="another index was written over it"):
             reader.search("zebra")
         assert ids(reader, "armadillo") == {"b"}
@@ -332,7 +332,7 @@ def test_a_reader_whose_index_was_replaced_before_it_read_the_words_says_so(fold
 
 @pytest.mark.parametrize("options", [{"text": False}, {"words": False}, {"text": False, "words": False}])
 def test_an_index_without_words_says_what_is_missing(tmp_path: Path, options: dict[str, bool]) -> None:
-    with Index.build(binary(), documents(0, 9), tmp_path / "a.index", **options) as index:
+    with Index.build(documents(0, 9), tmp_path / "a.index", model=binary(), **options) as index:
         assert not index.has_words
         assert (index.best_rank, index.ranks) == ("asymmetric", ("hamming", "asymmetric"))
         assert (index.info()["language"], index.info()["words_bytes"]) == (None, 0)
@@ -348,7 +348,7 @@ def test_an_index_without_words_says_what_is_missing(tmp_path: Path, options: di
 
 def test_words_need_texts() -> None:
     with pytest.raises(ParabitError, match="words are found in texts"):
-        Index.build(binary(), documents(0, 9), text=False, words=True)
+        Index.build(documents(0, 9), model=binary(), text=False, words=True)
 
 
 def test_words_are_stemmed_by_language(tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_words_are_stemmed_by_language(tmp_path: Path) -> None:
         words.commit()
         assert found(Words.open(words.folder), query) == expected, (language, query)
     with pytest.raises(ParabitError, match="no stemmer for the language 'xx'"):
-        Index.build(binary(), documents(0, 9), language="xx")
+        Index.build(documents(0, 9), model=binary(), language="xx")
 
 
 @given(text=st.text(), language=st.sampled_from([None, *LANGUAGES]))
@@ -395,7 +395,7 @@ def test_every_token_of_a_text_can_be_found(query: str, expected: set[str]) -> N
         *("a book on C++", "plain C", "an old 486 computer", "東京タワー", "京都大学", "un café crème", "die Straßen"),
         *("the end", "to be or not to be"),
     ]
-    with Index.build(binary(), texts) as index:
+    with Index.build(texts, model=binary()) as index:
         best = index.search(query, rank="words")
         assert best.known.tolist() == [True]
         assert set(best.ids[0][:1]) == expected
@@ -415,7 +415,7 @@ def test_a_title_is_searched_unless_the_text_begins_with_it() -> None:
         Document("a", "It runs.", fields={"title": "Zebra"}),
         Document("b", "Zebra\nIt runs.", fields={"title": "Zebra"}),
     ]
-    with Index.build(binary(), texts) as index:
+    with Index.build(texts, model=binary()) as index:
         assert ids(index, "zebra") == {"a", "b"}
         assert [hit.title for hit in index.search("zebra")[0]] == ["Zebra", "Zebra"]
         assert index._words.open().documents == 2
@@ -426,7 +426,7 @@ def test_a_filter_that_lets_many_through_finds_as_many_as_are_asked_for() -> Non
         Document(str(place), f"zebra {'zebra ' * (place % 7)}", fields={"third": place % 3 == 0})
         for place in range(6000)
     ]
-    with Index.build(binary(), many, words=True) as index:
+    with Index.build(many, model=binary(), words=True) as index:
         everything = index.search("zebra", k=6000, rank="words").ids[0]
         for third in (True, False):  # below and above the number that is asked for one by one
             expected = [identity for identity in everything if (int(identity) % 3 == 0) == third]

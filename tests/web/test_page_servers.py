@@ -40,7 +40,7 @@ def test_a_hostile_document_is_shown_and_never_run(
         for number in range(12)
     ]
     folder = tmp_path / "<b onmouseover=alert(4)>.index"
-    with Index.build(ParagraphVectors.load(topic_model), documents, folder) as index:
+    with Index.build(documents, folder, model=ParagraphVectors.load(topic_model)) as index:
         index.keep_map(index.draw_map())
     word = topics.texts[1].split()[0]
     example = Settings(examples=("<img src=x onerror=alert(5)>",))
@@ -125,7 +125,7 @@ def test_an_index_without_texts_or_map_looks_whole(
     opened: Opened, topic_model: Path, topic_documents: list[Document], tmp_path: Path, words: list[str]
 ) -> None:
     folder = tmp_path / "codes-only.index"
-    Index.build(ParagraphVectors.load(topic_model), topic_documents[:50], folder, text=False).close()
+    Index.build(topic_documents[:50], folder, model=ParagraphVectors.load(topic_model), text=False).close()
     with serving(folder, NO_MAP) as address, opened(address) as page:
         search(page, words[0])
         expect(page.locator(".hit")).to_have_count(10)

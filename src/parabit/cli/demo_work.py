@@ -52,7 +52,7 @@ def make(corpus: Corpus, name: str, bits: int, place: Place, report: Report) -> 
         with seconds.of("training"):
             model = learn_closed_form(as_corpus(documents), bits, report=report)
             save_model(model, folder / MODEL)
-        with seconds.of("indexing"), Index.build(model, documents, folder / INDEX, report=report) as index:
+        with seconds.of("indexing"), Index.build(documents, folder / INDEX, model=model, report=report) as index:
             indexed, size = len(index), index.info()["bytes"]
         with seconds.of("measuring"):
             measured = measure(model, documents, name, report)

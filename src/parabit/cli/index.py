@@ -80,7 +80,7 @@ def index(
         start = time.perf_counter()
         documents = open_corpus(corpus, options, format, report)
         with Index.build(
-            loaded, documents, output, text=not no_text, words=not (no_words or no_text), vectors=vectors,
+            documents, output, model=loaded, text=not no_text, words=not (no_words or no_text), vectors=vectors,
             backend=backend, engine=engine, overwrite=overwrite, report=report,
         ) as built:  # fmt: skip
             about, left_out = built.info(), built.left_out

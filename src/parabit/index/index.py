@@ -22,7 +22,7 @@ from parabit.index.build import (
 from parabit.index.filters import Condition, Where, conditions
 from parabit.index.hits import Hits
 from parabit.index.kept_words import searchable
-from parabit.index.open_index import Engine, OpenIndex, encoder_of, with_own_words
+from parabit.index.open_index import Engine, OpenIndex, encoder_of, learned_from, with_own_words
 from parabit.index.pairing import Pairs, pairs_within
 from parabit.index.query import (
     Parsed,
@@ -60,7 +60,7 @@ class Index(OpenIndex):
     Example:
         >>> from parabit import ParagraphVectors
         >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired the telescope.", "Goalies like ice."]
-        >>> index = Index.build(ParagraphVectors(bits=16).fit(texts * 6), texts)
+        >>> index = Index.build(texts, model=ParagraphVectors(bits=16).fit(texts * 6))
         >>> hits = index.search(["telescopes in orbit"], k=2)[0]
         >>> hits[0].title, sorted(hits[0].why.words)
         ('The telescope was repaired in orbit.', ['orbit', 'telescop'])
@@ -74,10 +74,10 @@ class Index(OpenIndex):
     @classmethod
     def build(
         cls,
-        model: "ParagraphVectors | TextEncoder",
         documents: Texts,
         folder: Path | str | None = None,
         *,
+        model: "ParagraphVectors | TextEncoder | None" = None,
         text: bool = True,
         words: bool | None = None,
         language: str | None = "en",
@@ -89,23 +89,25 @@ class Index(OpenIndex):
     ) -> "Index":
         """Encode documents and index them, in a folder or, without one, for as long as the index lives.
 
-        Fields and labels are always kept; `text` keeps what a hit shows. `words` makes the texts searchable by their
-        words, stemmed by `language` (None does not stem); without it an index takes 16 bytes per document, and the
-        ranks words and hybrid are missing. Words need the texts, so `text=False` leaves them out, too. `vectors` keeps
-        what the rank cosine needs (2 bytes per dimension). `backend` is built beside the codes: `"auto"` takes the
-        exact one that pays at this size. An `engine` of `parabit.engines` keeps and searches documents elsewhere, and
-        the folder has the model. Documents with nothing to be found by are left out, and counted in `left_out`.
+        Without a `model`, one of 128 bits is learned from the documents. Fields and labels are always kept; `text`
+        keeps what a hit shows. `words` makes the texts searchable by their words, stemmed by `language` (None does not
+        stem); without it an index takes 16 bytes per document, and the ranks words and hybrid are missing. Words need
+        the texts, so `text=False` leaves them out, too. `vectors` keeps what the rank cosine needs (2 bytes per
+        dimension). `backend` is built beside the codes: `"auto"` takes the exact one that pays at this size. An
+        `engine` of `parabit.engines` keeps and searches documents elsewhere, and the folder has the model. Documents
+        with nothing to be found by are left out, and counted in `left_out`.
         """
-        model = encoder_of(model)
-        if model.bits is None:
-            raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
         check_backend(backend)
         check_language(language)
         if words and not text:
             raise ParabitError("words are found in texts, which text=False does not keep", hint="leave out one of both")
+        documents = as_corpus(documents)
+        model = learned_from(documents, report) if model is None else encoder_of(model)
+        if model.bits is None:
+            raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
         words = text if words is None else words
         kept = Kept(text, words, vectors)
-        batches = batches_of(model, as_corpus(documents), kept, report)
+        batches = batches_of(model, documents, kept, report)
         meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
         if words:
             meta["words"] = {"language": language, "fold_accents": model.vocabulary.tokenizer.fold_accents}
@@ -200,7 +202,7 @@ class Index(OpenIndex):
         Example:
             >>> from parabit import ParagraphVectors
             >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts * 6), texts)
+            >>> index = Index.build(texts, model=ParagraphVectors(bits=16).fit(texts * 6))
             >>> index.like("0").ids[0][0]
             '1'
         """
@@ -295,7 +297,7 @@ class Index(OpenIndex):
         Example:
             >>> from parabit import ParagraphVectors
             >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(ParagraphVectors(bits=16).fit(texts * 6), texts[:2])
+            >>> index = Index.build(texts[:2], model=ParagraphVectors(bits=16).fit(texts * 6))
             >>> index.put(texts)
             Written(added=1, replaced=2, removed=0, left_out=0)
         """

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.choices import RANKS
+from parabit.corpus import Corpus
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index.kept_words import KeptWords
 from parabit.index.labels import Labels, labels_of
@@ -294,6 +295,14 @@ def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
 
     check_is_fitted(model, "encoder_")
     encoder: TextEncoder = model.encoder_
+    return encoder
+
+
+def learned_from(corpus: Corpus, report: Report) -> TextEncoder:
+    """A model of 128 bits, learned from documents by the closed form."""
+    from parabit.model import ParagraphVectors
+
+    encoder: TextEncoder = ParagraphVectors().fit(corpus, report=report).encoder_
     return encoder
 
 
