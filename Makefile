@@ -1,15 +1,16 @@
 # Each target sets up the virtual environment that it needs; none depends on another having been run.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-scale browser lint docs bench reproduce clean
+.PHONY: help demo test test-scale test-wheel browser lint docs bench reproduce clean
 
 help:
 	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
 	@echo "make test       set up, and run ruff, mypy and the tests"
 	@echo "make test-scale set up, and run the tests with a Ray cluster and Milvus"
+	@echo "make test-wheel build a wheel and an sdist in dist, and use the wheel in an empty environment elsewhere"
 	@echo "make browser    set up, and fetch a Chromium for the tests of the search page, which are skipped without one"
 	@echo "make docs       set up, and build the documentation in site"
 	@echo "make lint       set up, and run ruff and mypy alone"
@@ -20,12 +21,18 @@ help:
 demo: $(VENV)/demo
 	$(BIN)/parabit demo
 
-# One thread a process: the cores are shared out among the processes of the tests.
+# One thread per process: the test processes share the cores.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4
 
 test-scale: $(VENV)/dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m scale
+
+test-wheel: $(BIN)/python
+	rm -rf dist
+	$(PIP) build
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python tests/try_wheel.py dist/*.whl
 
 browser: $(VENV)/dev
 	$(BIN)/playwright install chromium
