@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from common import RESULTS, machine, run
 from parabit import Document, ParagraphVectors, Tokenizer
-from parabit.baselines import LSA, IterativeQuantization
+from parabit.baselines.peers import LSA, IterativeQuantization
 from parabit.corpus import data_folder
 from parabit.evaluation import evaluate_codes, evaluate_vectors
 from parabit.paper.corpora import _some, further_corpora, labelled_documents, paper_corpora

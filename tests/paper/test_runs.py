@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from made_up_collections import GROUPS, POSTS, lay_out
-from parabit.baselines import BM25, LSA, IterativeQuantization, RandomHyperplanes, SentenceEncoder, TfIdf
+from parabit.baselines.peers import BM25, LSA, IterativeQuantization, RandomHyperplanes, SentenceEncoder, TfIdf
 from parabit.codes import pack
 from parabit.corpus import Document, as_corpus, open_corpus
 from parabit.evaluation import (

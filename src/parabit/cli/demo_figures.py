@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from parabit.baselines import LSA, IterativeQuantization
+from parabit.baselines.peers import LSA, IterativeQuantization
 from parabit.corpus import Document
 from parabit.evaluation import evaluate_codes
 from parabit.evaluation.relevance import relevance_of

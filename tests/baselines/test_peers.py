@@ -1,0 +1,159 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up import as_bags, make_counts
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from parabit.baselines.peers import BM25, LSA, Doc2Vec, IterativeQuantization, RandomHyperplanes, SentenceEncoder, TfIdf
+from parabit.codes import hamming, unpack
+from parabit.evaluation import evaluate_codes, evaluate_vectors, mean_average_precision
+from parabit.text import Bags
+
+Hashing = Callable[..., RandomHyperplanes]
+
+
+@pytest.fixture
+def vectors() -> NDArray[np.float64]:
+    """Vectors in clusters, of 20 dimensions that are not alike."""
+    rng = np.random.default_rng(5)
+    centres = rng.standard_normal((10, 20)) * np.linspace(3, 0.3, 20) + 2
+    return centres[rng.integers(10, size=400)] + 0.3 * rng.standard_normal((400, 20))
+
+
+@pytest.mark.parametrize("angle", [0.1, 1.0, 3.0])
+def test_hyperplanes_part_two_vectors_as_often_as_their_angle_says(angle: float) -> None:
+    pair = np.array([[1.0, 0.0], [7 * np.cos(angle), 7 * np.sin(angle)]])
+    bits, share = 20_000, angle / np.pi
+    codes = RandomHyperplanes(bits, seed=3).fit(pair).transform(pair)
+    spread = np.sqrt(share * (1 - share) / bits)
+    assert abs(hamming(codes[:1], codes[1:])[0, 0] / bits - share) < 4 * spread
+
+
+def test_itq_rotates_the_components_of_largest_variance_so_that_signs_lose_little(vectors: NDArray[np.float64]) -> None:
+    found = IterativeQuantization(12).fit(vectors)
+    np.testing.assert_allclose(found.planes_.T @ found.planes_, np.eye(12), atol=1e-12)
+    projected = (vectors - vectors.mean(axis=0)) @ found.planes_
+    spectrum = np.linalg.svd(vectors - vectors.mean(axis=0), compute_uv=False) ** 2 / len(vectors)
+    np.testing.assert_allclose(projected.var(axis=0).sum(), spectrum[:12].sum())
+    assert (unpack(found.transform(vectors), 12) == (projected > 0)).all()
+    assert len(found.errors_) == 50
+    assert (np.diff(found.errors_) <= 1e-9).all()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rotated = projected @ np.linalg.qr(rng.standard_normal((12, 12)))[0]
+        assert ((np.where(rotated > 0, 1, -1) - rotated) ** 2).sum() / len(vectors) > found.errors_[-1]
+
+
+@pytest.mark.parametrize("hashing", [RandomHyperplanes, IterativeQuantization])
+def test_a_seed_gives_the_same_codes_and_another_seed_others(hashing: Hashing, vectors: NDArray[np.float64]) -> None:
+    first, again, other = (hashing(16, seed=seed).fit(vectors).transform(vectors) for seed in (1, 1, 2))
+    assert first.shape == (400, 2)
+    assert (first == again).all()
+    assert (first != other).any()
+    assert hashing(12).fit(vectors).transform(vectors[:0]).shape == (0, 2)
+
+
+def test_tf_idf_weights_are_scikit_learns_with_the_same_idf() -> None:
+    counts, new = make_counts(300, seed=1).counts, make_counts(20, seed=2).counts
+    mine = TfIdf().fit(counts)
+    theirs = TfidfTransformer(sublinear_tf=True, smooth_idf=False).fit(counts)
+    # scikit-learn adds 1 to log(n / d), so that a word of all documents keeps some weight; ours is log((n + 1) / d).
+    np.testing.assert_allclose(mine.idf_, theirs.idf_ - 1 + np.log(301 / 300), rtol=1e-4)
+    theirs.idf_ = mine.idf_.astype(np.float64)
+    np.testing.assert_allclose(mine.transform(new).toarray(), theirs.transform(new).toarray(), atol=1e-6)
+
+
+def test_a_word_that_no_training_document_has_weighs_nothing_and_a_rare_one_most() -> None:
+    model = TfIdf().fit(csr_array([[1, 1, 0, 3], [0, 1, 0, 1], [0, 1, 0, 0]]))
+    np.testing.assert_allclose(model.idf_, [np.log(4), np.log(4 / 3), 0, np.log(2)], rtol=1e-6)
+    rows = model.transform(csr_array([[0, 0, 5, 0], [1, 0, 5, 0]]))
+    np.testing.assert_allclose(rows.toarray(), [[0, 0, 0, 0], [1, 0, 0, 0]])
+
+
+@given(st.lists(st.lists(st.integers(0, 5), min_size=6, max_size=6), min_size=2, max_size=8))
+def test_tf_idf_rows_have_length_one(rows: list[list[int]]) -> None:
+    dense = np.array(rows)
+    dense[0, 0] = 1
+    model = TfIdf().fit(csr_array(dense))
+    lengths = np.linalg.norm(model.transform(csr_array(dense)).toarray(), axis=1)
+    np.testing.assert_allclose(lengths, (dense * model.idf_).any(axis=1), atol=1e-5)
+
+
+@pytest.mark.parametrize(("k1", "b"), [(1.5, 0.75), (2.0, 1.0), (0.0, 0.0)])
+def test_bm25_is_the_formula(k1: float, b: float) -> None:
+    rng = np.random.default_rng(8)
+    documents, queries = rng.poisson(0.4, (40, 30)), rng.poisson(0.2, (12, 30))
+    documents[:, 4], documents[7], queries[3] = 0, 0, 0  # a word nobody has, an empty document, an empty query
+    queries[0, 4] = 2
+    frequencies = (documents > 0).sum(axis=0)
+    idf = np.log(1 + (40 - frequencies + 0.5) / (frequencies + 0.5))
+    lengths = documents.sum(axis=1)
+    damping = k1 * (1 - b + b * lengths / lengths.mean())
+    weights = idf * documents / np.maximum(documents + damping[:, None], 1e-9)  # (documents, words)
+    given = csr_array(documents)
+    found = BM25(k1, b).fit(given).scores(csr_array(queries))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, queries @ weights.T, rtol=1e-5, atol=1e-6)
+    assert (given.toarray() == documents).all()  # what was given is left as it is
+
+
+def test_bm25_ranks_documents_of_a_topic_first() -> None:
+    made = make_counts(60, seed=6)
+    scores = BM25().fit(made.counts).scores(made.counts)
+    assert mean_average_precision(scores, made.labels[:, None] == made.labels) > 0.8
+
+
+def test_lsa_puts_new_documents_of_a_topic_near_and_its_codes_too() -> None:
+    train, new = make_counts(400, seed=1), make_counts(150, seed=2)
+    model = LSA(dim=4).fit(train.counts)
+    vectors = model.transform(new.counts)
+    assert evaluate_vectors(vectors, new.labels).map > 0.99
+    codes = IterativeQuantization(4).fit(model.transform(train.counts)).transform(vectors)
+    assert evaluate_codes(codes, new.labels).map > 0.9
+    assert (model.transform(csr_array((2, new.counts.shape[1]))) == 0).all()  # documents without known words
+
+
+def test_lsa_vectors_are_those_of_a_full_decomposition() -> None:
+    counts = make_counts(80, seed=3).counts
+    weighted = TfIdf().fit(counts).transform(counts).toarray()
+    left, values, _ = np.linalg.svd(weighted, full_matrices=False)
+    wanted = left[:, :4] * values[:4]
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    vectors = LSA(dim=4).fit(counts).transform(counts)
+    # Directions may point either way; products do not depend on it.
+    np.testing.assert_allclose(vectors @ vectors.T, wanted @ wanted.T, atol=1e-3)
+
+
+def test_an_lsa_vector_does_not_depend_on_the_batch_and_a_seed_gives_the_same() -> None:
+    counts = make_counts(100, seed=4).counts
+    model, again = LSA(dim=8, seed=2).fit(counts), LSA(dim=8, seed=2).fit(counts)
+    together = model.transform(counts)
+    assert (together == again.transform(counts)).all()
+    assert (model.transform(counts[[17, 3]]) == together[[17, 3]]).all()
+
+
+def test_doc2vec_puts_new_documents_of_a_topic_near_and_gives_the_same_vector_at_each_call() -> None:
+    pytest.importorskip("gensim")
+    train, new = make_counts(250, topics=3, seed=1), make_counts(100, topics=3, seed=2)
+    model = Doc2Vec(dim=12, epochs=30, workers=1).fit(as_bags(train.counts))
+    vectors = model.transform(as_bags(new.counts))
+    assert evaluate_vectors(vectors, new.labels).map > 0.9
+    assert (model.transform(as_bags(new.counts[[40, 7]])) == vectors[[40, 7]]).all()
+    again = Doc2Vec(dim=12, epochs=30, workers=1).fit(as_bags(train.counts))
+    assert (again.transform(as_bags(new.counts[:5])) == vectors[:5]).all()
+    unknown = Bags(*([np.array([999], np.int32)] * 2), np.array([0, 1]), np.array([999], np.int32), np.array([0, 1]))
+    assert (model.transform(unknown) == np.zeros((1, 12))).all()
+
+
+def test_sentences_become_vectors_in_their_order_and_the_model_is_loaded_once(sentences: type) -> None:
+    encoder = SentenceEncoder()
+    vectors = encoder.transform(("four", "fives"))
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == [[4, 1], [5, 1]]
+    assert encoder.transform(["one"]).tolist() == [[3, 1]]
+    assert sentences.loaded == 1  # type: ignore[attr-defined]
