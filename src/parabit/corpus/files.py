@@ -14,6 +14,7 @@ from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus,
 from parabit.corpus.readers import READABLE, READERS, Extracted, ReadOptions, Record, read
 from parabit.corpus.sources import (
     STANDARD_INPUT,
+    NoFilesError,
     PipeSource,
     Source,
     SourceCorpus,
@@ -37,6 +38,8 @@ _ARCHIVE = re.compile(
 )
 # Not documents of anybody's: tools keep them. Spark leaves marks beside its shards.
 _OTHERS = frozenset(("node_modules", "__pycache__", "_SUCCESS", "_metadata", "_common_metadata"))
+# An index and a model, which people keep beside their documents.
+_OURS = ({"manifest.json", "lock"}, {"model.safetensors", "vocabulary.parquet"})
 
 _LINKED = "link to a folder that is read already"
 
@@ -56,11 +59,13 @@ class FileCorpus(SourceCorpus):
         name: str | None = None,
         unread: Sequence[Skipped] = (),
         single: bool = False,
+        roots: Sequence[str] = (),
     ) -> None:
         super().__init__(sources)
+        self.roots = roots  # the paths and addresses that were given; none for a pipe and for a shard
         self.options, self.format = options, format
         self._name = name  # None for a shard of another corpus, which may be empty
-        self._unread = unread  # files that were found and cannot be read, as their names already say
+        self.unread = unread  # files that were found and cannot be read, as their names already say
         self._single = single  # one file was asked for: that it cannot be read is an error
 
     def shards(self) -> list["FileCorpus"]:
@@ -71,7 +76,7 @@ class FileCorpus(SourceCorpus):
         return [FileCorpus([source], self.options, self.format) for source in self.sources]
 
     def __iter__(self) -> Iterator[Document]:
-        skipped = self.skipped = Tally(self._unread)
+        skipped = self.skipped = Tally(self.unread)
         notes = self.notes = Tally()
         read_any, hint = False, ""
         for source in self._each_source():
@@ -190,12 +195,13 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions, format: str |
     unread.sort()
     lost = [one for one in unread if one.reason != _LINKED]
     if not sources and not lost and (options.include or options.exclude):
-        raise CorpusError(f"no files in {name}", hint="no file matches --include and --exclude")
+        raise NoFilesError(f"no files in {name}", hint="no file matches --include and --exclude")
     if lost and (options.strict or single):
         raise UnreadableError(*lost[0], hint="unpack it first" if lost[0].reason == "archive" else "")
     if not sources:
         raise _nothing(name, Tally(unread), f"parabit reads {READABLE}")
-    return FileCorpus(sources, options, format, name, unread, single)
+    roots = [] if isinstance(sources[0], PipeSource) else [os.fspath(path) for path in paths]
+    return FileCorpus(sources, options, format, name, unread, single, roots)
 
 
 def format_of(name: str) -> str | None:
@@ -222,9 +228,9 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     elif Path(path).exists():
         return [PipeSource(Path(path))]
     else:
-        raise CorpusError(f"no such file or folder: {path}", hint="`parabit datasets` lists the data sets by name")
+        raise NoFilesError(f"no such file or folder: {path}", hint="`parabit datasets` lists the data sets by name")
     if not sources and not unread and not (options.include or options.exclude):
-        raise CorpusError(f"no files in {path}", hint="hidden files do not count")
+        raise NoFilesError(f"no files in {path}", hint="hidden files do not count")
     return sorted(sources, key=lambda source: source.id.split("/"))
 
 
@@ -247,6 +253,9 @@ def _walk(root: Path, chosen: "_Chosen", unread: list[Skipped]) -> Iterator[Sour
             unread.append(Skipped(_in_utf_8(below), _LINKED))
             continue
         entered.add((about.st_dev, about.st_ino))
+        names = {entry.name for entry in entries}
+        if any(parts <= names for parts in _OURS):
+            continue
         for entry in entries:
             path, id = Path(entry.path), _in_utf_8(below + entry.name)
             if not chosen.is_shown(entry.name) or chosen.drops(id):
@@ -345,10 +354,10 @@ def _misfit(source: Source, format: str | None) -> str | None:
     return f"another format: {known}"
 
 
-def _nothing(name: str, skipped: Tally, hint: str) -> CorpusError:
+def _nothing(name: str, skipped: Tally, hint: str) -> NoFilesError:
     first = next(iter(skipped))
     reasons = f"{len(skipped):,} skipped ({skipped}), the first is {first.place}: {first.reason}"
-    return CorpusError(f"no documents in {name}: {reasons}", hint=hint)
+    return NoFilesError(f"no documents in {name}: {reasons}", hint=hint)
 
 
 def _sniffed(source: Source, encoding: str | None) -> str:

@@ -60,6 +60,10 @@ class UnreadableError(CorpusError):
         return UnreadableError, (self.name, self.reason, self.hint, self.line)
 
 
+class NoFilesError(CorpusError):
+    """A path where there is nothing to read: it is missing, or it has no files that are read."""
+
+
 class Source:
     """A file to read, decompressed on the way; it knows how far it has been read.
 
@@ -181,6 +185,11 @@ class SourceCorpus(Corpus):
             self._current += 1
 
     @property
+    def source(self) -> Source:
+        """The source of the document that was read last."""
+        return self.sources[self._current]
+
+    @property
     def share_read(self) -> float | None:
         total, done = sum(self._sizes), sum(self._sizes[: self._current])
         if self._current < len(self.sources):
@@ -192,6 +201,11 @@ def first_bytes(source: Source, count: int = 8192) -> bytes:
     """The start of what a source holds, decompressed."""
     with source.open() as stream:
         return stream.read(count)
+
+
+def may_pass(reason: str) -> bool:
+    """Whether a file that cannot be read for this reason may be readable later, without being changed."""
+    return reason.startswith(("not there any more", "no permission", "cannot be read", "damaged or cut off"))
 
 
 def why(problem: OSError) -> str:

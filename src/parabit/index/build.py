@@ -70,7 +70,7 @@ def batches_of(model: TextEncoder, corpus: Corpus, kept: Kept, report: Report) -
         kept.left_out += len(kept.without)
         documents = [part.documents[place] for place in np.flatnonzero(there).tolist()]
         extra = {VECTORS: _halves(vectors[there])} if kept.vectors else {}
-        fields = [_fields(document, kept.text) for document in documents]
+        fields = [stored_fields(document, kept.text) for document in documents]
         yield Batch([document.id for document in documents], codes[there], fields, extra)
 
 
@@ -80,7 +80,8 @@ def _drawn_code(text: str, bits: int) -> NDArray[np.uint8]:
     return pack(unpack(drawn, 8 * len(drawn))[:bits])
 
 
-def _fields(document: Document, text: bool) -> dict[str, Any]:
+def stored_fields(document: Document, text: bool) -> dict[str, Any]:
+    """What an index keeps of a document as its fields."""
     fields = dict(document.fields)
     if document.labels:
         fields["labels"] = list(document.labels)

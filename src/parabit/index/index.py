@@ -19,6 +19,7 @@ from parabit.index.build import (
     check_ids,
     says_what_stays,
 )
+from parabit.index.corpus_files import note_below, note_files
 from parabit.index.filters import Condition, Where, conditions
 from parabit.index.hits import Hits
 from parabit.index.kept_words import searchable
@@ -39,6 +40,7 @@ from parabit.index.retrieval import Request, parsed, retrieve, with_words
 from parabit.index.search import check_backend
 from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
 from parabit.index.stored import rows_with
+from parabit.index.sync import Synced, sync
 from parabit.index.words import check_language
 from parabit.model import TextEncoder
 from parabit.model.encoder import joined
@@ -107,13 +109,18 @@ class Index(OpenIndex):
             raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
         words = text if words is None else words
         kept = Kept(text, words, vectors)
-        batches = batches_of(model, documents, kept, report)
+        files = note_files(documents)
+        batches = batches_of(model, files or documents, kept, report)
         meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
+        if files is not None:
+            meta["corpus"] = files.memory
         if words:
             meta["words"] = {"language": language, "fold_accents": model.vocabulary.tokenizer.fold_accents}
         meta = with_own_words(meta)
         index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite, engine)
         index.left_out = kept.left_out
+        if files is not None:
+            files.files().write(index.folder / files.memory["files"])
         return index
 
     @classmethod
@@ -303,6 +310,36 @@ class Index(OpenIndex):
         """
         return self._write(documents, "any", report)
 
+    def sync(
+        self,
+        corpus: Corpus | str | Path | Sequence[str | Path] | None = None,
+        *,
+        dry_run: bool = False,
+        allow_empty: bool = False,
+        report: Report = silent,
+    ) -> Synced:
+        """Bring the index up to date with the files it was made of, or with others, which it then remembers.
+
+        Adds what is new, replaces what changed, deletes what is gone, and gives renamed documents their new ids. Files
+        with the size and time that they had are not read. Documents that did not come from these files stay, as do
+        those of files that cannot be read now. A corpus that is missing or empty is an error, unless `allow_empty`.
+        `dry_run` only finds out what there is to do.
+
+        Example:
+            >>> from pathlib import Path
+            >>> from tempfile import mkdtemp
+            >>> from parabit import ParagraphVectors, open_corpus
+            >>> folder = Path(mkdtemp())
+            >>> texts = {"hubble": "The telescope was repaired in orbit.", "ice": "Goalies like ice."}
+            >>> written = [(folder / f"{name}.txt").write_text(text) for name, text in texts.items()]
+            >>> model = ParagraphVectors(bits=16).fit([*texts.values()] * 8)
+            >>> index = Index.build(open_corpus(folder), model=model)
+            >>> _ = (folder / "ice.txt").rename(folder / "goalies.txt")
+            >>> index.sync().renamed
+            [('ice.txt', 'goalies.txt')]
+        """
+        return sync(self, corpus, dry_run, allow_empty, report)
+
     def add_codes(
         self,
         codes: NDArray[np.uint8],
@@ -352,7 +389,11 @@ class Index(OpenIndex):
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
         """Encode documents and put them in the index, batch by batch."""
         corpus, store, model = as_corpus(documents), self._store, self.model
+        files = note_below(corpus, store.meta.get("corpus"))
+        corpus = files or corpus
         check_ids(corpus, lambda some: self._need(ids, some), report)
+        if files is not None:
+            files.note(self.folder, sure=False)
         kept = Kept(self.keeps_text, self.has_words, VECTORS in store.extra)
         written = Written()
         with says_what_stays(written):
@@ -363,6 +404,8 @@ class Index(OpenIndex):
                 written.added += len(batch.ids) - replaced
                 written.removed += len(gone)
                 written.left_out = kept.left_out
+        if files is not None:
+            files.note(self.folder, sure=True)
         self.left_out = written.left_out
         return written
 

@@ -26,6 +26,7 @@ MAP = "map.safetensors"  # drawn by those who look at the index; nothing in the 
 _GENERATION = re.compile(r"generation-(\d+)")
 _LOG = re.compile(r"log-(\d+)")
 _WORDS = re.compile(r"words-[0-9a-f]+")  # word indexes, derived from the documents
+_FILES = re.compile(r"\.?files-[0-9a-f]+\.parquet(\..*)?")  # what is remembered of the corpus
 _MODEL = re.compile(r"\.?model-\w+(\..*)?")  # also what a kill leaves of one
 _PARTIAL = re.compile(rf"\.{re.escape(MANIFEST)}\..*\.partial")  # what a kill leaves of a manifest
 _DERIVED = re.compile(rf"\.?{re.escape(MAP)}(\..*)?")
@@ -144,7 +145,8 @@ def remove_leftovers(folder: Path, manifest: Manifest) -> None:
     """Remove what old generations and killed writers have left; for the one who holds the lock."""
     number = manifest.generation
     words = (manifest.meta.get("words") or {}).get("folder")
-    current = {generation_folder(folder, number).name, log_file(folder, number).name, manifest.model, words}
+    files = (manifest.meta.get("corpus") or {}).get("files")
+    current = {generation_folder(folder, number).name, log_file(folder, number).name, manifest.model, words, files}
     for path in folder.iterdir():
         if _is_data(path.name) and path.name not in current:
             remove(path)
@@ -169,7 +171,7 @@ def bytes_in(folder: Path) -> int:
 
 
 def _is_data(name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in (_GENERATION, _LOG, _MODEL, _WORDS, _PARTIAL))
+    return any(pattern.fullmatch(name) for pattern in (_GENERATION, _LOG, _MODEL, _WORDS, _FILES, _PARTIAL))
 
 
 def _digest(content: Mapping[str, Any]) -> str:

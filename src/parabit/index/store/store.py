@@ -180,6 +180,14 @@ class Store:
             self._merge_long_log()
         return int((rows[: len(ids)] >= 0).sum())
 
+    def change_meta(self, **changes: Any) -> None:
+        """Change what the caller wants to find again."""
+        self._need_writer()
+        snapshot = self.snapshot()
+        manifest = replace(snapshot.manifest, meta={**snapshot.manifest.meta, **changes})
+        write_manifest(self.folder, manifest)
+        snapshot.manifest = manifest
+
     def compact(self, report: Report = silent) -> None:
         """Write the documents as a new generation, in the order of their rows, with an empty log.
 

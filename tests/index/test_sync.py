@@ -1,0 +1,382 @@
+"""After a sync an index is what it would be if it were built from its files as they are now."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from index_models import TEXTS, UNKNOWN, binary
+
+from parabit import Document, Index, ReadOptions, open_corpus
+from parabit.corpus.sources import Source
+from parabit.errors import ParabitError
+from parabit.index.corpus_files import Files
+from parabit.index.sync import Synced
+
+FOLDERS, NAMES = ("", "a/", "a/b/", "c/"), ("one.txt", "two.txt", "three.md")
+PLACES = [folder + name for folder in FOLDERS for name in NAMES]
+some_place, some_text = st.sampled_from(PLACES), st.sampled_from([*TEXTS[:12], UNKNOWN, ""])
+some_records, some_id = st.sampled_from(["r.jsonl", "a/s.csv"]), st.sampled_from([f"id{number}" for number in range(8)])
+a_while = 1_700_000_000_123_456_789  # nanoseconds: files look old, so that nothing is read twice to be sure
+
+
+def build(folder: Path, index: Path | None = None, **options: Any) -> Index:
+    return Index.build(open_corpus(folder), index, model=binary(), **options)
+
+
+def content(index: Index) -> dict[Any, tuple[bytes, dict[str, Any]]]:
+    view = index._store.snapshot()
+    rows = view.sample(10**6)
+    codes = [code.tobytes() for code in view.codes(rows)]
+    return dict(zip(view.ids_of(rows), zip(codes, view.fields_of(rows), strict=True), strict=True))
+
+
+def put(root: Path, files: dict[str, str], moment: int = 0) -> None:
+    for place, text in files.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_text(text)
+        os.utime(root / place, ns=(a_while, a_while + moment))
+
+
+@contextmanager
+def files_read() -> Iterator[list[str]]:
+    """The files that are opened meanwhile."""
+    names, opened = [], Source._open_raw
+    with mock.patch.object(Source, "_open_raw", lambda source: names.append(source.id) or opened(source)):
+        yield names
+
+
+def counts(done: Synced) -> tuple[int, ...]:
+    return len(done.added), len(done.replaced), len(done.renamed), len(done.deleted), done.unchanged
+
+
+class SyncMachine(RuleBasedStateMachine):
+    """Random things happen to files; now and then the index is synced, and is what it would be if it were new."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = Path(mkdtemp())
+        self.root = self.home / "files"
+        self.moment = 0
+        self.records: dict[str, tuple[str, str, int]] = {}  # file, text and year of each
+        put(self.root, {"zero.txt": TEXTS[20]})
+        self.index = build(self.root, words=False)
+
+    def teardown(self) -> None:
+        self.index.close()
+        shutil.rmtree(self.home)
+
+    def write(self, place: str, text: str) -> None:
+        self.moment += 1
+        put(self.root, {place: text}, self.moment)
+
+    @property
+    def there(self) -> list[str]:
+        return [place for place in PLACES if (self.root / place).exists()]
+
+    @rule(place=some_place, text=some_text)
+    def create_or_edit(self, place: str, text: str) -> None:
+        self.write(place, text)
+
+    @precondition(lambda self: self.there)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        (self.root / data.draw(st.sampled_from(self.there))).unlink()
+
+    @precondition(lambda self: self.there)
+    @rule(data=st.data(), place=some_place)
+    def rename_or_move(self, data: st.DataObject, place: str) -> None:
+        (self.root / place).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / data.draw(st.sampled_from(self.there))).rename(self.root / place)
+
+    @precondition(lambda self: self.there)
+    @rule(data=st.data())
+    def touch(self, data: st.DataObject) -> None:
+        place = data.draw(st.sampled_from(self.there))
+        self.write(place, (self.root / place).read_text())
+
+    @rule(file=some_records, identity=some_id, text=some_text, year=st.integers(1990, 1992))
+    def write_or_move_record(self, file: str, identity: str, text: str, year: int) -> None:
+        self.records[identity] = file, text, year
+        self.write_records()
+
+    @precondition(lambda self: self.records)
+    @rule(data=st.data())
+    def delete_record(self, data: st.DataObject) -> None:
+        del self.records[data.draw(st.sampled_from(sorted(self.records)))]
+        self.write_records()
+
+    def write_records(self) -> None:
+        records = {
+            name: [(id, *rest) for id, (file, *rest) in self.records.items() if file == name]
+            for name in ("r.jsonl", "a/s.csv")
+        }
+        lines = [
+            json.dumps({"id": identity, "text": text, "year": year}) for identity, text, year in records["r.jsonl"]
+        ]
+        self.write("r.jsonl", "".join(f"{line}\n" for line in lines))
+        rows = [f"{year},{identity},{text}\n" for identity, text, year in records["a/s.csv"]]
+        self.write("a/s.csv", "".join(["year,id,text\n", *rows]))
+
+    @rule()
+    def forget_files(self) -> None:
+        (self.index.folder / self.index._store.meta["corpus"]["files"]).unlink(missing_ok=True)
+
+    @rule()
+    def compact(self) -> None:
+        self.index.compact()
+
+    @rule()
+    def sync(self) -> None:
+        planned = self.index.sync(dry_run=True)
+        done = self.index.sync()
+        assert {*done.added} <= {*planned.added}  # but for those with nothing to be found by
+        assert (done.replaced, done.renamed, done.deleted) == (planned.replaced, planned.renamed, planned.deleted)
+        with build(self.root, words=False) as fresh:
+            assert content(self.index) == content(fresh)
+        with files_read() as names:
+            again = self.index.sync()
+        assert again.changed == 0
+        assert names == []
+
+
+TestSync = SyncMachine.TestCase
+TestSync.settings = settings(max_examples=25, stateful_step_count=30)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    files = {"a/one.txt": TEXTS[0], "two.txt": TEXTS[1], "b.jsonl": json.dumps({"id": "r", "text": TEXTS[2]})}
+    put(tmp_path / "files", files)
+    return tmp_path / "files"
+
+
+def test_only_what_changed_is_read_and_only_new_texts_are_encoded(root: Path, tmp_path: Path) -> None:
+    with build(root, tmp_path / "x.index") as index:
+        with files_read() as names:
+            assert counts(index.sync()) == (0, 0, 0, 0, 3)
+        assert names == []
+        put(root, {"b.jsonl": json.dumps({"id": "r", "text": TEXTS[2], "year": 1993}), "new.txt": TEXTS[3]}, 1)
+        (root / "a/one.txt").rename(root / "renamed.txt")
+        encoded, infer = [], type(index.model).infer_each
+        seen = lambda self, corpus, report: (encoded.extend(one.id for one in corpus), infer(self, corpus, report))[1]  # noqa: E731
+        with files_read() as names, mock.patch.object(type(index.model), "infer_each", seen):
+            done = index.sync()
+        assert counts(done) == (1, 1, 1, 0, 1)
+        assert done.renamed == [("a/one.txt", "renamed.txt")]
+        assert {*names} == {"b.jsonl", "new.txt", "renamed.txt"}
+        assert encoded == ["new.txt"]
+        assert index.search([TEXTS[0]], k=1).ids == [["renamed.txt"]]
+        with build(root) as fresh:
+            assert content(index) == content(fresh)
+    with Index.open(tmp_path / "x.index", write=True) as index:
+        assert counts(index.sync()) == (0, 0, 0, 0, 4)
+
+
+def test_what_came_from_elsewhere_or_was_deleted_by_hand_stays_so(root: Path) -> None:
+    with build(root) as index:
+        index.add([Document("from elsewhere", TEXTS[5])])
+        index.delete(["two.txt"])
+        put(root, {"a/one.txt": TEXTS[6]}, 1)
+        assert counts(index.sync()) == (0, 1, 0, 0, 2)
+        assert {*content(index)} == {"a/one.txt", "r", "from elsewhere"}
+        put(root, {"two.txt": TEXTS[7]}, 1)
+        index.sync()
+        assert "two.txt" in content(index)
+
+
+def test_the_index_may_lie_in_the_folder_that_it_is_made_of(root: Path) -> None:
+    with build(root, root / "x.index") as index:
+        assert index.sync().changed == 0
+        assert len(index) == 3
+
+
+def test_a_file_that_cannot_be_read_keeps_its_documents(root: Path) -> None:
+    with build(root) as index:
+        before = content(index)
+        put(root, {"b.jsonl": "\0\1\2"}, 1)
+        (root / "two.txt").unlink()
+        (root / "two.txt").symlink_to(root / "nowhere")
+        listed = os.scandir
+        refused = mock.patch("os.scandir", lambda path: listed(path if Path(path).name != "a" else path / "nothing"))
+        with refused:
+            done = index.sync()
+        assert dict(done.kept) == {
+            "a/one.txt": "not there any more", "two.txt": "broken link", "b.jsonl": "binary file",
+        }  # fmt: skip
+        assert content(index) == before
+        put(root, {"b.jsonl": ""}, 2)
+        (root / "two.txt").unlink()
+        assert counts(index.sync()) == (0, 0, 0, 2, 1)
+
+
+def test_a_missing_or_empty_corpus_deletes_nothing_unless_asked_to(root: Path) -> None:
+    with build(root) as index:
+        moved = root.rename(root.parent / "moved")
+        for problem in ("no such file or folder", "no files in"):
+            with pytest.raises(ParabitError, match=f"{problem}.*nothing was changed.*--allow-empty"):
+                index.sync()
+            root.mkdir(exist_ok=True)
+        put(root, {"picture.png": "\0"})
+        with pytest.raises(ParabitError, match="no document is left in .*--allow-empty"):
+            index.sync()
+        assert len(index) == 3
+        with files_read() as names:
+            assert counts(index.sync(moved)) == (0, 0, 0, 0, 3)
+        assert names == []  # it has the same files
+        (moved / "two.txt").unlink()
+        assert index.sync().deleted == ["two.txt"]
+        shutil.rmtree(moved)
+        assert len(index.sync(allow_empty=True).deleted) == 2
+
+
+def test_with_several_roots_the_others_are_synced_if_one_is_gone(root: Path, tmp_path: Path) -> None:
+    put(tmp_path / "more", {"three.txt": TEXTS[3]})
+    corpus = open_corpus([root, tmp_path / "more"], ReadOptions(exclude=("b.*",)))
+    with Index.build(corpus, model=binary()) as index:
+        shutil.rmtree(tmp_path / "more")
+        with pytest.raises(ParabitError, match="no such file"):
+            index.sync()
+        assert index.sync(allow_empty=True).deleted == ["three.txt"]
+        assert {*content(index)} == {"a/one.txt", "two.txt"}
+
+
+def test_an_index_that_knows_no_files_learns_of_them(root: Path, tmp_path: Path) -> None:
+    with Index.build([Document("mine", TEXTS[5]), Document("two.txt", "old")], tmp_path / "x", model=binary()) as index:
+        with pytest.raises(ParabitError, match="does not know its corpus.*standard input"):
+            index.sync()
+        with pytest.raises(ParabitError, match="synced with files and folders"):
+            index.sync(open_corpus("docstrings"))
+        assert counts(index.sync(root)) == (2, 1, 0, 0, 0)
+        (root / "two.txt").unlink()
+        assert index.sync().deleted == ["two.txt"]
+        assert {*content(index)} == {"mine", "a/one.txt", "r"}
+
+
+def test_two_documents_with_one_id_are_refused(root: Path) -> None:
+    with build(root) as index:
+        before = content(index)
+        put(root, {"c.jsonl": json.dumps({"id": "r", "text": TEXTS[3]})})
+        with pytest.raises(ParabitError, match="two documents have the id 'r': in b.jsonl and in c.jsonl"):
+            index.sync()
+        assert content(index) == before
+
+
+def test_added_paths_below_the_root_have_the_ids_they_have_there(root: Path) -> None:
+    with build(root) as index:
+        put(root, {"a/new.txt": TEXTS[3]})
+        with pytest.raises(ParabitError, match="'a/one.txt' is in the index already"):
+            index.add(open_corpus(root / "a"))
+        assert index.add(open_corpus(root / "a/new.txt")) == 1
+        assert "a/new.txt" in content(index)
+        with files_read() as names:
+            assert index.sync().changed == 0
+        assert names == []
+        put(root, {"b.jsonl": json.dumps({"id": "other", "text": TEXTS[4]})}, 1)
+        assert index.put(open_corpus(root / "b.jsonl")).added == 1
+        assert counts(index.sync()) == (0, 0, 0, 1, 4)  # the record that the file has no more
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path, moment: int) -> None:
+    steps = iter(range(100))
+
+    def stopping(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any, **options: Any) -> Any:
+            if next(steps) == moment:
+                raise Killed
+            return function(*arguments, **options)
+
+        return run
+
+    (root / "two.txt").unlink()
+    index = build(root, tmp_path / "x.index", words=False)
+    put(root, {"new.txt": TEXTS[3], "b.jsonl": json.dumps({"id": "r2", "text": TEXTS[5]})})
+    (root / "a/one.txt").rename(root / "renamed.txt")
+    with (
+        mock.patch.object(Files, "write", stopping(Files.write)),
+        mock.patch.object(Index, "_put", stopping(Index._put)),
+        mock.patch.object(Index, "delete", stopping(Index.delete)),
+    ):
+        done = None
+        with suppress(Killed):
+            done = index.sync()
+    assert (done is None) == (moment < 5)  # there are five steps
+    index.close()
+    (root / "new.txt").unlink()  # what was half written may be gone by the time
+    with Index.open(tmp_path / "x.index", write=True) as index, build(root, words=False) as fresh:
+        index.sync()
+        assert content(index) == content(fresh)
+        assert index.sync().changed == 0
+
+
+_DIES = """
+import os, signal, sys
+from parabit.index import Index
+from parabit.index.corpus_files import Files
+write, times = Files.write, iter(range(9))
+def dying(self, path):
+    if next(times) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    write(self, path)
+Files.write = dying
+Index.open(sys.argv[1], write=True).sync()
+"""
+
+
+def test_a_process_that_is_killed_before_it_notes_what_it_did(root: Path, tmp_path: Path) -> None:
+    build(root, tmp_path / "x.index").close()
+    put(root, {"new.txt": TEXTS[3], "two.txt": TEXTS[4]}, 1)
+    ended = subprocess.run([sys.executable, "-c", _DIES, tmp_path / "x.index"], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    with Index.open(tmp_path / "x.index", write=True) as index, build(root) as fresh:
+        assert content(index) == content(fresh)  # the documents are there
+        (root / "new.txt").unlink()
+        assert index.sync().deleted == ["new.txt"]
+        with build(root) as fresh:
+            assert content(index) == content(fresh)
+
+
+def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_sync(root: Path) -> None:
+    with build(root) as index:
+        put(root, {"new.txt": TEXTS[3]})
+        write = Files.write
+
+        def meddling(self: Files, path: Path) -> None:
+            write(self, path)
+            put(root, {"new.txt": TEXTS[4]}, 1)
+
+        with mock.patch.object(Files, "write", meddling):
+            done = index.sync()
+        assert [reason for _, reason in done.kept] == ["changed while it was read: sync again"]
+        index.sync()
+        with build(root) as fresh:
+            assert content(index) == content(fresh)
+
+
+def test_it_says_when_the_model_should_be_learned_again(tmp_path: Path) -> None:
+    root = tmp_path / "files"
+    put(root, {f"{place}.txt": text for place, text in enumerate(TEXTS[:40])})
+    with build(root, words=False) as index:
+        put(root, {"more.txt": TEXTS[50]})
+        assert index.sync().retrain == ""
+        put(root, {f"new{place}.txt": f"{UNKNOWN} {TEXTS[place][:20]}" for place in range(40)})
+        assert "does not know" in index.sync().retrain
+        put(root, {f"more{place}.txt": text for place, text in enumerate([*TEXTS, *TEXTS])})
+        assert "learned from 300 documents" in index.sync().retrain
