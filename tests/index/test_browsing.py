@@ -63,6 +63,8 @@ def test_what_is_like_a_document_is_what_its_text_finds_but_for_itself(
         assert mine == [one for one in theirs if one != identity][:8]
     inside = index.like(ids, radius=4, rank=rank)
     assert all(identity not in mine for identity, mine in zip(ids, inside.ids, strict=True))
+    if rank in (None, "hybrid"):  # BM25 is divided by that of the best document that is let through
+        return
     assert (
         index.like(ids[:1], k=3, rank=rank, where={"labels": "topic1"}).ids[0]
         == [

@@ -144,14 +144,12 @@ def test_the_score_of_hamming_is_the_share_of_equal_bits(index: Index) -> None:
 
 
 @pytest.mark.parametrize("rank", RANKS)
-def test_a_query_scores_the_same_alone_and_in_a_batch(index: Index, rank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_scores_the_same_alone_and_in_a_batch(index: Index, rank: str) -> None:
     batch = index.search(QUERIES, k=30, rank=rank, candidates=100)
     for place, query in enumerate(QUERIES):
         alone = index.search([query], k=30, rank=rank, candidates=100)
         assert alone.ids[0] == batch.ids[place]
         assert alone.scores[0].tobytes() == batch.scores[place].tobytes()
-    monkeypatch.setattr(ranking, "_AT_ONCE", 250)  # hits
-    assert same(index.search(QUERIES, k=30, rank=rank, candidates=100), batch)
 
 
 @pytest.mark.parametrize("rank", BY_CODE)

@@ -138,9 +138,9 @@ def test_queries_asked_together_have_their_own_filters(index: Index) -> None:
 def test_a_misspelt_word_is_corrected_and_this_is_said(index: Index) -> None:
     hits = index.search("telescpoe hockey", k=100, rank="words")
     assert set(hits.ids[0]) == {"space", "word", "hockey"}
-    assert hits.corrected(0) == {"telescpoe": "telescop"}
+    assert hits.corrected(0) == {"telescpoe": "telescope"}
     assert hits.unknown(0) == []
-    assert hits.notes[0] == ["searched for telescop instead of telescpoe"]
+    assert hits.notes[0] == ["searched for telescope instead of telescpoe"]
     assert any(piece.mark for piece in hits[0][0].snippet)
     assert found(index, "+temperatrue") == {"measure"}  # what is required is corrected, too
 
@@ -159,6 +159,39 @@ def test_what_no_document_has_is_not_required(index: Index) -> None:
         hits = index.search(query, k=100, rank="words")
         assert len(hits.ids[0]) >= 2
         assert "no document has all that is required, so it was searched for as plain words" in hits.notes[0]
+
+
+@pytest.mark.parametrize("rank", ["hybrid", "words", "hamming", "asymmetric"])
+def test_a_query_that_only_restricts_lists_what_it_lets_through(index: Index, rank: str) -> None:
+    everything = [document.id for document in DOCUMENTS]
+    for query, expected in (
+        ("labels:science", ["space", "word", "measure"]),
+        ("labels:science -nasa", ["word", "measure"]),
+        ("-telescope", [id for id in everything if id not in ("space", "word", "hockey")]),
+        ("id:hockey", ["hockey"]),
+        ("labels:science year:1994..", ["word", "measure"]),
+    ):
+        hits = index.search(query, k=100, rank=rank)
+        assert (hits.ids[0], hits.known.tolist()) == (expected, [True])  # in the order of their addition
+        assert index.search(query, k=2, rank=rank).ids[0] == expected[:2]
+        assert index.search(query, radius=20, rank=rank).ids == [[]]  # without words there is no distance
+    assert index.search("labels:science", where={"year": 2001}, rank=rank).ids == [["measure"]]
+
+
+@pytest.mark.parametrize("rank", ["hybrid", "hamming", "asymmetric"])
+@pytest.mark.parametrize(
+    ("query", "allowed"),
+    [
+        ("repair +telescope", {"space", "word", "hockey"}),
+        ('repair "space telescope"', {"space"}),
+        ("telescope repair* year:1993", {"space", "repair"}),
+        ("telescope -nasa labels:science", {"word", "measure"}),
+    ],
+)
+def test_operators_count_whatever_the_rank(index: Index, query: str, allowed: set[str], rank: str) -> None:
+    known = LEARNT[0].split()[0]  # to the model, so that all documents have a distance
+    [ids] = index.search(f"{known} {query}", k=100, rank=rank).ids
+    assert set(ids) == allowed
 
 
 def test_a_long_text_is_searched_by_its_most_distinctive_words(index: Index) -> None:

@@ -14,11 +14,13 @@ from made_up_documents import (
     contents,
     document,
     make_store,
+    rows_having,
     some_documents,
 )
 
 from parabit.errors import IndexFolderError, ParabitError
-from parabit.index.store import Batch, Kind, Store, number_of, store
+from parabit.index.filters import number_of
+from parabit.index.store import Batch, Kind, Store, store
 
 
 @pytest.fixture
@@ -106,7 +108,7 @@ def test_a_snapshot_does_not_see_later_changes(folder: Path) -> None:
                 before.fields_of(rows),
                 before.codes(rows).tolist(),
                 before.vectors(rows).tolist(),
-                before.having("year", 1991).tolist(),
+                rows_having(before, "year", 1991).tolist(),
                 before.numbers("seed")[rows].tolist(),
                 before.find(before.codes(rows), most=3, radius=None).rows.tolist(),
                 (before.documents, before.rows, before.last_serial, before.serials.tolist(), before.field_names),
@@ -303,7 +305,7 @@ def test_values_of_fields_are_equal_as_python_has_it_but_truth_is_no_number(tmp_
         snapshot, half = store.snapshot(), len(values)
         for rows in (slice(0, half), slice(half, None)):
             found = {
-                repr(value): np.flatnonzero(snapshot.having("field", value)[rows]).tolist()
+                repr(value): np.flatnonzero(rows_having(snapshot, "field", value)[rows]).tolist()
                 for value in (1, 1.0, True, "1", None, "a", float("inf"), 2.0, "b")
             }
             assert found == {
@@ -313,7 +315,7 @@ def test_values_of_fields_are_equal_as_python_has_it_but_truth_is_no_number(tmp_
             numbers = snapshot.numbers("field")[rows]
             assert numbers[[0, 1, 9, 10]].tolist() == [1, 1, float("inf"), 2]
             assert np.isnan(np.delete(numbers, [0, 1, 9, 10])).all()
-        assert not snapshot.having("other", 1).any()
+        assert not rows_having(snapshot, "other", 1).any()
         assert np.isnan(snapshot.numbers("other")).all()
         assert snapshot.fields_of(np.array([6, 8, 10, 11, 12])) == [
             {"field": ["a", "a"]}, {"field": {"a": 1}}, {"field": 2}, {"field": [[1]]}, {"field": None},

@@ -14,18 +14,18 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parabit.errors import QueryError
-from parabit.index.store import Snapshot, number_of
 
 Where = Mapping[str, Any] | Sequence[str]
 EQUAL, UNEQUAL = "=", "!="
-_ORDER = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
+ORDER = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
 _WRITTEN = re.compile(r"\s*([^=<>!]+?)\s*(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,24})?")
 _FORMS = "labels=space, year=2000..2010, year>=2000 or labels!=space"
 
 
@@ -56,20 +56,6 @@ values=('space',)))
     return tuple(_merged([one for written in where for one in _of_string(written)]))
 
 
-def mask_of(snapshot: Snapshot, where: Sequence[Condition]) -> NDArray[np.bool_] | None:
-    """The rows that all conditions let through, of those that were not deleted; None stands for all rows."""
-    for condition in where:
-        need_field(condition, snapshot.field_names)
-    if hasattr(snapshot, "select"):  # an engine has filters of its own
-        own: NDArray[np.bool_] = snapshot.select(where)
-        return own
-    allowed = snapshot.alive
-    for condition in where:
-        mask = _rows_with(snapshot, condition)
-        allowed = mask if allowed is None else allowed & mask
-    return allowed
-
-
 def _of_string(written: str) -> list[Condition]:
     match = _WRITTEN.fullmatch(written)
     if match is None:
@@ -79,7 +65,7 @@ def _of_string(written: str) -> list[Condition]:
         lower, _, upper = value.partition("..")
         if _bound(lower) is not None or _bound(upper) is not None:
             return _range(field, lower or None, upper or None)
-    if operator in _ORDER:
+    if operator in ORDER:
         return [Condition(field, operator, (_number(field, value),))]
     return [Condition(field, operator, (value, *_plain_value(value)))]
 
@@ -95,12 +81,12 @@ def _of_value(field: str, wanted: Any) -> list[Condition]:
     if isinstance(wanted, Mapping):
         found = []
         for operator, value in wanted.items():
-            if operator in _ORDER:
+            if operator in ORDER:
                 found.append(Condition(field, operator, (_number(field, value),)))
             elif operator in (EQUAL, UNEQUAL):
                 found.append(Condition(field, operator, _values(field, value)))
             else:
-                known = ", ".join([EQUAL, UNEQUAL, *_ORDER])
+                known = ", ".join([EQUAL, UNEQUAL, *ORDER])
                 raise QueryError(f"no comparison {operator!r} for the field {field!r}", hint=f"there are {known}")
         return found
     return [Condition(field, EQUAL, _values(field, wanted))]
@@ -167,29 +153,10 @@ def _plain_value(written: str) -> tuple[Any, ...]:
     return (value,) if value is None or isinstance(value, int | float) else ()
 
 
-def _rows_with(snapshot: Snapshot, condition: Condition) -> NDArray[np.bool_]:
-    field, operator, values = condition
-    if field == "id":
-        mask = np.zeros(snapshot.rows, dtype=np.bool_)
-        rows = snapshot.rows_of(ids_among(values))
-        mask[rows[rows >= 0]] = True
-        return ~mask if operator == UNEQUAL else mask
-    if operator in _ORDER:
-        numbers = snapshot.numbers(field)
-        if np.isnan(numbers).all():
-            raise no_numbers(field)
-        ordered: NDArray[np.bool_] = _ORDER[operator](numbers, values[0])  # False where it is NaN
-        return ordered
-    mask = np.zeros(snapshot.rows, dtype=np.bool_)
-    for value in values:
-        mask |= snapshot.having(field, value)
-    return ~mask if operator == UNEQUAL else mask
-
-
 def need_field(condition: Condition, field_names: Sequence[str]) -> None:
     """Raise if no document can be compared so."""
     if condition.field == "id":
-        if condition.operator in _ORDER:
+        if condition.operator in ORDER:
             raise QueryError("ids have no order", hint="compare them with = or !=")
     elif condition.field not in field_names or condition.field == "text":
         names = ", ".join(["id", *(name for name in field_names if name != "text")])
@@ -205,3 +172,24 @@ def ids_among(values: Iterable[Any]) -> list[Any]:
     """Those of some values that can be ids."""
     found = (value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool))
     return [value if isinstance(value, str) else int(value) for value in found]
+
+
+def number_of(value: object) -> float | None:
+    """A value as a number to compare by: a date is its seconds since 1970, in UTC unless it names a time zone.
+
+    Example:
+        >>> number_of(1993), number_of("1970-01-02"), number_of("1970-01-01T01:00+01:00"), number_of(True)
+        (1993.0, 86400.0, 0.0, None)
+    """
+    try:
+        if isinstance(value, str):
+            if value[4:5] != "-" or not _DATE.fullmatch(value):
+                return None
+            moment = datetime.fromisoformat(value)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            return None
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if math.isnan(number) else number

@@ -1,6 +1,6 @@
 """What a search answers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from parabit.codes import unpack
 from parabit.corpus import Document, title_of
-from parabit.index.kept_words import RowWords
+from parabit.errors import IndexFolderError
 from parabit.index.passages import Piece, passages
-from parabit.index.query import Queries, WordQuery, matching_tokens
-from parabit.index.ranking import Ranked
+from parabit.index.query import Parsed, Queries, WordQuery, matching_tokens, word_query
+from parabit.index.ranking import Allowed, Ranked, WordSearch
 from parabit.index.store import Id, Snapshot
 from parabit.text import Tokenizer
 
@@ -66,18 +66,19 @@ class Hits:
         ranked: Ranked,
         asked: Queries,
         snapshot: Snapshot,
-        words: RowWords | None = None,  # the word index, if there is one
-        notes: Sequence[Sequence[str]] | None = None,
-        tokenizer: Tokenizer | None = None,
+        given: Sequence[Parsed] | None,  # the texts, taken apart
+        allowed: Sequence[Allowed],
+        words: Callable[[], WordSearch] | None,  # opens the word index, if there is one
+        tokenizer: Tokenizer | None,
     ) -> None:
         self._found, self._scores, self._by_words = ranked
-        self._asked, self._snapshot, self._words = asked, snapshot, words
+        self._asked, self._snapshot, self._given, self._open_words = asked, snapshot, given, words
         self._tokenizer = tokenizer or Tokenizer()
         self._whys: dict[int, list[Why]] = {}
-        self.codes = asked.codes
-        by_words = [bool(query.words or query.must or query.any_of) for query in asked.words or ()]
-        self.known = asked.known | np.array(by_words, np.bool_) if by_words else asked.known
-        self.notes = notes or [()] * len(self)
+        self.codes, self.known = asked.codes, asked.known.copy()
+        for number, one in enumerate(allowed):
+            by_words = asked.words is not None and asked.words[number].finds
+            self.known[number] |= by_words or one.listed
 
     def __len__(self) -> int:
         """How many queries were asked."""
@@ -118,6 +119,12 @@ class Hits:
     def rows(self) -> list[NDArray[np.int64]]:
         """Their rows, as they are until the index is compacted."""
         return [self._found.rows[self._of(query)] for query in range(len(self))]
+
+    @property
+    def notes(self) -> list[list[str]]:
+        """What was done with each query, in words."""
+        queries = [self._word_query(query) for query in range(len(self))]
+        return [[] if query is None else query.notes for query in queries]
 
     def words(self, query: int) -> list[str]:
         """The words that were searched for, as the index has them; none of a code."""
@@ -178,8 +185,24 @@ class Hits:
         """Which bits of each hit differ from the query's: (hits, bits)."""
         return unpack(self.codes_of(query) ^ self.codes[query], self._snapshot.bits).astype(np.bool_)
 
+    @cached_property
+    def _words(self) -> WordSearch | None:
+        try:
+            return None if self._open_words is None else self._open_words()
+        except IndexFolderError:  # it was not needed for the search
+            return None
+
+    @cached_property
+    def _word_queries(self) -> Sequence[WordQuery] | None:
+        """Ranks by code do without them until somebody wants to see the words that match."""
+        words = self._words
+        if self._asked.words is not None or words is None or self._given is None:
+            return self._asked.words
+        return [word_query(one, words, words.nearest_word) for one in self._given]
+
     def _word_query(self, query: int) -> WordQuery | None:
-        return None if self._asked.words is None else self._asked.words[range(len(self))[query]]
+        queries = self._word_queries
+        return None if queries is None else queries[range(len(self))[query]]
 
     def _of(self, query: int) -> slice:
         return slice(int(self._found.offsets[query]), int(self._found.offsets[query + 1]))

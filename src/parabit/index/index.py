@@ -1,6 +1,7 @@
 """The index: documents by their codes and words, kept safely."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
-from parabit.errors import CodesError, IndexFolderError, ParabitError
+from parabit.errors import CodesError, IndexFolderError, ParabitError, QueryError
 from parabit.index.build import (
     Ids,
     Kept,
@@ -32,11 +33,11 @@ from parabit.index.query import (
     checked_k,
     checked_radius,
     matching_tokens,
+    parse,
     with_vectors,
     word_query,
 )
-from parabit.index.ranking import need_for
-from parabit.index.retrieval import Request, parsed, retrieve, with_words
+from parabit.index.ranking import Allowed, Filter, Request, need_for, retrieve, with_words
 from parabit.index.search import check_backend
 from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
 from parabit.index.stored import rows_with
@@ -49,9 +50,6 @@ from parabit.text.bags import FEW, make_bags
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
-
-_COMMIT_DOCUMENTS, _COMMIT_SECONDS = 1000, 1.0  # after which new words are committed, for others to see
-_PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 Texts = Corpus | Iterable[str | Document]
 
@@ -179,17 +177,18 @@ class Index(OpenIndex):
         `auto` chooses by measurements.
         """
         view = self._store.snapshot()  # before the queries are read, which may take as long as they like
+        filters = conditions(where)
         if isinstance(queries, np.ndarray):
             asked, given = asked_codes(queries, self.bits), None
+            allowed = [Allowed(only := self._filter(view, filters), only)] * len(queries)
         else:
-            corpus = as_corpus([queries] if isinstance(queries, str) else queries)
-            texts = [document.text for document in corpus]
-            given = [parsed(text, view) for text in texts]
+            texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
+            given, allowed = self._parsed(view, texts, filters)
             asked = self._encoded([one.text for one in given])
         if query_vectors is not None:
             kinds = self._store.extra
             asked = with_vectors(asked, query_vectors, kinds[VECTORS].width if VECTORS in kinds else None)
-        return self._find(view, asked, given, k, radius, rank, conditions(where), candidates, backend)
+        return self._find(view, asked, given, allowed, k, radius, rank, candidates, backend)
 
     def like(
         self,
@@ -215,13 +214,15 @@ class Index(OpenIndex):
         """
         view = self._store.snapshot()
         rows = rows_with(view, [ids] if isinstance(ids, str | int) else ids)
+        only = self._filter(view, conditions(where))
         given = None
         if self.keeps_text and self.knows_texts:
             given = [Parsed(searchable(fields)) for fields in view.fields_of(rows)]
             asked = self._encoded([one.text for one in given])
         else:
             asked = asked_codes(view.codes(rows), self.bits)
-        return self._find(view, asked, given, k, radius, rank, conditions(where), candidates, backend, rows)
+        allowed = [Allowed(only, only)] * len(rows)
+        return self._find(view, asked, given, allowed, k, radius, rank, candidates, backend, rows)
 
     def _encoded(self, texts: Sequence[str]) -> Queries:
         if 0 < len(texts) <= FEW:  # the fastest way, for queries
@@ -235,15 +236,39 @@ class Index(OpenIndex):
         known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
         return Queries(codes, known, activations, vectors)
 
+    @staticmethod
+    def _filter(view: Snapshot, where: Sequence[Condition]) -> Filter:
+        return view.select(where) if where else None
+
+    def _parsed(
+        self, view: Snapshot, texts: Sequence[str], where: Sequence[Condition]
+    ) -> tuple[list[Parsed], list[Allowed]]:
+        """Queries of the search box taken apart, and what each may find by its fields."""
+        given, only = [], self._filter(view, where)
+        allowed = [Allowed(only, only)] * len(texts)
+        for number, text in enumerate(texts):
+            one = parse(text, self.fields if ":" in text else ())
+            if one.fields:
+                try:
+                    own = conditions([f"{name}={value}" for name, value in one.fields])
+                    mask = view.select((*where, *own))
+                    allowed[number] = Allowed(mask, mask)
+                except QueryError:  # no document can match a field in this form, so these are words
+                    one = one.without_fields()
+            if one.lists:
+                allowed[number] = allowed[number]._replace(listed=True)
+            given.append(one)
+        return given, allowed
+
     def _find(
         self,
         view: Snapshot,
         asked: Queries,
         given: Sequence[Parsed] | None,
+        allowed: list[Allowed],
         k: int | None,
         radius: int | None,
         rank: str | None,
-        where: Sequence[Condition],
         candidates: int | None,
         backend: str,
         but: NDArray[np.int64] | None = None,
@@ -253,29 +278,26 @@ class Index(OpenIndex):
         radius = None if radius is None else checked_radius(radius)
         check_backend(backend)
         rank = rank or (self.best_rank if given is not None else "hamming")
-        request = Request(k, radius, rank, where, candidates, backend)
         need_for(rank, asked, VECTORS in self._store.extra, self.has_words)
         words = None
         if given is not None and self.has_words:
-            try:
-                words = self._words.of(view)
-            except IndexFolderError:
-                if rank in ("hybrid", "words"):
-                    raise
-        notes: list[list[str]] = [[] for _ in asked.codes]
-        if words is not None and given is not None:
-            asked, notes = with_words(asked, given, words)
-        ranked = retrieve(view, asked, request, given, words, but)
+            words = partial(self._words.of, view)
+            if rank in ("hybrid", "words") or any(one.restricts for one in given):
+                searched = words()
+                asked, allowed = with_words(asked, given, searched, allowed)
+                ranked = retrieve(view, asked, Request(k, radius, rank, candidates, backend), allowed, searched, but)
+                return Hits(ranked, asked, view, given, allowed, words, self.model.vocabulary.tokenizer)
+        ranked = retrieve(view, asked, Request(k, radius, rank, candidates, backend), allowed, None, but)
         tokenizer = None if given is None else self.model.vocabulary.tokenizer  # codes are searched without the model
-        return Hits(ranked, asked, view, words, notes, tokenizer)
+        return Hits(ranked, asked, view, given, allowed, words, tokenizer)
 
     def matching(self, query: str, text: str) -> set[str]:
         """The words of a text that match a query, as they are written there; none if the index keeps no words."""
         if not self.has_words:
             return set()
         view = self._store.snapshot()
-        words = self._words.of(view)
-        return matching_tokens(word_query(parsed(query, view), words), words, text)
+        words, [[one], _] = self._words.of(view), self._parsed(view, [query], ())
+        return matching_tokens(word_query(one, words), words, text)
 
     def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
         """All pairs of documents within a Hamming radius of each other, block by block.
@@ -385,6 +407,7 @@ class Index(OpenIndex):
         serials = self._words.serials_of(ids)
         self._store.put(None, ids)
         self._words.change(serials)
+        self._words.commit()
 
     def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
         """Encode documents and put them in the index, batch by batch."""
@@ -404,6 +427,7 @@ class Index(OpenIndex):
                 written.added += len(batch.ids) - replaced
                 written.removed += len(gone)
                 written.left_out = kept.left_out
+            self._words.commit()
         if files is not None:
             files.note(self.folder, sure=True)
         self.left_out = written.left_out

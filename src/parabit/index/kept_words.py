@@ -1,7 +1,8 @@
 """The words of an index's documents: searched by row, and the word index kept up to date with the store."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -9,74 +10,124 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.query import WordQuery
+from parabit.index.query import Lexicon, WordQuery
 from parabit.index.store import Id, Snapshot, Store
-from parabit.index.words import Words
+from parabit.index.words import Stems, Words
 from parabit.progress import Progress, Report, silent
 
 _AT_ONCE = 4096  # documents that are read together
-_COMMIT_DOCUMENTS, _COMMIT_SECONDS = 1000, 1.0  # after which new words are committed, for others to see
+_FEW = 4096  # documents that are named one by one if a filter leaves no more
+_ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
+_LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
 _PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 
 class RowWords:
-    """The words of a snapshot's documents, which are known by their rows here; `allowed` says which may be found."""
+    """The words of a snapshot's documents, which are known by their rows here."""
 
-    def __init__(self, words: Words, snapshot: Snapshot, allowed: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, words: Words, snapshot: Snapshot) -> None:
         self._words, self._snapshot = words, snapshot
-        self._allowed = None if allowed is None else snapshot.serials[allowed].astype(np.int64)
         self.tokenizer, self.stemmed = words.tokenizer, words.stemmed
         self.frequency, self.starting_with = words.frequency, words.starting_with
         self.documents = words.documents
 
-    def among(self, allowed: NDArray[np.bool_]) -> "RowWords":
-        """The same, for a filter."""
-        return RowWords(self._words, self._snapshot, allowed)
-
-    def best(self, query: WordQuery, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The rows with the highest BM25."""
-        found = self._words.best(query, count, self._allowed)
-        rows = self._snapshot.rows_of_serials(found.serials)
-        there = rows >= 0  # others were written or deleted since the snapshot was taken
-        return rows[there], found.scores[there]
+    def best(
+        self, query: WordQuery, count: int, allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], float]:
+        """The rows with the highest BM25, of those that a filter lets through, and what any other has at most."""
+        compiled, more = self._words.compiled(query), count
+        if compiled is not None and allowed is not None:
+            number = int(np.count_nonzero(allowed))
+            if not number:
+                compiled = None
+            elif number <= _FEW:
+                compiled, allowed = self._words.among(self._snapshot.serials[allowed], compiled), None
+            else:  # as many as should hold enough that are let through, and then twice as many
+                more += count * self.documents // number
+        if compiled is None:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0
+        while True:
+            found = self._words.search(compiled, more)
+            rows = self._snapshot.rows_of_serials(found.serials)
+            there = rows >= 0  # others were written or deleted since the snapshot was taken
+            if allowed is not None:
+                there &= allowed[rows]
+            if allowed is None or there.sum() >= count or len(rows) < more:
+                break
+            more *= 2
+        rows, scores = rows[there], found.scores[there]
+        bound = float(found.scores[-1]) if len(found.scores) == more else 0.0
+        if len(rows) > count:
+            bound = float(scores[count])
+        return rows[:count], scores[:count], bound
 
     def scores(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """BM25 of some rows; 0 if they have none of the words."""
-        serials = self._serials(rows)
-        found = self._words.scores(query, serials)
-        scores = np.zeros(len(rows), dtype=np.float32)
-        order = np.argsort(serials)
-        scores[order[np.searchsorted(serials[order], found.serials)]] = found.scores
+        scores, compiled = np.zeros(len(rows), dtype=np.float32), self._words.compiled(query)
+        if compiled is not None and len(rows):
+            serials = self._snapshot.serials[rows]
+            found = self._words.search(self._words.among(serials, compiled), len(rows))
+            order = np.argsort(serials)
+            scores[order[np.searchsorted(serials[order], found.serials)]] = found.scores
         return scores
 
-    def matching(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of some rows have what the query asks for, and not what it excludes."""
-        return np.isin(self._serials(rows), self._words.matching(query, self._serials(rows)))
+    def restricted(self, query: WordQuery, allowed: NDArray[np.bool_] | None) -> tuple[NDArray[np.bool_], bool]:
+        """A filter that also asks for what documents must have and must not, and whether any has what it must have."""
+        mask = self._snapshot.select(())
+        for part in self._words.required(query):
+            mask &= self._having(part)
+        possible = bool(mask.any())
+        for part in self._words.excluded(query):
+            mask &= ~self._having(part)
+        return mask if allowed is None else mask & allowed, possible
 
-    def nearest_word(self, stem: str) -> str | None:
-        """The word nearest to one that no document has."""
-        return self._words.nearest_word(stem, self._texts)
+    def nearest_word(self, token: str) -> tuple[str, str] | None:
+        """The word nearest to one that no document has, as a stem and as it is written: the most frequent one that is
+        a letter apart, or two.
+        """
+        stem = self.stemmed([token])[0]
+        for edits in range(1, 1 + (len(stem) >= _ONE_EDIT) + (len(stem) >= _TWO_EDITS)):
+            found = self._words.search(self._words.near_spelling(stem, edits), _LOOKED_AT)
+            rows = self._snapshot.rows_of_serials(found.serials)
+            written = written_forms(self, map(searchable, self._snapshot.fields_of(rows[rows >= 0])))
+            close = [word for word in written if _edits(word, stem, edits) <= edits and self.frequency(word)]
+            if close:
+                best = max(close, key=lambda word: (self.frequency(word), word))
+                return best, nearest_form(written[best], token)
+        return None
 
-    def _serials(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        serials: NDArray[np.int64] = self._snapshot.serials[rows].astype(np.int64)
-        return serials
+    def _having(self, query: Any) -> NDArray[np.bool_]:
+        mask = np.zeros(self._snapshot.rows, dtype=np.bool_)
+        rows = self._snapshot.rows_of_serials(self._words.search(query, max(1, self.documents)).serials)
+        mask[rows[rows >= 0]] = True
+        return mask
 
-    def _texts(self, serials: NDArray[np.int64]) -> list[str]:
-        rows = self._snapshot.rows_of_serials(serials)
-        return [searchable(fields) for fields in self._snapshot.fields_of(rows[rows >= 0])]
+
+def written_forms(stems: Lexicon | Stems, texts: Iterable[str]) -> dict[str, Counter[str]]:
+    """The words of texts as they are written, by their stems."""
+    forms: dict[str, Counter[str]] = {}
+    for text in texts:
+        tokens = stems.tokenizer.words(text)
+        for token, stem in zip(tokens, stems.stemmed(tokens), strict=True):
+            forms.setdefault(stem, Counter())[token] += 1
+    return forms
+
+
+def nearest_form(written: Counter[str], token: str) -> str:
+    """The form of a word that is most like another one, of equal ones the most frequent."""
+    return min(written, key=lambda form: (_edits(form, token, len(token)), -written[form], form))
 
 
 class KeptWords:
     """The word index of a store: opened when it is first needed, and brought up to date by whoever may write.
 
-    What is written counts at once in this process, and for others when it is committed, within a second. What a crash
-    loses of it is caught up on opening.
+    Words are committed at the end of each change of the index, so that others see them; what a crash loses is caught up
+    on opening.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._words: Words | None = None
-        self._committed, self._pending = time.monotonic(), 0
 
     @property
     def about(self) -> dict[str, Any] | None:
@@ -99,7 +150,6 @@ class KeptWords:
         """The word index, as up to date as this process can make it; None if there is none beside the store."""
         about = self.about
         if about is None or self._store.keeps_words or self._words is not None:
-            self._commit()
             return self._words
         folder = self._store.folder / about["folder"]
         words = None
@@ -149,10 +199,6 @@ class KeptWords:
             return
         self._words.delete(gone)
         self._words.add(range(first, first + len(fields)), [searchable(one) for one in fields])
-        self._pending += len(gone) + len(fields)
-        if self._pending >= _COMMIT_DOCUMENTS or time.monotonic() - self._committed > _COMMIT_SECONDS:
-            self._commit()
-            self._committed, self._pending = time.monotonic(), 0
 
     def refresh(self, before: Mapping[str, Any] | None) -> None:
         """See what another process has written; `before` is how words were kept until then."""
@@ -166,11 +212,12 @@ class KeptWords:
     def close(self) -> None:
         """Commit what was written."""
         try:
-            self._commit()
+            self.commit()
         finally:
             self._words = None
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        """Have what was written count for others, too."""
         words, self._words = self._words, None  # if it fails, the next search catches up
         if words is not None:
             words.commit()
@@ -196,7 +243,6 @@ class KeptWords:
 def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
     """Have a word index hold just the documents of a snapshot; for the one who holds the lock."""
     alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
-    alive = alive.astype(np.int64)
     missing = alive[np.searchsorted(alive, words.last_serial, side="right") :]
     if words.documents + len(missing) != len(alive):  # something was deleted, and its deletion lost in a crash
         known = words.serials()
@@ -215,3 +261,18 @@ def searchable(fields: Mapping[str, Any]) -> str:
     """What the words of a document are taken from: its text, and its title if the text does not begin with it."""
     text, title = fields.get("text", ""), fields.get("title")
     return f"{title}\n{text}" if isinstance(title, str) and not text.startswith(title) else text
+
+
+def _edits(first: str, second: str, most: int) -> int:
+    """How many letters must be added, removed, changed or swapped to make one word of another, or more than `most`."""
+    if abs(len(first) - len(second)) > most:
+        return most + 1
+    before, row = list[int](), list(range(len(second) + 1))
+    for i, letter in enumerate(first, 1):
+        older, before, row = before, row, [i]
+        for j, other in enumerate(second, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+    return row[-1]

@@ -18,6 +18,7 @@ from parabit.text import Tokenizer, english_stop_words
 MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
 _MARKED = 200_000  # characters of a text in which words are marked
 _NEAR = 3  # words that two of a query may stand apart and count as a pair
+_OPERATORS = re.compile(r'[":*]|(?<!\S)[+-]')  # without any, there is nothing to take apart
 _PART = re.compile(r'(?P<sign>[+-]?)(?:(?P<field>[^\s:"+-][^\s:"]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 
 
@@ -31,6 +32,21 @@ class Parsed:
     prefixes: tuple[str, ...] = ()  # of which they must have a word that begins so
     fields: tuple[tuple[str, str], ...] = ()  # field:value
 
+    @property
+    def restricts(self) -> bool:
+        """Whether documents are left out by their words even if their codes are near."""
+        return bool(self.must or self.without or self.prefixes)
+
+    @property
+    def lists(self) -> bool:
+        """Whether it describes nothing and only restricts, so that all that it lets through is listed."""
+        return not self.text and bool(self.without or self.fields)
+
+    def without_fields(self) -> "Parsed":
+        """The same with `field:value` as plain words."""
+        text = " ".join([self.text, *(f"{name} {value}" for name, value in self.fields)])
+        return replace(self, text=text.strip(), fields=())
+
 
 def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
     """Take a query apart: "a phrase", +must, -not, word* and field:value.
@@ -43,7 +59,7 @@ def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
         Parsed(text='hubble space telescope nasa repair note:this', must=('space telescope', 'nasa'), \
 without=('hockey',), prefixes=('repair',), fields=(('year', '1993'),))
     """
-    if "\n" in text.strip() or len(text.split()) > MOST_WORDS:
+    if not _OPERATORS.search(text) or "\n" in text.strip() or len(text.split()) > MOST_WORDS:
         return Parsed(text)
     words, must, without, prefixes, fields = [], [], [], [], []
     for part in _PART.finditer(text):
@@ -82,15 +98,31 @@ class WordQuery:
     any_of: tuple[tuple[str, ...], ...] = ()  # of each of these, documents must have one word
     unknown: tuple[str, ...] = ()  # words that no document has, as they were written
     corrected: dict[str, str] = field(default_factory=dict)  # words that no document has, and what was searched instead
+    is_relaxed: bool = False  # no document has all that was required
 
     @property
     def restricts(self) -> bool:
         """Whether documents are left out even if their codes are near."""
         return bool(self.must or self.without or self.any_of)
 
+    @property
+    def finds(self) -> bool:
+        """Whether a document can be found by its words."""
+        return bool(self.words or self.must or self.any_of)
+
     def relaxed(self) -> "WordQuery":
         """The same without what documents must have."""
-        return replace(self, must=(), any_of=())
+        return replace(self, must=(), any_of=(), is_relaxed=True)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done with the query, in words."""
+        notes = [f"searched for {right} instead of {wrong}" for wrong, right in self.corrected.items()]
+        if self.unknown:
+            notes.append(f"no document has {', '.join(self.unknown)}")
+        if self.is_relaxed:
+            notes.append("no document has all that is required, so it was searched for as plain words")
+        return notes
 
 
 class Queries(NamedTuple):
@@ -101,10 +133,6 @@ class Queries(NamedTuple):
     activations: NDArray[np.float32] | None = None  # (queries, bits) what their bits were rounded from
     vectors: NDArray[np.float32] | None = None  # (queries, dim) to compare with stored vectors
     words: Sequence[WordQuery] | None = None  # what is searched for in the words of documents
-
-    def part(self, first: int, last: int) -> "Queries":
-        """Some of them, one after the other."""
-        return Queries(*(None if part is None else part[first:last] for part in self))  # type: ignore[arg-type]
 
 
 class Lexicon(Protocol):
@@ -120,52 +148,56 @@ class Lexicon(Protocol):
 
 
 def word_query(
-    parsed: Parsed, lexicon: Lexicon, nearest_word: Callable[[str], str | None] = lambda stem: None
+    parsed: Parsed, lexicon: Lexicon, nearest_word: Callable[[str], tuple[str, str] | None] = lambda token: None
 ) -> WordQuery:
     """What to search for in the words of documents.
 
     Stop words count only if nothing else is left. A word that no document has is replaced by the nearest one that
-    `nearest_word` knows. Of a long text the 32 most distinctive words are taken. A word that the query has several
-    times counts more.
+    `nearest_word` knows, as a stem and as it is written. Of a long text the 32 most distinctive words are taken. A
+    word that the query has several times counts more.
     """
     tokens = lexicon.tokenizer.words(parsed.text)
     stop = english_stop_words()
     places = [place for place, token in enumerate(tokens) if token not in stop] or list(range(len(tokens)))
-    stems = lexicon.stemmed(tokens)
-    unknown, corrected = [], {}
-    begun = {token for prefix in parsed.prefixes for token in lexicon.tokenizer.words(prefix)}  # these may be no words
-    for place in dict.fromkeys(places):
-        if tokens[place] in begun or tokens[place] in corrected or len(places) > MOST_WORDS:
-            continue
-        if lexicon.frequency(stems[place]) == 0:
-            near = nearest_word(stems[place]) if tokens[place].isalpha() else None  # a number is not misspelt
+    stems = lexicon.stemmed(tokens) if tokens else []
+    frequencies = {stem: lexicon.frequency(stem) for stem in dict.fromkeys(stems[place] for place in places)}
+    unknown, corrected, instead = list[str](), dict[str, str](), dict[str, str]()
+    if len(places) <= MOST_WORDS and not all(frequencies.values()):
+        begun = {token for prefix in parsed.prefixes for token in lexicon.tokenizer.words(prefix)}  # may be no words
+        for token, stem in dict.fromkeys((tokens[place], stems[place]) for place in places):
+            if frequencies[stem] or token in begun:
+                continue
+            near = nearest_word(token) if token.isalpha() else None  # a number is not misspelt
             if near is None:
-                unknown.append(tokens[place])
+                unknown.append(token)
             else:
-                corrected[tokens[place]] = near
-    stems = [corrected.get(token, stem) for token, stem in zip(tokens, stems, strict=True)]
+                instead[token], corrected[token] = near
+                frequencies[near[0]] = lexicon.frequency(near[0])
+        stems = [instead.get(token, stem) for token, stem in zip(tokens, stems, strict=True)]
     counts = Counter(stems[place] for place in places)
-    weights = {stem: 1 + math.log(count) for stem, count in counts.items() if lexicon.frequency(stem)}
+    weights = {stem: 1 + math.log(count) for stem, count in counts.items() if frequencies[stem]}
     if len(weights) > MOST_WORDS:
 
         def distinctive(stem: str) -> float:
-            return -weights[stem] * math.log(1 + lexicon.documents / lexicon.frequency(stem))
+            return -weights[stem] * math.log(1 + lexicon.documents / frequencies[stem])
 
         weights = {stem: weights[stem] for stem in sorted(weights, key=distinctive)[:MOST_WORDS]}
     pairs = []
     if len(places) <= MOST_WORDS:
         for first, second in pairwise(places):
-            if second - first <= _NEAR and {stems[first], stems[second]} <= weights.keys():
+            if second - first <= _NEAR and stems[first] in weights and stems[second] in weights:
                 pairs.append((stems[first], stems[second], second - first))
-    known = {word: tuple(corrected.get(token, stem) for token, stem in _stems(lexicon, word)) for word in parsed.must}
+    if not parsed.restricts:
+        return WordQuery(parsed.text, weights, tuple(pairs), unknown=tuple(unknown), corrected=corrected)
+    known = [tuple(instead.get(token, stem) for token, stem in _stems(lexicon, word)) for word in parsed.must]
     return WordQuery(
         parsed.text,
         weights,
         tuple(pairs),
-        tuple(stems for stems in known.values() if stems),
+        tuple(stems for stems in dict.fromkeys(known) if stems),
         tuple(found for word in parsed.without if (found := tuple(stem for _, stem in _stems(lexicon, word)))),
         tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes),
-        tuple(dict.fromkeys(unknown)),
+        tuple(unknown),
         corrected,
     )
 

@@ -1,4 +1,4 @@
-"""Scores of the documents that a search found, by codes, vectors and words.
+"""From queries to ranked hits: candidates by code and by words, and their scores.
 
 - hamming: the share of equal bits;
 - asymmetric: the cosine of the query's activations and the document's bits as signs, so that a bit of which the query
@@ -8,16 +8,16 @@
 - hybrid: BM25 divided by the query's best BM25, plus .4 times the asymmetric score. Words find names, codes meaning.
 """
 
+import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.choices import RANKS
-from parabit.codes import hamming
 from parabit.errors import CodesError
-from parabit.index.query import Queries, WordQuery
+from parabit.index.query import Lexicon, Parsed, Queries, WordQuery, word_query
 from parabit.index.results import Found, join
 from parabit.parallel import ordered_map
 
@@ -26,33 +26,70 @@ from parabit.parallel import ordered_map
 # is .009 below the best.
 CODE_WEIGHT = 0.4
 CANDIDATES = 200  # the best by words, and as many by code, that get both scores
-_AT_ONCE = 1 << 14  # hits that are scored together, so that two threads share a batch of queries
+_RANKED = 1000  # the nearest that are ranked by more than their distance, if words are not looked at
 _FEW = 8  # queries that are answered without threads
+_SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1  # (256, 8)
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float32]
+Filter = Any  # which documents may be found: of a folder a mask of rows or None for all, of an engine what it takes
 
 
 class Documents(Protocol):
-    """What ranking reads of documents, by their rows."""
+    """What ranking asks of the documents of an index, by their rows; see `parabit.index.store.Snapshot`."""
 
     bits: int
 
     def codes(self, rows: Rows) -> NDArray[np.uint8]: ...
     def vectors(self, rows: Rows) -> NDArray[np.float16]: ...
+    def first(self, most: int, allowed: Filter) -> Rows: ...
+    def find(
+        self, codes: NDArray[np.uint8], most: int | None, radius: int | None, allowed: Filter, backend: str
+    ) -> Found: ...
 
 
-class WordSearch(Protocol):
+class WordSearch(Lexicon, Protocol):
     """The word index of the documents, by their rows."""
 
-    def best(self, query: WordQuery, count: int) -> tuple[Rows, Scores]:
-        """The documents with the highest BM25."""
+    def best(self, query: WordQuery, count: int, allowed: Filter) -> tuple[Rows, Scores, float]:
+        """The documents with the highest BM25, and what any other has at most."""
 
     def scores(self, query: WordQuery, rows: Rows) -> Scores:
         """BM25 of the documents in some rows; 0 if they have none of the words."""
 
-    def matching(self, query: WordQuery, rows: Rows) -> NDArray[np.bool_]:
-        """Which of some rows have what the query asks for, and not what it excludes."""
+    def restricted(self, query: WordQuery, allowed: Filter) -> tuple[Filter, bool]:
+        """A filter that also asks for what documents must have and must not, and whether any has what it must have."""
+
+    def nearest_word(self, token: str) -> tuple[str, str] | None:
+        """The word nearest to one that no document has, as a stem and as it is written."""
+
+
+class Request(NamedTuple):
+    """What is asked of a search, checked."""
+
+    k: int | None  # hits at most
+    radius: int | None  # bits
+    rank: str
+    candidates: int | None = None  # of the nearest by code, that are ranked by more than their distance
+    backend: str = "auto"
+
+    @property
+    def nearest(self) -> int | None:
+        """How many of the nearest by code are candidates; None for all inside the radius."""
+        if self.rank == "hamming":
+            return self.k
+        most = self.candidates
+        if most is None and self.radius is None:
+            most = CANDIDATES if self.rank == "hybrid" else _RANKED
+        return None if most is None else max(most, self.k or 0)
+
+
+class Allowed(NamedTuple):
+    """Which documents a query may find."""
+
+    where: Filter = None  # by its fields
+    near: Filter = None  # by its fields and by the words that it must have or not have
+    listed: bool = False  # all of these, as the query describes nothing
 
 
 class Ranked(NamedTuple):
@@ -62,45 +99,20 @@ class Ranked(NamedTuple):
     scores: Scores
     by_words: Scores | None = None  # the part of each score that comes from words
 
-    def first(self, most: int | None, but: Rows | None = None) -> "Ranked":
-        """At most so many hits of each query; `but` is a row for each query that is not one of them."""
-        kept = np.ones(len(self.scores), np.bool_) if but is None else self.found.rows != but[self.found.queries]
-        ranked = self._keep(kept)
-        if most is None:
-            return ranked
-        starts = np.repeat(ranked.found.offsets[:-1], ranked.found.counts)
-        return ranked._keep(np.arange(len(ranked.scores)) - starts < most)
-
-    def _keep(self, kept: NDArray[np.bool_]) -> "Ranked":
-        by_words = None if self.by_words is None else self.by_words[kept]
-        return Ranked(self.found.keep(kept), self.scores[kept], by_words)
-
-
-def join_ranked(parts: Sequence[Ranked]) -> Ranked:
-    """The hits of one query after the other."""
-    return Ranked(
-        join([part.found for part in parts]),
-        np.concatenate([np.zeros(0, np.float32), *(part.scores for part in parts)]),
-        np.concatenate([np.zeros(0, np.float32), *(part.by_words for part in parts if part.by_words is not None)])
-        if all(part.by_words is not None for part in parts)
-        else None,
-    )
-
 
 def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) -> None:
     """Raise CodesError unless these queries can be ranked so, in an index that keeps vectors or words or not."""
     if rank not in RANKS:
         raise CodesError(f"no rank {rank!r}", hint=f"there are {', '.join(RANKS)}")
-    if rank in ("words", "hybrid") and not has_words:
-        raise CodesError(
-            f"rank {rank} needs words, which this index does not keep",
-            hint="build it with words, or choose another rank",
-        )
-    if rank == "cosine" and not has_vectors:
-        raise CodesError(
-            "rank cosine needs vectors, which this index does not keep",
-            hint="build it with vectors, or choose another rank",
-        )
+    for needed, what, has in (
+        (("words", "hybrid"), "words", has_words),
+        (("cosine",), "vectors", has_vectors),
+    ):
+        if rank in needed and not has:
+            raise CodesError(
+                f"rank {rank} needs {what}, which this index does not keep",
+                hint=f"build it with {what}, or choose another rank",
+            )
     if rank == "cosine" and queries.vectors is None:
         raise CodesError(
             "rank cosine needs the vectors of the queries", hint="give texts, or query_vectors of the same model"
@@ -109,119 +121,175 @@ def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) ->
         raise CodesError(f"rank {rank} needs the text of the query, and codes were given", hint="give texts")
 
 
-def rank_by_code(rank: str, queries: Queries, found: Found, documents: Documents, most: int | None) -> Ranked:
-    """What was found by code, in the order of a rank that does not look at words."""
-    bits = documents.bits
-    if rank == "hamming":
-        return Ranked(found, (1 - found.distances / bits).astype(np.float32))
-    if not len(found.rows):
-        return Ranked(found, np.zeros(0, dtype=np.float32))
-
-    def part(block: tuple[int, int]) -> Scores:
-        first, last = block
-        here = slice(found.offsets[first], found.offsets[last])
-        of_query = np.repeat(np.arange(last - first), found.counts[first:last])
-        asked = queries.part(first, last)
-        if rank == "cosine":
-            assert asked.vectors is not None
-            stored = unit(documents.vectors(found.rows[here]).astype(np.float32))
-            products: Scores = np.einsum("ij,ij->i", stored, unit(asked.vectors)[of_query])
-            return products
-        assert asked.activations is not None
-        return asymmetric(asked.activations, documents.codes(found.rows[here]), of_query, bits)
-
-    blocks = _blocks(found.offsets)
-    scores = np.concatenate([part(blocks[0])] if len(blocks) == 1 else list(ordered_map(part, blocks)))
-    order = np.lexsort((-scores, found.queries))  # stable: equal scores stay nearest first
-    found, scores = Found(found.offsets, found.rows[order], found.distances[order]), scores[order]
-    return Ranked(found, scores).first(most)
+def with_words(
+    queries: Queries, given: Sequence[Parsed], words: WordSearch, allowed: Sequence[Allowed]
+) -> tuple[Queries, list[Allowed]]:
+    """Queries with what is searched for in the words of documents, and what each may find by its words, too."""
+    found, narrowed = [], list(allowed)
+    for number, one in enumerate(given):
+        query = word_query(one, words, words.nearest_word)
+        if query.restricts:
+            where = allowed[number].where
+            near, possible = words.restricted(query, where)
+            if not possible:
+                query = query.relaxed()
+                near, _ = words.restricted(query, where)
+            narrowed[number] = allowed[number]._replace(near=near)
+        found.append(query)
+    return queries._replace(words=found), narrowed
 
 
-def rank_by_words(
-    rank: str, queries: Queries, near: Found | None, documents: Documents, words: WordSearch, most: int | None
+def retrieve(
+    documents: Documents,
+    queries: Queries,
+    request: Request,
+    allowed: Sequence[Allowed],
+    words: WordSearch | None = None,
+    but: Rows | None = None,
 ) -> Ranked:
-    """The best by BM25 and the nearest by code, with both scores added up; of rank words, the best by BM25 alone.
+    """The hits of each query; `but` is a row for each query that is not to be found."""
+    count = len(queries.codes)
+    # Queries with the same filter are answered together; most have none of their own.
+    alike = all(one is allowed[0] for one in allowed)
+    groups = [slice(0, count)] if alike else [slice(number, number + 1) for number in range(count)]
+    near = Found.nothing(count)
+    if request.rank != "words" or request.radius is not None:
+        near = join([_near(documents, queries, request, allowed, group, but) for group in groups])
+    if request.rank == "hamming" and not any(one.listed for one in allowed):
+        return Ranked(near, (1 - near.distances / documents.bits).astype(np.float32))
 
-    `near` was found by code for the same queries. If it is all that may be found, as within a radius, `most` is None.
-    """
+    def rank(number: int) -> Ranked:
+        here = slice(int(near.offsets[number]), int(near.offsets[number + 1]))
+        rows, distances = near.rows[here], near.distances[here]
+        own = -1 if but is None else int(but[number])
+        if allowed[number].listed:
+            return _list(documents, request, allowed[number].near)
+        if request.rank in ("words", "hybrid"):
+            assert words is not None
+            return _rank_by_words(documents, queries, number, request, rows, words, allowed[number].where, own)
+        return _rank_by_code(documents, queries, number, request, rows, distances)
+
+    parts = list(map(rank, range(count)) if count <= _FEW else ordered_map(rank, range(count)))
+    if len(parts) == 1:
+        return parts[0]
+    both = all(part.by_words is not None for part in parts) and parts
+    return Ranked(
+        join([part.found for part in parts]),
+        np.concatenate([np.zeros(0, np.float32), *(part.scores for part in parts)]),
+        np.concatenate([part.by_words for part in parts if part.by_words is not None]) if both else None,
+    )
+
+
+def _near(
+    documents: Documents,
+    queries: Queries,
+    request: Request,
+    allowed: Sequence[Allowed],
+    group: slice,
+    but: Rows | None,
+) -> Found:
+    """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
+    codes, known, most = queries.codes[group], queries.known[group], request.nearest
+    if not len(codes):
+        return Found.nothing(0)
+    asked = most if most is None or but is None else most + 1
+    found = documents.find(codes, asked, request.radius, allowed[group.start].near, request.backend)
+    if but is not None:
+        found = found.keep(found.rows != but[group][found.queries]).first(most)
+    return found if known.all() else found.keep(known[found.queries])
+
+
+def _list(documents: Documents, request: Request, allowed: Filter) -> Ranked:
+    """Documents in the order in which they were added, for a query that only says which are let through."""
+    rows = np.zeros(0, np.int64) if request.radius is not None else documents.first(request.k or 0, allowed)
+    nothing = np.zeros(len(rows), np.float32)
+    return Ranked(Found(np.array([0, len(rows)]), rows, np.zeros(len(rows), np.int32)), nothing, nothing)
+
+
+def _rank_by_code(
+    documents: Documents, queries: Queries, number: int, request: Request, rows: Rows, distances: NDArray[np.int32]
+) -> Ranked:
+    if request.rank == "hamming":
+        scores = (1 - distances / documents.bits).astype(np.float32)
+    elif not len(rows):
+        scores = np.zeros(0, np.float32)
+    elif request.rank == "cosine":
+        assert queries.vectors is not None
+        stored = unit(documents.vectors(rows).astype(np.float32))
+        scores = np.einsum("ij,j->i", stored, unit(queries.vectors[number : number + 1])[0])
+    else:
+        assert queries.activations is not None
+        scores = asymmetric(queries.activations[number], documents.codes(rows))
+    order = np.argsort(-scores, kind="stable")[: request.k]  # equal scores stay nearest first
+    return Ranked(Found(np.array([0, len(order)]), rows[order], distances[order]), scores[order])
+
+
+def _rank_by_words(
+    documents: Documents,
+    queries: Queries,
+    number: int,
+    request: Request,
+    near: Rows,
+    words: WordSearch,
+    allowed: Filter,
+    but: int,
+) -> Ranked:
+    """The best by BM25 and the nearest by code, with both scores added up; of rank words, the best by BM25 alone."""
     assert queries.words is not None
-    asked = queries.words
-
-    def one(number: int) -> Ranked:
-        by_code = np.zeros(0, dtype=np.int64) if near is None else near.of(number)
-        return _rank_one(rank, queries.part(number, number + 1), asked[number], by_code, documents, words, most)
-
-    numbers = range(len(asked))
-    parts = [one(number) for number in numbers] if len(numbers) <= _FEW else list(ordered_map(one, numbers))
-    return join_ranked(parts)
-
-
-def _rank_one(
-    rank: str, query: Queries, asked: WordQuery, near: Rows, documents: Documents, words: WordSearch, most: int | None
-) -> Ranked:
-    within = most is None  # only what is near may be found
-    count = 0 if within else max(CANDIDATES, most or 0)
-    rows, bm25 = words.best(asked, count)
-    if within and rank == "words":
-        bm25 = words.scores(asked, near)
-        rows, bm25 = near[bm25 > 0], bm25[bm25 > 0]
-    if rank == "hybrid":
-        if asked.restricts and len(near):
-            near = near[words.matching(asked, near)]
+    asked, k = queries.words[number], request.k
+    bound = 0.0  # the highest BM25 that a document without a score may have
+    if request.radius is not None:  # only what is near may be found
+        rows, bm25, rest = near, words.scores(asked, near), near[:0]
+        if request.rank == "words":
+            rows, bm25 = rows[bm25 > 0], bm25[bm25 > 0]
+    else:
+        assert k is not None
+        rows, bm25, bound = words.best(asked, max(CANDIDATES, k + (but >= 0)), allowed)
         there = set(rows.tolist())  # faster than numpy for a few hundred
         rest = np.array([row for row in near.tolist() if row not in there], dtype=np.int64)
-        rows, bm25 = np.concatenate([rows, rest]), np.concatenate([bm25, words.scores(asked, rest)])
-    codes = documents.codes(rows) if len(rows) else query.codes[:0]
-    distances = hamming(query.codes, codes)[0].astype(np.int32) if len(rows) else np.zeros(0, np.int32)
-    scores = by_words = bm25
-    if rank == "hybrid":
-        by_words = scores = bm25 / max(float(bm25.max(initial=0)), 1e-9)
-        if query.known[0] and query.activations is not None:
-            of_query = np.zeros(len(rows), dtype=np.int64)
-            scores = by_words + np.float32(CODE_WEIGHT) * asymmetric(query.activations, codes, of_query, documents.bits)
-    order = np.lexsort((rows, distances, -scores))[:most]
-    found = Found(np.array([0, len(order)]), rows[order], distances[order])
-    return Ranked(found, scores[order], by_words[order])
+    best = max(float(bm25.max(initial=0)), 1e-9)
+    by_words = bm25
+    of_code, rest_of_code = np.zeros(len(rows), np.float32), np.zeros(len(rest), np.float32)
+    if request.rank == "hybrid":
+        by_words = bm25 / np.float32(best)
+        if queries.known[number] and queries.activations is not None and len(rows) + len(rest):
+            both = documents.codes(np.concatenate([rows, rest]))
+            code = np.float32(CODE_WEIGHT) * asymmetric(queries.activations[number], both)
+            of_code, rest_of_code = code[: len(rows)], code[len(rows) :]
+    if but >= 0:
+        others = rows != but
+        rows, by_words, of_code = rows[others], by_words[others], of_code[others]
+    scores = by_words + of_code
+    if len(rest):
+        # Only those that may be among the k best are looked up in the word index: this is most of a query's time.
+        if k is not None and len(scores) >= k:
+            may = bound / best + rest_of_code >= np.partition(scores, len(scores) - k)[len(scores) - k] - 1e-5
+            rest, rest_of_code = rest[may], rest_of_code[may]
+        more = words.scores(asked, rest) / np.float32(best) if bound else np.zeros(len(rest), np.float32)
+        rows = np.concatenate([rows, rest])
+        by_words, scores = np.concatenate([by_words, more]), np.concatenate([scores, more + rest_of_code])
+    if k is not None and len(scores) > k:
+        kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+        rows, by_words, scores = rows[kept], by_words[kept], scores[kept]
+    codes = documents.codes(rows) if len(rows) else queries.codes[:0]
+    distances = np.bitwise_count(codes ^ queries.codes[number]).sum(axis=1, dtype=np.int32)
+    order = np.lexsort((rows, distances, -scores))[:k]
+    return Ranked(Found(np.array([0, len(order)]), rows[order], distances[order]), scores[order], by_words[order])
 
 
-def asymmetric(activations: NDArray[np.float32], codes: NDArray[np.uint8], of_query: Rows, bits: int) -> Scores:
-    """The cosine of each code's signs and the activations of its query."""
-    tables = _byte_tables(unit(activations) / np.float32(np.sqrt(bits)))
-    scores = np.zeros(len(codes), dtype=np.float32)
-    # One look-up for 8 bits, byte by byte: a fifth of the time that unpacked signs and their products take.
-    of_query = of_query * 256
-    for table, column in zip(tables, codes.T, strict=True):
-        scores += table.ravel()[of_query + column]
+def asymmetric(activations: NDArray[np.float32], codes: NDArray[np.uint8]) -> Scores:
+    """The cosine of each code's signs and a query's activations, (bits,)."""
+    bits, width = len(activations), codes.shape[1]
+    length = math.sqrt(float(activations @ activations) * bits) or 1.0
+    padded = np.zeros(8 * width, dtype=np.float32)  # bits that fill the last byte count for nothing
+    padded[:bits] = activations / np.float32(length)
+    # What each value of each byte adds to a score: one look-up for 8 bits. A score does not depend on the other codes.
+    tables = padded.reshape(width, 8) @ _SIGNS.T  # (bytes, 256)
+    scores: Scores = tables.ravel().take(codes + np.arange(0, 256 * width, 256)).sum(axis=1)
     return scores
-
-
-def _byte_tables(activations: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What each value of each byte of a code adds to its score, (bytes, queries, 256).
-
-    Sums are made bit by bit, so that they are the same for a query alone and in a batch.
-    """
-    count, bits = activations.shape
-    width = -(-bits // 8)
-    padded = np.zeros((count, width * 8), dtype=np.float32)  # bits that fill the last byte count for nothing
-    padded[:, :bits] = activations
-    signs = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1  # (256, 8)
-    tables = np.zeros((width, count, 256), dtype=np.float32)
-    for bit in range(8):
-        tables += padded[:, bit::8].T[:, :, None] * signs[:, bit]
-    return tables
 
 
 def unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
     """Rows of length 1; zeros stay zeros."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
-
-
-def _blocks(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Queries in blocks of a bounded number of hits, or of one query."""
-    blocks, first = [], 0
-    while first < len(offsets) - 1:
-        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _AT_ONCE, side="right")) - 1)
-        blocks.append((first, last))
-        first = last
-    return blocks

@@ -14,7 +14,7 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -40,9 +40,7 @@ _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic num
 _MAGIC = 1337
 _TEXT, _SERIAL = "text", "serial"
 _PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
-_FEW = 4096  # documents that are named one by one if a filter leaves no more
-_ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
-_LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
+_NAMED = 64  # documents that are named one by one in a query
 # How much two words of a query that stand together in a document too add to BM25, so that quotations are found. Higher
 # weights find more of these, but lowered NDCG@10 on one of three collections with real queries.
 _PAIR_WEIGHT = 0.1
@@ -94,8 +92,8 @@ class Words(Stems):
         >>> words = Words.create(Path(mkdtemp()) / "words")
         >>> words.add([1, 2], ["The telescope was repaired.", "Goalies like ice."])
         >>> words.commit()
-        >>> best = words.best(WordQuery("telescopes", {"telescop": 1.0}), 10)
-        >>> best.serials.tolist(), words.documents, words.last_serial
+        >>> found = words.search(words.compiled(WordQuery("telescopes", {"telescop": 1.0})), 10)
+        >>> found.serials.tolist(), words.documents, words.last_serial
         ([1], 2, 2)
     """
 
@@ -167,7 +165,7 @@ class Words(Stems):
     def serials(self) -> NDArray[np.int64]:
         """The serial numbers of all documents, ascending."""
         everything = tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0)
-        return np.sort(self._scored(everything, max(1, self.documents)).serials)
+        return np.sort(self.search(everything, max(1, self.documents)).serials)
 
     # Writing
 
@@ -238,57 +236,14 @@ class Words(Stems):
         found = sorted(self.searcher.terms_with_prefix(_TEXT, prefix), key=lambda item: (-item[1], item[0]))
         return [word for word, _ in found[:_PREFIXED]]
 
-    def best(self, query: WordQuery, count: int, allowed: NDArray[np.int64] | None = None) -> Scored:
-        """The documents with the highest BM25, at most so many; `allowed` are the serial numbers that may be found."""
-        compiled = self._compiled(query)
-        if compiled is None or not count or (allowed is not None and not len(allowed)):
-            return _NOTHING
-        if allowed is None:
-            return self._scored(compiled, count)
-        if len(allowed) <= _FEW:
-            return self._scored(self._among(allowed, compiled), count)
-        more = count * self.documents // len(allowed) + count
-        while True:  # as many as should hold enough that are allowed, and then twice as many
-            found = self._scored(compiled, more)
-            kept = np.isin(found.serials, allowed, assume_unique=True)
-            if kept.sum() >= count or len(found.serials) < more:
-                return Scored(found.serials[kept][:count], found.scores[kept][:count])
-            more *= 2
-
-    def scores(self, query: WordQuery, serials: NDArray[np.int64]) -> Scored:
-        """BM25 of the given documents, best first; those that do not match the query are not in the answer."""
-        compiled = self._compiled(query)
-        if compiled is None or not len(serials):
-            return _NOTHING
-        return self._scored(self._among(serials, compiled), len(serials))
-
-    def matching(self, query: WordQuery, serials: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the given documents that have what the query asks for, and not what it excludes."""
-        if not len(serials):
-            return serials
-        return self._scored(self._among(serials, *self._required(query)), len(serials)).serials
-
-    def nearest_word(self, stem: str, texts_of: Callable[[NDArray[np.int64]], Iterable[str]]) -> str | None:
-        """The word nearest to one that no document has: one letter or two apart, the most frequent of these.
-
-        `texts_of` gives the texts of documents by serial number, in which such words are looked for.
-        """
-        for distance in range(1, 1 + (len(stem) >= _ONE_EDIT) + (len(stem) >= _TWO_EDITS)):
-            near = tantivy.Query.fuzzy_term_query(self._schema, _TEXT, stem, distance)
-            found = self._scored(near, _LOOKED_AT)
-            words = {word for text in texts_of(found.serials) for word in self.stems(text)}
-            close = [word for word in words if _edits(word, stem, distance) <= distance and self.frequency(word)]
-            if close:
-                return max(close, key=lambda word: (self.frequency(word), word))
-        return None
-
-    def _compiled(self, query: WordQuery) -> tantivy.Query | None:
+    def compiled(self, query: WordQuery) -> tantivy.Query | None:
         """A query in tantivy's terms; None if no document can match it."""
-        should = [(tantivy.Occur.Should, self._term([stem], weight)) for stem, weight in query.words.items()]
-        must = self._required(query)
-        if not should and not (query.must or query.any_of):
+        clauses = [(tantivy.Occur.Should, self._term([stem], weight)) for stem, weight in query.words.items()]
+        if not clauses and not (query.must or query.any_of):
             return None
-        clauses = [*should, *((occur, part) for occur, part in must)]
+        if query.restricts:
+            clauses += ((tantivy.Occur.Must, part) for part in self.required(query))
+            clauses += ((tantivy.Occur.MustNot, part) for part in self.excluded(query))
         if query.pairs:
             pairs = [
                 tantivy.Query.phrase_query(self._schema, _TEXT, [(0, first), (apart, second)])
@@ -300,38 +255,48 @@ class Words(Stems):
             ]
         return tantivy.Query.boolean_query(clauses)
 
-    def _required(self, query: WordQuery) -> list[tuple[tantivy.Occur, tantivy.Query]]:
-        either = (
-            tantivy.Query.boolean_query([(tantivy.Occur.Should, self._term([word])) for word in words])
-            for words in query.any_of
-        )
+    def required(self, query: WordQuery) -> list[tantivy.Query]:
+        """What documents must match, each part."""
         return [
-            *((tantivy.Occur.Must, self._term(words)) for words in query.must),
-            *((tantivy.Occur.Must, part) for part in either),
-            *((tantivy.Occur.MustNot, self._term(words)) for words in query.without),
+            *(self._term(words) for words in query.must),
+            *(
+                tantivy.Query.boolean_query([(tantivy.Occur.Should, self._term([word])) for word in words])
+                for words in query.any_of
+            ),
         ]
 
-    def _among(
-        self, serials: NDArray[np.int64], *parts: tantivy.Query | tuple[tantivy.Occur, tantivy.Query]
-    ) -> tantivy.Query:
+    def excluded(self, query: WordQuery) -> list[tantivy.Query]:
+        """What documents must not match."""
+        return [self._term(words) for words in query.without]
+
+    def among(self, serials: NDArray[np.int64], query: tantivy.Query) -> tantivy.Query:
         """A query for some of the given documents."""
-        named = tantivy.Query.term_set_query(self._schema, _SERIAL, serials.tolist())
-        clauses = [part if isinstance(part, tuple) else (tantivy.Occur.Must, part) for part in parts]
-        return tantivy.Query.boolean_query(
-            [(tantivy.Occur.Must, tantivy.Query.const_score_query(named, 0.0)), *clauses]
-        )
+        if len(serials) <= _NAMED:  # a set takes half a millisecond, however small
+            terms = [tantivy.Query.term_query(self._schema, _SERIAL, serial) for serial in serials.tolist()]
+            named = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
+        else:
+            named = tantivy.Query.term_set_query(self._schema, _SERIAL, serials.tolist())
+        named = tantivy.Query.const_score_query(named, 0.0)
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, named), (tantivy.Occur.Must, query)])
+
+    def near_spelling(self, stem: str, edits: int) -> tantivy.Query:
+        """A query for documents with a word that differs in so many letters at most."""
+        return tantivy.Query.fuzzy_term_query(self._schema, _TEXT, stem, edits)
+
+    def search(self, query: tantivy.Query, count: int) -> Scored:
+        """The best documents for a query, at most so many."""
+        hits = self.searcher.search(query, count, count=False).hits
+        if not hits:
+            return _NOTHING
+        scores, addresses = zip(*hits, strict=True)
+        serials = self.searcher.fast_field_values(_SERIAL, list(addresses))
+        return Scored(np.array(serials, dtype=np.int64), np.array(scores, dtype=np.float32))
 
     def _term(self, words: Sequence[str], boost: float = 1.0) -> tantivy.Query:
         if len(words) > 1:  # a phrase
             return tantivy.Query.phrase_query(self._schema, _TEXT, list(words))
         term = tantivy.Query.term_query(self._schema, _TEXT, words[0], "freq")
         return term if boost == 1.0 else tantivy.Query.boost_query(term, float(boost))
-
-    def _scored(self, query: tantivy.Query, count: int) -> Scored:
-        hits = self.searcher.search(query, count, count=False).hits
-        serials = self.searcher.fast_field_values(_SERIAL, [address for _, address in hits])
-        scores = np.fromiter((score for score, _ in hits), dtype=np.float32, count=len(hits))
-        return Scored(np.array(serials, dtype=np.int64), scores)
 
 
 def _schema() -> tantivy.Schema:
@@ -379,20 +344,3 @@ def _check(files: Iterable[Path]) -> None:
 
 def _damaged(path: Path) -> IndexFolderError:
     return IndexFolderError(f"{path} is damaged", hint="it is built again when the index is opened for writing")
-
-
-def _edits(first: str, second: str, most: int) -> int:
-    """How many letters must be added, removed, changed or swapped to make one word of another; stops counting above
-    `most`.
-    """
-    if abs(len(first) - len(second)) > most:
-        return most + 1
-    before, row = list[int](), list(range(len(second) + 1))
-    for i, letter in enumerate(first, 1):
-        older, before, row = before, row, [i]
-        for j, other in enumerate(second, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
-            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
-                cost = min(cost, older[j - 2] + 1)
-            row.append(cost)
-    return row[-1]

@@ -13,7 +13,8 @@ from parabit.engines.milvus import documents
 from parabit.engines.milvus.client import WINDOW, Entities, Near, in_ranges, pieces
 from parabit.engines.milvus.documents import CODE, KEY, REAL, RECORDS, SERIAL, WORDS, all_of, in_rows, saying
 from parabit.errors import CodesError, IndexFolderError
-from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, no_numbers
+from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_field, no_numbers
+from parabit.index.kept_words import nearest_form, searchable, written_forms
 from parabit.index.query import WordQuery
 from parabit.index.results import Found
 from parabit.index.store import VECTORS, Id, Value
@@ -25,6 +26,7 @@ _SPARE = 64  # hits beside twice as many as are wanted, for those that are as ne
 _LOOKED_AT = 500  # documents in which words are looked for that begin in some way
 _PREFIXED = 64  # words that `word*` stands for at most
 _SHARES = 4  # a word of a query is repeated so often per unit of weight, and scores are divided by it
+_SHOWN = 20  # documents in which the form of a corrected word is looked for
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 Codes = NDArray[np.uint8]
@@ -75,7 +77,9 @@ class MilvusSnapshot:
     def select(self, conditions: Sequence[Condition]) -> str:
         """A filter for the documents that meet all conditions."""
         parts = []
-        for field, operator, values in conditions:
+        for condition in conditions:
+            need_field(condition, self.field_names)
+            field, operator, values = condition
             if operator not in (EQUAL, UNEQUAL):
                 if not self.entities.some(documents.comparing(field, ">=", -math.inf), [], 1):
                     raise no_numbers(field)
@@ -110,6 +114,15 @@ class MilvusSnapshot:
             distances.append(near.scores[order].astype(np.int32))
         offsets = row_offsets(np.array([len(some) for some in rows], dtype=np.int64))
         return Found(offsets, np.concatenate(rows), np.concatenate(distances))
+
+    def first(self, most: int, allowed: str | None) -> Rows:
+        """The first rows of those that a filter lets through."""
+        found = [np.zeros(0, np.int64)]
+        for rows in self.entities.walk(allowed or ""):
+            found.append(rows)
+            if sum(map(len, found)) >= most:
+                break
+        return np.concatenate(found)[:most]
 
     def sample(self, most: int, seed: int = 0) -> Rows:
         """The rows of all documents, ascending; of more than `most` one in so many, as they came in."""
@@ -162,17 +175,13 @@ def _joined(rows: Rows, texts: Mapping[int, str], dtype: np.dtype[Any], width: i
 
 
 class MilvusWords:
-    """The words of a snapshot's documents, searched by Milvus' BM25; `allowed` is a filter."""
+    """The words of a snapshot's documents, searched by Milvus' BM25."""
 
-    def __init__(self, snapshot: MilvusSnapshot, stems: Stems, allowed: str = "") -> None:
-        self._snapshot, self._entities, self._stems, self._allowed = snapshot, snapshot.entities, stems, allowed
+    def __init__(self, snapshot: MilvusSnapshot, stems: Stems) -> None:
+        self._snapshot, self._entities, self._stems = snapshot, snapshot.entities, stems
         self.tokenizer, self.documents = stems.tokenizer, snapshot.documents
         self._frequencies: dict[str, int] = {}
         self._waiting: set[str] = set()  # words whose frequency may be asked for
-
-    def among(self, allowed: str) -> "MilvusWords":
-        """The same, for a filter."""
-        return MilvusWords(self._snapshot, self._stems, allowed)
 
     def stemmed(self, tokens: Sequence[str]) -> list[str]:
         """Each token as it is searched for."""
@@ -194,43 +203,54 @@ class MilvusWords:
         counts = Counter(word for entity in found for word in {*entity[WORDS].split()} if word.startswith(prefix))
         return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_PREFIXED]]
 
-    def nearest_word(self, stem: str) -> str | None:
-        """The most frequent word that is one letter apart from one that no document has."""
+    def nearest_word(self, token: str) -> tuple[str, str] | None:
+        """The most frequent word that is one letter apart from one that no document has, as a stem and as written."""
+        [stem] = self._stems.stemmed([token])
         cuts = [(stem[:place], stem[place:]) for place in range(len(stem) + 1)]
         letters = dict.fromkeys(_LETTERS + stem)
         changed = {a + b[1:] for a, b in cuts if b} | {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
         changed |= {a + letter + rest for a, b in cuts for letter in letters for rest in ([b, b[1:]] if b else [b])}
         near = self._estimated(sorted(changed - {"", stem}))
-        return max((word for word in near if near[word]), key=lambda word: (near[word], word), default=None)
+        best = max((word for word in near if near[word]), key=lambda word: (near[word], word), default=None)
+        if best is None:
+            return None
+        rows = np.array([entity[SERIAL] for entity in self._entities.some(saying([best]), [], _SHOWN)], dtype=np.int64)
+        written = written_forms(self._stems, map(searchable, self._snapshot.fields_of(rows)))
+        return best, nearest_form(written[best], token) if best in written else best
 
-    def best(self, query: WordQuery, count: int) -> tuple[Rows, Scores]:
-        """The rows with the highest BM25."""
+    def best(self, query: WordQuery, count: int, allowed: str | None = None) -> tuple[Rows, Scores, float]:
+        """The rows with the highest BM25, of those that a filter lets through, and what any other has at most."""
         text = _text(query)
-        if not text or not count:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        filter = all_of([self._allowed, *self._required(query)])
+        if not text:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0
+        filter = all_of([allowed or "", *self._required(query), *self._excluded(query)])
         [near] = self._entities.best([text], min(count, WINDOW), filter)
-        return near.rows, (near.scores / _SHARES).astype(np.float32)
+        scores = (near.scores / _SHARES).astype(np.float32)
+        return near.rows, scores, float(scores[-1]) if near.cut else 0.0
 
     def scores(self, query: WordQuery, rows: Rows) -> Scores:
         """BM25 of some rows; 0 if they have none of the words."""
         found: dict[int, float] = {}
+        parts = [*self._required(query), *self._excluded(query)]
         for some in pieces(rows.tolist(), WINDOW // 2) if (text := _text(query)) else ():
-            [near] = self._entities.best([text], len(some), all_of([in_rows(some), *self._required(query)]))
+            [near] = self._entities.best([text], len(some), all_of([in_rows(some), *parts]))
             found |= zip(near.rows.tolist(), near.scores.tolist(), strict=True)
         return np.array([found.get(row, 0.0) / _SHARES for row in rows.tolist()], dtype=np.float32)
 
-    def matching(self, query: WordQuery, rows: Rows) -> NDArray[np.bool_]:
-        """Which of some rows have what the query asks for, and not what it excludes."""
-        filter = all_of([in_rows(rows.tolist()), *self._required(query)])
-        return np.isin(rows, np.concatenate([np.zeros(0, np.int64), *self._entities.walk(filter)]))
+    def restricted(self, query: WordQuery, allowed: str | None) -> tuple[str, bool]:
+        """A filter that also asks for what documents must have and must not, and whether any has what it must have."""
+        required = self._required(query)
+        possible = not required or bool(self._entities.some(all_of(required), [], 1))
+        return all_of([allowed or "", *required, *self._excluded(query)]), possible
 
     def _required(self, query: WordQuery) -> list[str]:
         return [
             *(saying(words) for words in query.must),
             *(" or ".join(saying([word]) for word in words) for words in query.any_of),
-            *(self._entities.opposite(saying(words)) for words in query.without),
         ]
+
+    def _excluded(self, query: WordQuery) -> list[str]:
+        return [self._entities.opposite(saying(words)) for words in query.without]
 
     def _estimated(self, words: Sequence[str]) -> dict[str, int]:
         found = self._entities.best(words, 1) if words else []

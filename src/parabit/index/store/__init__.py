@@ -1,7 +1,7 @@
 """Keeping an index: a folder of memory-mapped arrays, a log of the changes since, and one writer at a time."""
 
 from parabit.index.store.manifest import MAP, backend_of
-from parabit.index.store.schema import VECTORS, Batch, Id, Kind, Value, number_of
+from parabit.index.store.schema import VECTORS, Batch, Id, Kind, Value
 from parabit.index.store.snapshot import Snapshot
 from parabit.index.store.store import Store
 
@@ -15,5 +15,4 @@ __all__ = [
     "Store",
     "Value",
     "backend_of",
-    "number_of",
 ]

@@ -26,12 +26,12 @@ from parabit.index.store.schema import (
     Ragged,
     Schema,
     hashes,
+    id_bytes,
     id_of,
     keys_of,
     number_key,
     numbers_of,
-    rows_in,
-    taken,
+    strings,
 )
 from parabit.index.store.snapshot import DERIVED, FIELDS, NUMBERS, Snapshot
 from parabit.storage import sync
@@ -111,7 +111,7 @@ class GenerationWriter:
         first = self.documents
         arrays = self._schema.arrays_of(batch, 1 + first)
         self._append(arrays)
-        self._index(rows_in(Ragged(arrays[IDS], arrays[IDS + OFFSETS])), batch.fields or [], first)
+        self._index([id_bytes(identity) for identity in batch.ids], batch.fields or [], first)
 
     def copy(self, snapshot: Snapshot) -> None:
         """Add the documents of a snapshot, in their order and with their serial numbers."""
@@ -132,7 +132,7 @@ class GenerationWriter:
             self._append(arrays)
             if rows[-1] >= base.documents:  # what finds the others was copied
                 added = np.flatnonzero(rows >= base.documents)
-                ids = rows_in(taken(Ragged(arrays[IDS], arrays[IDS + OFFSETS]), added))
+                ids = strings(Ragged(arrays[IDS], arrays[IDS + OFFSETS]), added)
                 self._index(ids, snapshot.fields_of(rows[added]), first + int(added[0]))
 
     def finish(self, derive: Derive) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _need_unique(arrays: Mapping[str, NDArray[Any]]) -> None:
     ids = Ragged(arrays[IDS], arrays[IDS + OFFSETS])
     for place in _repeated(arrays[IDS + KEYS]):
         rows = arrays[IDS + ROWS][place : place + 2]
-        one, other = rows_in(taken(ids, rows))
+        one, other = strings(ids, rows)
         if one == other:
             raise IndexFolderError(
                 f"two documents have the id {id_of(one)!r}: numbers {rows[0]} and {rows[1]}, from 0",

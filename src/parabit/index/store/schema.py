@@ -4,10 +4,8 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 
 from parabit.codes import check_codes
 from parabit.errors import IndexFolderError
+from parabit.index.filters import number_of
 
 Id: TypeAlias = str | int
 Value: TypeAlias = str | int | float | bool | None
@@ -25,8 +24,6 @@ OFFSETS = ".offsets"  # the array NAME.offsets says where each row of the ragged
 EXTRA = "extra."  # prefix of extra arrays
 VECTORS = "vectors"  # the extra array of an index
 TEXT = "text"  # the one field that documents are not found by
-
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,24})?")
 
 
 class Ragged(NamedTuple):
@@ -130,30 +127,16 @@ def joined(rows: Sequence[bytes]) -> Ragged:
     return Ragged(np.frombuffer(b"".join(rows), dtype=np.uint8), offsets)
 
 
-def taken(array: Ragged, rows: NDArray[np.int64]) -> Ragged:
-    """Some rows of a ragged array."""
+def strings(array: Ragged, rows: NDArray[np.int64]) -> list[bytes]:
+    """Some rows of a ragged array of bytes."""
     starts, stops = array.offsets[rows], array.offsets[rows + 1]
     if (starts > stops).any() or stops.max(initial=0) > len(array.values):
         raise IndexFolderError(
             "an array of the index is damaged: its offsets are impossible",
             hint="find it with `parabit info INDEX --verify`, and restore it from a copy",
         )
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(stops - starts, out=offsets[1:])
-    # Neighbouring rows are copied in one go: most of them, if few documents were deleted.
-    breaks = np.flatnonzero(rows[1:] != rows[:-1] + 1) + 1
-    pieces = [
-        array.values[starts[first] : stops[last - 1]]
-        for first, last in pairwise([0, *breaks.tolist(), len(rows)])
-        if last > first
-    ]
-    return Ragged(np.concatenate(pieces) if pieces else array.values[:0], offsets)
-
-
-def rows_in(written: Ragged) -> list[bytes]:
-    """The rows of a ragged array of bytes."""
-    everything = written.values.tobytes()
-    return [everything[start:stop] for start, stop in pairwise(written.offsets.tolist())]
+    values = array.values.data
+    return [bytes(values[start:stop]) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
 def id_bytes(identity: Id) -> bytes:
@@ -245,27 +228,6 @@ def numbers_of(fields: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for name, value in fields.items():
         if name != TEXT and (number := number_of(value)) is not None:
             yield name, number
-
-
-def number_of(value: object) -> float | None:
-    """A value as a number to compare by: a date is its seconds since 1970, in UTC unless it names a time zone.
-
-    Example:
-        >>> number_of(1993), number_of("1970-01-02"), number_of("1970-01-01T01:00+01:00"), number_of(True)
-        (1993.0, 86400.0, 0.0, None)
-    """
-    try:
-        if isinstance(value, str):
-            if value[4:5] != "-" or not _DATE.fullmatch(value):
-                return None
-            moment = datetime.fromisoformat(value)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-            return None
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return None if math.isnan(number) else number
 
 
 @lru_cache(maxsize=1 << 10)

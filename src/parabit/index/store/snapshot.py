@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
+from parabit.index.filters import ORDER, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.results import Found
 from parabit.index.search import Searcher
 from parabit.index.store.arrays import MappedArrays, Table
@@ -33,11 +34,11 @@ from parabit.index.store.schema import (
     hashes,
     id_bytes,
     id_of,
+    joined,
     keys_of,
     number_key,
     numbers_of,
-    rows_in,
-    taken,
+    strings,
 )
 
 DELETED = "deleted"  # the rows that a record of the log deletes
@@ -67,7 +68,7 @@ class Base:
         for more in range(int((stops - starts).max(initial=0))):
             left = np.flatnonzero((rows < 0) & (starts + more < stops))
             suspects = self.ids.columns[0][starts[left] + more]
-            for place, row, found in zip(left.tolist(), suspects, rows_in(taken(written, suspects)), strict=True):
+            for place, row, found in zip(left.tolist(), suspects, strings(written, suspects), strict=True):
                 if found == ids[place]:
                     rows[place] = row
         return rows
@@ -171,8 +172,7 @@ class Tail:
             self._with_fields += 1
 
     def _read(self, name: str, first: int) -> list[bytes]:
-        rows = np.arange(first, self.documents)
-        return rows_in(taken(Ragged(self[name], self[name + OFFSETS]), rows))
+        return strings(Ragged(self[name], self[name + OFFSETS]), np.arange(first, self.documents))
 
 
 class Snapshot:
@@ -182,13 +182,14 @@ class Snapshot:
 
     Example:
         >>> from tempfile import mkdtemp
+        >>> from parabit.index.filters import Condition
         >>> from parabit.index.store import Batch, Store
         >>> batch = Batch(["a", "b"], np.array([[1], [2]], np.uint8), [{"year": 1990}, {"year": 1993, "good": True}])
         >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
         >>> snapshot = Store.open(folder).snapshot()
         >>> snapshot.ids_of(snapshot.find(np.array([[3]], dtype=np.uint8), most=None, radius=1).rows)
         ['a', 'b']
-        >>> snapshot.having("good", True), snapshot.numbers("year")
+        >>> snapshot.select([Condition("good", "=", (True,))]), snapshot.numbers("year")
         (array([False,  True]), array([1990., 1993.]))
     """
 
@@ -241,11 +242,11 @@ class Snapshot:
 
     def ids_of(self, rows: NDArray[np.int64]) -> list[Id]:
         """The ids in some rows."""
-        return [id_of(written) for written in rows_in(self._ragged(IDS, rows))]
+        return [id_of(written) for written in self._strings(IDS, rows)]
 
     def fields_of(self, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
         """The fields, text among them, of the documents in some rows."""
-        return [fields_in(record) for record in rows_in(self._ragged(RECORDS, rows))]
+        return [fields_in(record) for record in self._strings(RECORDS, rows)]
 
     def codes(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The codes in some rows, (rows, bytes)."""
@@ -261,16 +262,39 @@ class Snapshot:
         names = Schema(self.bits, self.manifest.extra).layouts
         for name in names:
             if name + OFFSETS in names:
-                found[name], found[name + OFFSETS] = self._ragged(name, rows)
+                found[name], found[name + OFFSETS] = joined(self._strings(name, rows))
             elif not name.endswith(OFFSETS):
                 found[name] = self._fixed(name, rows)
         return found
 
-    def having(self, field: str, value: Value) -> NDArray[np.bool_]:
-        """Which rows have this value in a field, or in its list of values, (rows,); deleted documents have not."""
+    def select(self, where: Sequence[Condition]) -> NDArray[np.bool_]:
+        """Which rows meet all conditions, (rows,); deleted documents do not."""
+        selected = np.ones(self.rows, dtype=np.bool_) if self.alive is None else self.alive.copy()
+        for condition in where:
+            need_field(condition, self.field_names)
+            selected &= self._meeting(condition)
+        return selected
+
+    def _meeting(self, condition: Condition) -> NDArray[np.bool_]:
+        field, operator, values = condition
+        if operator in ORDER:
+            numbers = self.numbers(field)
+            if np.isnan(numbers).all():
+                raise no_numbers(field)
+            ordered: NDArray[np.bool_] = ORDER[operator](numbers, values[0])  # False where it is NaN
+            return ordered
         mask = np.zeros(self.rows, dtype=np.bool_)
-        mask[self._rows_having(field, value)] = True
-        return mask
+        if field == "id":
+            rows = self.rows_of(ids_among(values))
+            mask[rows[rows >= 0]] = True
+        else:
+            for value in values:
+                mask[self._rows_having(field, value)] = True
+        return ~mask if operator == UNEQUAL else mask
+
+    def first(self, most: int, allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        """The first rows of those that a filter lets through."""
+        return np.flatnonzero(self.select(()) if allowed is None else allowed)[:most]
 
     def count(self, field: str, value: Value) -> int:
         """How many documents have this value in a field, or in its list of values."""
@@ -290,21 +314,18 @@ class Snapshot:
         return numbers
 
     @cached_property
-    def serials(self) -> NDArray[np.uint64]:
+    def serials(self) -> NDArray[np.int64]:
         """The serial numbers of all rows, ascending, (rows,). A document keeps its number when the index is merged."""
-        base: NDArray[np.uint64] = self.base.arrays[SERIALS]
-        return np.concatenate([base, self.tail[SERIALS][: self.added]]) if self.added else base
+        base = self.base.arrays[SERIALS]
+        serials = np.concatenate([base, self.tail[SERIALS][: self.added]]) if self.added else base
+        return serials.view(np.int64)
 
-    def rows_of_serials(self, serials: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    def rows_of_serials(self, serials: NDArray[np.int64]) -> NDArray[np.int64]:
         """The row of each serial number; -1 if its document was deleted or there never was one."""
-        serials = np.asarray(serials, dtype=np.uint64)
-        rows = np.full(len(serials), -1, dtype=np.int64)
-        for first, part in ((0, self.base.arrays[SERIALS]), (self.base.documents, self.tail[SERIALS][: self.added])):
-            places = np.searchsorted(part, serials)
-            there = np.flatnonzero(places < len(part))
-            there = there[part[places[there]] == serials[there]]
-            rows[there] = first + places[there]
-        return self._if_alive(rows)
+        if not self.rows:
+            return np.full(len(serials), -1, dtype=np.int64)
+        rows = np.minimum(self.serials.searchsorted(serials), self.rows - 1)
+        return self._if_alive(np.where(self.serials[rows] == serials, rows, -1))
 
     @property
     def last_serial(self) -> int:
@@ -367,17 +388,16 @@ class Snapshot:
         found[~in_base] = self.tail[name][rows[~in_base] - self.base.documents]
         return found
 
-    def _ragged(self, name: str, rows: NDArray[np.int64]) -> Ragged:
-        """Some rows of a ragged array."""
+    def _strings(self, name: str, rows: NDArray[np.int64]) -> list[bytes]:
+        """Some rows of a ragged array of bytes."""
         in_base = self._in_base(rows)
-        old = taken(Ragged(self.base.arrays[name], self.base.arrays[name + OFFSETS]), rows[in_base])
+        base = Ragged(self.base.arrays[name], self.base.arrays[name + OFFSETS])
         if in_base.all():
-            return old
-        new = taken(Ragged(self.tail[name], self.tail[name + OFFSETS]), rows[~in_base] - self.base.documents)
-        values = np.concatenate([old.values, new.values])
-        both = Ragged(values, np.concatenate([old.offsets, len(old.values) + new.offsets[1:]]))
-        places = np.where(in_base, np.cumsum(in_base), np.count_nonzero(in_base) + np.cumsum(~in_base)) - 1
-        return taken(both, places)
+            return strings(base, rows)
+        old = iter(strings(base, rows[in_base]))
+        tail = Ragged(self.tail[name], self.tail[name + OFFSETS])
+        new = iter(strings(tail, rows[~in_base] - self.base.documents))
+        return [next(old) if there else next(new) for there in in_base.tolist()]
 
     def _in_base(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
