@@ -1,5 +1,7 @@
 """Names to choose from, for Python and the command line alike; quick to import, so that `--help` is quick."""
 
+from typing import Literal
+
 SOLVERS = ("closed-form", "network")
 PRESETS = ("default", "paper")
 
@@ -10,3 +12,5 @@ RELEVANCE = {  # what two documents are to each other
 
 RANKS = ("hybrid", "words", "hamming", "asymmetric", "cosine")
 BACKENDS = ("auto", "flat", "tables", "multi")
+
+Keep = Literal["first", "longest", "newest"]  # which of several near-duplicates stays

@@ -20,7 +20,6 @@ from parabit.cli.app import app, load_verb
 from parabit.cli.command import _folded
 from parabit.cli.options import MaxLength, MinLength
 from parabit.cli.reproduce import WHAT
-from parabit.index import Index
 from parabit.paper.reproduce import ALL, EXPERIMENTS
 from parabit.text import Tokenizer
 
@@ -262,21 +261,3 @@ def test_a_pipe_gets_the_whole_text_of_a_document(
     told = CliRunner().invoke(app, ["search", "news.index", text, "-k", "1"]).stdout.splitlines()
     assert len(text) > 160
     assert told[2].split(maxsplit=6)[4:] == ["post7", told[2].split()[5], text]
-
-
-@pytest.mark.parametrize("problem", [MemoryError(), KeyboardInterrupt(), OSError(28, "No space left on device")])
-def test_pairs_that_cannot_all_be_found_leave_no_half_of_an_object(
-    problem: BaseException, news: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pairs = Index.pairs
-
-    def some(self: Index, *given: object) -> object:
-        yield next(iter(pairs(self, *given)))  # type: ignore[arg-type]
-        raise problem
-
-    monkeypatch.setattr(Index, "pairs", some)
-    result = run("pairs", news, "--radius", "4", "--json")
-    assert (result.exit_code, result.stdout) == (130 if isinstance(problem, KeyboardInterrupt) else 1, "")
-    assert result.stderr.startswith("parabit: ")
-    if isinstance(problem, MemoryError):
-        assert result.stderr == "parabit: out of memory; a smaller --radius has fewer pairs\n"

@@ -1,12 +1,10 @@
-"""`parabit add`, `delete`, `compact` and `pairs`."""
+"""`parabit add`, `delete` and `compact`."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -172,7 +170,6 @@ def test_ids_that_are_numbers_can_be_named(tmp_path: Path) -> None:
     place = tmp_path / "codes.index"
     Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8, place).close()
     assert told("delete", place, "1")["documents"] == 2
-    assert run("pairs", place, "--radius", "0").stdout == "0\t2\t0\n"
     assert "no document with the id '1'" in run("delete", place, "1").stderr
 
 
@@ -191,71 +188,9 @@ def test_compacting_merges_and_changes_no_answer(news: Path, topic_documents: li
     assert "merged 0 that were added and 0 that were deleted" in shown
 
 
-@pytest.mark.parametrize("radius", [0, 3, 20, 500])
-def test_pairs_are_the_same_in_every_form(radius: int, news: Path) -> None:
-    with Index.open(news) as index:
-        wanted = [
-            (first, second, int(distance))
-            for block in index.pairs(radius)
-            for first, second, distance in zip(*block, strict=True)
-        ]
-    if radius >= 20:
-        assert len(wanted) == 300 * 299 / 2
-    result = run("pairs", news, "--radius", radius)
-    assert result.exit_code == 0
-    rows = [line.split("\t") for line in result.stdout.splitlines()]
-    assert [(first, second, int(distance)) for first, second, distance in rows] == wanted
-    assert result.stderr.startswith(f"{len(wanted):,} pairs of 300 documents within {radius} bits, ")
-    assert run("pairs", news, "--radius", radius, "--quiet").stderr == ""
-    listed = told("pairs", news, "--radius", radius)
-    assert (listed["count"], listed["documents"], listed["radius"]) == (len(wanted), 300, radius)
-    assert [tuple(pair.values()) for pair in listed["pairs"]] == wanted
-    for suffix in ("csv", "tsv", "jsonl", "parquet"):
-        output = f"pairs[1].{suffix}"
-        figures = told("pairs", news, "--radius", radius, "-o", output)
-        assert (figures["count"], figures["output"], "pairs" in figures) == (len(wanted), output, False)
-        assert _pairs_in(Path(output)) == wanted
-    assert run("pairs", news, "--radius", "0", "-o", "pairs[1].csv", "--overwrite").stdout.startswith("pairs[1].csv: ")
-    assert {path.name for path in Path().iterdir()} == {
-        "news.index", *(f"pairs[1].{suffix}" for suffix in ("csv", "tsv", "jsonl", "parquet"))
-    }  # fmt: skip
-
-
-def _pairs_in(path: Path) -> list[tuple[str, str, int]]:
-    if path.suffix == ".parquet":
-        rows: list[Any] = pl.read_parquet(path, glob=False).rows()
-    elif path.suffix == ".jsonl":
-        rows = [tuple(json.loads(line).values()) for line in path.read_text().splitlines()]
-    else:
-        with path.open(newline="") as file:
-            head, *rest = csv.reader(file, delimiter="," if path.suffix == ".csv" else "\t")
-        assert head == ["first", "second", "distance"]
-        rows = [(first, second, int(distance)) for first, second, distance in rest]
-    return rows
-
-
-def test_ids_with_tabs_and_lines_in_them_can_be_read_back(tmp_path: Path) -> None:
-    ids = ["a\tb", 'c"d', "e\nf"]
-    Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8, tmp_path / "codes.index", ids=ids).close()
-    result = run("pairs", tmp_path / "codes.index", "--radius", "0", "--quiet")
-    rows = list(csv.reader(result.stdout.splitlines(keepends=True), delimiter="\t"))
-    assert rows == [["a\tb", 'c"d', "0"], ["a\tb", "e\nf", "0"], ['c"d', "e\nf", "0"]]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("pairs", "news.index", "--radius", "-1"), 2, "--radius"),
-        (("pairs", "news.index"), 2, "--radius"),
-        (
-            ("pairs", "news.index", "--radius", "1", "-o", "a.txt"),
-            1,
-            "a.txt ends in none of .tsv, .csv, .jsonl",
-        ),
-        (("pairs", "news.index", "--radius", "1", "-o", "old.csv"), 1, "old.csv is there already; choose another name"),
-        (("pairs", "news.index", "--radius", "1", "-o", "no/such.csv"), 1, "there is no folder no"),
-        (("pairs", "nowhere", "--radius", "1", "-o", "a.csv"), 1, "no index in nowhere"),
-        (("pairs", "{model}", "--radius", "1"), 1, "is a model, not an index"),
         (("add", "{model}", "old.csv"), 1, "is a model, not an index"),
         (("delete", "{model}", "a"), 1, "is a model, not an index"),
         (("compact", "{model}"), 1, "is a model, not an index"),

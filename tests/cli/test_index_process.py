@@ -49,7 +49,7 @@ def test_an_interrupt_at_any_stage_leaves_nothing_under_the_name(
 
 @pytest.mark.parametrize(
     ("verb", "limit"),
-    [("index", 100), ("index", 20_000), ("overwrite", 3_000), ("add", 3_000), ("compact", 20_000), ("pairs", 100)],
+    [("index", 100), ("index", 20_000), ("overwrite", 3_000), ("add", 3_000), ("compact", 20_000), ("dedupe", 100)],
 )
 def test_a_full_disk_is_told_and_nothing_half_written_stays(
     verb: str, limit: int, news: Path, large: Path, topic_model: Path, tmp_path: Path
@@ -60,7 +60,7 @@ def test_a_full_disk_is_told_and_nothing_half_written_stays(
         "overwrite": ["index", topic_model, large, "-o", news, "--overwrite"],
         "add": ["add", news, large],
         "compact": ["compact", news],
-        "pairs": ["pairs", news, "--radius", "20", "-o", "pairs.csv"],
+        "dedupe": ["dedupe", news, "--shared", "0.05", "-o", "groups.csv"],
     }[verb]
     process = subprocess.run(
         [*COMMAND, *map(str, arguments)],
@@ -106,9 +106,9 @@ def test_closed_streams_and_readers_that_leave_are_no_traceback(news: Path) -> N
     for script, words in (
         ("search news.index - <&-", "standard input is closed"),
         ("delete news.index --from - <&-", "standard input is closed"),
-        ("pairs news.index --radius 20 >&-", "standard output is closed"),
-        ("pairs news.index --radius 20 --quiet | head -1 >/dev/null", ""),
-        ("pairs news.index --radius 20 --json | head -c 9 >/dev/null", ""),
+        ("dedupe news.index --shared 0.05 --json >&-", "standard output is closed"),
+        ("dedupe news.index --shared 0.05 --print-delete | head -1 >/dev/null", ""),
+        ("dedupe news.index --shared 0.05 --json | head -c 9 >/dev/null", ""),
     ):
         process = subprocess.run(
             ["bash", "-c", f"{sys.executable} -m parabit {script}"], capture_output=True, text=True, check=False
@@ -116,7 +116,7 @@ def test_closed_streams_and_readers_that_leave_are_no_traceback(news: Path) -> N
         assert process.stderr.count("\n") == (1 if words else 0)
         assert words in process.stderr
     with Path("/dev/full").open("w") as full:
-        command = [*COMMAND, "pairs", "news.index", "--radius", "20"]
+        command = [*COMMAND, "dedupe", "news.index"]
         process = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (process.returncode, process.stderr.count("\n")) == (1, 1)
     assert process.stderr.startswith("parabit: no room left on the disk")

@@ -119,7 +119,7 @@ def test_a_damaged_index_is_told(verb: str, news: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("verb", ["index", "search", "add", "delete", "compact", "pairs", "info"])
+@pytest.mark.parametrize("verb", ["index", "search", "add", "delete", "compact", "info"])
 def test_the_verbs_have_help_with_examples_that_are_true(verb: str) -> None:
     result = CliRunner().invoke(app, [verb, "-h"], env={"COLUMNS": "200"})
     assert result.exit_code == 0

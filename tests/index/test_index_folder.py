@@ -292,7 +292,7 @@ def test_building_tells_how_far_it_is() -> None:
     told: list[Progress] = []
     index = Index.build(documents(0, 30), model=binary(), report=told.append)
     assert told[-1].done == 30
-    list(index.pairs(3, told.append))
+    index.duplicates(report=told.append)
     assert (told[-1].done, told[-1].share) == (30, 1.0)
 
 

@@ -79,14 +79,12 @@ def test_fewer_than_one_hit_is_told(index: Index, k: int) -> None:
 
 def test_a_negative_radius_is_told(index: Index) -> None:
     told("a radius is 0 or more, found -1", lambda: index.search(QUERY, radius=-1))
-    told("a radius is 0 or more, found -1", lambda: index.pairs(-1))
 
 
 @pytest.mark.parametrize("number", [2.0, "2", True, np.float32(2)])
 def test_numbers_that_are_not_whole_are_told(index: Index, number: Any) -> None:
     told("k must be a whole number", lambda: index.search(QUERY, k=number))
     told("radius must be a whole number", lambda: index.search(QUERY, radius=number))
-    told("radius must be a whole number", lambda: index.pairs(number))
     assert len(index.search(QUERY, k=np.int64(2), radius=np.int32(28)).ids[0]) == 2
 
 
@@ -95,7 +93,6 @@ def test_numbers_that_are_not_whole_are_told(index: Index, number: Any) -> None:
 def test_more_than_there_is_gives_all(index: Index, asked: dict[str, int], backend: str) -> None:
     hits = index.search(QUERY, **asked, backend=backend)
     assert sorted(hits.ids[0]) == list(range(1, 50))
-    assert sum(len(pairs.first) for pairs in index.pairs(asked.get("radius", 28))) == 49 * 48 // 2
 
 
 def test_neither_k_nor_radius_gives_ten(index: Index) -> None:
@@ -134,7 +131,6 @@ def test_neither_k_nor_radius_gives_ten(index: Index) -> None:
         ("no rank 'best'", lambda index: index.search(QUERY, rank="best")),
         ("no back end 'tree'", lambda index: index.search(QUERY, backend="tree")),
         ("no back end 'tree'", lambda index: index.search(QUERY[:0], backend="tree")),
-        ("no back end 'tree'", lambda index: index.pairs(2, backend="tree")),
         ("not built with the back end multi", lambda index: index.search(QUERY, backend="multi")),
         ("no document has a field 'year'", lambda index: index.search(QUERY, where={"year": 3})),
         ("no document has a field 'text'", lambda index: index.search(QUERY, where={"text": "text 3"})),
@@ -200,7 +196,6 @@ def test_an_empty_index_finds_nothing_and_can_be_filled(backend: str) -> None:
     with Index.of_codes(CODES[:0], BITS, backend=backend) as index:
         for asked in ({"k": 3}, {"radius": 28}, {"k": 3, "radius": 5}, {"where": {"id": 3}}):
             assert index.search(CODES[:2], **asked, backend=backend).ids == [[], []]
-        assert list(index.pairs(28)) == []
         assert len(index) == 0
         index.add_codes(CODES[:2], ["a", "b"])
         assert sorted(index.search(QUERY, backend=backend).ids[0]) == ["a", "b"]
@@ -244,7 +239,6 @@ def test_a_single_text_is_a_query_by_itself(texts: Index) -> None:
 USES: list[Callable[[Index], Any]] = [
     len,
     lambda index: index.search(QUERY),
-    lambda index: index.pairs(2),
     lambda index: index.add_codes(CODES[:1], [77]),
     lambda index: index.update_codes(CODES[:1], [3]),
     lambda index: index.delete([3]),

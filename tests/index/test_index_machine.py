@@ -15,7 +15,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from numpy.typing import NDArray
 
 from parabit import ParabitError
-from parabit.codes import hamming
 from parabit.index import Index, search
 from parabit.index.store import Id
 
@@ -165,21 +164,6 @@ class IndexMachine(RuleBasedStateMachine):
     def search_elsewhere(self, questions: list[Question]) -> None:
         """What a reader finds is as old as its latest refresh, and whole."""
         self.check(self.reader, self.seen, questions)
-
-    @rule(radius=st.integers(0, 40))
-    def pair(self, radius: int) -> None:
-        away = hamming(self.codes_of(self.expected), self.codes_of(self.expected))
-        ids = list(self.expected)
-        expected = [
-            (ids[one], ids[other], int(away[one, other]))
-            for one in range(len(ids))
-            for other in range(one + 1, len(ids))
-            if away[one, other] <= radius
-        ]
-        blocks = list(self.index.pairs(radius))
-        found = [pair for some in blocks for pair in zip(some.first, some.second, some.distances.tolist(), strict=True)]
-        assert len(found) == len(expected)
-        assert set(found) == set(expected)
 
     def check(self, index: Index, documents: dict[Id, int], questions: list[Question]) -> None:
         assert len(index) == len(documents)

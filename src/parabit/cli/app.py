@@ -22,7 +22,7 @@ VERBS = {
         "index": "Encode a corpus with a trained model, and keep its codes, texts and fields to be searched.",
         "search": "Find the documents of an index that fit a text best.",
         "serve": "Search an index from a page in the browser, or from programs.",
-        "pairs": "Find all pairs of documents whose codes differ in a few bits: duplicates, and nearly so.",
+        "dedupe": "Find near-duplicates: groups of documents that share at least half of their words.",
     },
     "Keep": {
         "info": "Tell what an index holds: documents, bits, room on the disk, back ends, what it keeps, what is to be "

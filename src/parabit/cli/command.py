@@ -34,7 +34,6 @@ _SMALLER = {
     "train": "a higher --min-count makes a smaller vocabulary, and a smaller --sample needs less",
     "vocabulary": "a higher --min-count makes a smaller vocabulary",
     "search": "ask for less with -k, --radius or --candidates",
-    "pairs": "a smaller --radius has fewer pairs",
     "evaluate": "evaluate fewer documents",
 }
 _ENDINGS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]

@@ -2,24 +2,24 @@
 
 from parabit.choices import RANKS
 from parabit.index.build import Written
-from parabit.index.duplicates import copies_among
+from parabit.index.duplicates import Copy, Group, copies_among, find_duplicates
 from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hit, Hits, Why
 from parabit.index.index import Index
 from parabit.index.labels import Labels, labels_in
 from parabit.index.map import Map
-from parabit.index.pairing import Pairs
 from parabit.index.passages import Piece, marked, passages
 from parabit.index.stored import Stored
 
 __all__ = [
     "RANKS",
+    "Copy",
+    "Group",
     "Hit",
     "Hits",
     "Index",
     "Labels",
     "Map",
-    "Pairs",
     "Piece",
     "Stored",
     "Where",
@@ -27,6 +27,7 @@ __all__ = [
     "Written",
     "conditions",
     "copies_among",
+    "find_duplicates",
     "labels_in",
     "marked",
     "passages",

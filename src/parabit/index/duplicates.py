@@ -1,10 +1,71 @@
-"""Near-duplicates: documents that share at least half of their words."""
+"""Near-duplicates: documents that share at least half of their words.
 
-from collections.abc import Sequence
+Two documents are near-duplicates if, of the different words that either has, both have at least half (Jaccard), and at
+least two fifths by weight, where rare words weigh more: two dividend notices that differ in the names and figures of
+the companies are no copies. `benchmarks/dedupe.py` shows how well this finds planted copies, from short titles to long
+articles.
 
+Comparing all with all would take too long, so words propose candidates. Put the words of each document in order, the
+rarest first: two documents that share half of their words share one of the first halves (prefix filtering: S.
+Chaudhuri, V. Ganti and R. Kaushik, "A primitive operator for similarity joins in data cleaning", 2006), and an edited
+copy shares many. These words are rare, so one sparse product finds all candidates.
+
+A group is a document that is kept and its near-duplicates. If A is like B and B is like C, but A is not like C, then C
+is not in A's group: a document may be deleted only if one like it is kept.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from parabit.choices import Keep
+from parabit.corpus import Corpus, Document, as_corpus, title_of
+from parabit.errors import ParabitError
+from parabit.index.store import Id, Snapshot
+from parabit.index.store.schema import number_of
+from parabit.parallel import ordered_map
+from parabit.progress import Progress, Report, silent
 from parabit.text import Tokenizer
+from parabit.text.bags import row_offsets
+from parabit.text.dictionary import Dictionary, Tokens
 
-SHARED = 0.5  # the share of common words from which two texts are copies
+SHARED = 0.5  # the share of common words from which two documents are near-duplicates
+_BY_WEIGHT = 0.8  # times that: the share of their weight
+_OTHERS = 1000  # documents that a collection is taken to have besides, as frequencies in a small one say little
+_PROPOSED = 0.15  # the share of its rare words that a candidate has in common
+_WORK = 2e9  # steps of the product, a minute or two: the most frequent words propose no candidates if it took more
+_AT_ONCE = 1 << 23  # numbers that are looked at together
+_WHOLE = Tokenizer(min_length=1, max_length=1 << 30, stop_words=frozenset())
+
+Numbers = NDArray[np.int64]
+
+
+class Copy(NamedTuple):
+    """A near-duplicate of a document that is kept."""
+
+    id: Id
+    title: str
+    shared: float  # the share of their words that both have
+    bits: int | None  # in how many bits their codes differ; None if there are no codes
+
+
+@dataclass(frozen=True)
+class Group:
+    """A document that is kept, and its near-duplicates."""
+
+    kept: Id
+    title: str
+    copies: tuple[Copy, ...]
+
+    @property
+    def ids(self) -> list[Id]:
+        """All documents of the group, the one that is kept first."""
+        return [self.kept, *(copy.id for copy in self.copies)]
 
 
 def copies_among(texts: Sequence[str]) -> list[int]:
@@ -14,15 +75,295 @@ def copies_among(texts: Sequence[str]) -> list[int]:
         >>> copies_among(["The telescope was repaired", "Goalies like ice", "The telescope was repaired again"])
         [0, 1, 0]
     """
-    tokenizer = Tokenizer()
-    words = [frozenset(tokenizer.words(text)) for text in texts]
+    words = [frozenset(_WHOLE.words(text)) for text in texts]
     firsts: list[int] = []
     for place, own in enumerate(words):
         kept = (first for first in range(place) if firsts[first] == first)
-        firsts.append(next((first for first in kept if _share(words[first], own) >= SHARED), place))
+        alike = (first for first in kept if len(words[first] & own) >= SHARED * max(1, len(words[first] | own)))
+        firsts.append(next(alike, place))
     return firsts
 
 
-def _share(first: frozenset[str], second: frozenset[str]) -> float:
-    """The share of their words that both texts have (Jaccard); a text without words shares nothing."""
-    return len(first & second) / max(1, len(first | second))
+def find_duplicates(
+    documents: Corpus | Iterable[str | Document],
+    keep: Keep = "first",
+    *,
+    shared: float = SHARED,
+    date: str = "date",
+    report: Report = silent,
+) -> list[Group]:
+    """The near-duplicates of a corpus in groups, without an index; the parameters are those of `Index.duplicates`.
+
+    Example:
+        >>> texts = ["The telescope was repaired", "Goalies like ice", "The telescope was repaired again"]
+        >>> for group in find_duplicates(texts, keep="longest"):
+        ...     print(group.kept, [(copy.id, copy.shared) for copy in group.copies])
+        2 [('0', 0.8)]
+    """
+    corpus = as_corpus(documents)
+
+    def batches() -> Iterator[tuple[list[Id], list[Document]]]:
+        done = 0
+        for batch in corpus.batches(1 << 20):
+            yield [document.id for document in batch], batch
+            done += len(batch)
+            report(Progress("reading", done, "documents", corpus.share_read))
+
+    return _groups(batches(), None, keep, shared, date, report)
+
+
+def duplicates_of(snapshot: Snapshot, keep: Keep, shared: float, date: str, report: Report) -> list[Group]:
+    """The near-duplicates of an index in groups, with the distances of their codes."""
+
+    def batches() -> Iterator[tuple[list[Id], list[Document]]]:
+        done = 0
+        for rows in snapshot.blocks(1024):
+            fields = snapshot.fields_of(rows)
+            yield snapshot.ids_of(rows), [Document("", its.pop("text", ""), fields=its) for its in fields]
+            done += len(rows)
+            report(Progress("reading", done, "documents", done / snapshot.documents))
+
+    rows = np.concatenate([np.zeros(0, np.int64), *snapshot.blocks(1 << 20)])
+    return _groups(batches(), lambda places: snapshot.codes(rows[places]), keep, shared, date, report)
+
+
+def _groups(
+    batches: Iterable[tuple[list[Id], list[Document]]],
+    codes_of: Callable[[Numbers], NDArray[np.uint8]] | None,
+    keep: Keep,
+    shared: float,
+    date: str,
+    report: Report,
+) -> list[Group]:
+    if keep not in get_args(Keep):
+        raise ParabitError(f"no way {keep!r} to choose what to keep", hint=f"there are {', '.join(get_args(Keep))}")
+    if not 0 < shared <= 1:
+        raise ParabitError(f"a share of {shared} of the words", hint="give more than 0 and at most 1")
+    ids, titles, ages = list[Id](), list[str](), list[float]()
+    dictionary, sets = _dictionary(), list[_Sets]()
+    read = ordered_map(lambda batch: (*batch, _WHOLE.content_tokens([one.text for one in batch[1]])), batches)
+    for some, documents, tokens in read:
+        ids += some
+        titles += map(title_of, documents)
+        if keep == "longest":
+            ages += [-len(document.text) for document in documents]
+        elif keep == "newest":
+            ages += [-_or_never(number_of(document.fields.get(date))) for document in documents]
+        sets.append(_sets_of(tokens, dictionary))
+    if ids and keep == "newest" and min(ages) == np.inf:
+        raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
+    order = (
+        np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))
+    )  # what is kept rather comes first
+    places, copies, shares = _copies(_Sets.joined(sets), order, shared, report)
+    return _named(ids, titles, places, copies, shares, codes_of)
+
+
+def _named(
+    ids: list[Id],
+    titles: list[str],
+    kept: Numbers,
+    copies: Numbers,
+    shares: NDArray[np.float64],
+    codes_of: Callable[[Numbers], NDArray[np.uint8]] | None,
+) -> list[Group]:
+    """The groups of documents that are given as places: one that is kept beside each copy."""
+    bits: list[int | None] = [None] * len(copies)
+    if codes_of is not None and len(copies):
+        bits = np.bitwise_count(codes_of(kept) ^ codes_of(copies)).sum(axis=1, dtype=np.int64).tolist()
+    members: defaultdict[int, list[Copy]] = defaultdict(list)
+    for place, copy, share, distance in zip(kept.tolist(), copies.tolist(), shares.tolist(), bits, strict=True):
+        members[place].append(Copy(ids[copy], titles[copy], round(share, 4), distance))
+    return [Group(ids[place], titles[place], tuple(members[place])) for place in sorted(members)]
+
+
+def _or_never(number: float | None) -> float:
+    return -np.inf if number is None else number
+
+
+# Word sets
+
+
+class _Sets(NamedTuple):
+    """The different words of documents, as numbers."""
+
+    words: NDArray[np.int32]  # (entries,) one document after the other
+    lengths: Numbers  # (documents,)
+    hashes: NDArray[np.uint64]  # (documents,) equal if the sets are
+
+    @classmethod
+    def joined(cls, parts: Sequence["_Sets"]) -> "_Sets":
+        """Several batches as one."""
+        empty = cls(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64))
+        return cls(*(np.concatenate(columns) for columns in zip(empty, *parts, strict=True)))
+
+
+def _dictionary() -> Dictionary:
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    return Dictionary(numbers)
+
+
+def _sets_of(tokens: Tokens, dictionary: Dictionary) -> _Sets:
+    words, lengths = dictionary.look_up(tokens)
+    own = np.sort(np.repeat(np.arange(len(lengths)), lengths) << 32 | words)
+    own = own[np.diff(own, prepend=-1) > 0]
+    lengths = np.bincount(own >> 32, minlength=len(lengths))
+    words = (own & 0xFFFFFFFF).astype(np.int32)
+    # A sum of scrambled numbers does not depend on their order (the scrambling is that of splitmix64).
+    mixed = (words.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed ^ (mixed >> np.uint64(31)))])[row_offsets(lengths)]
+    return _Sets(words, lengths, np.diff(sums))
+
+
+# Candidates, and which of them are copies
+
+
+def _copies(sets: _Sets, order: Numbers, shared: float, report: Report) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
+    """For each copy what is kept instead: the place of that, the copy's own place, and the share of common words."""
+    order = order[sets.lengths[order] > 0]  # a document without words is no copy
+    # Documents with the same words first, so that a thousand of them are one and not half a million pairs.
+    _, firsts, same = np.unique(sets.hashes[order], return_index=True, return_inverse=True)
+    rank = np.argsort(firsts)
+    distinct = order[firsts[rank]]  # in order
+    row = np.argsort(rank)[same]  # (documents with words,) which of the distinct ones each is
+    matrix = _weighted(sets, distinct)
+    first, second, shares = _matches(matrix, shared, report)
+    kept, share = _choose(first, second, shares, len(distinct))  # (distinct,)
+    places, shares = distinct[kept[row]], share[row]
+    copies = places != order
+    by_place = np.lexsort((order[copies], places[copies]))
+    return places[copies][by_place], order[copies][by_place], shares[copies][by_place]
+
+
+def _weighted(sets: _Sets, rows: Numbers) -> csr_array:
+    """The words of some documents and their weights, the rarest word first: (documents, words)."""
+    lengths = sets.lengths[rows]
+    offsets, starts = row_offsets(lengths), row_offsets(sets.lengths)[rows]
+    words = np.empty(offsets[-1], np.int32)
+    for here in _blocks(lengths, _AT_ONCE):
+        words[offsets[here.start] : offsets[here.stop]] = sets.words[_ranges(starts[here], lengths[here])]
+    frequencies = np.bincount(words)
+    rarest = np.argsort(frequencies, kind="stable")
+    number = np.empty(len(rarest), np.int64)
+    number[rarest] = np.arange(len(rarest))
+    for here in _blocks(lengths, _AT_ONCE):
+        own = slice(offsets[here.start], offsets[here.stop])
+        keys = np.repeat(np.arange(here.stop - here.start), lengths[here]) << 32 | number[words[own]]
+        words[own] = np.sort(keys) & 0xFFFFFFFF
+    weights = np.log((len(rows) + _OTHERS) / np.maximum(frequencies[rarest], 1)).astype(np.float32)
+    matrix = csr_array((weights[words], words, offsets), shape=(len(rows), len(rarest)))
+    matrix.has_sorted_indices = matrix.has_canonical_format = True
+    return matrix
+
+
+def _matches(matrix: csr_array, shared: float, report: Report) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
+    """All pairs of rows that are near-duplicates, the earlier row first, and the share of their common words."""
+    lengths = np.diff(matrix.indptr).astype(np.int64)
+    totals = np.asarray(matrix.sum(axis=1), dtype=np.float64)
+    rare = _rare_words(matrix, lengths, totals, shared)
+    proposing, found = rare.T.tocsr(), [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+    counts = np.diff(rare.indptr)  # (rows,) rare words of each
+    work = np.asarray(rare @ np.diff(proposing.indptr).astype(np.float64))
+    for here in _blocks(work.astype(np.int64), _AT_ONCE):
+        pairs = (rare[here.start : here.stop] @ proposing).tocoo()
+        second, first = pairs.row.astype(np.int64) + here.start, pairs.col.astype(np.int64)
+        shorter, longer = np.minimum(lengths[first], lengths[second]), np.maximum(lengths[first], lengths[second])
+        likely = (first < second) & (shorter >= shared * longer)
+        likely &= pairs.data >= _PROPOSED * np.minimum(counts[first], counts[second])
+        first, second = first[likely], second[likely]
+        found += [
+            _alike(matrix, lengths, totals, first[some], second[some], shared)
+            for some in _blocks(lengths[first] + lengths[second], _AT_ONCE)
+        ]
+        report(Progress("comparing", here.stop, "documents", here.stop / len(lengths)))
+    first, second, shares = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    return first, second, shares
+
+
+def _rare_words(matrix: csr_array, lengths: Numbers, totals: NDArray[np.float64], shared: float) -> csr_array:
+    """The words that propose candidates, as ones: of each document so many that two near-duplicates have one in common.
+
+    It is enough to take the rarest ones, until what is left of the document, or of its weight, is less than the share.
+    """
+    most = lengths - np.ceil(shared * lengths - 1e-9).astype(np.int64) + 1
+    kept, sizes = [np.zeros(0, np.int32)], np.zeros(len(lengths), np.int64)
+    for here in _blocks(lengths, _AT_ONCE):
+        own = slice(matrix.indptr[here.start], matrix.indptr[here.stop])
+        row = np.repeat(np.arange(here.stop - here.start), lengths[here])
+        weights = matrix.data[own].astype(np.float64)
+        offsets = row_offsets(lengths[here])
+        position = np.arange(len(row)) - offsets[:-1][row]
+        before = np.cumsum(weights) - weights
+        left = totals[here][row] - (before - before[offsets[:-1]][row])
+        taken = (position < most[here][row]) & (left >= (_BY_WEIGHT * shared - 1e-4) * totals[here][row])
+        kept.append(matrix.indices[own][taken])
+        sizes[here] = np.bincount(row[taken], minlength=here.stop - here.start)
+    words = np.concatenate(kept)
+    documents = np.bincount(words, minlength=matrix.shape[1])
+    work = np.cumsum(np.sort(documents.astype(np.float64) ** 2))
+    most_frequent = np.sqrt(np.diff(work, prepend=0)[work <= _WORK].max(initial=1))
+    usable = ((documents > 1) & (documents <= most_frequent))[words]
+    sizes = np.diff(np.concatenate([[0], np.cumsum(usable)])[row_offsets(sizes)])
+    words = words[usable]
+    return csr_array((np.ones(len(words), np.int32), words, row_offsets(sizes)), shape=matrix.shape)
+
+
+def _alike(
+    matrix: csr_array, lengths: Numbers, totals: NDArray[np.float64], first: Numbers, second: Numbers, shared: float
+) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
+    """Those of some pairs of rows that are near-duplicates."""
+    ones = matrix[first]
+    ones.data[:] = 1
+    common = ones.multiply(matrix[second]).tocsr()
+    count, weight = np.diff(common.indptr), np.asarray(common.sum(axis=1), dtype=np.float64)
+    shares = count / (lengths[first] + lengths[second] - count)
+    by_weight = weight / (totals[first] + totals[second] - weight)
+    alike = (shares >= shared - 1e-9) & (by_weight >= _BY_WEIGHT * shared - 1e-6)
+    return first[alike], second[alike], shares[alike]
+
+
+def _choose(
+    first: Numbers, second: Numbers, shares: NDArray[np.float64], rows: int
+) -> tuple[Numbers, NDArray[np.float64]]:
+    """What is kept for each row, and the share of their common words: the row itself unless one like it is kept.
+
+    In order, each row is kept unless an earlier one that is kept is like it. In numpy: in every round the rows that no
+    undecided row can exclude are kept, and those like them are not.
+    """
+    undecided, kept = np.ones(rows, np.bool_), np.zeros(rows, np.bool_)
+    one, other = first, second
+    while undecided.any():
+        waiting = np.zeros(rows, np.bool_)
+        waiting[other] = True
+        new = undecided & ~waiting
+        kept |= new
+        copies = other[kept[one]]
+        undecided &= ~new
+        undecided[copies] = False
+        left = undecided[one] & undecided[other]
+        one, other = one[left], other[left]
+    of_kept = kept[first] & ~kept[second]
+    first, second, shares = first[of_kept], second[of_kept], shares[of_kept]
+    order = np.lexsort((-first, shares))  # of several the most alike, then the first, is written last
+    chosen, share = np.arange(rows), np.ones(rows)
+    chosen[second[order]], share[second[order]] = first[order], shares[order]
+    return chosen, share
+
+
+def _blocks(sizes: Numbers, most: int) -> Iterator[slice]:
+    """Consecutive parts whose sizes add up to `most`, or a bit more."""
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < len(sizes):
+        stop = max(start + 1, int(np.searchsorted(ends, (ends[start - 1] if start else 0) + most, "right")))
+        yield slice(start, stop)
+        start = stop
+
+
+def _ranges(starts: Numbers, lengths: Numbers) -> Numbers:
+    """The numbers from each start on, so many of each."""
+    ranges: Numbers = np.repeat(starts - row_offsets(lengths)[:-1], lengths) + np.arange(lengths.sum())
+    return ranges

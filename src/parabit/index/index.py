@@ -1,6 +1,6 @@
 """The index: documents by their codes and words, kept safely."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.choices import Keep
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.errors import CodesError, IndexFolderError, ParabitError, QueryError
@@ -21,11 +22,11 @@ from parabit.index.build import (
     says_what_stays,
 )
 from parabit.index.corpus_files import note_below, note_files
+from parabit.index.duplicates import SHARED, Group, duplicates_of
 from parabit.index.filters import Condition, Where, conditions
 from parabit.index.hits import Hits
 from parabit.index.kept_words import searchable
 from parabit.index.open_index import Engine, OpenIndex, encoder_of, learned_from, with_own_words
-from parabit.index.pairing import Pairs, pairs_within
 from parabit.index.query import (
     Parsed,
     Queries,
@@ -299,16 +300,28 @@ class Index(OpenIndex):
         words, [[one], _] = self._words.of(view), self._parsed(view, [query], ())
         return matching_tokens(word_query(one, words), words, text)
 
-    def pairs(self, radius: int, report: Report = silent, *, backend: str = "auto") -> Iterator[Pairs]:
-        """All pairs of documents within a Hamming radius of each other, block by block.
+    def duplicates(
+        self, keep: Keep = "first", *, shared: float = SHARED, date: str = "date", report: Report = silent
+    ) -> list[Group]:
+        """Groups of near-duplicates: documents that share at least half of their words with the one that is kept.
+
+        `keep` says which: the first in the index, the longest, or the newest by a field `date`. `shared` is the share
+        of common words from which two documents are near-duplicates. A group is a document that is kept and its
+        copies, each with the share of common words and the number of bits in which the codes differ.
 
         Example:
-            >>> index = Index.of_codes(np.array([[0], [1], [7]], dtype=np.uint8), bits=8)
-            >>> [(pairs.first, pairs.second) for pairs in index.pairs(radius=1)]
-            [([0], [1])]
+            >>> from parabit import ParagraphVectors
+            >>> texts = ["The telescope was repaired.", "Goalies like ice.", "The telescope is repaired."]
+            >>> index = Index.build(texts, model=ParagraphVectors(bits=16).fit(texts * 6))
+            >>> [group.ids for group in index.duplicates()]
+            [['0', '2']]
         """
-        check_backend(backend)
-        return pairs_within(self._store.snapshot(), checked_radius(radius), report, backend)
+        if not self.keeps_text:
+            raise ParabitError(
+                "near-duplicates are found by their texts, which this index does not keep",
+                hint="build it with them, or give the corpus",
+            )
+        return duplicates_of(self._store.snapshot(), keep, shared, date, report)
 
     # Changing
 

@@ -1,0 +1,124 @@
+"""`parabit dedupe`: from files or an index to groups, in every form."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner, Result
+
+from parabit import Index, ParagraphVectors, open_corpus
+from parabit.cli.app import app
+
+TEXTS = {
+    "a": "The Hubble telescope was repaired in orbit by astronauts",
+    "b": "Goalies wear masks since a puck broke the nose of one",
+    "c": "The Hubble telescope was repaired in orbit by astronauts, again, in 1993",
+    "d": "the hubble telescope, was repaired in orbit by astronauts",
+    "e": "Goalies wear masks since a puck broke the tooth of one",
+    "f": "Nothing like the others",
+}
+
+
+@pytest.fixture
+def posts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("posts")
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / f"{name}.txt").write_text(f"{text}\n")
+    (folder / "empty.txt").write_text("\n")
+    return folder
+
+
+@pytest.fixture
+def index(posts: Path) -> Path:
+    documents = list(open_corpus(posts))
+    Index.build(documents, "posts.index", model=ParagraphVectors(bits=16).fit(documents * 5)).close()
+    return Path("posts.index")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["dedupe", *map(str, arguments)])
+
+
+def as_json(*arguments: object) -> dict[str, Any]:
+    result = run(*arguments, "--json")
+    assert (result.exit_code, result.stderr, result.stdout.count("\n")) == (0, "", 1)
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def members(found: dict[str, Any]) -> list[list[str]]:
+    return [[group["kept"], *(copy["id"] for copy in group["copies"])] for group in found["groups"]]
+
+
+def test_a_folder_and_its_index_have_the_same_groups(posts: Path, index: Path) -> None:
+    of_files, of_index = as_json(posts), as_json(index)
+    assert members(of_files) == members(of_index) == [["a.txt", "c.txt", "d.txt"], ["b.txt", "e.txt"]]
+    assert (of_files["documents"], of_files["copies"]) == (6, 3)
+    copies = [copy for group in of_index["groups"] for copy in group["copies"]]
+    assert [copy["shared"] for copy in copies] == pytest.approx([9 / 11, 1, 10 / 12], abs=1e-4)
+    assert {copy["bits"] for group in of_files["groups"] for copy in group["copies"]} == {None}
+    assert copies[1]["bits"] == 0
+    assert copies[0]["title"] == TEXTS["c"]
+
+
+def test_what_is_printed(posts: Path, index: Path) -> None:
+    lines = run(posts).stdout.splitlines()
+    assert lines[0].startswith("posts: 3 of 6 documents are near-duplicates of 2 others; ")
+    assert lines[1:4] == [f"  a.txt  {TEXTS['a']}", "    c.txt  82% of the words", "    d.txt  100% of the words"]
+    assert "    d.txt  100% of the words, 0 bits" in run(index).stdout.splitlines()
+
+
+def test_ids_to_delete_come_one_per_line(index: Path) -> None:
+    assert run(index, "--print-delete").stdout == "c.txt\nd.txt\ne.txt\n"
+    longest = run(index, "--print-delete", "--keep", "longest").stdout.split()
+    assert longest == ["a.txt", "d.txt", "b.txt"]
+    with Index.open(index, write=True) as opened:
+        opened.delete(longest)
+    assert as_json(index)["groups"] == []
+    assert run(index, "--print-delete").stdout == ""
+
+
+def test_tables_have_all_groups(index: Path) -> None:
+    rows = []
+    for ending in ("csv", "tsv", "jsonl", "parquet"):
+        output = Path(f"groups.{ending}")
+        assert f"all groups are in {output}" in run(index, "-o", output).stdout
+        if ending == "parquet":
+            rows.append(pl.read_parquet(output).rows())
+        elif ending == "jsonl":
+            rows.append([tuple(json.loads(line).values()) for line in output.read_text().splitlines()])
+        else:
+            with output.open(newline="") as file:
+                head, *read = csv.reader(file, delimiter="," if ending == "csv" else "\t")
+            assert head == ["group", "id", "kept", "shared", "bits", "title"]
+            empty = [[value or None for value in row] for row in read]
+            rows.append([(int(g), i, k, s and float(s), b and int(b), t) for g, i, k, s, b, t in empty])
+    assert rows[0] == rows[1] == rows[2] == rows[3]
+    assert rows[0][0] == (1, "a.txt", "a.txt", None, None, TEXTS["a"])
+    assert rows[0][2] == (1, "d.txt", "a.txt", 1.0, 0, TEXTS["d"])
+    assert len(rows[0]) == 5
+
+
+def test_errors_say_what_to_do(posts: Path) -> None:
+    Path("old.csv").write_text("mine")
+    for arguments, code, words in (
+        (["nowhere"], 1, "no such file or folder: nowhere"),
+        ([posts, "-o", "a.txt"], 1, "a.txt ends in none of .csv, .tsv, .jsonl, .parquet; give one of these"),
+        ([posts, "-o", "old.csv"], 1, "old.csv is there already; choose another name"),
+        ([posts, "-o", "no/such.csv"], 1, "there is no folder no"),
+        ([posts, "--keep", "newest", "--date-field", "day"], 1, "no document has a date in its field 'day'"),
+        ([posts, "--json", "--print-delete"], 1, "leave out one of them"),
+        ([posts, "--shared", "2"], 1, "give more than 0"),
+        ([posts, "--keep", "last"], 2, "--keep"),
+        ([], 2, "CORPUS"),
+    ):
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (code, ""), arguments
+        assert words in result.stderr
+    assert Path("old.csv").read_text() == "mine"
+    assert run(posts, "-o", "old.csv", "--overwrite").exit_code == 0
