@@ -26,8 +26,8 @@ from scipy.sparse import csr_array
 from parabit.choices import Keep
 from parabit.corpus import Corpus, Document, as_corpus, title_of
 from parabit.errors import ParabitError
+from parabit.index.filters import number_of
 from parabit.index.store import Id, Snapshot
-from parabit.index.store.schema import number_of
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text import Tokenizer
