@@ -11,9 +11,9 @@ share of queries with their document among the first 10.
 Peers, as their documentation recommends: bm25s with PyStemmer and its English stop words, and tantivy with its stemming
 tokenizer and query parser. Codes are of 128 bits, the mean over three seeds of the model.
 
-`--weights` tries how much the code counts beside the words (CODE_WEIGHT in parabit/index/ranking.py), also with whole
-documents as queries: training posts of 20 Newsgroups and abstracts of arXiv, where documents with a common label are
-relevant.
+`--weights` tries how much the code counts beside the words (CODE_WEIGHT in parabit/index/ranking.py) and how much pairs of
+words do (PAIR_WEIGHT in parabit/index/words.py), also with whole documents as queries: training posts of 20 Newsgroups
+and abstracts of arXiv, where documents with a common label are relevant.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -33,11 +33,11 @@ import tantivy
 from common import RESULTS, machine, run
 from parabit import Document, Index, ParagraphVectors, open_corpus
 from parabit.corpus import data_folder
-from parabit.index import ranking
+from parabit.index import ranking, words
 
 SEEDS = (0, 1, 2)
 RANKS = ("hybrid", "words", "asymmetric", "hamming")
-WEIGHTS = (0.25, 0.35, 0.4, 0.5, 0.75, 1.0)
+CODE_WEIGHTS, PAIR_WEIGHTS = (0.0, 0.25, 0.4, 0.5, 0.75), (0.0, 0.1, 0.2, 0.4)
 KNOWN = {"20newsgroups/train": 5000, "arxiv/train": 20_000, "enwiki/train": 10_000, "reuters21578/train": 9000}
 KNOWN_ITEMS = 400  # queries
 OUT = RESULTS / "queries.json"
@@ -199,24 +199,28 @@ def as_queries(name: str, most: int, asked: int = 200) -> Collection:
 
 
 def weights() -> dict[str, Any]:
-    """NDCG@10 of the hybrid rank by how much the code counts."""
+    """NDCG@10 of the hybrid rank, or known items in the first 10, by how much codes and pairs of words count."""
     found: dict[str, Any] = {}
     collections = [*real_queries(), as_queries("20newsgroups/train", 5000), as_queries("arxiv/train", 10_000)]
-    collections += [known_items(f"{one.name}, known items", one.documents) for one in real_queries()]
+    collections += [one._replace(name=f"{one.name}, known items") for one in known_collections()]
+    chosen = ranking.CODE_WEIGHT, words.PAIR_WEIGHT
     for collection in collections:
         model = ParagraphVectors(128, random_state=0).fit(collection.documents)
         with Index.build(collection.documents, model=model) as index:
             row = {}
-            for weight in (0.0, *WEIGHTS):
-                ranking.CODE_WEIGHT = weight
+            for code, pair in product(CODE_WEIGHTS, PAIR_WEIGHTS):
+                if pair not in (0.1, chosen[1]) and code not in (0.0, chosen[0]):
+                    continue
+                ranking.CODE_WEIGHT, words.PAIR_WEIGHT = code, pair
                 if "as queries" in collection.name:
                     scores = measure(collection, lambda query, index=index: index.like(query, k=100).ids[0])
                 else:
                     scores = measure(collection, ranks(index)["hybrid"])
                 metric = "first_10" if "known" in collection.name else "ndcg@10"
-                row[str(weight)] = round(scores[metric], 4)
+                row[f"code {code}, pairs {pair}"] = round(scores[metric], 4)
         found[collection.name] = row
         print(collection.name, row, flush=True)
+    ranking.CODE_WEIGHT, words.PAIR_WEIGHT = chosen
     return found
 
 

@@ -43,7 +43,7 @@ _PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
 _NAMED = 64  # documents that are named one by one in a query
 # How much two words of a query that stand together in a document too add to BM25, so that quotations are found. Higher
 # weights find more of these, but lowered NDCG@10 on one of three collections with real queries.
-_PAIR_WEIGHT = 0.1
+PAIR_WEIGHT = 0.1
 
 
 class Scored(NamedTuple):
@@ -251,7 +251,7 @@ class Words(Stems):
             ]
             clauses = [
                 (tantivy.Occur.Must, tantivy.Query.boolean_query(clauses)),
-                *((tantivy.Occur.Should, tantivy.Query.boost_query(pair, _PAIR_WEIGHT)) for pair in pairs),
+                *((tantivy.Occur.Should, tantivy.Query.boost_query(pair, PAIR_WEIGHT)) for pair in pairs),
             ]
         return tantivy.Query.boolean_query(clauses)
 
