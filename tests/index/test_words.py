@@ -19,8 +19,8 @@ from index_models import TEXTS, binary, documents
 
 from parabit import Document, Index, ParabitError
 from parabit.errors import IndexFolderError
-from parabit.index.kept_words import catch_up
 from parabit.index.query import Parsed, word_query
+from parabit.index.word_index import catch_up
 from parabit.index.words import LANGUAGES, Words
 from parabit.progress import Progress
 

@@ -1,7 +1,7 @@
 """The index: search by codes and words, and files that are safe to keep."""
 
 from parabit.choices import RANKS
-from parabit.index.build import Written
+from parabit.index.documents import Written
 from parabit.index.duplicates import Copy, Group, copies_among, find_duplicates
 from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hit, Hits, Why

@@ -21,7 +21,7 @@ from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
 from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import Source, UnreadableError, is_address, may_pass
 from parabit.errors import CorpusError
-from parabit.index.build import stored_fields
+from parabit.index.documents import stored_fields
 from parabit.index.store.schema import TEXT, record_of
 from parabit.storage import plain_disk_errors, whole_file
 

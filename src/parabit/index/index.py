@@ -12,7 +12,8 @@ from parabit.choices import Keep
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.errors import CodesError, IndexFolderError, ParabitError, QueryError
-from parabit.index.build import (
+from parabit.index.corpus_files import note_below, note_files
+from parabit.index.documents import (
     Ids,
     Kept,
     Written,
@@ -21,11 +22,9 @@ from parabit.index.build import (
     check_ids,
     says_what_stays,
 )
-from parabit.index.corpus_files import note_below, note_files
 from parabit.index.duplicates import SHARED, Group, duplicates_of
 from parabit.index.filters import Condition, Where, conditions
 from parabit.index.hits import Hits
-from parabit.index.kept_words import searchable
 from parabit.index.open_index import Engine, OpenIndex, encoder_of, learned_from, with_own_words
 from parabit.index.query import (
     Parsed,
@@ -43,6 +42,7 @@ from parabit.index.search import check_backend
 from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
 from parabit.index.stored import rows_with
 from parabit.index.sync import Synced, sync
+from parabit.index.word_index import searchable
 from parabit.index.words import check_language
 from parabit.model import TextEncoder
 from parabit.model.encoder import joined

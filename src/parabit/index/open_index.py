@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.corpus import Corpus
 from parabit.errors import IndexFolderError, ParabitError
-from parabit.index.kept_words import KeptWords
 from parabit.index.labels import Labels, labels_of
 from parabit.index.map import Map, draw
 from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Store, backend_of
 from parabit.index.stored import Stored, ids_of_written, stored_with
+from parabit.index.word_index import WordIndex
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Report, silent
 
@@ -40,7 +40,7 @@ class OpenIndex:
 
     def __init__(self, store: Store, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
         self._store, self._model = store, model
-        self._words = KeptWords(store)
+        self._words = WordIndex(store)
         # Without a folder of its own the index is gone when nobody has it any more.
         self._remove = None if scratch is None else weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
         if model is not None and model.fingerprint != store.fingerprint:

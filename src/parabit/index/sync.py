@@ -12,7 +12,6 @@ from parabit.corpus import Corpus, Document, Skipped, Tally, open_corpus
 from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import NoFilesError, may_pass
 from parabit.errors import CorpusError
-from parabit.index.build import Kept, batches_of, stored_fields
 from parabit.index.corpus_files import (
     Files,
     Notes,
@@ -24,6 +23,7 @@ from parabit.index.corpus_files import (
     version_table,
     versions_of,
 )
+from parabit.index.documents import Kept, batches_of, stored_fields
 from parabit.index.store import VECTORS, Batch, Snapshot
 from parabit.model.learning import SAMPLE
 from parabit.progress import Progress, Report

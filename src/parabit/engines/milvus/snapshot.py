@@ -14,10 +14,10 @@ from parabit.engines.milvus.client import WINDOW, Entities, Near, in_ranges, pie
 from parabit.engines.milvus.documents import CODE, KEY, REAL, RECORDS, SERIAL, WORDS, all_of, in_rows, saying
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_field, no_numbers
-from parabit.index.kept_words import nearest_form, searchable, written_forms
 from parabit.index.query import WordQuery
 from parabit.index.results import Found
 from parabit.index.store import VECTORS, Id, Value
+from parabit.index.word_index import nearest_form, searchable, written_forms
 from parabit.index.words import Stems
 from parabit.text.bags import row_offsets
 

@@ -17,12 +17,12 @@ from parabit.engines.milvus.client import TOKEN, Entities, Server
 from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_of
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
 from parabit.errors import IndexFolderError
-from parabit.index.kept_words import searchable
 from parabit.index.store import VECTORS, Batch, Id, Kind, Store
 from parabit.index.store.lock import LOCK, WriterLock
 from parabit.index.store.manifest import bytes_in, is_index, read_sealed, write_sealed
 from parabit.index.store.schema import CODES, EXTRA, TEXT, Schema, need_distinct
 from parabit.index.unique import SeenIds
+from parabit.index.word_index import searchable
 from parabit.index.words import Stems
 from parabit.progress import Progress, Report, silent
 from parabit.storage import copy_folder, need_room_for_folder, whole_folder

@@ -118,7 +118,7 @@ def nearest_form(written: Counter[str], token: str) -> str:
     return min(written, key=lambda form: (_edits(form, token, len(token)), -written[form], form))
 
 
-class KeptWords:
+class WordIndex:
     """The word index of a store: opened when it is first needed, and brought up to date by whoever may write.
 
     Words are committed at the end of each change of the index, so that others see them; what a crash loses is caught up
