@@ -44,7 +44,7 @@ def test_labels_are_counted_without_deleted_documents(index: Index, topic_docume
 
 
 def test_names_come_from_a_sample_of_a_large_index_and_counts_from_all(index: Index) -> None:
-    from parabit.index.labels import labels_of
+    from parabit.index.documents import labels_of
 
     everything, sample = index.labels(), labels_of(index._store.snapshot(), 500, looked_at=100)
     assert not sample.complete

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from parabit.codes import pack
 from parabit.errors import CodesError
-from parabit.index.layout import embed_codes
+from parabit.index.map import embed_codes
 
 
 def two_clusters(each: int, bits: int = 64, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

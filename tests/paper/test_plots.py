@@ -148,7 +148,7 @@ import sys
 from pathlib import Path
 from parabit.paper.plots import draw
 from parabit.paper.report import Curve, CurveFigure
-import parabit.paper.html, parabit.index.layout
+import parabit.paper.html, parabit.index.map
 assert not {"matplotlib", "openTSNE", "torch", "sklearn"} & sys.modules.keys()
 draw(CurveFigure("figure4", "", "", (Curve("a", "real", (0.1,), (0.5,)),)), Path(sys.argv[1]))
 assert "matplotlib.pyplot" not in sys.modules

@@ -13,7 +13,7 @@ from made_up_results import made_up, picture
 from typer.testing import CliRunner
 
 from parabit.cli.app import app
-from parabit.index.layout import embed_codes
+from parabit.index.map import embed_codes
 from parabit.paper.beyond import table_everywhere, table_peers
 from parabit.paper.corpora import PaperCorpus, further_corpora, paper_corpora
 from parabit.paper.figures import picture_figures, precision_recall_figures, real_binary_figures, transfer_figures

@@ -1,15 +1,13 @@
 """The index: search by codes and words, and files that are safe to keep."""
 
 from parabit.choices import RANKS
-from parabit.index.documents import Written
+from parabit.index.documents import Labels, Stored, Written, labels_in
 from parabit.index.duplicates import Copy, Group, copies_among, find_duplicates
 from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hit, Hits, Why
 from parabit.index.index import Index
-from parabit.index.labels import Labels, labels_in
 from parabit.index.map import Map
 from parabit.index.passages import Piece, marked, passages
-from parabit.index.stored import Stored
 
 __all__ = [
     "RANKS",

@@ -1,24 +1,26 @@
-"""Documents on their way into an index: read, encoded, and written batch by batch."""
+"""Documents on their way into an index, encoded batch by batch, and as an index keeps them."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import shake_128
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import pack, unpack
 from parabit.corpus import Corpus, Document
-from parabit.errors import CodesError
+from parabit.errors import CodesError, CorpusError, IndexFolderError
 from parabit.index.ranking import unit
-from parabit.index.store import VECTORS, Batch, Id, Kind
-from parabit.index.unique import UniqueIds
+from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
 from parabit.model import TextEncoder
 from parabit.progress import Progress, Report
 
 _AT_ONCE = 1 << 16  # codes
+_LOOKED_AT = 20_000  # documents whose labels are counted, in about 200 ms
 
 Ids = Literal["new", "there", "any"]  # which ids documents may have: new ones, those of others, or both
 
@@ -54,9 +56,7 @@ def batches_of(model: TextEncoder, corpus: Corpus, kept: Kept, report: Report) -
     A document of which the model knows no word is found by its words alone: its code is drawn from its text, far from
     all others. If the index keeps no words, it is left out, and so is a document without any word.
     """
-    unique = UniqueIds(corpus)
     for part in model.infer_each(corpus, report):
-        unique.add([document.id for document in part.documents])
         codes, _, vectors = part.inferred
         assert codes is not None
         assert model.bits is not None
@@ -110,13 +110,26 @@ def batch_of_codes(
 
 def check_ids(corpus: Corpus, need: Callable[[Sequence[Id]], None], report: Report) -> None:
     """Read a corpus and raise if an id is there twice or not what is needed: before the first document goes in."""
-    unique, done = UniqueIds(corpus), 0
+    seen, done, collisions = set[int](), 0, 0  # hashes, which take less memory than ids
     for batch in corpus.batches():
         ids = [document.id for document in batch]
-        unique.add(ids)
-        need(ids)
+        seen.update(map(hash, ids))
         done += len(ids)
+        if len(seen) < done - collisions:
+            _need_unique(corpus)
+            collisions = done - len(seen)
+        need(ids)
         report(Progress("checking", done, "documents", corpus.share_read))
+
+
+def _need_unique(corpus: Corpus) -> None:
+    first: dict[str, int] = {}
+    for number, document in enumerate(corpus):
+        if first.setdefault(document.id, number) != number:
+            raise CorpusError(
+                f"two documents have the id {document.id!r}: numbers {first[document.id]} and {number}, from 0",
+                hint="ids must be unique; choose another field with --id-field, or leave duplicates out",
+            )
 
 
 @contextmanager
@@ -139,3 +152,73 @@ def _halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:
     if not np.isfinite(vectors).all():
         raise CodesError("vectors have numbers that are not finite", hint="leave out documents that have no vector")
     return unit(vectors.astype(np.float64)).astype(np.float16)
+
+
+class Stored(NamedTuple):
+    """A document of an index."""
+
+    id: Id
+    code: NDArray[np.uint8]  # (bytes,)
+    text: str
+    fields: Mapping[str, Any]  # the others that were stored, labels among them
+
+
+def stored_with(view: Snapshot, ids: Sequence[Id]) -> list[Stored]:
+    """The documents with these ids; an IndexFolderError names one that is not there."""
+    rows = rows_with(view, ids)
+    if not len(rows):
+        return []
+    codes, fields = view.codes(rows), view.fields_of(rows)
+    return [
+        Stored(identity, code, its.pop("text", ""), its)
+        for identity, code, its in zip(view.ids_of(rows), codes, fields, strict=True)
+    ]
+
+
+def rows_with(view: Snapshot, ids: Sequence[Id]) -> NDArray[np.int64]:
+    """The rows of documents; an IndexFolderError names one that is not there."""
+    rows = view.rows_of(ids)
+    if (rows < 0).any():
+        missing = ids[int(np.argmax(rows < 0))]
+        raise IndexFolderError(f"there is no document {missing!r}", hint="give the id of one that is in the index")
+    return rows
+
+
+def ids_of_written(view: Snapshot, written: Sequence[str]) -> list[Id]:
+    """Ids as people write them: 7 is the number 7 where no document has the string as its id and one has the number."""
+    ids: list[Id] = list(written)
+    for place in np.flatnonzero(view.rows_of(ids) < 0).tolist():
+        number = int(written[place]) if re.fullmatch(r"-?[0-9]{1,4000}", written[place]) else None
+        if number is not None and view.rows_of([number])[0] >= 0:
+            ids[place] = number
+    return ids
+
+
+class Labels(NamedTuple):
+    """Labels with the number of their documents, the most frequent first."""
+
+    counts: dict[str, int]
+    complete: bool  # whether every document was looked at; in a large index a rare label may be missing
+
+
+def labels_of(view: Snapshot, most: int, looked_at: int = _LOOKED_AT) -> Labels:
+    """The most frequent labels. Their names come from a sample of a large index."""
+    documents = view.documents
+    rows = view.sample(looked_at)
+    if "labels" not in view.field_names:
+        return Labels({}, complete=True)
+    found = Counter(label for fields in view.fields_of(rows) for label in labels_in(fields.get("labels")))
+    complete = documents <= looked_at
+    first = sorted(found, key=lambda label: (-found[label], label))[:most]
+    if not complete:
+        counts = {label: view.count("labels", label) for label in first}
+        most_first = sorted(counts, key=lambda label: -counts[label])
+        return Labels({label: counts[label] for label in most_first}, complete=False)
+    return Labels({label: found[label] for label in first}, complete=len(first) == len(found))
+
+
+def labels_in(stored: object) -> list[str]:
+    """A document's labels as they were stored: a list, or a single one."""
+    if isinstance(stored, str):
+        return [stored]
+    return [label for label in stored if isinstance(label, str)] if isinstance(stored, list) else []

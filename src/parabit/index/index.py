@@ -20,6 +20,7 @@ from parabit.index.documents import (
     batch_of_codes,
     batches_of,
     check_ids,
+    rows_with,
     says_what_stays,
 )
 from parabit.index.duplicates import SHARED, Group, duplicates_of
@@ -40,7 +41,6 @@ from parabit.index.query import (
 from parabit.index.ranking import Allowed, Filter, Request, need_for, retrieve, with_words
 from parabit.index.search import check_backend
 from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
-from parabit.index.stored import rows_with
 from parabit.index.sync import Synced, sync
 from parabit.index.word_index import searchable
 from parabit.index.words import check_language

@@ -9,22 +9,25 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from parabit.errors import IndexFolderError
+from parabit.codes import check_codes, unpack
+from parabit.errors import CodesError, IndexFolderError, need
 from parabit.index.backends import Flat
-from parabit.index.layout import embed_codes
 from parabit.index.store import Id, Snapshot
-from parabit.progress import Report, silent
+from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
 
 SIDE = 65_535  # of the square that the points lie in
 _POINTS = 20_000  # drawn at most: of a larger index a sample, and the others lie among these
 _NEIGHBOURS = 5  # of a code that is not on the map
 _FORMAT = 1
-_WORTH = 0.2  # the share of documents that may have come or gone before it is drawn anew
+_WORTH = 0.2  # the share of documents that may have come or gone before it is drawn again
+_PERPLEXITY = 30.0  # t-SNE's usual one
+_ROUNDS = (250, 500)  # with attraction exaggerated, and without: t-SNE's usual ones
+_REPORTED_EVERY = 25  # rounds
 
 
 class Map(NamedTuple):
-    """Documents of an index as points; where others lie is told by `place`."""
+    """Documents of an index as points; where others lie is given by `place`."""
 
     ids: list[Id]
     codes: NDArray[np.uint8]  # (points, bytes)
@@ -33,14 +36,7 @@ class Map(NamedTuple):
     documents: int  # in the index when it was drawn
 
     def place(self, codes: NDArray[np.uint8]) -> NDArray[np.uint16]:
-        """Where codes lie on the map, (codes, 2): at their own point, or amid their nearest.
-
-        Example:
-            >>> codes = np.array([[0], [1], [255]], dtype=np.uint8)
-            >>> chart = Map([0, 1, 2], codes, np.array([[0, 0], [2, 2], [9, 9]], np.uint16), 8, 3)
-            >>> chart.place(np.array([[255], [3]], dtype=np.uint8)).tolist()
-            [[9, 9], [2, 2]]
-        """
+        """Where codes lie on the map, (codes, 2): at their own point, or amid their nearest."""
         count = min(_NEIGHBOURS, len(self.codes))
         nearest = Flat(self.codes, self.bits).search(codes, count)
         rows, distances = (array.reshape(-1, count) for array in (nearest.rows, nearest.distances))
@@ -65,7 +61,7 @@ class Map(NamedTuple):
 
     @classmethod
     def load(cls, path: Path) -> "Map | None":
-        """Read it; None where there is none, or none that this version can read: it can always be drawn anew."""
+        """Read it; None where there is none, or none that this version can read: it can always be drawn again."""
         try:
             with safe_open(path, framework="numpy") as file:
                 meta = json.loads((file.metadata() or {}).get("map", "{}"))
@@ -79,16 +75,7 @@ class Map(NamedTuple):
 
 
 def draw(view: Snapshot, report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
-    """Draw the map of the documents that are in an index now, or of a sample of them.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> from parabit.index.store import Batch, Store
-        >>> codes = np.array([[0], [1], [2], [3], [252], [253]], dtype=np.uint8)
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [Batch(list("abcdef"), codes)])
-        >>> draw(Store.open(folder).snapshot()).points.shape
-        (6, 2)
-    """
+    """Draw the map of the documents that are in an index now, or of a sample of them."""
     rows = view.sample(most, seed)
     if len(rows) < 4:
         raise IndexFolderError(f"a map needs 4 documents, and there are {len(rows)}", hint="add some")
@@ -104,3 +91,68 @@ def _in_square(points: NDArray[np.float64]) -> NDArray[np.uint16]:
     middle = (points - (low + high) / 2) / size + 0.5
     whole: NDArray[np.uint16] = np.round(middle * SIDE).clip(0, SIDE).astype(np.uint16)
     return whole
+
+
+def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent) -> NDArray[np.float64]:
+    """A point for each code, (codes, 2), by t-SNE over exact Hamming neighbours; the same for the same seed.
+
+    The perplexity is 30, and lower where there are fewer than 91 codes.
+
+    Reference: L. van der Maaten and G. Hinton, "Visualizing data using t-SNE", JMLR 2008, as openTSNE computes it.
+    """
+    check_codes(codes)
+    if codes.ndim != 2 or len(codes) < 4:
+        raise CodesError(
+            f"t-SNE lays out 4 documents or more, found codes of shape {codes.shape}", hint="give more documents"
+        )
+    tsne = need("openTSNE", "plot", CodesError)
+    # With three times as many neighbours as the perplexity, those left out would weigh next to nothing.
+    perplexity = min(_PERPLEXITY, (len(codes) - 1) / 3)
+    neighbours, distances = _neighbours(codes, round(3 * perplexity))
+    affinities = tsne.affinity.PerplexityBasedNN(
+        knn_index=tsne.nearest_neighbors.PrecomputedNeighbors(neighbours, distances), perplexity=perplexity, n_jobs=1
+    )
+    # One thread: with more, the order of sums, and with it the picture, would change from run to run.
+    layout = tsne.TSNE(
+        perplexity=perplexity,
+        early_exaggeration_iter=_ROUNDS[0],
+        n_iter=_ROUNDS[1],
+        random_state=seed,
+        n_jobs=1,
+        callbacks=_Reporter(report),
+        callbacks_every_iters=_REPORTED_EVERY,
+    )
+    return np.array(layout.fit(affinities=affinities, initialization=_start(codes, seed)), dtype=np.float64)
+
+
+class _Reporter:
+    """Reports how far a layout is; openTSNE counts its two stages each from 0."""
+
+    def __init__(self, report: Report) -> None:
+        self._report, self._done = report, 0
+
+    def __call__(self, iteration: int, error: float, embedding: object) -> None:
+        self._done += _REPORTED_EVERY
+        note = f"divergence {error:.2f}"
+        self._report(Progress("drawing the map", self._done, "rounds", min(1.0, self._done / sum(_ROUNDS)), note))
+
+
+def _neighbours(codes: NDArray[np.uint8], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The nearest other codes of each, and how far they are, both (codes, count); of equally near ones the first."""
+    nearest = Flat(codes, codes.shape[1] * 8).search(codes, count + 1)
+    rows, distances = (array.reshape(-1, count + 1) for array in (nearest.rows, nearest.distances))
+    others = rows != np.arange(len(codes))[:, None]
+    others[others.all(axis=1), -1] = False  # it is one of more equal codes than were asked for
+    return rows[others].reshape(-1, count), distances[others].reshape(-1, count).astype(np.float64)
+
+
+def _start(codes: NDArray[np.uint8], seed: int) -> NDArray[np.float64]:
+    """Where the points begin, (codes, 2): two principal components of the bits, so that far apart begins far apart."""
+    bits = unpack(codes, codes.shape[1] * 8).astype(np.float64)  # (codes, bits)
+    left, values, _ = np.linalg.svd(bits - bits.mean(axis=0), full_matrices=False)
+    start = left[:, :2] * values[:2]
+    spread = start[:, 0].std()
+    if spread > 0:
+        start *= 1e-4 / spread
+    # Points with the same code must not begin at the same place, where nothing could move them apart.
+    return np.ascontiguousarray(start + np.random.default_rng(seed).normal(0, 1e-6, start.shape))

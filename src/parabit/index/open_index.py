@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.corpus import Corpus
 from parabit.errors import IndexFolderError, ParabitError
-from parabit.index.labels import Labels, labels_of
+from parabit.index.documents import Labels, Stored, ids_of_written, labels_of, stored_with
 from parabit.index.map import Map, draw
 from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Store, backend_of
-from parabit.index.stored import Stored, ids_of_written, stored_with
 from parabit.index.word_index import WordIndex
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Report, silent

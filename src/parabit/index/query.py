@@ -53,11 +53,6 @@ def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
 
     A query of several lines, or of more than 32 words, is a text and has no operators. What looks like an operator and
     is none, as in `a: b` or `a - b`, are plain words.
-
-    Example:
-        >>> parse('hubble "space telescope" -hockey +nasa repair* year:1993 note:this', ["year"])
-        Parsed(text='hubble space telescope nasa repair note:this', must=('space telescope', 'nasa'), \
-without=('hockey',), prefixes=('repair',), fields=(('year', '1993'),))
     """
     if not _OPERATORS.search(text) or "\n" in text.strip() or len(text.split()) > MOST_WORDS:
         return Parsed(text)
@@ -222,13 +217,7 @@ def _beginning(lexicon: Lexicon, prefix: str) -> tuple[str, ...]:
 
 
 def checked_k(k: object) -> int:
-    """How many hits are asked for; a CodesError where that makes no sense.
-
-    Example:
-        >>> checked_k(0)
-        Traceback (most recent call last):
-        parabit.errors.CodesError: k must be 1 or more, found 0; ask for at least one hit
-    """
+    """How many hits are asked for; a CodesError where that makes no sense."""
     whole = _whole("k", k)
     if whole < 1:
         raise CodesError(f"k must be 1 or more, found {whole}", hint="ask for at least one hit")
@@ -236,12 +225,7 @@ def checked_k(k: object) -> int:
 
 
 def checked_radius(radius: object) -> int:
-    """The radius that is asked for; a CodesError where it makes no sense.
-
-    Example:
-        >>> checked_radius(np.int64(2))
-        2
-    """
+    """The radius that is asked for; a CodesError where it makes no sense."""
     whole = _whole("radius", radius)
     if whole < 0:
         raise CodesError(f"a radius is 0 or more, found {whole}", hint="0 finds equal codes")
@@ -249,12 +233,7 @@ def checked_radius(radius: object) -> int:
 
 
 def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
-    """Codes as queries.
-
-    Example:
-        >>> asked_codes(np.zeros((2, 4), dtype=np.uint8), bits=28).known
-        array([ True,  True])
-    """
+    """Codes as queries."""
     if codes.ndim != 2:
         raise CodesError(
             f"codes to search with must be rows of a 2-d array, found shape {codes.shape}",
@@ -265,15 +244,7 @@ def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
 
 
 def with_vectors(queries: Queries, vectors: NDArray[Any], width: int | None) -> Queries:
-    """Queries with vectors of another model, to be compared with stored ones; `width` is None where none are stored.
-
-    Example:
-        >>> queries = asked_codes(np.zeros((2, 4), dtype=np.uint8), bits=28)
-        >>> with_vectors(queries, np.zeros((2, 7)), width=9)
-        Traceback (most recent call last):
-        parabit.errors.CodesError: query_vectors must be of shape (2, 9), found (2, 7); give a vector for each query, \
-of the model that made the stored ones
-    """
+    """Queries with vectors of another model, to be compared with stored ones; `width` is None where none are stored."""
     given = np.asarray(vectors, dtype=np.float32)
     if width is not None and given.shape != (len(queries.codes), width):
         raise CodesError(

@@ -85,17 +85,7 @@ class Stems:
 
 
 class Words(Stems):
-    """The words of an index: one process writes them, any number search them.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> words = Words.create(Path(mkdtemp()) / "words")
-        >>> words.add([1, 2], ["The telescope was repaired.", "Goalies like ice."])
-        >>> words.commit()
-        >>> found = words.search(words.compiled(WordQuery("telescopes", {"telescop": 1.0})), 10)
-        >>> found.serials.tolist(), words.documents, words.last_serial
-        ([1], 2, 2)
-    """
+    """The words of an index: one process writes them, any number search them."""
 
     def __init__(self, folder: Path, language: str | None, fold_accents: bool) -> None:
         super().__init__(language, fold_accents)

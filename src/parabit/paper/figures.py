@@ -83,7 +83,7 @@ def real_binary_figures(finished: Finished) -> list[CurveFigure]:
 
 def picture_figures(finished: Finished) -> list[PointsFigure]:
     """t-SNE pictures of 128-bit codes by Hamming distance."""
-    from parabit.index.layout import embed_codes
+    from parabit.index.map import embed_codes
 
     figures = []
     for corpus in finished.corpora:

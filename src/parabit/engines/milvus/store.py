@@ -21,7 +21,6 @@ from parabit.index.store import VECTORS, Batch, Id, Kind, Store
 from parabit.index.store.lock import LOCK, WriterLock
 from parabit.index.store.manifest import bytes_in, is_index, read_sealed, write_sealed
 from parabit.index.store.schema import CODES, EXTRA, TEXT, Schema, need_distinct
-from parabit.index.unique import SeenIds
 from parabit.index.word_index import searchable
 from parabit.index.words import Stems
 from parabit.progress import Progress, Report, silent
@@ -285,11 +284,11 @@ class MilvusStore:
 
 def _fill(manifest: Manifest, server: Server, batches: Iterable[Batch]) -> list[str]:
     """Write the documents of a new index; returns the names of their fields."""
-    seen, names = SeenIds(), dict[str, None]()
+    seen, names = set[int](), dict[str, None]()
     first = _now()
     for batch in batches:
-        suspects = seen.add([key_of(identity) for identity in batch.ids])
-        again = manifest.entities(server).with_keys(list(suspects))
+        again = manifest.entities(server).with_keys([key_of(one) for one in batch.ids if hash(one) in seen])
+        seen.update(map(hash, batch.ids))
         need_distinct([*batch.ids, *map(id_of_key, again)])
         manifest.entities(server).write(manifest.entities_of(batch, first), new=True)
         first += len(batch.ids)

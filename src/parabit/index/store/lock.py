@@ -11,15 +11,7 @@ LOCK = "lock"
 
 
 class WriterLock:
-    """The right to change an index, held until `close` or the end of the process, however it ends.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder, WriterLock(Path(folder)):
-        ...     WriterLock(Path(folder))  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        parabit.errors.IndexFolderError: ... is being written by process ...; wait until it is done
-    """
+    """The right to change an index, held until `close` or the end of the process, however it ends."""
 
     def __init__(self, folder: Path) -> None:
         from filelock import FileLock, Timeout  # here: reading needs no lock

@@ -41,12 +41,7 @@ class Kind(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Some documents: an id, a code and fields each (`text` is one of these), and a row of every extra array.
-
-    Example:
-        >>> Batch(["a"], np.zeros((1, 4), np.uint8), [{"text": "hubble", "labels": ["space"]}]).ids
-        ['a']
-    """
+    """Some documents: an id, a code and fields each (`text` is one of these), and a row of every extra array."""
 
     ids: Sequence[Id]
     codes: NDArray[np.uint8]  # (documents, bytes)

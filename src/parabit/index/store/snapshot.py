@@ -179,18 +179,6 @@ class Snapshot:
     """The documents of an index at one moment. Later changes are not seen; rows stay valid as long as it lives.
 
     A row is a document's place: first those of the generation, then those that came later; deleted ones keep theirs.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> from parabit.index.filters import Condition
-        >>> from parabit.index.store import Batch, Store
-        >>> batch = Batch(["a", "b"], np.array([[1], [2]], np.uint8), [{"year": 1990}, {"year": 1993, "good": True}])
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
-        >>> snapshot = Store.open(folder).snapshot()
-        >>> snapshot.ids_of(snapshot.find(np.array([[3]], dtype=np.uint8), most=None, radius=1).rows)
-        ['a', 'b']
-        >>> snapshot.select([Condition("good", "=", (True,))]), snapshot.numbers("year")
-        (array([False,  True]), array([1990., 1993.]))
     """
 
     def __init__(self, manifest: Manifest, base: Base, tail: Tail, alive: NDArray[np.bool_] | None) -> None:

@@ -44,21 +44,7 @@ _logger = getLogger(__name__)
 
 
 class Store:
-    """Codes, ids, fields and extra arrays of documents in a folder; one process writes it, any number read it.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> folder = Path(mkdtemp()) / "news.index"
-        >>> codes = np.array([[1], [2]], dtype=np.uint8)
-        >>> Store.create(folder, bits=8, batches=[Batch(["a", "b"], codes, [{"text": "hubble"}, {"year": 1993}])])
-        >>> with Store.open(folder, write=True) as store:
-        ...     store.put(Batch(["b", 7], codes, [{"year": 1990}, {"year": 1991}]), delete=["a"])
-        ...     store.snapshot().rows_of(["a", "b", 7])
-        1
-        array([-1,  2,  3])
-        >>> Store.open(folder).snapshot().fields_of(np.array([2, 3]))
-        [{'year': 1990}, {'year': 1991}]
-    """
+    """Codes, ids, fields and extra arrays of documents in a folder; one process writes it, any number read it."""
 
     keeps_words = False  # the word index is beside it
 
