@@ -11,9 +11,9 @@ share of queries with their document among the first 10.
 Peers, as their documentation recommends: bm25s with PyStemmer and its English stop words, and tantivy with its stemming
 tokenizer and query parser. Codes are of 128 bits, the mean over three seeds of the model.
 
-`--weights` tries how much the code counts beside the words (CODE_WEIGHT in parabit/index/ranking.py) and how much pairs of
-words do (PAIR_WEIGHT in parabit/index/words.py), also with whole documents as queries: training posts of 20 Newsgroups
-and abstracts of arXiv, where documents with a common label are relevant.
+`--weights` tries how much the code counts beside the words (CODE_WEIGHT in parabit/index/ranking.py) and how much
+pairs of words do (PAIR_WEIGHT in parabit/index/words.py), also with whole documents as queries: training posts of
+20 Newsgroups and abstracts of arXiv, where documents with a common label are relevant.
 """
 
 import argparse
