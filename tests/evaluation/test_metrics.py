@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from parabit.errors import EvaluationError
 from parabit.evaluation import Curve, mean_average_precision, ndcg, precision_at, precision_recall
 
 Row = tuple[list[float], list[float]]  # similarities and relevance of the documents to a query
@@ -130,24 +129,6 @@ def test_the_metrics_are_those_of_trec_eval_without_ties(k: int) -> None:
     assert precision_at(similarities, relevance > 0, k) == pytest.approx(theirs[first], rel=1e-12)
 
 
-def test_large_ties_score_the_mean_over_orders_drawn_at_random() -> None:
-    rng = np.random.default_rng(5)
-    distances, relevant = rng.integers(0, 5, 400), np.where(rng.random(400) < 0.2, rng.random(400), 0)
-    for gains in (relevant, np.ceil(relevant)):
-        drawn = []
-        for _ in range(1000):
-            order = gains[np.lexsort([rng.random(400), distances])]
-            drawn.append(order.cumsum() / np.arange(1, 401) @ order / order.sum())
-        error = np.std(drawn) / np.sqrt(len(drawn))
-        assert mean_average_precision([-distances], [gains]) == pytest.approx(np.mean(drawn), abs=5 * error)
-
-
-def test_when_nothing_tells_documents_apart_precision_is_the_mean_relevance_after_any_rank() -> None:
-    curve = precision_recall([[7, 7, 7, 7, 7]], [[1, 0, 0.5, 0, 0]])
-    assert curve.precision == pytest.approx([0.3] * 5)
-    assert curve.recall == pytest.approx([0.2, 0.4, 0.6, 0.8, 1])
-
-
 def test_the_last_point_of_the_curve_has_found_everything() -> None:
     rng = np.random.default_rng(6)
     relevance = rng.random((50, 30)) * (rng.random((50, 30)) < 0.3)
@@ -158,10 +139,6 @@ def test_the_last_point_of_the_curve_has_found_everything() -> None:
 
 def test_similarities_may_be_as_large_as_a_number_can_be() -> None:
     assert mean_average_precision([[1.7e308, 5e-324, 0, -1.7e308]], [[0, 1, 0, 1]]) == pytest.approx(1 / 2)
-
-
-def test_places_that_a_short_ranking_leaves_empty_are_not_relevant() -> None:
-    assert precision_at([[2, 1]], [[1, 1]], k=8) == pytest.approx(2 / 8)
 
 
 def test_queries_that_have_nothing_to_find_are_left_out() -> None:
@@ -182,13 +159,6 @@ def test_no_order_scores_more_than_that_by_relevance_which_scores_1(row: Row, k:
         assert metric([gains], [gains]) <= 1
 
 
-def test_rounding_cannot_put_a_score_above_1() -> None:
-    for count in range(1, 60):
-        perfect = mean_average_precision([range(count)], [[1] * count])
-        assert perfect == pytest.approx(1, rel=1e-12)
-        assert perfect <= 1
-
-
 @given(few_documents(by_degrees), st.integers(1, 8))
 def test_a_short_ranking_scores_the_same_with_documents_after_it_that_are_not_relevant(row: Row, k: int) -> None:
     similarities, gains = row
@@ -196,38 +166,3 @@ def test_a_short_ranking_scores_the_same_with_documents_after_it_that_are_not_re
     assert mean_average_precision(*longer) == mean_average_precision([similarities], [gains])
     assert ndcg(*longer, k=k) == pytest.approx(ndcg([similarities], [gains], k), rel=1e-12)
     assert precision_at(*longer, k=k) == precision_at([similarities], [gains], k)
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("metric", METRICS)
-def test_values_that_are_not_finite_are_refused(metric: Callable[..., object], wrong: float) -> None:
-    with pytest.raises(EvaluationError, match="not finite"):
-        metric([[wrong, 1.0]], [[0, 1]])
-    with pytest.raises(EvaluationError, match="not finite"):
-        metric([[1.0, 2.0]], [[wrong, 1]])
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_similarities_and_relevance_must_belong_together(metric: Callable[..., object]) -> None:
-    with pytest.raises(EvaluationError, match=r"found \(1, 2\) and \(1, 3\)"):
-        metric([[1, 2]], [[1, 0, 0]])
-    with pytest.raises(EvaluationError, match="give a single query as a row"):
-        metric([1, 2], [1, 0])
-    with pytest.raises(EvaluationError, match="relevances below 0"):
-        metric([[1, 2]], [[-1, 1]])
-    for nothing in ([[0, 0]], np.zeros((0, 2)), np.zeros((1, 0))):
-        with pytest.raises(EvaluationError, match="no query has a relevant document"):
-            metric(nothing, nothing)
-
-
-@pytest.mark.parametrize("metric", PRECISIONS)
-def test_grades_above_1_are_no_share_and_refused_where_precision_is_asked_for(metric: Callable[..., object]) -> None:
-    with pytest.raises(EvaluationError, match="relevance must be at most 1 .* found 3; divide by the highest grade"):
-        metric([[1, 2]], [[3, 1]])
-
-
-@pytest.mark.parametrize("k", [0, -1])
-def test_there_is_a_first_k(k: int) -> None:
-    for metric in (ndcg, precision_at):
-        with pytest.raises(EvaluationError, match=f"k must be at least 1, found {k}; the paper uses k=10"):
-            metric([[1, 2]], [[0, 1]], k)

@@ -1,4 +1,3 @@
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,6 @@ from scipy import sparse
 from sklearn.metrics.pairwise import cosine_similarity
 
 from parabit.codes import hamming, pack
-from parabit.errors import CodesError, EvaluationError
 from parabit.evaluation import HammingRanking, Relevance, ScoreRanking, cosine_ranking, evaluate
 
 LABELS = ["orbit", "orbit", "goal", "goal"]
@@ -131,57 +129,3 @@ def test_scores_no_further_apart_than_the_tolerance_are_tied() -> None:
     assert score(0.1) == pytest.approx(1 / 4)
     assert score(0.5) == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
     assert score(5.0) == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-def test_values_that_are_not_finite_are_refused(wrong: float) -> None:
-    vectors = np.ones((4, 3))
-    vectors[2, 1] = wrong
-    for form in (np.asarray, sparse.csr_array):
-        with pytest.raises(EvaluationError, match="vectors or scores that are not finite"):
-            cosine_ranking(form(vectors))
-        with pytest.raises(EvaluationError, match="vectors or scores that are not finite"):
-            cosine_ranking(np.ones((1, 3)), form(vectors))
-    scores = np.zeros((4, 4))
-    scores[2, 1] = wrong
-    with pytest.raises(EvaluationError, match="vectors or scores that are not finite"):
-        evaluate(ScoreRanking(lambda block: scores[block], 4, 4, itself=True), Relevance(LABELS))
-
-
-def test_scores_of_another_shape_than_was_promised_are_refused() -> None:
-    for shape in ((4, 5), (3, 4), (4,)):
-        wrong = np.zeros(shape)
-        ranking = ScoreRanking(lambda _, wrong=wrong: wrong, 4, 4, itself=True)  # type: ignore[misc]
-        with pytest.raises(EvaluationError, match=re.escape(f"(queries, documents), here (4, 4), found {shape}")):
-            evaluate(ranking, Relevance(LABELS))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        np.zeros(4),
-        np.zeros((4, 0)),
-        np.zeros((4, 2, 2)),
-        np.zeros((4, 2), dtype=np.complex128),
-        np.array([["orbit"]] * 4),
-        sparse.csr_array((4, 0)),
-        sparse.csr_array((4, 2), dtype=np.complex128),
-    ],
-)
-def test_vectors_of_wrong_form_are_refused_in_words(wrong: Any) -> None:
-    with pytest.raises(EvaluationError, match="vectors must be rows of a 2-d array of numbers, found"):
-        cosine_ranking(wrong)
-
-
-def test_what_cannot_be_compared_is_refused_in_words() -> None:
-    with pytest.raises(EvaluationError, match="vectors of 3 numbers cannot be compared with vectors of 5"):
-        cosine_ranking(np.ones((2, 3)), np.ones((2, 5)))
-    short, long = np.zeros((4, 1), dtype=np.uint8), np.zeros((4, 2), dtype=np.uint8)
-    with pytest.raises(CodesError, match="codes of 1 bytes cannot be compared with codes of 2"):
-        HammingRanking(short, long)
-    with pytest.raises(CodesError, match=r"codes to compare must be rows of a 2-d array, found 1 dimensions"):
-        HammingRanking(short[:, 0])
-    with pytest.raises(CodesError, match=r"codes to compare must be rows of a 2-d array, found 1 dimensions"):
-        HammingRanking(short, short[:, 0])
-    with pytest.raises(CodesError, match="packed codes are uint8, found int64"):
-        HammingRanking(short.astype(np.int64))

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from parabit.choices import RELEVANCE
-from parabit.errors import EvaluationError
 from parabit.evaluation import Relevance
-from parabit.evaluation.relevance import label_sets, top_gains
+from parabit.evaluation.relevance import top_gains
 
 NAMES = st.sampled_from(["orbit", "goal", "verse", "crude", 3, -7, 2**70, b"orbit"])
 label_lists = st.lists(st.sets(NAMES, max_size=4), min_size=1, max_size=8)
@@ -57,22 +56,11 @@ def test_a_block_of_queries_has_the_rows_of_the_whole(
     assert dense(relevance, block).tolist() == dense(relevance)[block].tolist()
 
 
-@given(label_lists, st.sampled_from(list(RELEVANCE)))
-def test_only_what_is_relevant_is_stored(labels: list[set[Any]], kind: str) -> None:
-    stored = Relevance(labels, kind).of(slice(0, len(labels))).data
-    assert ((stored > 0) & (stored <= 1)).all()
-
-
 @given(label_lists)
 def test_overlap_is_the_same_both_ways_and_1_for_the_same_labels(labels: list[set[Any]]) -> None:
     relevance = dense(Relevance(labels, "overlap"))
     assert (relevance == relevance.T).all()
     assert dense(Relevance(labels, "overlap", labels)).diagonal().tolist() == [float(bool(mine)) for mine in labels]
-
-
-@given(st.lists(NAMES, min_size=1, max_size=8), st.sampled_from(list(RELEVANCE)))
-def test_one_label_each_is_a_set_of_one(labels: list[Any], kind: str) -> None:
-    assert (dense(Relevance(labels, kind)) == dense(Relevance([{label} for label in labels], kind))).all()
 
 
 def test_a_label_that_is_said_twice_counts_once() -> None:
@@ -107,47 +95,6 @@ def test_documents_without_labels_have_nothing_in_common() -> None:
 )
 def test_labels_may_be_integers_or_strings_of_any_kind(labels: Any) -> None:
     assert dense(Relevance(labels)).tolist() == dense(Relevance([0, 0, 1, 1])).tolist()
-
-
-def test_labels_of_numpy_and_of_python_are_the_same_labels() -> None:
-    relevance = Relevance(np.array([4, 9], dtype=np.uint8), searched=[9, 4])
-    assert dense(relevance).tolist() == [[0, 1], [1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("labels", "found"),
-    [
-        ([0.5, 1.0], "found 0.5"),
-        (np.array([0.5, 1.0]), "found float64"),
-        (np.array(["2020-01-01"], dtype="M8[D]"), r"found datetime64\[D\]"),
-        (["orbit", None], "found None"),
-        (np.array(["orbit", None], dtype=object), "found None"),
-        ([["orbit"], [None]], "found None"),
-        ([["orbit", 2.5]], "found 2.5"),
-        ([["orbit", ["goal"]]], r"found \['goal'\]"),
-        ([np.zeros((2, 2))], r"found array\(\[0., 0.\]\)"),
-        ("orbit", "found str"),
-        (b"orbit", "found bytes"),
-        (None, "found None"),
-        (7, "found int"),
-        ({"orbit", "goal"}, "found set"),
-        ({"orbit": 1}, "found dict"),
-        ((label for label in LABELS), "found generator"),
-        (np.zeros((4, 2), dtype=np.int64), r"found an array of shape \(4, 2\)"),
-        (np.array("orbit"), r"found an array of shape \(\)"),
-    ],
-)
-def test_labels_of_wrong_form_are_refused_in_words(labels: Any, found: str) -> None:
-    with pytest.raises(EvaluationError, match=f"labels must be integers or strings.*; {found}.*; give one label or a"):
-        label_sets(labels)
-    if labels is not None:
-        with pytest.raises(EvaluationError, match=found):
-            Relevance(["orbit"], searched=labels)
-
-
-def test_a_kind_of_relevance_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(EvaluationError, match="no relevance 'cosine'; there are shared and overlap"):
-        Relevance(LABELS, "cosine")
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 6)), elements=st.floats(0, 1)), st.integers(1, 8))

@@ -14,12 +14,10 @@ from scipy.sparse import csr_array
 
 from parabit.choices import RELEVANCE
 from parabit.codes import hamming, pack
-from parabit.errors import CodesError, EvaluationError
 from parabit.evaluation import (
     FilteredScores,
     HammingRanking,
     Relevance,
-    ScoreRanking,
     Scores,
     cosine_ranking,
     evaluate,
@@ -30,7 +28,6 @@ from parabit.evaluation import (
     scoring,
 )
 from parabit.parallel import ordered_map
-from parabit.progress import Progress
 
 CODES = np.array([[0], [1], [3], [255]], dtype=np.uint8)
 LABELS = ["orbit", "orbit", "goal", "goal"]
@@ -147,15 +144,6 @@ def test_a_long_curve_is_taken_at_ever_fewer_ranks_from_the_first_to_the_last() 
         assert (recall, precision) == pytest.approx((whole.recall[rank - 1], whole.precision[rank - 1]), rel=1e-12)
 
 
-def test_when_all_are_tied_and_all_but_one_relevant_the_score_is_known() -> None:
-    # The one irrelevant document stands at each of the three places with the same chance.
-    codes = np.zeros((4, 2), dtype=np.uint8)
-    expected = ((1 / 2 + 2 / 3) / 2 + (1 + 2 / 3) / 2 + 1) / 3
-    scores = evaluate_codes(codes, [0, 0, 0, 1])
-    assert scores.map == pytest.approx(expected)
-    assert (scores.queries, scores.skipped) == (3, 1)
-
-
 @pytest.mark.parametrize("bits", [8, 32, 128])
 def test_the_order_of_storage_cannot_change_a_score(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring, "_BLOCK", 3000)  # so that a query comes into another block
@@ -175,16 +163,6 @@ def test_the_order_of_storage_cannot_change_a_score(bits: int, monkeypatch: pyte
         evaluate_filtered(codes[order], vectors[order], labels[order], bits // 4),
     )
     assert filtered[0] == filtered[1]
-
-
-def test_the_order_of_a_searched_collection_cannot_change_a_score() -> None:
-    vectors, labels, _ = many_documents(2)
-    order = np.random.default_rng(2).permutation(200)
-    given_as: list[NDArray[Any]] = [pack(vectors > 0), vectors]
-    for score, rows in zip(BOTH, given_as, strict=True):
-        queries, searched, others = rows[200:], rows[:200], labels[:200]
-        expected = score(queries, labels[200:], searched=(searched, others))
-        assert score(queries, labels[200:], searched=(searched[order], others[order])) == expected
 
 
 @pytest.mark.parametrize("kind", RELEVANCE)
@@ -208,20 +186,6 @@ def test_scores_are_the_same_block_by_block(kind: str, monkeypatch: pytest.Monke
     for pairs in (1, 200, 1000):
         monkeypatch.setattr(scoring, "_BLOCK", pairs)
         assert scores() == whole
-
-
-def test_vectors_of_signs_score_as_their_codes_do() -> None:
-    rng = np.random.default_rng(6)
-    signs, labels = rng.choice([-1.0, 1.0], (200, 24)), rng.integers(0, 5, 200)
-    expected = figures(evaluate_codes(pack(signs > 0), labels))
-    assert figures(evaluate_vectors(signs, labels)) == pytest.approx(expected, rel=1e-12)
-
-
-def test_searching_a_copy_finds_oneself_first() -> None:
-    vectors, labels, _ = many_documents(3, 60)
-    among, copied = evaluate_vectors(vectors[20:50], labels[20:50]), (vectors[20:50], labels[20:50])
-    assert evaluate_vectors(vectors[20:50], labels[20:50], searched=copied).map > among.map
-    assert evaluate_vectors(vectors[20:50], labels[20:50], searched=copied).curve.precision[0] == 1
 
 
 def test_queries_that_have_nothing_to_find_are_counted_and_left_out() -> None:
@@ -250,12 +214,6 @@ def test_a_perfect_ranking_scores_1_and_never_more(kind: str) -> None:
             assert perfect <= 1
 
 
-def test_a_zero_vector_is_like_nothing_and_unlike_nothing() -> None:
-    vectors = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
-    # To the first, the zero vector comes before the opposite one; to the zero vector, the two others are tied.
-    assert evaluate_vectors(vectors, ["orbit", "goal", "orbit"]).map == pytest.approx((1 + 3 / 4) / 2)
-
-
 def test_a_k_beyond_the_documents_is_all_of_them() -> None:
     vectors, labels, several = many_documents(4, 50)
     for kind in RELEVANCE:
@@ -263,11 +221,6 @@ def test_a_k_beyond_the_documents_is_all_of_them() -> None:
         assert evaluate_vectors(vectors, several, 10**12, kind) == whole
     codes = pack(vectors > 0)
     assert evaluate_filtered(codes, vectors, labels, 9, 10**12) == evaluate_filtered(codes, vectors, labels, 9, 50)
-
-
-def test_a_searched_collection_may_be_a_single_document() -> None:
-    scores = evaluate_codes(CODES, LABELS, searched=(CODES[:1], ["orbit"]))
-    assert (scores.map, scores.ndcg, scores.queries, scores.skipped) == (1, 1, 2, 2)
 
 
 @given(few_documents(), st.integers(0, 5), st.integers(1, 8), kinds, st.data())
@@ -298,88 +251,6 @@ def test_a_filter_that_lets_nothing_pass_scores_0_where_documents_are_lost() -> 
     vectors = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]])
     nothing = evaluate_filtered(CODES, vectors, LABELS, radius=0)
     assert nothing == FilteredScores(0.0, 0.0, 0.0, retrieved=0.0, queries=0, empty=4, skipped=0)
-
-
-@pytest.mark.parametrize(
-    ("labels", "words"),
-    [
-        (LABELS[:3], "4 documents but 3 labels; give one for each document"),
-        ([0.5, 0.5, 1.0, 1.0], "labels must be integers or strings, .* found 0.5"),
-        (["orbit", "orbit", None, None], "labels must be integers or strings, .* found None"),
-        (np.zeros((4, 2), dtype=np.int64), r"found an array of shape \(4, 2\)"),
-        ("goal", "found str; give one label or a list of labels for each document"),
-        ([1, 2, 3, 4], "no two documents share a label"),
-        ([[], [], [], []], "no two documents share a label"),
-    ],
-)
-def test_labels_that_do_not_serve_are_refused_in_words(labels: Any, words: str) -> None:
-    for score in BOTH:
-        with pytest.raises(EvaluationError, match=words):
-            score(CODES, labels)
-    with pytest.raises(EvaluationError, match=words):
-        evaluate_filtered(CODES, CODES, labels, radius=2)
-
-
-def test_documents_that_cannot_be_scored_are_refused_in_words() -> None:
-    for count in (0, 1):
-        for score in BOTH:
-            with pytest.raises(EvaluationError, match=f"too few documents to query each other: {count}"):
-                score(CODES[:count], np.array(LABELS[:count], dtype=np.str_))
-    with pytest.raises(CodesError, match="codes of 4 bytes cannot be compared with codes of 1"):
-        evaluate_codes(np.zeros((4, 4), dtype=np.uint8), LABELS, searched=(CODES, LABELS))
-    with pytest.raises(CodesError, match=r"codes to compare must be rows of a 2-d array, found 1 dimensions"):
-        evaluate_codes(CODES[:, 0], LABELS)
-    with pytest.raises(EvaluationError, match="k must be at least 1, found 0"):
-        evaluate_codes(CODES, LABELS, k=0)
-    with pytest.raises(EvaluationError, match="k must be at least 1, found 0"):
-        evaluate(HammingRanking(CODES), Relevance(LABELS), depth=0)
-
-
-def test_a_searched_collection_that_cannot_be_scored_is_refused_in_words() -> None:
-    with pytest.raises(EvaluationError, match="4 documents to search but 3 labels; give one for each document"):
-        evaluate_codes(CODES[:2], LABELS[:2], searched=(CODES, LABELS[:3]))
-    with pytest.raises(EvaluationError, match="2 queries for 0 documents; give one or more of each"):
-        evaluate_codes(CODES[:2], LABELS[:2], searched=(CODES[:0], []))
-    with pytest.raises(EvaluationError, match="0 queries for 4 documents; give one or more of each"):
-        evaluate_codes(CODES[:0], [], searched=(CODES, LABELS))
-    with pytest.raises(EvaluationError, match="a searched collection needs codes and labels; give both, or neither"):
-        evaluate(HammingRanking(CODES, CODES), Relevance(LABELS))
-    with pytest.raises(EvaluationError, match="a searched collection needs codes and labels; give both, or neither"):
-        evaluate(HammingRanking(CODES), Relevance(LABELS, searched=LABELS))
-
-
-def test_a_filter_that_makes_no_sense_is_refused_in_words() -> None:
-    vectors = CODES.astype(np.float64)
-    for form in (np.asarray, csr_array):
-        with pytest.raises(EvaluationError, match="4 codes but 3 vectors; give both for each document"):
-            evaluate_filtered(CODES, form(vectors[:3]), LABELS, radius=1)
-    with pytest.raises(EvaluationError, match="a radius is 0 or more, found -1"):
-        evaluate_filtered(CODES, vectors, LABELS, radius=-1)
-    with pytest.raises(EvaluationError, match="k must be at least 1, found 0"):
-        evaluate_filtered(CODES, vectors, LABELS, radius=1, k=0)
-    with pytest.raises(CodesError, match=r"codes to compare must be rows of a 2-d array, found 1 dimensions"):
-        evaluate_filtered(CODES[:, 0], vectors, LABELS, radius=1)
-
-
-def test_progress_is_told_up_to_the_last_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors, labels, _ = many_documents(9, 100)
-    monkeypatch.setattr(scoring, "_BLOCK", 3000)
-    told: list[Progress] = []
-    evaluate(cosine_ranking(vectors), Relevance(labels), report=told.append)
-    assert [(progress.done, progress.share) for progress in told] == [(30, 0.3), (60, 0.6), (90, 0.9), (100, 1.0)]
-
-
-def test_a_ranking_is_asked_for_queries_that_there_are() -> None:
-    asked: list[slice] = []
-
-    def scores(block: slice) -> NDArray[np.float64]:
-        asked.append(block)
-        return np.array(
-            [[float(query == document) for document in range(4)] for query in range(block.start, block.stop)]
-        )
-
-    evaluate(ScoreRanking(scores, 4, 4, itself=True), Relevance(LABELS))
-    assert asked == [slice(0, 4)]
 
 
 @pytest.mark.parametrize("score", ["codes", "vectors", "filtered"])

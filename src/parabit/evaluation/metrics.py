@@ -243,20 +243,13 @@ def answered(
     """Both as arrays, only of queries that have a relevant document."""
     scores, gains = np.asarray(similarities, dtype=np.float64), np.asarray(relevance, dtype=np.float64)
     if scores.ndim != 2 or scores.shape != gains.shape:
-        raise EvaluationError(
-            f"similarities and relevance must both be (queries, documents), found {scores.shape} and {gains.shape}",
-            hint="give a single query as a row",
-        )
+        found = f"found {scores.shape} and {gains.shape}"
+        raise EvaluationError(f"similarities and relevance must both be (queries, documents), {found}")
     if not (np.isfinite(scores).all() and np.isfinite(gains).all() and (gains >= 0).all()):
-        raise EvaluationError(
-            "there are similarities or relevances that are not finite, or relevances below 0",
-            hint="check how they were made",
-        )
+        raise EvaluationError("similarities or relevances are not finite, or relevances below 0")
     if (gains > most).any():
-        raise EvaluationError(
-            f"relevance must be at most {most} for precision, found {gains.max():g}",
-            hint="divide by the highest grade, or give 0 and 1",
-        )
+        problem = f"relevance must be at most {most} for precision, found {gains.max():g}"
+        raise EvaluationError(problem, hint="divide by the highest grade, or give 0 and 1")
     has_answer = gains.any(axis=1)
     if not has_answer.any():
         raise EvaluationError("no query has a relevant document", hint="check how relevance was made")

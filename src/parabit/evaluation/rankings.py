@@ -60,12 +60,7 @@ class ScoreRanking:
     """Documents by a score, the highest first: `scores` gives those of some queries, (queries, documents)."""
 
     def __init__(
-        self,
-        scores: Callable[[slice], NDArray[Any]],
-        queries: int,
-        documents: int,
-        itself: bool,
-        tolerance: float = 0.0,
+        self, scores: Callable[[slice], NDArray[Any]], queries: int, documents: int, itself: bool, tolerance: float = 0
     ) -> None:
         self._scores, self._tolerance = scores, tolerance
         self.queries, self.documents, self.itself = queries, documents, itself
@@ -75,10 +70,8 @@ class ScoreRanking:
         scores = np.array(self._scores(block), dtype=np.float64)
         expected = (len(range(*block.indices(self.queries))), self.documents)
         if scores.shape != expected:
-            raise EvaluationError(
-                f"the scores of a block must be (queries, documents), here {expected}, found {scores.shape}",
-                hint="give a row for each query of the slice, and a column for each document",
-            )
+            problem = f"the scores of a block must be (queries, documents), here {expected}, found {scores.shape}"
+            raise EvaluationError(problem)
         _need_finite(scores)
         return scores
 
@@ -114,10 +107,8 @@ def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
     queries: Any = unit(vectors)
     documents: Any = queries if searched is None else unit(searched)
     if queries.shape[1] != documents.shape[1]:
-        raise EvaluationError(
-            f"vectors of {queries.shape[1]} numbers cannot be compared with vectors of {documents.shape[1]}",
-            hint="use the same model for both",
-        )
+        problem = f"vectors of {queries.shape[1]} numbers cannot be compared with vectors of {documents.shape[1]}"
+        raise EvaluationError(problem, hint="use the same model for both")
     # Sparse products need this form; converted once, not for every block.
     transposed = documents.T if isinstance(documents, np.ndarray) else documents.T.tocsr()
 

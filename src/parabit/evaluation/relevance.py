@@ -76,10 +76,8 @@ class Relevance:
 def label_sets(labels: Labels) -> list[frozenset[Any]]:
     """The labels of each document, one or several: integers or strings."""
     if isinstance(labels, np.ndarray):
-        if labels.ndim != 1:
-            raise _wrong(f"an array of shape {labels.shape}")
-        if labels.dtype.kind not in "biuUSTO":
-            raise _wrong(f"{labels.dtype}")
+        if labels.ndim != 1 or labels.dtype.kind not in "biuUSTO":
+            raise _wrong(f"{labels.dtype} of shape {labels.shape}")
         labels = labels.tolist()
     if isinstance(labels, str | bytes) or not isinstance(labels, Sequence):
         raise _wrong(f"{type(labels).__name__}")

@@ -9,19 +9,8 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from parabit.errors import EvaluationError
-from parabit.evaluation.metrics import (
-    Curve,
-    Ties,
-    average_precision,
-    check_k,
-    curve,
-    discounted_gain,
-    found,
-    highest_discounted_gain,
-    mean,
-    ranked,
-    total,
-)
+from parabit.evaluation import metrics
+from parabit.evaluation.metrics import Curve, Ties, check_k, highest_discounted_gain, mean
 from parabit.evaluation.rankings import TOLERANCE, HammingRanking, Ranking, cosine_ranking
 from parabit.evaluation.relevance import Labels, Relevance, top_gains
 from parabit.parallel import ordered_map
@@ -31,6 +20,8 @@ from parabit.progress import Progress, Report, silent
 _BLOCK = 1 << 17
 
 _CURVE_POINTS = 60
+
+Searched = tuple[Any, Labels]  # a collection's codes or vectors, and its labels
 
 
 class Scores(NamedTuple):
@@ -68,12 +59,12 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
         gains = relevance.of(block)
         ties, gains = _answered(ranking.ties(block, gains), gains)
-        gained = found(ties, np.append(ranks, depth))
+        gained = metrics.found(ties, np.append(ranks, depth))
         return (
-            average_precision(ties),
-            discounted_gain(ties, k) / highest_discounted_gain(top_gains(gains, k), k),
+            metrics.average_precision(ties),
+            metrics.discounted_gain(ties, k) / highest_discounted_gain(top_gains(gains, k), k),
             gained[:, -1] / depth,
-            gained[:, :-1] / total(ties.gains)[:, None],
+            gained[:, :-1] / metrics.total(ties.gains)[:, None],
             gained[:, :-1] / ranks,
         )
 
@@ -84,18 +75,14 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
         mean(precisions),
         mean(ndcgs),
         mean(firsts),
-        curve(ranks, recall, precision),
+        metrics.curve(ranks, recall, precision),
         len(precisions),
         ranking.queries - len(precisions),
     )
 
 
 def evaluate_codes(
-    codes: NDArray[np.uint8],
-    labels: Labels,
-    k: int = 10,
-    relevance: str = "shared",
-    searched: tuple[NDArray[np.uint8], Labels] | None = None,
+    codes: NDArray[np.uint8], labels: Labels, k: int = 10, relevance: str = "shared", searched: Searched | None = None
 ) -> Scores:
     """The metrics of codes by Hamming distance, where documents query each other, or a `searched` collection.
 
@@ -112,11 +99,7 @@ def evaluate_codes(
 
 
 def evaluate_vectors(
-    vectors: Any,
-    labels: Labels,
-    k: int = 10,
-    relevance: str = "shared",
-    searched: tuple[Any, Labels] | None = None,
+    vectors: Any, labels: Labels, k: int = 10, relevance: str = "shared", searched: Searched | None = None
 ) -> Scores:
     """The metrics of vectors, dense or sparse, by cosine; documents query each other, or a `searched` collection.
 
@@ -157,9 +140,8 @@ def evaluate_filtered(
         raise EvaluationError(f"a radius is 0 or more, found {radius}", hint="the paper uses 1 to 3")
     by_code, by_vector = HammingRanking(codes), cosine_ranking(vectors)
     if by_code.queries != by_vector.queries:
-        raise EvaluationError(
-            f"there are {by_code.queries} codes but {by_vector.queries} vectors", hint="give both for each document"
-        )
+        counts = f"{by_code.queries} codes but {by_vector.queries} vectors"
+        raise EvaluationError(f"there are {counts}", hint="give both for each document")
 
     def retrieved(block: slice) -> NDArray[np.float64]:
         near = by_code.distances(block) <= radius
@@ -200,7 +182,7 @@ def evaluate_retrieved(
         near = similarities > -np.inf
         inside = gains.copy()  # without the relevance of documents that were not retrieved
         inside.data = inside.data * near[np.repeat(np.arange(len(near)), np.diff(gains.indptr)), gains.indices]
-        gained = discounted_gain(ranked(similarities, inside, TOLERANCE), k)
+        gained = metrics.discounted_gain(metrics.ranked(similarities, inside, TOLERANCE), k)
         counts = near.sum(axis=1)
         best = top_gains(gains, k)
         possible = np.where(np.arange(k) < counts[:, None], best, 0)
@@ -249,19 +231,16 @@ def _curve_ranks(documents: int) -> NDArray[np.int64]:
 
 
 def _need_pairs(queries: int, documents: int, itself: bool, relevance: Relevance) -> None:
-    one_each = "give one for each document"
-    if queries != relevance.queries:
-        raise EvaluationError(f"there are {queries} documents but {relevance.queries} labels", hint=one_each)
     if itself != relevance.itself:
         raise EvaluationError("a searched collection needs codes and labels", hint="give both, or neither")
-    if documents != relevance.documents:
-        raise EvaluationError(
-            f"there are {documents} documents to search but {relevance.documents} labels", hint=one_each
-        )
-    if itself and queries < 2:
-        raise EvaluationError(f"too few documents to query each other: {queries}", hint="give two or more")
-    if not queries or not documents:
-        raise EvaluationError(f"{queries} queries for {documents} documents", hint="give one or more of each")
+    for what, count, labels in (
+        ("documents", queries, relevance.queries),
+        ("documents to search", documents, relevance.documents),
+    ):
+        if count != labels:
+            raise EvaluationError(f"there are {count} {what} but {labels} labels", hint="give one for each document")
+    if min(queries, documents) < 1 + itself:
+        raise EvaluationError(f"too few: {queries} queries for {documents} documents", hint="give more documents")
 
 
 def _need_answers(queries: int) -> None:
