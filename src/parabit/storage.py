@@ -55,9 +55,14 @@ def whole_folder(path: Path, replaces: Replaces | None = None, durable: bool = F
         _check_folder(path, replaces)  # another process may have written it meanwhile
         try:
             # No system call swaps two folders everywhere: the old one is set aside under a name that `recover` knows.
-            while not _renamed(partial, path):
-                recover(path)
-                path.rename(_aside(path))
+            while partial.exists():
+                try:
+                    partial.rename(path)
+                except OSError:
+                    if not path.exists():
+                        raise
+                    recover(path)
+                    path.rename(_aside(path))
             if durable:
                 sync(path.parent)
         finally:
@@ -93,10 +98,9 @@ def need_room_for_folder(path: Path, replaces: Replaces | None = None) -> None:
 
 def sync(path: Path) -> None:
     """Flush a file, or the list of names in a folder, to disk."""
-    windows = os.name == "nt"
-    if windows and path.is_dir():
+    if os.name == "nt" and path.is_dir():
         return  # cannot be flushed there
-    handle = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -174,6 +178,8 @@ def _temporary(path: Path) -> Path:
 @contextmanager
 def _partial(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
     """A temporary file or folder beside a path, removed at the end; an error names the path that the user knows."""
+    if not path.parent.is_dir():
+        raise ParabitError(f"there is no folder {path.parent} to write {path.name} in", hint="create it first")
     partial = _temporary(path)  # chosen before it is created, so that an interrupt in between finds what to remove
     try:
         try:
@@ -189,17 +195,7 @@ def _partial(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
 
 
 def _aside(path: Path) -> Path:
-    return path.parent / f".{path.name}.old"
-
-
-def _renamed(folder: Path, path: Path) -> bool:
-    try:
-        folder.rename(path)
-    except OSError:
-        if path.exists():
-            return False
-        raise
-    return True
+    return path.with_name(f".{path.name}.old")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -208,21 +204,14 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _check_file(path: Path) -> None:
-    _check_parent(path)
     if path.exists() and not path.is_file():
         raise ParabitError(f"{path} is not a file", hint="choose another name")
 
 
 def _check_folder(path: Path, replaces: Replaces | None) -> None:
-    _check_parent(path)
     recover(path)
     if os.path.lexists(path):
         if replaces is None:
             raise ParabitError(f"{path} exists already", hint="choose another name, or ask for it to be overwritten")
         if not replaces(path):
             raise ParabitError(f"{path} exists and is something else", hint="nothing was changed; choose another name")
-
-
-def _check_parent(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise ParabitError(f"there is no folder {path.parent} to write {path.name} in", hint="create it first")

@@ -55,16 +55,15 @@ def test_strings_documents_and_dictionaries_are_a_corpus() -> None:
         (pd.DataFrame({"text": TEXTS}), r"which column holds the text; .*documents_from\(df, text="),
         (pl.DataFrame({"text": TEXTS}), r"documents_from\(df, text="),
         (pl.LazyFrame({"text": TEXTS}), r"documents_from\(df, text="),
-        (["text", None], r"document 1 is missing \(None\)"),
-        (["text", float("nan")], r"document 1 is missing \(nan\)"),
-        (["text", 7], "document 1 is a int"),
-        (["text", ["nested"]], "document 1 is a list"),
+        (["text", None], r"document 1: missing \(None\)"),
+        (["text", float("nan")], r"document 1: missing \(nan\)"),
+        (["text", 7], "document 1: int, not a string"),
         ([{"text": "a"}, {"body": "b"}], "document 1: no text field: 'text' is not among body"),
         ([{"text": None}], "document 0: text is missing"),
-        ([Document(3, "text")], "document 0 has a int as its id"),  # type: ignore[arg-type]
-        ([Document("a", None)], "document 0 has a NoneType as its text"),  # type: ignore[arg-type]
-        ([Document("\ud800", "text")], "document 0 has half of a surrogate pair in its id"),
-        (["\ud800"], "document 0 has half of a surrogate pair in its text"),
+        ([Document(3, "text")], "document 0: int as its id"),  # type: ignore[arg-type]
+        ([Document("a", None)], "document 0: NoneType as its text"),  # type: ignore[arg-type]
+        ([Document("\ud800", "text")], "document 0: half of a surrogate pair"),
+        (["\ud800"], "document 0: half of a surrogate pair"),
     ],
 )
 def test_what_is_no_corpus_is_refused_in_words(wrong: Any, words: str) -> None:

@@ -104,6 +104,8 @@ def test_fields_are_chosen_by_name(write: Write) -> None:
     options = ReadOptions(text_fields=("title", "body"), id_field="key", label_field="topics")
     [document] = open_corpus(path, options)
     assert document == Document("7", "T\n\nB", ("x", "y"), {"n": 1, "title": "T"})
+    [document] = open_corpus(path, ReadOptions(text_fields=("body",), id_field=""))
+    assert document.id == "f.jsonl:1"
     # A field may serve twice.
     options = ReadOptions(text_fields=("title",), id_field="title", label_field="title")
     assert [(d.id, d.text, d.labels) for d in open_corpus(path, options)] == [("T", "T", ("T",))]
@@ -131,10 +133,10 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
     "deep nesting": ("f.jsonl", b"[" * 100_000, "line 1: not valid JSON"),
     "missing field": ("f.jsonl", b'{"a": "a", "b": "b"}', "line 1: no text field: 'text' is not among a, b"),
     "missing CSV field": ("f.csv", b"a,b\na,b\n", r"f\.csv: no text field: 'text' is not among a, b; .*--text-field"),
-    "text is a number": ("f.jsonl", b'{"text": 7}', "text is not a string: the field 'text' has type int"),
+    "text is a number": ("f.jsonl", b'{"text": 7}', "text not usable: the field 'text' has type int"),
     "text is null": ("f.jsonl", b'{"text": null}', "text is missing"),
-    "id is a list": ("f.jsonl", b'{"text": "a", "id": []}', "id is not usable: the field 'id' has type list"),
-    "labels are objects": ("f.jsonl", b'{"text": "a", "labels": {"x": 1}}', "labels are not usable"),
+    "id is a list": ("f.jsonl", b'{"text": "a", "id": []}', "id not usable: the field 'id' has type list"),
+    "labels are objects": ("f.jsonl", b'{"text": "a", "labels": {"x": 1}}', "label not usable"),
     "binary": ("f.txt", bytes(range(256)) * 10, "binary file; parabit reads text, Markdown, HTML"),
     "binary page": ("f.html", b"\0\1\2" * 99, "binary file"),
     "no zeros, yet binary": ("f.key", bytes(range(1, 256)), "binary file"),

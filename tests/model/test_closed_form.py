@@ -59,7 +59,7 @@ def test_a_document_is_no_neighbour_of_itself_among_its_copies() -> None:
 
 def test_diffusion_moves_documents_towards_their_neighbours() -> None:
     vectors = unit(np.random.default_rng(4).standard_normal((30, 6)).astype(np.float32))
-    neighbours = nearest(vectors, csr_array((30, 1), dtype=np.float32), 3)
+    neighbours = nearest(vectors, csr_array(np.ones((30, 1), dtype=np.float32)), 3)
 
     def alike(rows: np.ndarray) -> float:
         return float((rows[:, None] * rows[neighbours]).sum(axis=2).mean())
@@ -215,22 +215,21 @@ def test_a_sample_is_drawn_in_one_pass_in_order_and_with_equal_chances() -> None
     texts = [str(number) for number in range(60)]
     chosen = np.zeros(60)
     for seed in range(400):
-        sample = draw_sample(as_corpus(texts), 15, seed)
-        assert sample.documents == 60
-        assert len(sample.texts) == 15
-        assert [int(text) for text in sample.texts] == sorted(int(text) for text in sample.texts)
-        chosen[[int(text) for text in sample.texts]] += 1
+        sample, documents = draw_sample(as_corpus(texts), 15, seed)
+        numbers = [int(text) for text in sample]
+        assert (documents, len(numbers)) == (60, 15)
+        assert numbers == sorted(numbers)
+        chosen[numbers] += 1
     assert chosen.min() > 60  # 100 are expected, with a standard deviation of 9
     assert chosen.max() < 140
     assert draw_sample(as_corpus(texts), 15, 3) == draw_sample(as_corpus(texts), 15, 3)
-    assert draw_sample(as_corpus(texts), None).texts == texts
+    assert draw_sample(as_corpus(texts), None) == (texts, len(texts))
 
 
 def test_a_sample_of_long_texts_is_bounded_by_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parabit.model.learning._SAMPLED_CHARACTERS", 1000)
-    sample = draw_sample(as_corpus(["x" * 100] * 500), 400)
-    assert len(sample.texts) == 10
-    assert len(draw_sample(as_corpus(["x" * 5000] * 3), 400).texts) == 1
+    assert len(draw_sample(as_corpus(["x" * 100] * 500), 400)[0]) == 10
+    assert len(draw_sample(as_corpus(["x" * 5000] * 3), 400)[0]) == 1
 
 
 def test_a_model_of_a_sample_knows_the_sample(topics: Topics) -> None:

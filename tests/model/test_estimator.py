@@ -138,7 +138,7 @@ def test_texts_come_in_any_form(topics: Topics, model: ParagraphVectors) -> None
         (pd.Series(["a", "b", float("nan")]), "document 2 is missing"),
         (["a", b"b"], "document 1 is a bytes"),
         (["a", 7.0], "document 1 is a float"),
-        (["a", "\ud800"], "document 1 has half of a surrogate pair"),
+        (["a", "\ud800"], "document 1: half of a surrogate pair"),
     ],
 )
 def test_what_is_no_list_of_texts_is_refused_with_words_that_help(

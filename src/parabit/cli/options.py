@@ -68,7 +68,11 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {  # the type of each option, and its def
         None,
     ),
     "id_field": (
-        _option(str | None, metavar="FIELD", help="The field with the id. Default: id, or else the path and line."),
+        _option(
+            str | None,
+            metavar="FIELD",
+            help="The field with the id. Default: id. Without one, or if empty: path and line.",
+        ),
         None,
     ),
     "label_field": (

@@ -63,7 +63,7 @@ class Skipped(NamedTuple):
 
 
 class Tally:
-    """Places in a corpus, each with a reason; all are counted by kind, and the first 100,000 named."""
+    """Places in a corpus, each with a reason: all counted by kind, the first 100,000 named."""
 
     def __init__(self, places: Iterable[Skipped] = ()) -> None:
         self.counts: Counter[str] = Counter()
@@ -160,12 +160,7 @@ class PythonCorpus(Corpus):
         self._read = 0
         for position, document in enumerate(self._documents):
             self._read = position + 1
-            if isinstance(document, str):
-                document = Document(id=str(position), text=document)
-            elif isinstance(document, Mapping):
-                document = _document_at(position, document)
-            _check(document, position)
-            yield document
+            yield _document_at(position, document)
 
     @property
     def share_read(self) -> float | None:
@@ -173,22 +168,27 @@ class PythonCorpus(Corpus):
         return self._read / total if total else None
 
 
-def _check(document: object, position: int) -> None:
-    if is_missing(document):
-        raise CorpusError(f"document {position} is missing ({document})", hint="leave it out, or give it a text")
-    if not isinstance(document, Document):
-        kind = type(document).__name__
-        raise CorpusError(f"document {position} is a {kind}, not a string or a Document", hint="give texts as str")
-    for name, value in (("id", document.id), ("text", document.text)):
-        if not isinstance(value, str):
-            kind = type(value).__name__
-            raise CorpusError(f"document {position} has a {kind} as its {name}", hint="make it a string")
-        if not value.isascii():
-            try:
+def _document_at(position: int, given: object, *named: Any) -> Document:
+    """What an object in Python stands for as a document; an error names its position."""
+    try:
+        if isinstance(given, str):
+            given = Document(str(position), given)
+        elif isinstance(given, Mapping):
+            given = document_from(given, str(position), *named)
+        elif not isinstance(given, Document):
+            kind = f"missing ({given})" if is_missing(given) else f"{type(given).__name__}, not a string or a Document"
+            raise CorpusError(kind, hint="leave it out, or give it a text")
+        for name, value in (("id", given.id), ("text", given.text)):
+            if not isinstance(value, str):
+                raise CorpusError(f"{type(value).__name__} as its {name}", hint="make it a string")
+            if not value.isascii():
                 value.encode()
-            except UnicodeEncodeError as problem:
-                hint = 'clean it with value.encode("utf-8", "replace").decode()'
-                raise CorpusError(f"document {position} has half of a surrogate pair in its {name}", hint) from problem
+    except UnicodeEncodeError as problem:
+        hint = 'clean it with text.encode("utf-8", "replace").decode()'
+        raise CorpusError(f"document {position}: half of a surrogate pair", hint) from problem
+    except CorpusError as problem:
+        raise CorpusError(f"document {position}: {problem.problem}", hint=problem.hint) from problem
+    return given
 
 
 def as_corpus(documents: Corpus | Iterable[str | Document | Mapping[str, Any]]) -> Corpus:
@@ -229,12 +229,11 @@ def documents_from(
         >>> documents_from(frame, text="body", id="key")[0]
         Document(id='a', text='Hubble repaired', labels=(), fields={'year': 1993})
     """
-    names = [str(name) for name in frame.columns]
-    columns = [frame[name].to_list() for name in frame.columns]
+    columns = {str(name): frame[name].to_list() for name in frame.columns}
     read = {text, id, labels, title, "id", "labels", "label"}
     documents = []
-    for position, row in enumerate(zip(*columns, strict=True)):
-        values = {name: value for name, value in zip(names, row, strict=True) if name in read or _is_scalar(value)}
+    for position, row in enumerate(zip(*columns.values(), strict=True)):
+        values = {name: value for name, value in zip(columns, row, strict=True) if name in read or _is_scalar(value)}
         documents.append(_document_at(position, values, (text,), id, labels, title))
     return documents
 
@@ -247,31 +246,20 @@ def document_from(
     labels: str | None = None,
     title: str | None = None,
 ) -> Document:
-    """Make a document from a record: which fields hold what, and the id it has if it has no other."""
-    id_field = id or ("id" if "id" in values else None)
+    """Make a document from a record: which fields hold what, and the id it has if it has no other, or `id` is empty."""
+    id_field = "id" if id is None and "id" in values else id
     label_field = labels or next((name for name in ("labels", "label") if name in values), None)
     used = {*text, id_field, label_field, title}
-    fields = {
-        name: value if type(value) in _AS_THEY_ARE else _plain(value)
-        for name, value in values.items()
-        if name not in used
-    }
+    fields = {name: _plain(value) for name, value in values.items() if name not in used}
     heading = _value(values, title, "title") if title else values.get("title")
     if isinstance(heading, str):  # kept even if it is part of the text
         fields["title"] = heading
     return Document(
-        id=otherwise if id_field is None else _id_of(values, id_field),
+        id=_id_of(values, id_field) if id_field else otherwise,
         text="\n\n".join([_text_of(values, name) for name in text]),
         labels=() if label_field is None else _labels_of(values, label_field),
         fields=fields,
     )
-
-
-def _document_at(position: int, values: Mapping[str, Any], *named: Any) -> Document:
-    try:
-        return document_from(values, str(position), *named)
-    except CorpusError as problem:
-        raise CorpusError(f"document {position}: {problem.problem}", hint=problem.hint) from problem
 
 
 def _value(values: Mapping[str, Any], name: str, what: str) -> Any:
@@ -287,15 +275,14 @@ def _text_of(values: Mapping[str, Any], name: str) -> str:
     if is_missing(text):
         raise CorpusError(f"text is missing: the field {name!r} is empty", hint="leave out records without a text")
     if not isinstance(text, str):
-        raise CorpusError(f"text is not a string: the field {name!r} has type {type(text).__name__}")
+        raise _unusable("text", name, text, "a string")
     return text
 
 
 def _id_of(values: Mapping[str, Any], name: str) -> str:
     value = _value(values, name, "id")
     if isinstance(value, bool) or not isinstance(value, str | Integral):
-        kind = type(value).__name__
-        raise CorpusError(f"id is not usable: the field {name!r} has type {kind}", hint="use a string or whole number")
+        raise _unusable("id", name, value, "a string or whole number")
     return str(value)
 
 
@@ -305,9 +292,12 @@ def _labels_of(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
         value = value.tolist()
     several = value if isinstance(value, list | tuple) else [] if is_missing(value) or value == "" else [value]
     if not all(isinstance(label, str | Integral) for label in several):
-        kind = type(value).__name__
-        raise CorpusError(f"labels are not usable: the field {name!r} has type {kind}", hint="use a list of strings")
+        raise _unusable("label", name, value, "a list of strings")
     return tuple(dict.fromkeys(str(label) for label in several))
+
+
+def _unusable(what: str, name: str, value: object, wanted: str) -> CorpusError:
+    return CorpusError(f"{what} not usable: the field {name!r} has type {type(value).__name__}", f"use {wanted}")
 
 
 def is_missing(value: object) -> bool:
@@ -324,6 +314,8 @@ def _is_scalar(value: object) -> bool:
 
 def _plain(value: Any) -> Any:
     """A value as JSON can keep it: dates as text, numbers of numpy as Python's."""
+    if type(value) in _AS_THEY_ARE:
+        return value
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, tuple) else str(value)

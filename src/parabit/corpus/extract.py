@@ -27,20 +27,16 @@ _EMPTY_ELEMENT = re.compile(r"<(script|style|title|textarea|iframe|noscript)((?:
 _TAG = re.compile(r"(</?)([a-z][^\s/<>]*)", re.I)
 
 
-def _names(several: str) -> frozenset[str]:
-    return frozenset(several.split())
-
-
-_RAW = _names("script style iframe noembed noframes")  # never shown, and no markup in them
+_RAW = frozenset(("script", "style", "iframe", "noembed", "noframes"))  # never shown, and no markup in them
 # For other browsers and other devices.
 _FALLBACK = re.compile(r"(</?)(?:noscript|object|canvas|audio|video|datalist)\b", re.I)
-_BLOCKS = _names(
+_BLOCKS = (
     "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption "
     "figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol optgroup option p "
     "pre search section select summary table tbody textarea tfoot thead title tr ul xmp"
 )
-_GAPS = dict.fromkeys(_BLOCKS, "\n") | {"td": " ", "th": " "}
-_PREFORMATTED = _names("pre textarea listing xmp")
+_GAPS = dict.fromkeys(_BLOCKS.split(), "\n") | {"td": " ", "th": " "}
+_PREFORMATTED = frozenset(("pre", "textarea", "listing", "xmp"))
 _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.I)
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens and the like, which would split words
 
@@ -76,7 +72,10 @@ def _encoding(declared: bytes) -> str | None:
 
 
 def _page(html: str) -> Extracted:
-    node = LexborHTMLParser(_prepared(html)).root
+    if html.startswith("<?xml"):
+        html = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", html)
+    # A template is not shown; a paragraph inside the elements that it stands for would end them.
+    node = LexborHTMLParser(_FALLBACK.sub(r"\1template", html)).root
     parts: list[str] = []
     titles: dict[str, str] = {}
     inside: list[tuple[LexborNode, int]] = []  # the open elements, and where in `parts` each begins
@@ -108,13 +107,6 @@ def _page(html: str) -> Extracted:
         node = following
     lines = (" ".join(line.split()) for line in f"{titles.get('title', '')}\n{''.join(parts)}".split("\n"))
     return Extracted("\n".join(filter(None, lines)), titles.get("title") or titles.get("h1") or None)
-
-
-def _prepared(html: str) -> str:
-    """Markup that the parser reads as it is meant."""
-    if html.startswith("<?xml"):
-        html = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", html)
-    return _FALLBACK.sub(r"\1template", html)  # which is not shown; a paragraph in the others would end them
 
 
 def _is_hidden(attributes: dict[str, str | None]) -> bool:
@@ -223,23 +215,19 @@ def from_pdf(stream: BinaryIO, name: str) -> Extracted:
             reader = pypdf.PdfReader(stream)
             # Many files are encrypted without a password, only against changes.
             if reader.is_encrypted and not reader.decrypt(""):
-                raise _unreadable_pdf(name, "encrypted", "save it without a password")
+                raise UnreadableError(name, "not readable as PDF: encrypted", "save it without a password")
             pages = [page.extract_text().strip() for page in reader.pages]
             title = reader.metadata and reader.metadata.title
     except (CorpusError, MemoryError):
         raise
     except Exception as problem:  # pypdf raises whatever comes up inside a damaged file
         reason = str(problem).partition("\n")[0] or type(problem).__name__
-        raise _unreadable_pdf(name, reason, "download or export it again") from problem
+        raise UnreadableError(name, f"not readable as PDF: {reason}", "download or export it again") from problem
     if not any(pages):
-        reason = f"no text on its {len(pages):,} pages, which seem to be pictures"
-        raise _unreadable_pdf(name, reason, "run text recognition (OCR) on it first")
+        reason = f"not readable as PDF: no text on its {len(pages):,} pages, which seem to be pictures"
+        raise UnreadableError(name, reason, "run text recognition (OCR) on it first")
     text = _HYPHENATED.sub("", _encodable("\n\n".join(pages)))
     return Extracted(text, " ".join(_encodable(str(title or "")).split()) or None)
-
-
-def _unreadable_pdf(name: str, reason: str, hint: str) -> UnreadableError:
-    return UnreadableError(name, f"not readable as PDF: {reason}", hint)
 
 
 def _encodable(text: str) -> str:

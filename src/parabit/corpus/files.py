@@ -19,8 +19,8 @@ from parabit.corpus.sources import (
     Source,
     SourceCorpus,
     UnreadableError,
-    first_bytes,
     is_address,
+    remote_sources,
     why,
 )
 from parabit.errors import CorpusError
@@ -98,7 +98,7 @@ class FileCorpus(SourceCorpus):
         source.note = ""
         number = -1
         try:
-            for number, item in enumerate(read(source, self._format_of(source), self.options)):
+            for number, item in enumerate(read(source, self.format or format_of(source.id), self.options)):
                 yield item if isinstance(item, UnreadableError) else self._document(source, item, number)
             if number < 0:
                 yield UnreadableError(source.name, "no records")
@@ -108,12 +108,6 @@ class FileCorpus(SourceCorpus):
             if problem.errno in (errno.ENOSPC, errno.EDQUOT):  # of the disk for temporary files
                 raise
             yield UnreadableError(source.name, why(problem))
-
-    def _format_of(self, source: Source) -> str:
-        known = self.format or format_of(source.id)
-        if isinstance(source, PipeSource) and known is None:
-            return _sniffed(source, self.options.encoding)
-        return known or "text"
 
     def _document(self, source: Source, item: Record | Extracted, number: int) -> Document | UnreadableError:
         piped = isinstance(source, PipeSource)  # its name says nothing
@@ -214,11 +208,9 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     """The files that a path stands for, in the order of their ids."""
     chosen = _Chosen(options)
     if is_address(path):
-        from parabit.corpus.remote import remote_sources  # here: few have fsspec
-
         remote = remote_sources(str(path))
-        sources: list[Source] = [one for one in remote if len(remote) == 1 or chosen.is_shown(one.id)]
-        sources = [source for source in sources if chosen.takes(source.id)]
+        shown: list[Source] = [one for one in remote if len(remote) == 1 or _is_shown(one.id)]
+        sources = [source for source in shown if chosen.takes(source.id)]
     elif str(path) in STANDARD_INPUT:
         return [PipeSource(Path(path))]
     elif Path(path).is_dir():
@@ -258,7 +250,7 @@ def _walk(root: Path, chosen: "_Chosen", unread: list[Skipped]) -> Iterator[Sour
             continue
         for entry in entries:
             path, id = Path(entry.path), _in_utf_8(below + entry.name)
-            if not chosen.is_shown(entry.name) or chosen.drops(id):
+            if not _is_shown(entry.name) or chosen.drops(id):
                 continue
             kind = _kind_of(entry)
             if kind == "folder":
@@ -287,20 +279,20 @@ class _Chosen:
     def __init__(self, options: ReadOptions) -> None:
         self._include, self._exclude = _pattern(options.include), _pattern(options.exclude)
 
-    @staticmethod
-    def is_shown(path: str) -> bool:
-        """Whether no part of a path is hidden, or belongs to a tool."""
-        return not any(part.startswith(".") or part in _OTHERS for part in path.split("/"))
-
     def drops(self, path: str) -> bool:
-        """Whether a file or folder is excluded."""
-        return self._exclude is not None and _matches(self._exclude, path)
+        """Whether a file or folder, or one that it is in, is excluded."""
+        parts = path.split("/")
+        above = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+        return self._exclude is not None and any(_matches(self._exclude, place) for place in above)
 
     def takes(self, path: str) -> bool:
         """Whether a file is to be read."""
-        above = path.split("/")
-        dropped = any(self.drops("/".join(above[:depth])) for depth in range(1, len(above) + 1))
-        return not dropped and (self._include is None or _matches(self._include, path))
+        return not self.drops(path) and (self._include is None or _matches(self._include, path))
+
+
+def _is_shown(path: str) -> bool:
+    """Whether no part of a path is hidden, or belongs to a tool."""
+    return not any(part.startswith(".") or part in _OTHERS for part in path.split("/"))
 
 
 def _pattern(globs: Sequence[str]) -> "re.Pattern[str] | None":
@@ -358,16 +350,6 @@ def _nothing(name: str, skipped: Tally, hint: str) -> NoFilesError:
     first = next(iter(skipped))
     reasons = f"{len(skipped):,} skipped ({skipped}), the first is {first.place}: {first.reason}"
     return NoFilesError(f"no documents in {name}: {reasons}", hint=hint)
-
-
-def _sniffed(source: Source, encoding: str | None) -> str:
-    """The format of a pipe: Parquet and JSON lines show in the first bytes, all else is one document per line."""
-    start = first_bytes(source)
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    text = start.decode(encoding or ("utf-16" if wide else "utf-8"), "ignore").lstrip("\ufeff\0 \t\r\n")
-    return "jsonl" if text.startswith("{") else "lines"
 
 
 def _in_utf_8(path: str) -> str:

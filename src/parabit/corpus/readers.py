@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from parabit.corpus.sources import Source, UnreadableError, first_bytes
+from parabit.corpus.sources import PipeSource, Source, UnreadableError
 from parabit.errors import CorpusError
 
 READABLE = "text, Markdown, HTML, PDF, JSON, JSON lines, CSV, TSV and Parquet"
@@ -33,11 +33,12 @@ _HEADER = re.compile(r"[A-Za-z][\w-]*:(?:\s|$)|[ \t]")  # a line of a mail's hea
 class ReadOptions:
     """How to read files: which fields hold what, in which encoding, which files, and whether to stop at a bad one.
 
-    Several text fields are joined by a blank line. Without an id field, a field named `id` is used, or else the path
-    and line of the record; without a label field, one named `labels` or `label`. Without an encoding, files are UTF-8,
-    UTF-16 or UTF-32 as their first bytes say, or else Windows-1252. `include` and `exclude` are patterns such as
-    `*.md` or `drafts/**`, matched with the path below the folder and with the name alone. What cannot be read is
-    skipped and listed in `Corpus.skipped`; with `strict` the first one is an error.
+    Several text fields are joined by a blank line. The id of a record is its field `id`, or the one that `id_field`
+    names; without such a field, and always if `id_field` is empty, it is the path and line of the record. Without a
+    label field, one named `labels` or `label` is used. Without an encoding, files are UTF-8, UTF-16 or UTF-32 as their
+    first bytes say, or else Windows-1252. `include` and `exclude` are patterns such as `*.md` or `drafts/**`, matched
+    with the path below the folder and with the name alone. What cannot be read is skipped and listed in
+    `Corpus.skipped`; with `strict` the first one is an error.
 
     Example:
         >>> ReadOptions(text_fields=("title", "body"), exclude=("drafts/**",)).strict
@@ -83,17 +84,27 @@ Item = Record | Extracted | UnreadableError
 Reader = Callable[[Source, ReadOptions, str | None], Iterator[Item]]
 
 
-def read(source: Source, format: str, options: ReadOptions) -> Iterator[Item]:
-    """What a file holds; one that is empty or binary is refused before more than its first 8 KB are read."""
-    start = first_bytes(source)
+def read(source: Source, format: str | None, options: ReadOptions) -> Iterator[Item]:
+    """What a file holds; one that is empty or binary is refused before more than its first 8 KB are read.
+
+    If no format is known, PDF and Parquet files are known by their first bytes. Of pipes JSON lines are, too, and all
+    else has one document per line. Other files are text.
+    """
+    with source.open() as stream:
+        start = stream.read(8192)
     if not start:
         raise UnreadableError(source.name, "empty file")
-    if format == "text":  # also what names of unknown endings stand for
-        format = "pdf" if start.startswith(b"%PDF-") else "parquet" if start.startswith(b"PAR1") else format
-    if format not in ("pdf", "parquet") and _is_binary(start, options.encoding):
-        raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}")
     mark = next((encoding for mark, encoding in WIDE_MARKS.items() if start.startswith(mark)), None)
-    return READERS[format](source, options, options.encoding or mark)
+    encoding = options.encoding or mark
+    if format in (None, "text"):
+        format = "pdf" if start.startswith(b"%PDF-") else "parquet" if start.startswith(b"PAR1") else format
+    if format is None and isinstance(source, PipeSource):
+        text = start.decode(encoding or "utf-8", "ignore").lstrip("\ufeff\0 \t\r\n")
+        format = "jsonl" if text.startswith("{") else "lines"
+    # Text has no zero bytes, unless in UTF-16 or UTF-32.
+    if format not in ("pdf", "parquet") and b"\0" in start and not _is_wide(encoding):
+        raise UnreadableError(source.name, "binary file", f"parabit reads {READABLE}")
+    return READERS[format or "text"](source, options, encoding)
 
 
 def read_lines(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
@@ -171,7 +182,7 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
     import polars as pl  # here: it takes longer to import than most files take to read
 
     with source.on_disk() as path:
-        row, rows = 0, 0
+        row = rows = 0
         problem: BaseException | None = None
         try:
             table = pl.scan_parquet(path, glob=False)
@@ -179,10 +190,9 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
             _check_fields(schema.names(), source, options)
             named = {*options.text_fields, options.id_field, options.label_field, "id", "labels", "label"}
             # Vectors, pictures and nested records are not fields to filter by, and may be most of the file.
+            other = {name for name, kind in schema.items() if kind.is_nested() or kind == pl.Binary}
             wanted = [
-                name
-                for name, kind in schema.items()
-                if name in named or kind == pl.List(pl.String) or not (kind.is_nested() or kind == pl.Binary)
+                name for name in schema if name in named or name not in other or schema[name] == pl.List(pl.String)
             ]
             rows = table.select(pl.len()).collect().item()  # from the end of the file, without reading the rest
             for frame in table.select(wanted).collect_batches(chunk_size=_PARQUET_ROWS, maintain_order=True):
@@ -222,8 +232,7 @@ def read_pdf(source: Source, options: ReadOptions, encoding: str | None) -> Iter
     from parabit.corpus.extract import from_pdf
 
     with source.open() as stream:
-        content = io.BytesIO(stream.read())
-    yield from_pdf(content, source.name)
+        yield from_pdf(io.BytesIO(stream.read()), source.name)
 
 
 READERS: dict[str, Reader] = {
@@ -240,11 +249,6 @@ READERS: dict[str, Reader] = {
 }
 
 
-def _is_binary(start: bytes, encoding: str | None) -> bool:
-    """Whether these first bytes of a file cannot be text: text has no zero bytes, unless in UTF-16 or UTF-32."""
-    return b"\0" in start and not start.startswith(tuple(WIDE_MARKS)) and not _is_wide(encoding)
-
-
 def _is_wide(encoding: str | None) -> bool:
     return encoding is not None and codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
 
@@ -253,11 +257,8 @@ def _bytes_of(source: Source) -> bytes:
     with source.open() as stream:
         content = stream.read(_LONGEST + 1)
     if len(content) > _LONGEST:
-        raise UnreadableError(
-            source.name,
-            f"too large: more than {_LONGEST // 10**6} MB in one document",
-            "--format lines reads one document per line",
-        )
+        reason = f"too large: more than {_LONGEST // 10**6} MB in one document"
+        raise UnreadableError(source.name, reason, "--format lines reads one document per line")
     return content
 
 
@@ -353,6 +354,6 @@ def _check_fields(names: list[str], source: Source, options: ReadOptions) -> Non
         raise UnreadableError(source.name, f"two fields of one name: {twice[0]!r}", "rename one of them")
     texts = [("text", name) for name in options.text_fields]
     for what, name in (*texts, ("id", options.id_field), ("label", options.label_field)):
-        if name is not None and name not in names:
+        if name and name not in names:
             reason = f"no {what} field: {name!r} is not among {', '.join(names)}"
             raise UnreadableError(source.name, reason, f"name one with --{what}-field")

@@ -1,4 +1,4 @@
-"""Where bytes come from: files, compressed or not, pipes and standard input; and the corpus that reads them."""
+"""Where bytes come from: files, compressed or not, pipes, and through fsspec object stores and other storage."""
 
 import bz2
 import errno
@@ -12,12 +12,12 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
 from typing import Any, BinaryIO, cast
 
 from parabit.corpus.document import Corpus
-from parabit.errors import CorpusError
+from parabit.errors import CorpusError, need
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -105,12 +105,11 @@ class Source:
         try:
             with self._open_raw() as self._raw, _decompressed(self._raw) if decompress else self._raw as stream:
                 yield stream
-        except _DAMAGE as problem:
-            raise self._damaged(problem) from problem
-        except OSError as problem:
-            if problem.errno is not None:
+        except (*_DAMAGE, OSError) as problem:
+            if isinstance(problem, OSError) and problem.errno is not None:
                 raise
-            raise self._damaged(problem) from problem
+            hint = "copy or download the file again"
+            raise UnreadableError(self.name, f"damaged or cut off: {problem}", hint) from problem
         finally:
             self._raw = None  # a source that is not open can be sent to another process
 
@@ -131,9 +130,6 @@ class Source:
             return self.path.open("rb")
         except OSError as problem:
             raise UnreadableError(self.name, why(problem), "was it moved, or its permissions changed?") from problem
-
-    def _damaged(self, problem: Exception) -> UnreadableError:
-        return UnreadableError(self.name, f"damaged or cut off: {problem}", "copy or download the file again")
 
 
 class PipeSource(Source):
@@ -166,6 +162,77 @@ class PipeSource(Source):
         return sys.stdin.buffer
 
 
+class RemoteSource(Source):
+    """A file on other storage. Only the address that was given and the path there are kept, so that it can be read on
+    another machine.
+    """
+
+    local = False
+
+    def __init__(self, address: str, path: str, below: str) -> None:
+        folder = address.rstrip("/").removesuffix(below).rstrip("/")
+        name = path if "*" in address else f"{folder}/{below}"
+        super().__init__(Path(PurePosixPath(path).name), name, below, label=below.rpartition("/")[0])
+        self._address, self._there = address, path
+
+    @property
+    def size(self) -> int:
+        with _in_words(self.name):
+            return int(storage_of(self._address)[0].size(self._there) or 0)
+
+    @property
+    def version(self) -> str:
+        with _in_words(self.name):
+            about = storage_of(self._address)[0].info(self._there)
+            keys = ("ETag", "etag", "mtime", "LastModified", "created")
+            return f"{about.get('size')}-{next((about[key] for key in keys if key in about), '')}"
+
+    @contextmanager
+    def open(self, decompress: bool = True) -> Iterator[BinaryIO]:
+        with _in_words(self.name), super().open(decompress) as stream:  # a connection may break at any moment
+            yield stream
+
+    def _open_raw(self) -> BinaryIO:
+        return cast(BinaryIO, storage_of(self._address)[0].open(self._there, "rb"))
+
+
+def storage_of(address: str) -> tuple[Any, str]:
+    """The file system of fsspec that an address names, and the path there."""
+    fsspec = need("fsspec", "remote", CorpusError)
+    return cast(tuple[Any, str], fsspec.url_to_fs(address))
+
+
+def remote_sources(address: str) -> list[RemoteSource]:
+    """The files at an address: a file, all below a folder, or those that a pattern with `*` names."""
+    with _in_words(address):
+        storage, root = storage_of(address)
+        parts = PurePosixPath(root).parts
+        if "*" in root:
+            found = [path for path in storage.glob(root) if not storage.isdir(path)]
+            parts = parts[: next(place for place, part in enumerate(parts) if "*" in part)]
+        elif storage.isdir(root):
+            found = storage.find(root)
+        elif storage.exists(root):
+            found, parts = [root], parts[:-1]
+        else:
+            raise FileNotFoundError
+        return [RemoteSource(address, path, "/".join(PurePosixPath(path).parts[len(parts) :])) for path in found]
+
+
+@contextmanager
+def _in_words(name: str) -> Iterator[None]:
+    """What a storage raises is its own, and all of it means that the file cannot be read."""
+    try:
+        yield
+    except CorpusError:
+        raise
+    except FileNotFoundError as problem:
+        raise UnreadableError(name, "nothing there", "check the address") from problem
+    except Exception as problem:
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise UnreadableError(name, f"cannot be read: {reason}", "check the address and your access") from problem
+
+
 class SourceCorpus(Corpus):
     """A corpus read from one or more sources, in order."""
 
@@ -195,12 +262,6 @@ class SourceCorpus(Corpus):
         if self._current < len(self.sources):
             done += self.sources[self._current].position
         return min(1.0, done / total) if total else None
-
-
-def first_bytes(source: Source, count: int = 8192) -> bytes:
-    """The start of what a source holds, decompressed."""
-    with source.open() as stream:
-        return stream.read(count)
 
 
 def may_pass(reason: str) -> bool:

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 from parabit import __version__
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.corpus.files import FileCorpus
-from parabit.corpus.remote import storage_of
-from parabit.corpus.sources import PipeSource, is_address
+from parabit.corpus.sources import PipeSource, is_address, storage_of
 from parabit.errors import ClusterError, CorpusError, ParabitError, need
 from parabit.model import TextEncoder, encode_to_file
 from parabit.model.code_files import META, SUFFIXES, columns_of
@@ -31,7 +30,8 @@ from parabit.storage import whole_file
 _PATIENCE = 5.0  # seconds for an address to answer; Ray itself would try for two minutes
 _RETRIES = 3  # of a shard whose worker or node is lost
 _FILES_AT_ONCE = 16  # whose metadata are read, which is mostly waiting for the storage
-_COUNTS = ("documents", "without_words", "skipped")
+
+Counts = tuple[int, int, int]  # of a shard: documents, those without a known word, bad records
 
 
 class EncodedShards(NamedTuple):
@@ -61,11 +61,8 @@ def connected(address: str | None = None) -> Iterator[Any]:
         try:
             socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
         except OSError as problem:
-            reason = problem.strerror or problem
-            raise ClusterError(
-                f"no Ray cluster answers at {address}: {reason}",
-                hint="is the cluster running, and is this the port of its head (6379 unless set)?",
-            ) from problem
+            hint = "is the cluster running, and is this the port of its head (6379 unless set)?"
+            raise ClusterError(f"no Ray cluster answers at {address}: {problem.strerror or problem}", hint) from problem
     elif address not in ("auto", "local"):
         raise ClusterError(f"{address!r} is not an address of Ray", hint="give HOST:PORT or auto, on one of its nodes")
     # polars would start one thread per core of the machine in every worker.
@@ -87,31 +84,27 @@ def connected(address: str | None = None) -> Iterator[Any]:
 
 def _check_versions(ray: Any) -> None:
     """Raise if a node has no parabit, or another version of it or of polars, whose codes might differ."""
-    import polars as pl
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    def versions() -> dict[str, str]:  # inside a function, so that Ray sends its code to a node without parabit
+    def versions() -> str:  # inside a function, so that Ray sends its code to a node without parabit
         from importlib import import_module
 
-        found = {}
+        found = []
         for name in ("parabit", "polars"):
             try:
-                found[name] = str(import_module(name).__version__)
+                found.append(f"{name} {import_module(name).__version__}")
             except ImportError:
-                found[name] = ""
-        return found
+                found.append(f"no {name}")
+        return " and ".join(found)
 
+    here = versions()
     for node in ray.nodes():
         if node["Alive"]:
             only_there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            found = ray.get(ray.remote(versions).options(num_cpus=0, scheduling_strategy=only_there).remote())
-            for name, here in (("parabit", __version__), ("polars", pl.__version__)):
-                if found[name] != here:
-                    has = f"has {name} {found[name]}, and here it is {here}" if found[name] else f"has no {name}"
-                    raise ClusterError(
-                        f"the node {node['NodeManagerAddress']} {has}",
-                        hint=f"install on every node: pip install 'parabit[ray]=={__version__}' {name}=={here}",
-                    )
+            there = ray.get(ray.remote(versions).options(num_cpus=0, scheduling_strategy=only_there).remote())
+            if there != here:
+                problem = f"the node {node['NodeManagerAddress']} has {there}, and here it is {here}"
+                raise ClusterError(problem, hint="install the same versions on every node")
 
 
 def open_shards(names: Sequence[str], options: ReadOptions, format: str | None = None) -> list[FileCorpus]:
@@ -159,7 +152,7 @@ def encode_shards(
         raise CorpusError("two shards have the same name", hint="give one folder, in which each has its own")
     made_with = {"parabit": __version__, "model": model.fingerprint, "vectors": vectors}
     done = _finished(output, tasks, made_with, overwrite)
-    resumed, before = len(done), sum(row["documents"] for row in done.values())
+    resumed, before = len(done), sum(counts[0] for counts in done.values())
     waiting = [name for name in tasks if name not in done]
     failed: dict[str, str] = {}
     shared = ray.put(model)
@@ -172,33 +165,32 @@ def encode_shards(
         [reference], _ = ray.wait(list(running), num_returns=1)
         name = running.pop(reference)
         try:
-            done[name], problem = ray.get(reference)
+            found = ray.get(reference)
         except ray.exceptions.RayError:
-            problem = "its worker died each time"
-        if problem:
-            done.pop(name, None)
-            shard = tasks[name].sources[0].name
-            failed[name] = problem if shard in problem else f"{shard}: {problem}"
-        documents = sum(row["documents"] for row in done.values())
+            found = f"{tasks[name].sources[0].name}: its worker died each time"
+        if isinstance(found, str):
+            failed[name] = found
+        else:
+            done[name] = found
+        documents = sum(counts[0] for counts in done.values())
         share = (len(done) + len(failed)) / len(shards)
         report(Progress("encoding", documents, "documents", share, f"{len(done):,} of {len(shards):,} shards"))
     if failed:
         more = f" and {len(failed) - 5:,} more" if len(failed) > 5 else ""
-        raise CorpusError(
-            f"{len(failed):,} of {len(shards):,} shards failed: {'; '.join([*failed.values()][:5])}{more}",
-            hint=f"the others are in {output}; run the same command again when these are repaired",
-        )
-    total = {key: sum(row[key] for row in done.values()) for key in _COUNTS}
-    if not total["documents"]:
+        problem = f"{len(failed):,} of {len(shards):,} shards failed: {'; '.join([*failed.values()][:5])}{more}"
+        hint = f"the others are in {output}; run the same command again when these are repaired"
+        raise CorpusError(problem, hint)
+    documents, without_words, skipped = map(sum, zip(*done.values(), strict=True))
+    if not documents:
         raise CorpusError(f"no documents in {len(shards):,} shards", hint="are the files empty?")
     width = sum(width for _, width in columns_of(model, Path("codes.parquet"), vectors).values())
-    return EncodedShards(**total, shards=len(shards), resumed=resumed, encoded=total["documents"] - before, bytes=width)
+    return EncodedShards(documents, without_words, skipped, len(shards), resumed, documents - before, width)
 
 
 def _finished(
     output: str, tasks: dict[str, FileCorpus], made_with: dict[str, Any], overwrite: bool
-) -> dict[str, dict[str, Any]]:
-    """What complete files of earlier runs say, by name. Codes of shards that have changed or are gone are removed."""
+) -> dict[str, Counts]:
+    """The counts of shards that an earlier run encoded. Codes of shards that have changed or are gone are removed."""
     with _explained(output) as (storage, folder):
         depth = len(PurePosixPath(folder).parts)
         paths = storage.find(folder) if storage.exists(folder) else []
@@ -209,14 +201,12 @@ def _finished(
             if about is None:
                 raise ClusterError(f"{output}/{name} is not a file of codes", hint="use another folder")
             if not overwrite and any(about.get(key) != value for key, value in made_with.items()):
-                raise ClusterError(
-                    f"the codes in {output} were made with another model or other options",
-                    hint="use another folder, or replace them with --overwrite",
-                )
+                hint = "use another folder, or replace them with --overwrite"
+                raise ClusterError(f"the codes in {output} were made with another model or other options", hint)
         done = {}
         for name, about in known.items():
             if name in tasks and about == {**(about or {}), **made_with, "shard": tasks[name].sources[0].version}:
-                done[name] = about
+                done[name] = (about["documents"], about["without_words"], about["skipped"])
             else:
                 storage.rm_file(found[name])
         return done
@@ -224,21 +214,20 @@ def _finished(
 
 def _metadata(storage: Any, path: str) -> dict[str, Any] | None:
     """What a file of codes says about itself, from its last bytes; None for any other file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    import polars as pl
 
     try:
         with storage.open(path, "rb") as file:
-            found: dict[str, Any] = json.loads((pq.read_metadata(file).metadata or {})[META.encode()])
-    except (pa.ArrowException, KeyError, ValueError):
+            found: dict[str, Any] = json.loads(pl.read_parquet_metadata(file)[META])
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError):
         return None
     return found
 
 
 def _encode(
     model: TextEncoder, shard: FileCorpus, output: str, name: str, made_with: dict[str, Any], cores: int
-) -> tuple[dict[str, int], str]:
-    """Encode one shard, on a worker: its counts, and what went wrong."""
+) -> Counts | str:
+    """Encode one shard, on a worker: its counts, or what went wrong."""
     limit_cores(cores)
     source = shard.sources[0]
     try:
@@ -251,9 +240,9 @@ def _encode(
                 raise CorpusError(f"{source.name} changed while it was read")
             _put(file, output, name)
     except Exception as problem:  # whatever it is, it is this shard's
-        return {}, problem.problem if isinstance(problem, ParabitError) else _line(problem)
-    counts = (encoded.documents, encoded.without_words, len(shard.skipped))
-    return dict(zip(_COUNTS, counts, strict=True)), ""
+        reason = problem.problem if isinstance(problem, ParabitError) else _line(problem)
+        return reason if source.name in reason else f"{source.name}: {reason}"
+    return encoded.documents, encoded.without_words, len(shard.skipped)
 
 
 def _put(file: Path, output: str, name: str) -> None:

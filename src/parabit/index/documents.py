@@ -128,7 +128,7 @@ def _need_unique(corpus: Corpus) -> None:
         if first.setdefault(document.id, number) != number:
             raise CorpusError(
                 f"two documents have the id {document.id!r}: numbers {first[document.id]} and {number}, from 0",
-                hint="ids must be unique; choose another field with --id-field, or leave duplicates out",
+                hint="choose another field with --id-field; an empty one, --id-field '', names them by path and line",
             )
 
 

@@ -235,7 +235,7 @@ def _need_unique(documents: pl.DataFrame) -> None:
         files = documents.filter(pl.col("id") == identity)["file"].to_list()
         raise CorpusError(
             f"two documents have the id {identity!r}: in {files[0]} and in {files[1]}; nothing was changed",
-            hint="ids must be unique; rename one",
+            hint="rename one, or name records by path and line with --id-field ''",
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from parabit import __version__
-from parabit.corpus import as_corpus
+from parabit.corpus import Corpus, as_corpus
 from parabit.errors import ParabitError
 from parabit.model.encoder import InferredBatch, InferredBatches, TextEncoder
 from parabit.progress import Report, silent
@@ -68,13 +68,7 @@ def encode_to_file(
             documents, unknown = _write_array(partial, batches, columns)
         else:
             made_with = {"parabit": __version__, "model": model.fingerprint, "bits": model.bits, "dim": model.dim}
-            made_with |= about or {}
-            documents, unknown = _write_table(
-                partial,
-                batches,
-                columns,
-                lambda counts: {**made_with, **counts, "skipped": len(corpus.skipped)},
-            )
+            documents, unknown = _write_table(partial, batches, columns, corpus, {**made_with, **(about or {})})
     return EncodedFile(documents, unknown, sum(width for _, width in columns.values()))
 
 
@@ -123,7 +117,9 @@ def _write_array(path: Path, batches: InferredBatches, columns: Columns) -> tupl
     return writer.length, unknown
 
 
-def _write_table(path: Path, batches: InferredBatches, columns: Columns, about: Any) -> tuple[int, int]:
+def _write_table(
+    path: Path, batches: InferredBatches, columns: Columns, corpus: Corpus, about: dict[str, Any]
+) -> tuple[int, int]:
     """Write batch by batch to small files, then those as one: a Parquet file cannot grow."""
     documents = unknown = 0
     with tempfile.TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder, plain_disk_errors():
@@ -133,7 +129,8 @@ def _write_table(path: Path, batches: InferredBatches, columns: Columns, about: 
             _rows(batch, columns).write_parquet(parts[-1])
             documents += len(batch.documents)
             unknown += int(np.count_nonzero(~batch.known))
-        metadata = {META: json.dumps(about({"documents": documents, "without_words": unknown}))}
+        about |= {"documents": documents, "without_words": unknown, "skipped": len(corpus.skipped)}
+        metadata = {META: json.dumps(about)}
         if parts:
             pl.scan_parquet(parts, glob=False).sink_parquet(path, metadata=metadata, row_group_size=_ROW_GROUP)
         else:

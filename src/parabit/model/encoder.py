@@ -3,7 +3,7 @@ without torch.
 """
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from hashlib import sha256
@@ -41,16 +41,13 @@ def joined(parts: Sequence[Inferred], bits: int | None, dim: int) -> Inferred:
     """What a model says about several batches, as one; of none too."""
     if len(parts) == 1:
         return parts[0]
-    vectors = np.concatenate([np.zeros((0, dim), np.float32), *(part.vectors for part in parts)])
-    if bits is None:
-        return Inferred(None, None, vectors)
-    codes = [part.codes for part in parts if part.codes is not None]
-    activations = [part.activations for part in parts if part.activations is not None]
-    return Inferred(
-        np.concatenate([np.zeros((0, -(-bits // 8)), np.uint8), *codes]),
-        np.concatenate([np.zeros((0, bits), np.float32), *activations]),
-        vectors,
-    )
+    vectors = np.zeros((0, dim), np.float32)
+    nothing = Inferred(None, None, vectors)
+    if bits is not None:
+        nothing = Inferred(np.zeros((0, -(-bits // 8)), np.uint8), np.zeros((0, bits), np.float32), vectors)
+    columns: Iterable[Any] = zip(nothing, *parts, strict=True)  # the codes of all, their activations, their vectors
+    joint: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]
+    return Inferred(*joint)
 
 
 class InferredBatch(NamedTuple):
@@ -217,15 +214,14 @@ def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:
     from parabit.networks.config import Recipe, Shape
 
     network = encoder.config["network"]
+    shape, recipe = Shape(**network["shape"]), Recipe(**network["recipe"])
     inference = NetworkEncoder.of_tensors(
-        encoder.tensors, Shape(**network["shape"]), encoder.vocabulary, Recipe(**network["recipe"]), network["seed"],
-        encoder.device,
-    )  # fmt: skip
-    binary = encoder.bits is not None
+        encoder.tensors, shape, encoder.vocabulary, recipe, network["seed"], encoder.device
+    )
 
     def infer(bags: Bags) -> Inferred:
         vectors = inference.embed(bags)
-        if not binary:
+        if encoder.bits is None:
             return Inferred(None, None, vectors)
         activations = inference.activations(vectors)
         return Inferred(pack(activations > 0), activations, vectors)

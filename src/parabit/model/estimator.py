@@ -165,11 +165,8 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self.n_unknown_ += int(np.count_nonzero(~batch.known))
         inferred = joined(parts, self.encoder_.bits, self.encoder_.dim)
         if self.n_unknown_:
-            warnings.warn(
-                f"{self.n_unknown_} of {len(inferred.vectors)} texts have no word that the model knows; "
-                "their codes are zeros",
-                stacklevel=3,
-            )
+            texts = f"{self.n_unknown_} of {len(inferred.vectors)} texts"
+            warnings.warn(f"{texts} have no word that the model knows; their codes are zeros", stacklevel=3)
         return inferred
 
     @property
@@ -214,10 +211,8 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.levels is not None:
             raise TrainingError("levels with a network", hint="only the closed form's codes have levels")
         options = {name: _number(value) for name, value in dict(self.network_params or {}).items()}
-        shape = choose_shape(
-            _number(self.bits), _number(self.dim), self.architecture,
-            **{name: options.pop(name) for name in _SHAPE if name in options},
-        )  # fmt: skip
+        of_shape = {name: options.pop(name) for name in _SHAPE if name in options}
+        shape = choose_shape(_number(self.bits), _number(self.dim), self.architecture, **of_shape)
         return shape, paper_recipe(shape, bool(self.bigrams), **options)
 
     def rule(self) -> VocabularyRule:

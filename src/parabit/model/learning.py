@@ -28,17 +28,11 @@ _REPORTED = 10_000  # documents after which reading reports progress
 _MANY_DOCUMENTS = 1_000  # from which words of a single document are dropped: they would double the model for nothing
 
 
-class Sample(NamedTuple):
-    """Texts drawn at random, in the order of the corpus."""
+def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report = silent) -> tuple[list[str], int]:
+    """Texts drawn at random in one pass, in the order of the corpus, and how many documents it has.
 
-    texts: list[str]
-    documents: int  # in the corpus
-
-
-def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report = silent) -> Sample:
-    """Draw documents at random in one pass; every document has the same chance. None takes all of them.
-
-    Fewer are drawn if their texts together would be longer than 500 million characters.
+    Every document has the same chance; a size of None takes all. Fewer are drawn if their texts together would be
+    longer than 500 million characters.
     """
     rng = np.random.default_rng(seed)
     kept: list[tuple[float, int, str]] = []  # a heap with the largest key, negated, on top
@@ -53,15 +47,13 @@ def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report 
                 highest, characters = -top, characters - len(text)
         if number % _REPORTED == 0:
             report(Progress("reading", number, "documents", corpus.share_read))
-    return Sample([text for _, _, text in sorted(kept, key=lambda entry: entry[1])], number)
+    return [text for _, _, text in sorted(kept, key=lambda entry: entry[1])], number
 
 
 def check_size(bits: object, dim: object) -> None:
     """Raise for sizes that the closed form cannot have."""
-    for name, value in (("bits", bits), ("dim", dim)):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if value is not None and not (whole and (8 if name == "bits" else 1) <= value <= LARGEST):  # type: ignore[operator]
-            lowest = "8" if name == "bits" else "1"
+    for name, value, lowest in (("bits", bits, 8), ("dim", dim, 1)):
+        if value is not None and not (type(value) is int and lowest <= value <= LARGEST):
             raise TrainingError(f"{name} is {value!r}", hint=f"it must be a whole number from {lowest} to {LARGEST:,}")
     if bits is None and dim is None:
         raise TrainingError("neither bits nor dim is given", hint="bits=128 learns codes, dim=128 real-valued vectors")
@@ -73,9 +65,8 @@ def check_levels(levels: Sequence[int] | None, size: int) -> tuple[int, ...]:
         return default_levels(size)
     given = tuple(levels)
     if not all(isinstance(level, int) and level >= 1 for level in given) or sum(given) != size:
-        raise TrainingError(
-            f"levels {list(given)} for a size of {size}", hint=f"give whole numbers, at least 1, that add up to {size}"
-        )
+        hint = f"give whole numbers, at least 1, that add up to {size}"
+        raise TrainingError(f"levels {list(given)} for a size of {size}", hint)
     return given
 
 
@@ -125,16 +116,13 @@ def learn_closed_form(
     check_size(bits, dim)
     chosen = check_levels(levels, bits or dim or 0)
     codes = [chosen] if bits is None or dim is None else [default_levels(dim), chosen]
-    drawn = draw_sample(corpus, sample, seed, report)
-    vocabulary, bags = count_bags(drawn.texts, rule, report)
+    texts, documents = draw_sample(corpus, sample, seed, report)
+    vocabulary, bags = count_bags(texts, rule, report)
     known = int(np.count_nonzero(bags.feature_lengths))
     size = max(map(sum, codes))
     if known < size:
-        warnings.warn(
-            f"fewer documents ({known}) than bits ({size}): "
-            "the codes tell these documents apart, but learn little about subjects",
-            stacklevel=3,
-        )
+        effect = "the codes tell these documents apart, but learn little about subjects"
+        warnings.warn(f"fewer documents ({known}) than bits ({size}): {effect}", stacklevel=3)
     learned = learn_from_counts(bags.matrix(len(vocabulary)), codes, seed, report)
     vocabulary = vocabulary.without_features(~learned.kept)
     kind = "paragraph vectors" if bits is None else "binary paragraph vectors"
@@ -145,7 +133,7 @@ def learn_closed_form(
         "bits": bits,
         "dim": dim or bits,
         "levels": list(chosen),
-        "training": _training(vocabulary, drawn.documents),
+        "training": _training(vocabulary, documents),
     }
     return TextEncoder(vocabulary, config, learned.tensors)
 
@@ -200,10 +188,7 @@ def train_network(
         "dim": shape.dim,
         "levels": [shape.code],
         "network": {"shape": asdict(shape), "recipe": asdict(recipe), "seed": seed},
-        "training": {
-            **_training(vocabulary, vocabulary.documents),
-            "history": [asdict(epoch) for epoch in trained.history],
-        },
+        "training": _training(vocabulary, vocabulary.documents) | {"history": [*map(asdict, trained.history)]},
     }
     tensors = NetworkEncoder(trained.network, vocabulary.counts, recipe, seed).tensors
     return TextEncoder(vocabulary, config, tensors, device), trained.embeddings.numpy(force=True)

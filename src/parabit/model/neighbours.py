@@ -79,37 +79,18 @@ def nearest(vectors: Matrix, rows: csr_array, count: int = NEIGHBOURS) -> NDArra
 
 
 def _word_cosines(rows: csr_array, own: NDArray[np.int64], others: NDArray[np.int64]) -> Matrix:
-    """The products of documents' rows with those of some others: (own, others of each)."""
-    entries, pairs = rows[others.ravel()], np.arange(len(own) + 1) * others.shape[1]
-    products = paired_products(rows[own], pairs, entries.indices, entries.data, entries.indptr.astype(np.int64))
+    """The products of documents' rows with those of some others: (own, others of each). No row may be empty."""
+    entries = rows[others.ravel()]
+    shared = np.empty(len(entries.data), dtype=np.float32)  # the document's weight of each word of the others
+    spread = np.zeros(rows.shape[1], dtype=np.float32)
+    for document, (start, end) in zip(own, pairwise(entries.indptr[:: others.shape[1]].tolist()), strict=True):
+        mine = slice(rows.indptr[document], rows.indptr[document + 1])
+        spread[rows.indices[mine]] = rows.data[mine]
+        np.take(spread, entries.indices[start:end], out=shared[start:end], mode="clip")  # else it goes through a copy
+        spread[rows.indices[mine]] = 0
+    shared *= entries.data
+    products: Matrix = np.add.reduceat(shared, entries.indptr[:-1])
     return products.reshape(others.shape)
-
-
-def paired_products(
-    queries: csr_array,
-    pairs: NDArray[np.integer],
-    columns: NDArray[np.integer],
-    weights: NDArray[np.floating],
-    offsets: NDArray[np.int64],
-) -> NDArray[np.float32]:
-    """The product of each query's row with each of its own documents' rows: (documents,).
-
-    Query i has the documents from pairs[i] up to pairs[i + 1]; document j has the columns and weights from offsets[j]
-    up to offsets[j + 1].
-    """
-    shared = np.empty(len(columns), dtype=np.float32)
-    spread = np.zeros(queries.shape[1], dtype=np.float32)
-    for number, (start, end) in enumerate(pairwise(offsets[pairs].tolist())):
-        own = slice(queries.indptr[number], queries.indptr[number + 1])
-        spread[queries.indices[own]] = queries.data[own]
-        np.take(spread, columns[start:end], out=shared[start:end], mode="clip")  # else it goes through a copy
-        spread[queries.indices[own]] = 0
-    shared *= weights
-    products = np.zeros(len(offsets) - 1, dtype=np.float32)
-    whole = np.diff(offsets) > 0  # reduceat has no empty sums
-    if whole.any():
-        products[whole] = np.add.reduceat(shared, offsets[:-1][whole])
-    return products
 
 
 def diffuse(vectors: Matrix, neighbours: NDArray[np.int64], share: float) -> Matrix:

@@ -32,8 +32,7 @@ class VocabularyRule:
 
     `min_count` holds for words and, unless `min_bigram_count` is given, for bigrams too. `max_size` keeps the most
     frequent words and bigrams together. Of equally frequent features words come first, in the order of the alphabet,
-    then bigrams, in the order of their words in the vocabulary.
-    A bigram is kept only if both its words are.
+    then bigrams, in the order of their words. A bigram is kept only if both its words are.
 
     Example:
         >>> VocabularyRule(bigrams=True, min_count=10).least_bigrams
@@ -112,9 +111,7 @@ def _tokens(documents: Texts, tokenizer: Tokenizer, report: Report) -> Iterator[
     return ordered_map(tokenizer.content_tokens, texts())
 
 
-def _tally(
-    keys: NDArray[np.int64], documents: NDArray[np.int64], size: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _tally(keys: NDArray[np.int64], documents: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], ...]:
     """The distinct keys, how often each occurs, and in how many of the `size` documents."""
     # One number for key and document, so that one sort of plain integers counts both.
     entries, counts = run_lengths(np.sort(keys * size + documents))
@@ -191,11 +188,9 @@ class _Counting:
         if not self._documents:
             raise VocabularyError("the corpus has no documents", hint="give it at least one")
         if not self._tokens:
-            raise VocabularyError(
-                f"not one word in {self._documents} documents",
-                hint=f"words match the pattern, have {tokenizer.min_length} to {tokenizer.max_length} characters "
-                "and are not stop words; each of these can be set",
-            )
+            lengths = f"{tokenizer.min_length} to {tokenizer.max_length}"
+            hint = f"words match the pattern, have {lengths} characters and are not stop words; all this can be set"
+            raise VocabularyError(f"not one word in {self._documents} documents", hint)
         numbers = self._dictionary.numbers
         named = pl.DataFrame({"word": list(numbers), "key": list(numbers.values())})
         frequent = self._words.merged().filter(pl.col("count") >= rule.min_count)
@@ -206,21 +201,21 @@ class _Counting:
         ids = np.full(next(self._next), -1, dtype=np.int32)
         ids[words["key"].to_numpy()] = np.arange(len(words), dtype=np.int32)
         bigrams = self._frequent_bigrams(ids)
+        features = pl.concat([words.select("count", "documents"), bigrams.select("count", "documents")])
         if rule.max_size is not None:
             # Words first at equal counts. A bigram never occurs more often than its words, so they stay if it does.
-            counts = pl.concat([words["count"], bigrams["count"]]).to_numpy()
-            chosen = np.argsort(-counts, kind="stable")[: rule.max_size]
+            chosen = np.sort(np.argsort(-features["count"].to_numpy(), kind="stable")[: rule.max_size])
             kept = int(np.count_nonzero(chosen < len(words)))
-            words, bigrams = words.head(kept), bigrams.head(len(chosen) - kept)
+            words, bigrams, features = words.head(kept), bigrams.head(len(chosen) - kept), features[chosen]
             ids[ids >= kept] = -1
         vocabulary = Vocabulary(
-            tokenizer=tokenizer,
-            words=words["word"],
-            bigrams=bigrams.select("first", "second").to_numpy().astype(np.int32),
-            counts=pl.concat([words["count"], bigrams["count"]]).to_numpy(),
-            document_frequencies=pl.concat([words["documents"], bigrams["documents"]]).to_numpy(),
-            documents=self._documents,
-            tokens=self._tokens,
+            tokenizer,
+            words["word"],
+            bigrams.select("first", "second").to_numpy().astype(np.int32),
+            features["count"].to_numpy(),
+            features["documents"].to_numpy(),
+            self._documents,
+            self._tokens,
         )
         return vocabulary, ids
 

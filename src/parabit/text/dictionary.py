@@ -68,12 +68,6 @@ class Dictionary:
 
     In front of it there is a table in which a word's hash says where its number is. The first word of a hash has the
     place; the others, few or rare because the table is large, are looked up one by one.
-
-    Example:
-        >>> dictionary = Dictionary({"the": STOP, "hubble": 0, "space": 1})
-        >>> numbers, lengths = dictionary.look_up(split(["the hubble", "probe"], 1, 15))
-        >>> numbers.tolist(), lengths.tolist()
-        ([0, -1], [1, 1])
     """
 
     def __init__(self, numbers: dict[str, int]) -> None:

@@ -50,10 +50,8 @@ def read_stop_words(name: str) -> frozenset[str]:
         lines = Path(name).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8 text"
-        raise VocabularyError(
-            f"the stop words cannot be read from {name}: {reason}",
-            hint="give english, none, or a file with one word per line",
-        ) from problem
+        hint = "give english, none, or a file with one word per line"
+        raise VocabularyError(f"the stop words cannot be read from {name}: {reason}", hint) from problem
     return frozenset(word for line in lines if (word := line.strip().lower()))
 
 
@@ -89,29 +87,17 @@ class Tokenizer:
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_length <= self.max_length:
-            raise VocabularyError(
-                f"words of {self.min_length} to {self.max_length} characters are not possible",
-                hint="the shortest length is at least 1 and at most the longest",
-            )
-        if not isinstance(self.stop_words, frozenset | set) or not all(
-            isinstance(word, str) for word in self.stop_words
+            lengths = f"{self.min_length} to {self.max_length}"
+            raise VocabularyError(f"words of {lengths} characters are not possible", hint="give at least 1 to more")
+        if not (
+            isinstance(self.stop_words, frozenset | set) and all(isinstance(word, str) for word in self.stop_words)
         ):
-            raise VocabularyError(
-                "stop words must be a set of strings",
-                hint='for example frozenset({"the", "of"}), or read_stop_words(FILE)',
-            )
-        if not isinstance(self.pattern, str):
-            raise VocabularyError(f"the pattern is a {type(self.pattern).__name__}, not a string", hint=r"try \p{L}+")
+            raise VocabularyError("stop words must be a set of strings", hint='for example frozenset({"the", "of"})')
         _ = self._ascii_table  # raises if the pattern is not valid
 
     @classmethod
     def paper(cls) -> "Tokenizer":
-        """The paper's: runs of the letters a to z, and words of 2 to 15 of them count.
-
-        Example:
-            >>> Tokenizer.paper().content_words("The MP3 of C++")
-            ['mp']
-        """
+        """The paper's: runs of the letters a to z, and words of 2 to 15 of them count."""
         return cls(PAPER_WORDS, max_length=15)
 
     def words(self, text: str) -> list[str]:
@@ -128,21 +114,15 @@ class Tokenizer:
         return split(self.spaced(list(texts)), self.min_length, self.max_length)
 
     def places(self, texts: Sequence[str], words: Collection[str]) -> list[list[tuple[int, int]]]:
-        """Where some tokens stand in each text, from and to; overlapping places become one.
-
-        Example:
-            >>> Tokenizer().places(["The Hubble", "Hubbles"], ["hubble"])
-            [[(4, 10)], []]
-        """
-        wanted, found = set(words), list[list[tuple[int, int]]]()
-        for text in texts if wanted else ():
-            merged: list[tuple[int, int]] = []
+        """Where some tokens stand in each text, from and to; overlapping places become one."""
+        wanted = set(words)
+        found: list[list[tuple[int, int]]] = [[] for _ in texts]
+        for text, merged in zip(texts if wanted else (), found, strict=False):
             for start, end, word in self._spans(text):
                 if word in wanted:
                     overlaps = merged and start < merged[-1][1]
                     merged.append((merged.pop()[0] if overlaps else start, end))
-            found.append(merged)
-        return found if wanted else [[] for _ in texts]
+        return found
 
     @property
     def config(self) -> dict[str, Any]:
@@ -151,12 +131,7 @@ class Tokenizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Tokenizer":
-        """The tokenizer of a `config`.
-
-        Example:
-            >>> Tokenizer.from_config(Tokenizer().config) == Tokenizer()
-            True
-        """
+        """The tokenizer of a `config`."""
         return cls(**{**config, "stop_words": frozenset(config["stop_words"])})
 
     def spaced(self, texts: list[str]) -> list[str]:
@@ -165,22 +140,14 @@ class Tokenizer:
         Most text is ASCII. There the usual tokens are what stays when every other character becomes a space, which
         takes two thirds of the time of the regular expression.
         """
-        if wrong := [place for place, text in enumerate(texts) if not isinstance(text, str)]:
-            kind = type(texts[wrong[0]]).__name__
-            raise CorpusError(f"text {wrong[0]} is a {kind}, not a string", hint="give texts as str")
+        if wrong := [text for text in texts if not isinstance(text, str)]:
+            raise CorpusError(f"a text is a {type(wrong[0]).__name__}, not a string", hint="give texts as str")
         table, plain = self._ascii_table, [self._splits_at_spaces(text) for text in texts]
         spaced = [text.translate(table) if split else "" for text, split in zip(texts, plain, strict=True)]
         others = [place for place, split in enumerate(plain) if not split]
         if not others:
             return spaced
-        try:
-            matches = self._matches([self._normalized(texts[place]) for place in others])
-        except UnicodeEncodeError as problem:
-            wrong = [place for place in others if re.search("[\ud800-\udfff]", texts[place])]
-            raise CorpusError(
-                f"text {wrong[0]} has half of a surrogate pair, which is not a character",
-                hint='clean it with text.encode("utf-8", "replace").decode()',
-            ) from problem
+        matches = self._matches([self._normalized(texts[place]) for place in others])
         for place, joined in zip(others, matches.list.join(" "), strict=True):
             tokens = joined.replace(_END, " ")
             if self.pattern == WORDS and not tokens.isascii():
@@ -223,7 +190,11 @@ class Tokenizer:
         return text.replace("\u0130", "i").lower() if self.lowercase else text
 
     def _matches(self, texts: list[str]) -> pl.Series:
-        return pl.Series(texts, dtype=pl.String).str.extract_all(self.pattern)
+        try:
+            return pl.Series(texts, dtype=pl.String).str.extract_all(self.pattern)
+        except UnicodeEncodeError as problem:
+            hint = 'clean it with text.encode("utf-8", "replace").decode()'
+            raise CorpusError("a text has half of a surrogate pair, which is not a character", hint) from problem
 
     @cached_property
     def _ascii_table(self) -> str:
@@ -233,9 +204,7 @@ class Tokenizer:
             members = pl.Series(list(lowered)).str.contains(rf"\A(?:{self.pattern})\z")
         except pl.exceptions.ComputeError as problem:
             reason = " ".join(str(problem).split())
-            raise VocabularyError(
-                f"the pattern {self.pattern!r} is not valid: {reason}", hint=r"try \p{L}+"
-            ) from problem
+            raise VocabularyError(f"the pattern {self.pattern!r} is not valid: {reason}", r"try \p{L}+") from problem
         return "".join(character if member else " " for character, member in zip(lowered, members, strict=True))
 
     @cached_property

@@ -119,33 +119,25 @@ class Vocabulary:
             if not newer and frame.columns != _COLUMNS:
                 raise ValueError("other columns")
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError, TypeError) as problem:
-            raise VocabularyError(
-                f"{path} is not a whole vocabulary file", hint="recreate it with `parabit vocabulary CORPUS -o FILE`"
-            ) from problem
+            hint = "recreate it with `parabit vocabulary CORPUS -o FILE`"
+            raise VocabularyError(f"{path} is not a whole vocabulary file", hint) from problem
         if newer:
-            raise VocabularyError(
-                f"{path} has format {summary['format']}, this version of parabit reads up to {FORMAT}",
-                hint="upgrade parabit",
-            )
+            raise VocabularyError(f"{path} was made by a newer version of parabit", hint="upgrade parabit")
         is_word = frame["first"].is_null()
         return cls(
-            tokenizer=Tokenizer.from_config(summary["tokenizer"]),
-            words=frame["feature"].filter(is_word).rename("word"),
-            bigrams=frame.filter(~is_word).select("first", "second").to_numpy().astype(np.int32),
-            counts=frame["count"].to_numpy(),
-            document_frequencies=frame["documents"].to_numpy(),
-            documents=summary["documents"],
-            tokens=summary["tokens"],
+            Tokenizer.from_config(summary["tokenizer"]),
+            frame["feature"].filter(is_word).rename("word"),
+            frame.filter(~is_word).select("first", "second").to_numpy().astype(np.int32),
+            frame["count"].to_numpy(),
+            frame["documents"].to_numpy(),
+            summary["documents"],
+            summary["tokens"],
         )
 
     @property
     def _summary(self) -> dict[str, object]:
-        return {
-            "format": FORMAT,
-            "tokenizer": self.tokenizer.config,
-            "documents": self.documents,
-            "tokens": self.tokens,
-        }
+        corpus = {"documents": self.documents, "tokens": self.tokens}
+        return {"format": FORMAT, "tokenizer": self.tokenizer.config, **corpus}
 
     @cached_property
     def _bigram_table(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from parabit.corpus import datasets
-from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, fetch, in_split
+from parabit.corpus.datasets import Dataset, DatasetCorpus, fetch, in_split
 from parabit.corpus.document import Document
 from parabit.errors import DownloadError
 from parabit.progress import Progress

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from parabit.corpus import DATASETS, open_corpus
+from parabit.corpus import open_corpus
 from parabit.corpus.datasets import data_folder
 from parabit.errors import CorpusError
 
@@ -16,9 +16,9 @@ def test_what_may_not_be_downloaded_says_what_to_put_where(name: str, data: Path
         open_corpus(name)
 
 
-@pytest.mark.parametrize("name", DATASETS)
-def test_an_unknown_split_is_told_with_those_that_exist(name: str) -> None:
-    with pytest.raises(CorpusError, match="did you mean train"):
+@pytest.mark.parametrize("name", ["20newsgroups", "docstrings"])
+def test_an_unknown_split_is_refused_with_those_that_exist(name: str) -> None:
+    with pytest.raises(CorpusError, match="its splits are train and test"):
         open_corpus(f"{name}/trian")
     with pytest.raises(CorpusError, match="its splits are train and test"):
         open_corpus(f"{name}/xyz")

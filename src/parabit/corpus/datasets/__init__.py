@@ -1,18 +1,16 @@
-"""The public data sets: their names, where their files are, and how one is opened."""
+"""The public data sets: their names, what each is, where its files are, and how they are split and downloaded."""
 
 import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
-from parabit.errors import CorpusError, did_you_mean
-from parabit.progress import Report, silent
-
-if TYPE_CHECKING:
-    from parabit.corpus.datasets.dataset import Dataset
-    from parabit.corpus.document import Corpus
-
-__all__ = ["DATASETS", "SPLITS", "cache_folder", "data_folder", "find_dataset", "names_dataset", "open_dataset"]
+from parabit.corpus.document import Corpus, Document
+from parabit.corpus.sources import Source, SourceCorpus
+from parabit.errors import CorpusError, DownloadError
+from parabit.progress import Progress, Report, silent
 
 # The module that describes and reads each; it is imported only if the data set is asked for.
 DATASETS = {
@@ -26,6 +24,54 @@ DATASETS = {
     "docstrings": "docstrings",
 }
 SPLITS = ("train", "test")  # of every data set
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A public collection that parabit reads in the form in which its makers publish it.
+
+    `files` is a pattern below the data folder; it is empty if the data set is made from what is installed here.
+    `corpus` reads those files: the documents of a split, or all of them if the split is None. A data set that may be
+    downloaded is one file with a SHA-256 and the addresses to try in order; for others `obtain` says what to put where.
+    """
+
+    about: str
+    licence: str
+    files: str
+    corpus: Callable[[Sequence[Path], str | None], Corpus]
+    urls: tuple[str, ...] = ()
+    sha256: str = ""
+    obtain: str = ""
+
+    def found(self, data: Path) -> list[Path]:
+        """The files of the data set that are in the data folder, in order."""
+        return sorted(data.glob(self.files)) if self.files else []
+
+
+class DatasetCorpus(SourceCorpus):
+    """The documents of a split that a function reads from each of a data set's files in turn."""
+
+    def __init__(
+        self, paths: Sequence[Path], split: str | None, read: Callable[[Source, str | None], Iterator[Document]]
+    ) -> None:
+        super().__init__([Source(path) for path in paths])
+        self._split, self._read = split, read
+
+    def __iter__(self) -> Iterator[Document]:
+        for source in self._each_source():
+            yield from self._read(source, self._split)
+
+
+def in_split(name: str, split: str | None, held_out: float) -> bool:
+    """Whether the document of this name belongs to a split: `test`, a given share of all, or `train`, the others.
+
+    It follows from a hash of the name, so it is the same on every machine, whatever other documents there are. If
+    no split is asked for, every document belongs.
+    """
+    if split is None:
+        return True
+    digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
+    return (int.from_bytes(digest[:8], "big") >= (1 - held_out) * 2**64) == (split == "test")
 
 
 def cache_folder() -> Path:
@@ -47,28 +93,47 @@ def names_dataset(name: str) -> bool:
     return name.partition("/")[0] in DATASETS
 
 
-def find_dataset(name: str) -> "Dataset":
+def find_dataset(name: str) -> Dataset:
     """The description of a data set."""
-    return cast("Dataset", import_module(f"{__name__}.{DATASETS[name]}").DATASETS[name])
+    found: Dataset = import_module(f"{__name__}.{DATASETS[name]}").DATASETS[name]
+    return found
 
 
-def open_dataset(name: str, report: Report = silent) -> "Corpus":
+def open_dataset(name: str, report: Report = silent) -> Corpus:
     """Open `NAME/SPLIT`, or `NAME` for all of it; a missing data set is downloaded if that is allowed."""
     base, _, split = name.partition("/")
     if split and split not in SPLITS:
-        raise CorpusError(
-            f"{base} has no split {split!r}",
-            hint=did_you_mean(split, SPLITS) or f"its splits are {' and '.join(SPLITS)}",
-        )
+        raise CorpusError(f"{base} has no split {split!r}", hint=f"its splits are {' and '.join(SPLITS)}")
     dataset = find_dataset(base)
     paths = dataset.found(data_folder())
     if dataset.files and not paths:
         if not dataset.urls:
-            raise CorpusError(
-                f"the data set {base} is not in {data_folder()}",
-                hint=f"{dataset.obtain}; or set PARABIT_DATA to the folder that has it",
-            )
-        from parabit.corpus.datasets.dataset import fetch
-
+            hint = f"{dataset.obtain}; or set PARABIT_DATA to the folder that has it"
+            raise CorpusError(f"the data set {base} is not in {data_folder()}", hint)
         paths = [fetch(dataset, data_folder(), report)]
     return dataset.corpus(paths, split or None)
+
+
+def fetch(dataset: Dataset, data: Path, report: Report = silent) -> Path:
+    """Download a data set's file into the data folder and check it; it is there whole or not at all."""
+    import pooch  # here, as both take long to import
+    import requests
+
+    target = data / dataset.files
+    pooch.get_logger().setLevel("WARNING")
+    report(Progress(f"downloading {target.name}", 0, "bytes", None))
+    failures = []
+    for url in dataset.urls * 2:  # a connection may break
+        downloader = pooch.HTTPDownloader(chunk_size=1 << 18, timeout=30)
+        try:
+            known = f"sha256:{dataset.sha256}"
+            return Path(pooch.retrieve(url, known, target.name, target.parent, downloader=downloader))
+        except requests.RequestException as problem:
+            failures.append(f"{url} could not be downloaded: {problem}")
+        except ValueError:
+            failures.append(f"{url} has another SHA-256 than {dataset.sha256}: the file is damaged or another one")
+        except OSError as problem:
+            reason = f"{target.name} cannot be written to {target.parent}: {problem.strerror or problem}"
+            hint = "set PARABIT_DATA to a folder that can be written and has room"
+            raise DownloadError(reason, hint) from problem
+    raise DownloadError("; ".join(dict.fromkeys(failures)), hint=f"try again, or put the file at {target} yourself")

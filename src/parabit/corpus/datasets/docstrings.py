@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, groupby, takewhile
 from pathlib import Path
-from typing import NamedTuple
 
-from parabit.corpus.datasets.dataset import Dataset, in_split
+from parabit.corpus.datasets import Dataset, in_split
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source, SourceCorpus
 from parabit.parallel import cores
@@ -25,12 +24,8 @@ _LEFT_OUT = {"tests", "test", "idle_test", "site-packages", "vendor", "vendored"
 _BATCH = 6_000_000  # bytes that are read before a process is started, and that one process reads
 
 
-class _Definition(NamedTuple):
-    """A function, class or method with a documentation string."""
-
-    module: str
-    name: str  # inside the module: `Class.method`
-    text: str
+# A function, class or method with a documentation string: module, name inside it (`Class.method`) and text.
+Definition = tuple[str, str, str]
 
 
 class DocstringCorpus(SourceCorpus):
@@ -43,9 +38,8 @@ class DocstringCorpus(SourceCorpus):
     def __init__(self, roots: Sequence[Path], split: str | None = None) -> None:
         modules: dict[str, Path] = {}
         for root in roots:
-            for path in _python_files(root):
-                # The first root wins, as in Python's own import.
-                modules.setdefault(_module_name(path.relative_to(root)), path)
+            for name, path in _modules(root):
+                modules.setdefault(name, path)  # the first root wins, as in Python's own import
         ordered = sorted((name.split("."), path) for name, path in modules.items())
         super().__init__([Source(path, name=".".join(parts)) for parts, path in ordered])
         self._split = split
@@ -55,21 +49,17 @@ class DocstringCorpus(SourceCorpus):
         self._current = 0
         for package, definitions in zip(packages, _read_packages(packages), strict=True):
             seen: set[str] = set()
-            for definition in definitions:
-                module = _public_part(definition.module)
-                name = f"{module}.{definition.name}"
+            for module, name, text in definitions:
+                public = _public_part(module)
+                id = f"{public}.{name}"
                 # One definition may stand twice (for two platforms, as overloads): the first with a text counts.
-                if name in seen:
-                    continue
-                seen.add(name)
-                if in_split(name, self._split, held_out=0.5):
-                    yield Document(
-                        id=name, text=definition.text, labels=_labels(module), fields={"module": definition.module}
-                    )
+                if id not in seen and in_split(id, self._split, held_out=0.5):
+                    yield Document(id, text, _labels(public), {"module": module})
+                seen.add(id)
             self._current += len(package)
 
 
-def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[_Definition]]:
+def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[Definition]]:
     """The definitions of each package, in order; parsing is nearly all of the work, so there is a process per core."""
     passed = accumulate(sum(source.size for source in package) for package in packages)
     batches = [
@@ -83,18 +73,15 @@ def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[_Defin
             yield from found
 
 
-def _read_batch(packages: Sequence[Sequence[Source]]) -> list[list[_Definition]]:
-    """What a process of its own finds in some packages; if it fails, this one reads them.
-
-    Not by multiprocessing, which runs the user's script again in each process.
-    """
+def _read_batch(packages: Sequence[Sequence[Source]]) -> list[list[Definition]]:
+    """What a process of its own finds in some packages; not by multiprocessing, which runs the user's script again."""
     wanted = json.dumps([[(source.name, str(source.path)) for source in package] for package in packages])
     # -P: a file in the current folder may be called like a module of the standard library.
     command = [sys.executable, "-P", "-c", f"from {__name__} import _main; _main()"]
     try:
         done = subprocess.run(command, input=wanted.encode(), capture_output=True, check=True).stdout
-        return [[_Definition(*found) for found in package] for package in json.loads(done)]
-    except (OSError, ValueError, TypeError, subprocess.SubprocessError):
+        return [[(module, name, text) for module, name, text in package] for package in json.loads(done)]
+    except (OSError, ValueError, TypeError, subprocess.SubprocessError):  # then this process reads them
         return list(map(public_definitions, packages))
 
 
@@ -105,19 +92,18 @@ def _main() -> None:
     sys.stdout.write(json.dumps(found))
 
 
-def public_definitions(sources: Sequence[Source]) -> list[_Definition]:
+def public_definitions(sources: Sequence[Source]) -> list[Definition]:
     """The definitions of one package that its users see."""
-    definitions: list[_Definition] = []
-    handed_on: set[str] = set()
+    definitions: list[Definition] = []
+    exported: set[str] = set()
     for source in sources:
         if tree := _parsed(source):
             definitions.extend(_documented(tree, source.name))
-            handed_on.update(_handed_on(tree, _public_part(source.name) == source.name))
-
+            exported.update(_exported(tree, _public_part(source.name) == source.name))
     return [
-        found
-        for found in definitions
-        if _public_part(found.module) == found.module or found.name.split(".")[0] in handed_on
+        (module, name, text)
+        for module, name, text in definitions
+        if _public_part(module) == module or name.split(".")[0] in exported
     ]
 
 
@@ -132,13 +118,13 @@ def _parsed(source: Source) -> ast.Module | None:
         return None  # templates, files for other versions of Python, unreadable files
 
 
-def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") -> Iterator[_Definition]:
+def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") -> Iterator[Definition]:
     """The definitions with a public name and a documentation string, outermost first."""
     for statement in _statements(node.body):
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and statement.name[0] != "_":
             name = inside + statement.name
             if text := ast.get_docstring(statement):
-                yield _Definition(module, name, text)
+                yield module, name, text
             if isinstance(statement, ast.ClassDef):
                 yield from _documented(statement, module, f"{name}.")
 
@@ -155,7 +141,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
-def _handed_on(tree: ast.Module, public: bool) -> Iterator[str]:
+def _exported(tree: ast.Module, public: bool) -> Iterator[str]:
     """The names that a module makes public for others: those in its `__all__`, and what a public module imports."""
     for statement in _statements(tree.body):
         if isinstance(statement, ast.ImportFrom) and public:
@@ -167,18 +153,13 @@ def _handed_on(tree: ast.Module, public: bool) -> Iterator[str]:
                 yield from (constant.value for constant in constants if isinstance(constant.value, str))
 
 
-def _python_files(folder: Path) -> Iterator[Path]:
-    """The modules below a folder, except private packages at the top level and what is left out."""
+def _modules(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The modules below a folder and their names, except private packages at the top level and what is left out."""
     for path in folder.rglob("*.py"):
         parts = path.relative_to(folder).with_suffix("").parts
         kept = all(part.isidentifier() and part.lstrip("_") not in _LEFT_OUT for part in parts)
         if kept and not parts[0].startswith("_") and path.is_file():
-            yield path
-
-
-def _module_name(path: Path) -> str:
-    parts = path.with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
 def _public_part(module: str) -> str:
@@ -192,9 +173,8 @@ def _labels(module: str) -> tuple[str, ...]:
     return (package, f"{package}.{inner[0]}") if inner else (package,)
 
 
-def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
-    places = sysconfig.get_paths()
-    return DocstringCorpus([Path(places[name]) for name in ("stdlib", "purelib", "platlib")], split)
+def _corpus(_: Sequence[Path], split: str | None) -> Corpus:
+    return DocstringCorpus([Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")], split)
 
 
 DATASETS = {

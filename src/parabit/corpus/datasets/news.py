@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, in_split
+from parabit.corpus.datasets import Dataset, DatasetCorpus, in_split
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError
@@ -40,21 +40,14 @@ _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _TAG = re.compile(r"<[^>]*>")
 _TOPIC = re.compile(r"<D>(.*?)</D>")
 _CONTROL = re.compile(r"&#(?:\d|[12]\d|3[01]|127);|[\x00-\x08\x0b-\x1f\x7f]")
-_LEWIS_SPLIT = {"train": "TRAIN", "test": "TEST"}
 
 
 def _reuters(source: Source, split: str | None) -> Iterator[Document]:
     """Reuters-21578 from its SGML files, with the ModApte split."""
-    for name, sgml in _members(source):
-        if name.endswith(".sgm"):
-            yield from _stories(sgml, split)
-
-
-def _stories(sgml: str, split: str | None) -> Iterator[Document]:
-    for match in _STORY.finditer(sgml):
+    for match in (match for name, sgml in _members(source) if name.endswith(".sgm") for match in _STORY.finditer(sgml)):
         attributes = dict(_ATTRIBUTE.findall(match[1]))
         # ModApte: of the stories that Lewis put in this part, those that indexers looked at for topics.
-        if split and (attributes["LEWISSPLIT"] != _LEWIS_SPLIT[split] or attributes["TOPICS"] != "YES"):
+        if split and (attributes["LEWISSPLIT"] != split.upper() or attributes["TOPICS"] != "YES"):
             continue
         title, body, date = (_plain(_element(name, match[2])) for name in ("TITLE", "BODY", "DATE"))
         # Stories of the type UNPROC have no title or body of their own, only the text.

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, in_split
+from parabit.corpus.datasets import Dataset, DatasetCorpus, in_split
 from parabit.corpus.document import CommonLabels, Corpus, Document
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError
@@ -20,10 +20,9 @@ def _read(source: Source, split: str | None) -> Iterator[Document]:
                 if not (isinstance(title, str) and isinstance(text, str) and isinstance(categories, list)):
                     raise TypeError("a field is of another type")
             except (ValueError, KeyError, TypeError) as problem:
-                raise CorpusError(
-                    f"{source.name}, line {number + 1}: not an article with title, text and categories: {problem}",
-                    hint="get the file again; `parabit datasets` says what it must hold",
-                ) from problem
+                reason = f"not an article with title, text and categories: {problem}"
+                hint = "get the file again; `parabit datasets` says what it must hold"
+                raise CorpusError(f"{source.name}, line {number + 1}: {reason}", hint) from problem
             if in_split(title, split, held_out=0.5):
                 # Titles occur twice, so the id is the position in the sample.
                 yield Document(id=str(number), text=text, labels=tuple(categories), fields={"title": title})

@@ -10,7 +10,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from parabit.corpus.datasets.dataset import Dataset, DatasetCorpus, in_split
+from parabit.corpus.datasets import Dataset, DatasetCorpus, in_split
 from parabit.corpus.document import CommonLabels, Corpus, Document
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError, need
@@ -19,13 +19,12 @@ from parabit.errors import CorpusError, need
 class Namespaces(NamedTuple):
     """The names, in lower case, of a wiki's namespaces of files and of categories."""
 
-    files: frozenset[str] = frozenset(("file", "image"))
-    categories: frozenset[str] = frozenset(("category",))
+    files: frozenset[str]
+    categories: frozenset[str]
 
 
-ENGLISH = Namespaces()  # which hold on every wiki, beside its own names
-
-
+# They hold on every wiki, beside its own names.
+ENGLISH = Namespaces(files=frozenset(("file", "image")), categories=frozenset(("category",)))
 # The keys that every wiki's namespaces have, whatever it calls them.
 _FILE, _CATEGORY = "6", "14"
 
@@ -86,38 +85,25 @@ def _pages(stream: BinaryIO, name: str) -> Iterator[tuple[ET.Element, Namespaces
                 root.clear()
             elif event == "end" and tag == "siteinfo":
                 called = {found.get("key"): (found.text or "").lower() for found in element.iterfind(".//{*}namespace")}
-                names = Namespaces(
-                    files=ENGLISH.files | {called.get(_FILE, "file")},
-                    categories=ENGLISH.categories | {called.get(_CATEGORY, "category")},
-                )
+                files, categories = called.get(_FILE, "file"), called.get(_CATEGORY, "category")
+                names = Namespaces(ENGLISH.files | {files}, ENGLISH.categories | {categories})
     except ET.ParseError as problem:
-        raise CorpusError(
-            f"{name} is damaged or cut off: {problem}", hint="copy or download the file again, it is not whole"
-        ) from problem
+        hint = "copy or download the file again, it is not whole"
+        raise CorpusError(f"{name} is damaged or cut off: {problem}", hint) from problem
 
 
 def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
     dumps = [path for path in paths if _DUMP.fullmatch(path.name)]
+    names = ", ".join(path.name for path in dumps or paths)
     if not dumps:
-        raise CorpusError(
-            f"{', '.join(path.name for path in paths)}: none is a whole Wikipedia dump",
-            hint="a dump is called like enwiki-latest-pages-articles.xml.bz2",
-        )
+        hint = "a dump is called like enwiki-latest-pages-articles.xml.bz2"
+        raise CorpusError(f"{names}: none is a whole Wikipedia dump", hint)
     parts = [re.sub(r"(\d*)\.xml.*", r" \1", path.name).split(" ") for path in dumps]
     if len({dump for dump, _ in parts}) > 1 or len({part for _, part in parts} - {""}) < len(parts) > 1:
-        raise CorpusError(
-            f"{dumps[0].parent} has more than one dump, or one in two forms: {', '.join(path.name for path in dumps)}",
-            hint="keep one there, or every page would be read twice",
-        )
+        hint = "keep one there, or every page would be read twice"
+        raise CorpusError(f"{dumps[0].parent} has more than one dump, or one in two forms: {names}", hint)
     corpus = DatasetCorpus(dumps, split, _read)
     return CommonLabels(corpus) if split == "test" else corpus
-
-
-class Article(NamedTuple):
-    """What a reader sees of an article, one paragraph, heading or list item per line, and its categories."""
-
-    text: str
-    categories: tuple[str, ...]
 
 
 # Comments, and elements that hold no prose. In nowiki and pre there is no markup.
@@ -156,8 +142,11 @@ def without_comments(markup: str) -> str:
     return _UNREAD.sub(instead, markup)
 
 
-def read_article(markup: str, names: Namespaces = ENGLISH) -> Article:
-    """The text and the categories of an article, without templates, tables, files, references and formulas."""
+def read_article(markup: str, names: Namespaces = ENGLISH) -> tuple[str, tuple[str, ...]]:
+    """The text of an article, one paragraph, heading or list item per line, and its categories.
+
+    Templates, tables, files, references and formulas are left out.
+    """
     parser = need("mwparserfromhell", "wikipedia", CorpusError)
     markup = without_comments(markup)
     for _ in range(20):  # innermost first
@@ -170,7 +159,7 @@ def read_article(markup: str, names: Namespaces = ENGLISH) -> Article:
     text = _LEFT_OVER.sub("", "".join(_shown(code, names, categories)))
     # Entities last, so that what is written as one is never taken for markup.
     lines = (" ".join(line.split()) for line in unescape(_EMPTY_PARENTHESES.sub("", text)).split("\n"))
-    return Article("\n".join(filter(None, lines)), tuple(categories))
+    return "\n".join(filter(None, lines)), tuple(categories)
 
 
 def _shown(code: Any, names: Namespaces, categories: dict[str, None]) -> Iterator[str]:
@@ -199,8 +188,7 @@ def _link(node: Any, names: Namespaces, categories: dict[str, None]) -> Iterator
     prefix, _, rest = title.partition(":")
     kind = prefix.strip().lower()
     if kind in names.categories:
-        name = rest.strip()
-        if name:
+        if name := rest.strip():
             categories[name[:1].upper() + name[1:]] = None
     elif not (kind in names.files or (kind and _MEDIA.search(rest)) or _LANGUAGE.match(title)):
         if node.text is not None and node.text.strip_code().strip():
