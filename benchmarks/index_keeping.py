@@ -52,9 +52,9 @@ def measure(count: int, folder: Path) -> dict[str, float]:
     first = float(subprocess.run([sys.executable, "-c", _OPEN, folder], check=True, capture_output=True).stdout)
     again = median(seconds(lambda: Index.open(folder).close()) for _ in range(5))
     with Index.open(folder, write=True) as index:
-        one = median(seconds(lambda n=n: index.add_codes(draw(1), [f"one{n}"], [{}])) for n in range(20))
+        one = median(seconds(lambda n=n: index.put_codes(draw(1), [f"one{n}"], [{}])) for n in range(20))
         more = draw(ADDED)
-        many = seconds(lambda: index.add_codes(more, [f"more{n}" for n in range(ADDED)], [{}] * ADDED))
+        many = seconds(lambda: index.put_codes(more, [f"more{n}" for n in range(ADDED)], [{}] * ADDED))
         deleted = seconds(lambda: index.delete(ids[:DELETED]))
         with_log = median(seconds(lambda: Index.open(folder).close()) for _ in range(5))
         filtered = median(

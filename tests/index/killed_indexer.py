@@ -31,7 +31,7 @@ def act(index: Index, operation: dict[str, Any], texts: list[str]) -> None:
         case "add":
             index.add(documents)
         case "update":
-            index.update(documents)
+            index.put(documents)
         case "delete":
             index.delete(operation["ids"])
         case "compact":

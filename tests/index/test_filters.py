@@ -31,7 +31,7 @@ def index(request: pytest.FixtureRequest) -> Iterator[Index]:
         yield Index.of_codes(codes[1:], 16, fields=FIELDS)
         return
     with Index.of_codes(codes[:4], 16, ids=[99, 0, 1, 2], fields=[gone, *FIELDS[:3]]) as index:
-        index.add_codes(codes[4:], [3, 4, 5, 6], FIELDS[3:])
+        index.put_codes(codes[4:], [3, 4, 5, 6], FIELDS[3:])
         index.delete(99)
         if request.param == "compacted":
             index.compact()

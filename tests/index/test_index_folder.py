@@ -80,7 +80,7 @@ def test_without_words_documents_that_the_model_does_not_know_are_left_out() -> 
 
 def test_an_update_takes_the_place_of_a_document() -> None:
     index = Index.build(documents(0, 9), model=binary(), vectors=True)
-    assert index.update([Document("d0", TEXTS[50], fields={"new": 1}), Document("d5", "")]) == 1
+    assert index.put([Document("d0", TEXTS[50], fields={"new": 1}), Document("d5", "")]).replaced == 1
     assert len(index) == 8
     hits = {hit.id: hit for hit in index.search(TEXTS[:1], k=99)[0]}
     assert "d5" not in hits

@@ -25,7 +25,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     monkeypatch.setattr(os, "fsync", lambda _: None)  # it is made anew for every test
     fields = [{"labels": ["even", "odd"][row % 2], "text": f"text {row}"} for row in range(50)]
     with Index.of_codes(CODES[:45], BITS, fields=fields[:45], backend="tables") as index:
-        index.add_codes(CODES[45:], list(range(45, 50)), fields[45:])
+        index.put_codes(CODES[45:], list(range(45, 50)), fields[45:])
         index.delete([0])
         yield index
 
@@ -109,21 +109,17 @@ def test_neither_k_nor_radius_gives_ten(index: Index) -> None:
         ("no document with the id '3'", lambda index: index.delete("3")),
         ("an id must be a string or an integer", lambda index: index.delete([3, 4.5])),
         ("an id must be a string or an integer", lambda index: index.delete([None])),
-        ("the id 3 is in the index already", lambda index: index.add_codes(CODES[:2], [77, 3])),
-        ("the id 46 is in the index already", lambda index: index.add_codes(CODES[:2], [77, 46])),
-        ("the id 77 is given twice", lambda index: index.add_codes(CODES[:2], [77, 77])),
-        ("no document with the id 77", lambda index: index.update_codes(CODES[:2], [3, 77])),
-        ("the id 3 is given twice", lambda index: index.update_codes(CODES[:2], [3, 3])),
-        ("2 codes and 1 ids", lambda index: index.add_codes(CODES[:2], [77])),
-        ("2 codes and 3 fields", lambda index: index.add_codes(CODES[:2], [77, 78], [{}, {}, {}])),
-        ("uint8, found int32", lambda index: index.add_codes(CODES[:2].astype(np.int32), [77, 78])),
-        ("codes of shape", lambda index: index.add_codes(CODES[0], [77, 78, 79, 80])),
-        ("28 bits take 4 bytes", lambda index: index.add_codes(CODES[:2, :3], [77, 78])),
-        ("after the first 28", lambda index: index.update_codes(CODES[:1] | 1, [3])),
-        ("cannot be kept", lambda index: index.add_codes(CODES[:1], [77], [{"field": object()}])),
-        ("extra arrays", lambda index: index.add_codes(CODES[:1], [77], vectors=np.ones((1, 3)))),
+        ("the id 77 is given twice", lambda index: index.put_codes(CODES[:2], [77, 77])),
+        ("the id 3 is given twice", lambda index: index.put_codes(CODES[:2], [3, 3])),
+        ("2 codes and 1 ids", lambda index: index.put_codes(CODES[:2], [77])),
+        ("2 codes and 3 fields", lambda index: index.put_codes(CODES[:2], [77, 78], [{}, {}, {}])),
+        ("uint8, found int32", lambda index: index.put_codes(CODES[:2].astype(np.int32), [77, 78])),
+        ("codes of shape", lambda index: index.put_codes(CODES[0], [77, 78, 79, 80])),
+        ("28 bits take 4 bytes", lambda index: index.put_codes(CODES[:2, :3], [77, 78])),
+        ("after the first 28", lambda index: index.put_codes(CODES[:1] | 1, [3])),
+        ("cannot be kept", lambda index: index.put_codes(CODES[:1], [77], [{"field": object()}])),
+        ("extra arrays", lambda index: index.put_codes(CODES[:1], [77], vectors=np.ones((1, 3)))),
         ("made of codes and knows no texts", lambda index: index.add(["hubble"])),
-        ("made of codes and knows no texts", lambda index: index.update(["hubble"])),
         ("made of codes and knows no texts", lambda index: index.search(["hubble"])),
         ("made of codes and knows no texts", lambda index: index.search("hubble")),
         ("made of codes and knows no texts", lambda index: index.search([])),
@@ -145,7 +141,7 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(
     before = contents(index)
     told(problem, lambda: change(index))
     assert contents(index) == before
-    index.add_codes(CODES[:1], [77])  # it goes on
+    index.put_codes(CODES[:1], [77])  # it goes on
     assert len(index) == 50
 
 
@@ -154,8 +150,7 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(
     [
         ("is in the index already", lambda index: index.add([*documents(30, 33), *documents(4, 5)])),
         ("d31", lambda index: index.add([*documents(30, 33), *documents(31, 32)])),
-        ("no document with the id 'd30'", lambda index: index.update(documents(29, 31))),
-        ("d3", lambda index: index.update([*documents(3, 5), *documents(3, 4)])),
+        ("d3", lambda index: index.put([*documents(3, 5), *documents(3, 4)])),
         ("a single str", lambda index: index.add(TEXTS[0])),
         ("one-shot", lambda index: index.add(iter(TEXTS))),
         ("one-shot", lambda index: index.search(iter(TEXTS))),
@@ -197,7 +192,7 @@ def test_an_empty_index_finds_nothing_and_can_be_filled(backend: str) -> None:
         for asked in ({"k": 3}, {"radius": 28}, {"k": 3, "radius": 5}, {"where": {"id": 3}}):
             assert index.search(CODES[:2], **asked, backend=backend).ids == [[], []]
         assert len(index) == 0
-        index.add_codes(CODES[:2], ["a", "b"])
+        index.put_codes(CODES[:2], ["a", "b"])
         assert sorted(index.search(QUERY, backend=backend).ids[0]) == ["a", "b"]
         index.compact()
         assert sorted(index.search(QUERY, backend=backend).ids[0]) == ["a", "b"]
@@ -239,8 +234,7 @@ def test_a_single_text_is_a_query_by_itself(texts: Index) -> None:
 USES: list[Callable[[Index], Any]] = [
     len,
     lambda index: index.search(QUERY),
-    lambda index: index.add_codes(CODES[:1], [77]),
-    lambda index: index.update_codes(CODES[:1], [3]),
+    lambda index: index.put_codes(CODES[:1], [77]),
     lambda index: index.delete([3]),
     lambda index: index.delete([]),
     lambda index: index.compact(),
@@ -267,8 +261,7 @@ def test_a_closed_index_is_not_saved(index: Index, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda index: index.add_codes(CODES[:1], [77]),
-        lambda index: index.update_codes(CODES[:1], [3]),
+        lambda index: index.put_codes(CODES[:1], [77]),
         lambda index: index.delete([3]),
         lambda index: index.compact(),
     ],
@@ -283,7 +276,7 @@ def test_an_index_that_is_open_for_reading_is_not_written(index: Index, change: 
 def test_documents_do_not_go_into_an_index_that_is_open_for_reading(texts: Index) -> None:
     with Index.open(texts.folder) as reader:
         told("is open for reading", lambda: reader.add(documents(50, 52)))
-        told("is open for reading", lambda: reader.update(documents(0, 2)))
+        told("is open for reading", lambda: reader.put(documents(0, 2)))
         assert len(reader) == len(texts)
 
 

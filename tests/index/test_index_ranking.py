@@ -14,7 +14,7 @@ from parabit.codes import hamming, unpack
 from parabit.index import RANKS, Index, ranking
 from parabit.index.hits import Hits
 from parabit.index.ranking import CODE_WEIGHT
-from parabit.index.words import _PAIR_WEIGHT
+from parabit.index.words import PAIR_WEIGHT
 
 BUILT, ALL = 200, 260
 QUERIES = queries(12)
@@ -32,7 +32,7 @@ def index(request: pytest.FixtureRequest) -> Index:
     if request.param == "updated":
         index.search(QUERIES[:1])  # commits the words: BM25 counts deleted documents until all of a commit are deleted
         index.compact()
-        index.update(documents(BUILT, ALL))
+        index.put(documents(BUILT, ALL))
     return index
 
 
@@ -76,7 +76,7 @@ def bm25(_: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.
             for word, times in Counter(words).items()
         ]
         of_pairs = [
-            score(_PAIR_WEIGHT * (idf(pair[0]) + idf(pair[1])), [counts[pair] for counts in pairs])
+            score(PAIR_WEIGHT * (idf(pair[0]) + idf(pair[1])), [counts[pair] for counts in pairs])
             for pair in pairwise(query.split())
             if having[pair[0]] and having[pair[1]]
         ]
@@ -262,8 +262,8 @@ def test_codes_of_one_model_are_ranked_by_the_vectors_of_another(length: float) 
     vectors, asked = long.infer(TEXTS[:ALL]).vectors * length, long.infer(QUERIES).vectors
     codes = short.transform(TEXTS[:ALL])
     index = Index.of_codes(codes[:BUILT], 20, vectors=vectors[:BUILT])
-    index.add_codes(codes[BUILT:], list(range(BUILT, ALL)), vectors=vectors[BUILT:])
-    index.update_codes(codes[:1], [0], vectors=vectors[:1])
+    index.put_codes(codes[BUILT:], list(range(BUILT, ALL)), vectors=vectors[BUILT:])
+    index.put_codes(codes[:1], [0], vectors=vectors[:1])
     hits = index.search(short.transform(QUERIES), k=9, rank="cosine", candidates=40, query_vectors=asked)
     plain = unit(asked) @ unit(unit(vectors).astype(np.float32).astype(np.float16)).T
     near = index.search(short.transform(QUERIES), k=40)
@@ -307,10 +307,10 @@ def test_vectors_that_do_not_fit_are_told(index: Index) -> None:
     with_vectors = Index.of_codes(codes, 20, vectors=np.ones((3, 4)))
     for given in (None, np.ones((1, 5)), np.ones(1)):
         with pytest.raises(ParabitError, match="vectors"):
-            with_vectors.add_codes(codes[:1], [7], vectors=given)
+            with_vectors.put_codes(codes[:1], [7], vectors=given)
     assert len(with_vectors) == 3
     with pytest.raises(ParabitError, match="extra arrays"):  # which codes from anywhere have not
-        index.add_codes(codes[:1], ["7"])
+        index.put_codes(codes[:1], ["7"])
 
 
 @pytest.mark.parametrize("rank", ["asymmetric", "words", "hybrid"])

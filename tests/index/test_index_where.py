@@ -86,7 +86,7 @@ def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("where") / "index"
     ids = ["gone", *EVERYTHING[:5]]
     with Index.of_codes(codes[:6], 16, folder, ids=ids, fields=[gone, *fields[:5]], engine=engine) as index:
-        index.add_codes(codes[:2], ["tail", "gone too"], [fields[5], gone])
+        index.put_codes(codes[:2], ["tail", "gone too"], [fields[5], gone])
         index.delete(["gone", "gone too"])
         if request.param == "compacted":
             index.compact()

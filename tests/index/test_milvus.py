@@ -162,12 +162,12 @@ def test_long_texts_and_odd_ids_come_back_as_they_were(tmp_path: Path) -> None:
     ):
         options: dict[str, Any] = {"query_vectors": rng.standard_normal((2, 5000)), "rank": "cosine", "k": 9}
         for index in (embedded, milvus):
-            index.update_codes(codes[:1], ids[:1], [{"text": huge[5:]}], vectors[:1])
+            index.put_codes(codes[:1], ids[:1], [{"text": huge[5:]}], vectors[:1])
             index.delete(["half \ud800"])
         same(embedded.search(codes[:2], **options), milvus.search(codes[:2], **options))
         assert milvus.has(ids).tolist() == [True, True, True, False, True, True]
         with pytest.raises(IndexFolderError, match="takes .* bytes compressed"):
-            milvus.add_codes(codes[:1], ["z"], [{"text": rng.bytes(400_000).hex()}], vectors[:1])
+            milvus.put_codes(codes[:1], ["z"], [{"text": rng.bytes(400_000).hex()}], vectors[:1])
         with pytest.raises(IndexFolderError, match="the id .* takes 5,001 bytes"):
             milvus.has(["y" * 5000])
 
@@ -214,7 +214,7 @@ import sys, numpy as np
 from parabit import Index
 index = Index.open(sys.argv[1], write=True)
 for number in range(10**6):
-    index.add_codes(np.full((3, 1), number % 256, np.uint8), [f"{number}.{part}" for part in range(3)])
+    index.put_codes(np.full((3, 1), number % 256, np.uint8), [f"{number}.{part}" for part in range(3)])
     print(number, flush=True)
 """
 
@@ -234,7 +234,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     with Index.open(tmp_path / "m", write=True) as index:
         index.verify()
         assert index.has([f"{number}.{part}" for number in range(last + 1) for part in range(3)]).all()
-        index.add_codes(codes, ["after"])
+        index.put_codes(codes, ["after"])
 
 
 class MilvusMachine(IndexMachine):
@@ -282,7 +282,7 @@ def test_codes_alone_work_on_a_real_server(tmp_path: Path) -> None:
         assert "cannot search by words; upgrade it to 2.5 or later" in refusal
         with Index.of_codes(codes, 28, tmp_path / "m", fields=fields, engine=engine) as index:
             for some in (embedded, index):
-                some.update_codes(codes[:3], [5, 6, 7])
+                some.put_codes(codes[:3], [5, 6, 7])
                 some.delete([1, 2])
             for options in ({"k": 50}, {"radius": 3}, {"where": {"labels": {"!=": "a"}, "year": (1993, 1995)}}):
                 same(embedded.search(asked, **options), index.search(asked, **options))

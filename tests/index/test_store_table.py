@@ -8,37 +8,34 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from parabit.index.store import Batch, Store, arrays
+from parabit.index.store import Batch, Store
 from parabit.index.store.arrays import ROWS, VALUES, CheckedWriter, MappedArrays, Table, TableWriter
 
 # Few keys, at both ends and in two buckets, so that many entries share one.
 KEY = st.sampled_from([0, 1, 2, 2**48, 2**48 + 1, 2**63, 2**64 - 1])
 
 
-@given(keys=st.lists(KEY, max_size=60), pieces=st.integers(1, 20), at_once=st.integers(1, 40))
+@given(keys=st.lists(KEY, max_size=60), pieces=st.integers(1, 20))
 def test_a_table_finds_the_rows_of_each_key(
-    keys: list[int], pieces: int, at_once: int, tmp_path_factory: pytest.TempPathFactory
+    keys: list[int], pieces: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("table")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arrays, "_AT_ONCE", at_once)
-        given_keys = np.array(keys, dtype=np.uint64)
-        writer = TableWriter(folder / "t.spool", {ROWS: np.int64, VALUES: np.float64})
-        for start in range(0, len(keys), pieces):
-            rows = np.arange(start, min(start + pieces, len(keys)))
-            writer.add(given_keys[rows], rows, rows / 2)
-        writers = {part: CheckedWriter(folder / f"t{part}.npy", layout) for part, layout in writer.layouts.items()}
-        with ExitStack() as stack:
-            writer.finish({part: stack.enter_context(one) for part, one in writers.items()})
-        mapped = MappedArrays(folder, {f"t{part}": one.form for part, one in writers.items()})
-        mapped.verify()
-        found = Table(mapped, "t")
-        assert np.array_equal(found.keys, np.sort(given_keys))
-        for key in {*keys, 3, 2**62}:
-            expected = np.flatnonzero(given_keys == np.uint64(key))
-            rows, values = found.find(key)
-            assert (rows.tolist(), values.tolist()) == (expected.tolist(), (expected / 2).tolist())
-        assert sorted(path.suffix for path in folder.iterdir()) == [".npy"] * 3
+    given_keys = np.array(keys, dtype=np.uint64)
+    writer = TableWriter({ROWS: np.int64, VALUES: np.float64})
+    for start in range(0, len(keys), pieces):
+        rows = np.arange(start, min(start + pieces, len(keys)))
+        writer.add(given_keys[rows], rows, rows / 2)
+    writers = {part: CheckedWriter(folder / f"t{part}.npy", layout) for part, layout in writer.layouts.items()}
+    with ExitStack() as stack:
+        writer.finish({part: stack.enter_context(one) for part, one in writers.items()})
+    mapped = MappedArrays(folder, {f"t{part}": one.form for part, one in writers.items()})
+    mapped.verify()
+    found = Table(mapped, "t")
+    assert np.array_equal(found.keys, np.sort(given_keys))
+    for key in {*keys, 3, 2**62}:
+        expected = np.flatnonzero(given_keys == np.uint64(key))
+        rows, values = found.find(key)
+        assert (rows.tolist(), values.tolist()) == (expected.tolist(), (expected / 2).tolist())
 
 
 def test_ids_with_one_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,7 +213,7 @@ def test_changes_whose_words_were_lost_are_caught_up(folder: Path, tmp_path: Pat
                 index.add([Document("new", "a new zebra")])
                 expected |= {"new"}
             if change == "update":
-                index.update([Document("a2", "a new zebra"), Document("a1", "no more")])
+                index.put([Document("a2", "a new zebra"), Document("a1", "no more")])
                 expected = {"a0", "a2"}
             if change in ("delete", "delete and add"):
                 index.delete("a0")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import shake_128
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,6 @@ from parabit.progress import Progress, Report
 
 _AT_ONCE = 1 << 16  # codes
 _LOOKED_AT = 20_000  # documents whose labels are counted, in about 200 ms
-
-Ids = Literal["new", "there", "any"]  # which ids documents may have: new ones, those of others, or both
 
 
 @dataclass
@@ -108,8 +106,8 @@ def batch_of_codes(
         yield Batch(mine, codes[here], None if fields is None else fields[here], extra)
 
 
-def check_ids(corpus: Corpus, need: Callable[[Sequence[Id]], None], report: Report) -> None:
-    """Read a corpus and raise if an id is there twice or not what is needed: before the first document goes in."""
+def check_ids(corpus: Corpus, check: Callable[[Sequence[Id]], None] | None, report: Report) -> None:
+    """Read a corpus and raise if an id is there twice, or as `check` does: before the first document goes in."""
     seen, done, collisions = set[int](), 0, 0  # hashes, which take less memory than ids
     for batch in corpus.batches():
         ids = [document.id for document in batch]
@@ -118,7 +116,8 @@ def check_ids(corpus: Corpus, need: Callable[[Sequence[Id]], None], report: Repo
         if len(seen) < done - collisions:
             _need_unique(corpus)
             collisions = done - len(seen)
-        need(ids)
+        if check is not None:
+            check(ids)
         report(Progress("checking", done, "documents", corpus.share_read))
 
 

@@ -14,7 +14,6 @@ from parabit.corpus import Corpus, Document, as_corpus
 from parabit.errors import CodesError, IndexFolderError, ParabitError, QueryError
 from parabit.index.corpus_files import note_below, note_files
 from parabit.index.documents import (
-    Ids,
     Kept,
     Written,
     batch_of_codes,
@@ -327,11 +326,7 @@ class Index(OpenIndex):
 
     def add(self, documents: Texts, report: Report = silent) -> int:
         """Encode and add documents with new ids; how many were added. Those of a batch are all on the disk, or none."""
-        return self._write(documents, "new", report).added
-
-    def update(self, documents: Texts, report: Report = silent) -> int:
-        """Put documents in the place of those with their ids; how many."""
-        return self._write(documents, "there", report).replaced
+        return self._write(documents, report, new=True).added
 
     def put(self, documents: Texts, report: Report = silent) -> Written:
         """Update the documents whose ids are there, and add the others; how many of each.
@@ -343,7 +338,7 @@ class Index(OpenIndex):
             >>> index.put(texts)
             Written(added=1, replaced=2, removed=0, left_out=0)
         """
-        return self._write(documents, "any", report)
+        return self._write(documents, report)
 
     def sync(
         self,
@@ -375,59 +370,44 @@ class Index(OpenIndex):
         """
         return sync(self, corpus, dry_run, allow_empty, report)
 
-    def add_codes(
+    def put_codes(
         self,
         codes: NDArray[np.uint8],
         ids: Sequence[Id],
         fields: Sequence[Mapping[str, Any]] | None = None,
         vectors: NDArray[np.floating] | None = None,
-    ) -> None:
-        """Add codes from anywhere, to an index that was made of codes.
+    ) -> int:
+        """Put codes from anywhere into an index that was made of codes, in one step; how many had ids that were there.
 
         Example:
             >>> index = Index.of_codes(np.array([[0], [1]], dtype=np.uint8), bits=8)
-            >>> index.add_codes(np.array([[7]], dtype=np.uint8), ids=[2])
+            >>> index.put_codes(np.array([[7], [3]], dtype=np.uint8), ids=[1, 2])
+            1
             >>> len(index)
             3
         """
-        self._need("new", ids)
-        for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._store.put(batch)
-
-    def update_codes(
-        self,
-        codes: NDArray[np.uint8],
-        ids: Sequence[Id],
-        fields: Sequence[Mapping[str, Any]] | None = None,
-        vectors: NDArray[np.floating] | None = None,
-    ) -> None:
-        """Put codes, and their fields, in the place of those with their ids, in an index that was made of codes.
-
-        Example:
-            >>> index = Index.of_codes(np.array([[0], [1]], dtype=np.uint8), bits=8)
-            >>> index.update_codes(np.array([[7]], dtype=np.uint8), ids=[0])
-            >>> index.search(np.array([[7]], dtype=np.uint8), radius=0).ids
-            [[0]]
-        """
-        self._need("there", ids)
-        for batch in batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes))):
-            self._store.put(batch)
+        batches = batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes)))
+        return sum(self._store.put(batch) for batch in batches)
 
     def delete(self, ids: Id | Sequence[Id]) -> None:
         """Delete documents; all of them are gone when this returns, or none is."""
         ids = [ids] if isinstance(ids, str | int) else list(ids)
-        self._need("there", ids)
+        there = self.has(ids)
+        if not there.all():
+            raise IndexFolderError(
+                f"there is no document with the id {ids[int(np.argmin(there))]!r}", hint="nothing was changed"
+            )
         serials = self._words.serials_of(ids)
         self._store.put(None, ids)
         self._words.change(serials)
         self._words.commit()
 
-    def _write(self, documents: Texts, ids: Ids, report: Report) -> Written:
+    def _write(self, documents: Texts, report: Report, new: bool = False) -> Written:
         """Encode documents and put them in the index, batch by batch."""
         corpus, store, model = as_corpus(documents), self._store, self.model
         files = note_below(corpus, store.meta.get("corpus"))
         corpus = files or corpus
-        check_ids(corpus, lambda some: self._need(ids, some), report)
+        check_ids(corpus, self._need_new if new else None, report)
         if files is not None:
             files.note(self.folder, sure=False)
         kept = Kept(self.keeps_text, self.has_words, VECTORS in store.extra)
@@ -452,15 +432,10 @@ class Index(OpenIndex):
         self._words.change(old, first, batch.fields or ())
         return replaced
 
-    def _need(self, allowed: Ids, ids: Sequence[Id]) -> None:
-        """Raise if an id must not be there, or must be and is not."""
+    def _need_new(self, ids: Sequence[Id]) -> None:
         there = self.has(ids)
-        if allowed == "new" and there.any():
+        if there.any():
             raise IndexFolderError(
                 f"the id {ids[int(np.argmax(there))]!r} is in the index already",
                 hint="nothing was changed; replace it with --update, or give a new id",
-            )
-        if allowed == "there" and not there.all():
-            raise IndexFolderError(
-                f"there is no document with the id {ids[int(np.argmin(there))]!r}", hint="nothing was changed"
             )

@@ -41,9 +41,9 @@ _MAGIC = 1337
 _TEXT, _SERIAL = "text", "serial"
 _PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
 _NAMED = 64  # documents that are named one by one in a query
-# How much two words of a query that stand together in a document too add to BM25, so that quotations are found. Of 0, .1,
-# .2 and .4 in `benchmarks/queries.py --weights`, .2 has the highest mean NDCG@10 of real queries; .4 finds more known
-# items but loses .005 there.
+# How much two words of a query that stand together in a document too add to BM25, so that quotations are found. Of 0,
+# .1, .2 and .4 in `benchmarks/queries.py --weights`, .2 has the highest mean NDCG@10 of real queries; .4 finds more
+# known items but loses .005 there.
 PAIR_WEIGHT = 0.2
 
 

@@ -3,7 +3,7 @@
 import json
 import mmap
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -18,7 +18,6 @@ from parabit.storage import ArrayWriter, array_header, sync
 KEYS, ROWS, VALUES = ".keys", ".rows", ".values"  # the arrays of a table
 _REMEDY = "restore it from a copy, or build the index again"
 _PIECE = 1 << 24  # bytes that a checksum reads at a time
-_AT_ONCE = 1 << 21  # entries of a table that are sorted in memory at a time
 
 
 class Form(NamedTuple):
@@ -153,69 +152,27 @@ def unpacked(content: bytes) -> dict[str, NDArray[Any]]:
 
 
 class TableWriter:
-    """Sorts entries, each a key and one or two columns, by key and in bounded memory.
+    """Collects entries, each a key and one or two columns, and sorts them by key: 16 or 24 bytes of memory per entry.
 
-    Sorted runs go to a file of their own and are merged at the end. Entries of one key stay in the order they came in.
+    Entries of one key stay in the order they came in.
     """
 
-    def __init__(self, spool: Path, columns: Mapping[str, DTypeLike]) -> None:
-        self._types = {KEYS: np.dtype(np.uint64)} | {name: np.dtype(of) for name, of in columns.items()}
-        self._spool = spool
-        self._runs: list[int] = []  # the lengths of those in the file
-        self._waiting: list[NDArray[np.uint64]] = []  # (columns, entries) each
-
-    @property
-    def layouts(self) -> dict[str, Layout]:
-        """The arrays that `finish` writes."""
-        return {name: Layout(dtype) for name, dtype in self._types.items()}
+    def __init__(self, columns: Mapping[str, DTypeLike]) -> None:
+        types = {KEYS: np.dtype(np.uint64)} | {name: np.dtype(of) for name, of in columns.items()}
+        self.layouts = {name: Layout(dtype) for name, dtype in types.items()}
+        self._parts: list[tuple[NDArray[Any], ...]] = []
 
     def add(self, keys: NDArray[np.uint64], *columns: NDArray[Any]) -> None:
         """Add entries."""
-        wanted = zip((keys, *columns), self._types.values(), strict=True)
-        self._waiting.append(np.stack([np.ascontiguousarray(a, dtype).view(np.uint64) for a, dtype in wanted]))
-        if sum(run.shape[1] for run in self._waiting) >= _AT_ONCE:
-            run = self._sorted_waiting()
-            with self._spool.open("ab") as file:
-                file.write(run.data)
-            self._runs.append(run.shape[1])
+        self._parts.append((keys, *columns))
 
     def finish(self, writers: Mapping[str, CheckedWriter]) -> None:
-        """Write the table and remove the file of runs."""
-        for piece in self._merged():
-            for column, (name, dtype) in zip(piece, self._types.items(), strict=True):
-                writers[name].append(np.ascontiguousarray(column).view(dtype))
-        self._spool.unlink(missing_ok=True)
-
-    def _sorted_waiting(self) -> NDArray[np.uint64]:
-        waiting, self._waiting = self._waiting, []
-        return _by_key([np.zeros((len(self._types), 0), dtype=np.uint64), *waiting])
-
-    def _merged(self) -> Iterator[NDArray[np.uint64]]:
-        runs: list[NDArray[np.uint64]] = [self._sorted_waiting()]
-        for number, length in reversed(list(enumerate(self._runs))):
-            start = 8 * len(self._types) * sum(self._runs[:number])
-            shape = (len(self._types), length)
-            runs.insert(0, np.memmap(self._spool, dtype=np.uint64, mode="r", offset=start, shape=shape))
-        step = max(1, _AT_ONCE // len(runs))
-        while runs := [run for run in runs if run.shape[1]]:
-            pieces = [run[:, :step] for run in runs]
-            # All entries with smaller keys than these are among the pieces.
-            bound = min((run[0, step - 1] for run in runs if run.shape[1] > step), default=None)
-            if bound is None:
-                yield _by_key(pieces)
-                return
-            counts = [int(np.searchsorted(piece[0], bound)) for piece in pieces]
-            if any(counts):
-                yield _by_key([piece[:, :count] for piece, count in zip(pieces, counts, strict=True)])
-            else:  # a key that more documents share than fit
-                counts = [int(np.searchsorted(run[0], bound, side="right")) for run in runs]
-                yield from (run[:, :count] for run, count in zip(runs, counts, strict=True))
-            runs = [run[:, count:] for run, count in zip(runs, counts, strict=True)]
-
-
-def _by_key(pieces: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    entries = np.concatenate(pieces, axis=1)
-    return np.take(entries, np.argsort(entries[0], kind="stable"), axis=1)
+        """Write the table."""
+        columns = list(zip(*self._parts, strict=True)) or [() for _ in self.layouts]
+        self._parts.clear()
+        order = np.argsort(np.concatenate([np.zeros(0, np.uint64), *columns[0]]), kind="stable")
+        for name, layout in self.layouts.items():
+            writers[name].append(np.concatenate([np.zeros(0, layout.dtype), *columns.pop(0)])[order])
 
 
 class Table:

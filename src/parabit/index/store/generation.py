@@ -45,8 +45,8 @@ def write_generation(
 ) -> Manifest:
     """Write a generation and an empty log; they count once the manifest that this returns is written.
 
-    Memory does not grow with the documents, apart from what `derive` takes, which makes a back end's arrays of all
-    codes.
+    Memory grows with the documents by what finds them (about 16 bytes per id, label and number) and by what `derive`
+    takes, which makes a back end's arrays of all codes; texts and codes are not held.
     """
     number, token = manifest.generation, secrets.token_hex(8)
     try:
@@ -82,9 +82,9 @@ class GenerationWriter:
         self._names: dict[str, None] = {}
         self._writers: dict[str, CheckedWriter] = {}
         self._tables = {
-            IDS: TableWriter(folder / "ids.spool", {ROWS: np.int64}),
-            FIELDS: TableWriter(folder / "fields.spool", {ROWS: np.int64}),
-            NUMBERS: TableWriter(folder / "numbers.spool", {ROWS: np.int64, VALUES: np.float64}),
+            IDS: TableWriter({ROWS: np.int64}),
+            FIELDS: TableWriter({ROWS: np.int64}),
+            NUMBERS: TableWriter({ROWS: np.int64, VALUES: np.float64}),
         }
         self._stack = ExitStack()
 

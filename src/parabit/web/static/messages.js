@@ -46,7 +46,7 @@ export function emptyIndex(about) {
   say(
     el("h1", {}, "No documents yet"),
     el("p", {}, `${about.name} is an empty index. Add documents to it, and they can be found here at once:`),
-    el("pre", {}, el("code", {}, about.texts ? `parabit add ${about.name} FOLDER-OR-FILE` : "Index.open(folder, write=True).add_codes(codes, ids)")));
+    el("pre", {}, el("code", {}, about.texts ? `parabit add ${about.name} FOLDER-OR-FILE` : "Index.open(folder, write=True).put_codes(codes, ids)")));
 }
 
 export function unknown(query, about, ask) {
