@@ -1,0 +1,310 @@
+"""Near-duplicates: planted copies found by parabit and by datasketch's MinHash.
+
+    PARABIT_DATA=FOLDER python benchmarks/dedupe.py [--choose | --large]
+
+**Planted copies.** Of 5,000 documents, those that share more than three tenths of their words with an earlier one are
+left out, so that what is found beside planted copies is an error. Copies of 600 documents are added, 200 each with 10%
+(light), 20% (medium) and 30% (heavy) of the words edited: replaced by a word of the collection, deleted, followed by
+such a word, or swapped with the next. Recall is the share of copies in the group of their original, of those that still
+share half of their words with it; precision is the share of documents to be deleted that are copies of what is kept.
+
+**As they are.** In the same collections with their own duplicates, a document to be deleted is right if it shares half
+of its content words (stop words left out) with the one that is kept.
+
+Both are judged by plain runs of letters and digits, not by the words of parabit's tokenizer. The peer is datasketch's
+MinHashLSH with 128 permutations and the threshold 0.5 on the words, as in its documentation: each document is looked
+up, and inserted unless one is found. `codes` takes candidates from codes, 12 of 128 bits apart, and checks their words.
+semhash is not here: it needs a model from the Hugging Face hub, which the machine that ran this could not reach.
+
+The rule (half of the words, and two fifths by weight) was chosen with `--choose` on other documents: those of TRAINING.
+`--large` measures seconds and memory: all of 20 Newsgroups, and a million abstracts, which are 100,000 of arXiv and
+nine copies of each without a tenth of the words.
+"""
+
+import argparse
+import gzip
+import json
+import random
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasketch import MinHash, MinHashLSH
+from scipy.sparse import csr_array
+
+from common import RESULTS, machine, run
+from parabit import Index, ParagraphVectors, open_corpus
+from parabit.corpus import data_folder
+from parabit.index import find_duplicates
+from parabit.text import english_stop_words
+
+DOCUMENTS, COPIES = 5000, 200
+EDITS = {"light": 0.1, "medium": 0.2, "heavy": 0.3}
+SKIPPED = 20_000  # documents of arXiv and Wikipedia that belong to TRAINING
+TRAINING = ["20newsgroups/train", "reuters21578/train", "reuters21578/train titles", "arxiv first titles",
+            "searchsnippets", "dblp-titles", "biomedical-titles"]  # fmt: skip
+HELD_OUT = ["20newsgroups/test", "reuters21578/test", "arxiv later", "enwiki later", "reuters21578/test titles",
+            "arxiv later titles", "googlenews-titles", "tweets", "dbpedia-italian"]  # fmt: skip
+OUT = RESULTS / "dedupe.json"
+
+Kept = dict[int, int]  # for each document that is not kept, the one that is
+
+
+def texts_of(name: str) -> list[str]:
+    """The texts of a collection, in random order."""
+    title = name.endswith("titles")
+    place = name.removesuffix(" titles").split()
+    if place[0] in ("arxiv", "enwiki"):
+        with gzip.open(data_folder() / place[0] / f"{place[0]}-sample.jsonl.gz", "rt") as file:
+            here = islice(file, SKIPPED) if place[1] == "first" else islice(file, SKIPPED, 2 * SKIPPED)
+            texts = [json.loads(line)["title" if title else "text"] for line in here]
+    elif "/" in name:
+        texts = [str(one.fields["title"]) if title else one.text for one in open_corpus(place[0])]
+    else:
+        with gzip.open(data_folder() / "short" / f"{name}.jsonl.gz", "rt") as file:
+            texts = [json.loads(line)["text"] for line in file]
+    texts = [text for text in texts if len(text.split()) > 1]
+    random.Random(0).shuffle(texts)
+    return texts
+
+
+def words_of(text: str) -> frozenset[str]:
+    """What the judge takes for the words of a text."""
+    return frozenset(re.findall(r"\w+", text.lower()))
+
+
+def share(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of common words."""
+    return len(one & other) / max(1, len(one | other))
+
+
+def without_copies(texts: list[str]) -> list[str]:
+    """Texts that share at most three tenths of their words with an earlier one, found by comparing all with all."""
+    numbers: dict[str, int] = {}
+    rows = [sorted(numbers.setdefault(word, len(numbers)) for word in words_of(text)) for text in texts]
+    lengths = np.array([len(row) for row in rows])
+    indices = np.concatenate([np.array(row, np.int32) for row in rows])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    sets = csr_array((np.ones(len(indices), np.float32), indices, offsets), shape=(len(rows), len(numbers)))
+    others, copies = sets.T.tocsr(), np.zeros(len(rows), np.bool_)
+    for start in range(0, len(rows), 500):
+        common = (sets[start : start + 500] @ others).tocoo()
+        row, column = common.row + start, common.col
+        alike = common.data > 0.3 * (lengths[row] + lengths[column] - common.data)
+        copies[row[alike & (column < row)]] = True
+    return [text for text, copy in zip(texts, copies.tolist(), strict=True) if not copy]
+
+
+def edited(words: list[str], part: float, pool: list[str], rng: random.Random) -> list[str]:
+    """Words with a part of them edited."""
+    words, out = list(words), []
+    for place, word in enumerate(words):
+        edit = rng.choice(["replace", "delete", "insert", "swap"]) if rng.random() < part else ""
+        if edit == "swap" and place + 1 < len(words):
+            words[place + 1], word = word, words[place + 1]
+        out += {"replace": [rng.choice(pool)], "delete": [], "insert": [word, rng.choice(pool)]}.get(edit, [word])
+    return out
+
+
+def planted(texts: list[str]) -> tuple[list[str], dict[int, tuple[int, str]]]:
+    """Texts with edited copies at random places; the original and the edit of each copy."""
+    rng = random.Random(1)
+    pool = [word for text in texts for word in text.split()]
+    count = min(COPIES, len(texts) // 10)
+    originals = rng.sample(range(len(texts)), 3 * count)
+    copies = [
+        (original, edit, " ".join(edited(texts[original].split(), EDITS[edit], pool, rng)))
+        for original, edit in zip(originals, [edit for edit in EDITS for _ in range(count)], strict=True)
+    ]
+    order = rng.sample(range(len(texts) + len(copies)), len(texts) + len(copies))
+    place = {number: at for at, number in enumerate(order)}
+    everything = [*texts, *(text for _, _, text in copies)]
+    where = {place[len(texts) + at]: (place[original], edit) for at, (original, edit, _) in enumerate(copies)}
+    return [everything[number] for number in order], where
+
+
+def by_parabit(texts: list[str]) -> Kept:
+    """What `parabit dedupe` does."""
+    return {int(copy.id): int(group.kept) for group in find_duplicates(texts) for copy in group.copies}
+
+
+def by_minhash(texts: list[str]) -> Kept:
+    """datasketch, each document looked up among those kept before; of several found, the most alike by its estimate."""
+    lsh, sketches, kept = MinHashLSH(threshold=0.5, num_perm=128), [], {}
+    for number, text in enumerate(texts):
+        sketch = MinHash(num_perm=128)
+        sketch.update_batch([word.encode() for word in words_of(text)])
+        sketches.append(sketch)
+        if found := lsh.query(sketch):
+            kept[number] = max(sorted(found), key=lambda other: sketches[other].jaccard(sketch))
+        else:
+            lsh.insert(number, sketch)
+    return kept
+
+
+def by_codes(texts: list[str]) -> Kept:
+    """Codes within 12 of 128 bits, and half of the words in common."""
+    codes = ParagraphVectors(128).fit(texts).transform(texts)
+    hits = Index.of_codes(codes, 128).search(codes, radius=12)
+    sets, kept = [words_of(text) for text in texts], {}
+    for number, found in enumerate(hits.ids):
+        earlier = sorted(int(other) for other in found if int(other) < number and int(other) not in kept)
+        shares = {other: share(sets[number], sets[other]) for other in earlier}
+        if shares and max(shares.values()) >= 0.5:
+            kept[number] = max(shares, key=lambda other: shares[other])
+    return kept
+
+
+METHODS: dict[str, Callable[[list[str]], Kept]] = {"parabit": by_parabit, "minhash": by_minhash, "codes": by_codes}
+
+
+def timed(method: Callable[[list[str]], Kept], texts: list[str]) -> tuple[Kept, float]:
+    """What a method finds, and its seconds."""
+    start = time.perf_counter()
+    return method(texts), round(time.perf_counter() - start, 2)
+
+
+def measure(name: str) -> dict[str, Any]:
+    """Every method on one collection."""
+    texts = texts_of(name)[:DOCUMENTS]
+    many, copies = planted(without_copies(texts))
+    sets = [words_of(text) for text in many]
+    content = [words_of(text) - english_stop_words() for text in texts]
+    family = {place: place for place in range(len(many))} | {copy: original for copy, (original, _) in copies.items()}
+    half = {copy for copy, (original, _) in copies.items() if share(sets[copy], sets[original]) >= 0.5}
+    rows: dict[str, Any] = {}
+    for method, find in METHODS.items():
+        kept, seconds = timed(find, many)
+        found = {copy: kept.get(copy, copy) == kept.get(copies[copy][0], copies[copy][0]) for copy in half}
+        right = [family[number] == family[other] for number, other in kept.items()]
+        row: dict[str, Any] = {"precision": round(float(np.mean(right)), 4), "recall": round(_mean(found.values()), 4)}
+        for edit in EDITS:
+            row[f"recall, {edit}"] = round(_mean(found[copy] for copy in half if copies[copy][1] == edit), 4)
+        row["seconds"] = seconds
+        kept, _ = timed(find, texts)
+        shares = [share(content[number], content[other]) for number, other in kept.items()]
+        row |= {"as is, found": len(kept), "as is, right": round(_mean(value >= 0.5 for value in shares), 4)}
+        rows[method] = row
+    words = int(np.median([len(words) for words in sets]))
+    result = {"documents": len(many), "different words": words, "copies": len(copies), "sharing half": len(half)}
+    print(name, json.dumps(result | rows), flush=True)
+    return {**result, "methods": rows}
+
+
+def _mean(values: Any) -> float:
+    values = list(values)
+    return float(np.mean(values)) if values else 1.0
+
+
+def choose() -> dict[str, Any]:
+    """How much of what shares half of its words also shares a part of their weight: planted copies and other pairs."""
+    parts = (0.3, 0.35, 0.4, 0.45, 0.5)
+    found: dict[str, Any] = {}
+    for name in TRAINING:
+        texts = texts_of(name)[:DOCUMENTS]
+        many, copies = planted(texts)
+        sets = [words_of(text) for text in many]
+        counts: dict[str, int] = {}
+        for words in sets:
+            for word in words:
+                counts[word] = counts.get(word, 0) + 1
+        weight = {word: float(np.log((len(sets) + 1000) / count)) for word, count in counts.items()}
+
+        def by_weight(one: frozenset[str], other: frozenset[str], weight: dict[str, float] = weight) -> float:
+            return sum(weight[word] for word in one & other) / sum(weight[word] for word in one | other)
+
+        pairs = [(sets[copy], sets[original]) for copy, (original, _) in copies.items()]
+        of_copies = np.array([by_weight(*pair) for pair in pairs if share(*pair) >= 0.5])
+        found[name] = {
+            "planted copies": {str(part): round(float(np.mean(of_copies >= part)), 4) for part in parts},
+            "other pairs": _pairs_by_weight([words_of(text) for text in texts], weight, parts),
+        }
+        print(name, found[name], flush=True)
+    return found
+
+
+def _pairs_by_weight(sets: list[frozenset[str]], weight: dict[str, float], parts: tuple[float, ...]) -> dict[str, int]:
+    """How many pairs of different documents share half of their words, and how many of those a part of the weight."""
+    numbers = {word: number for number, word in enumerate(weight)}
+    rows = [sorted(numbers[word] for word in words) for words in sets]
+    indices = np.concatenate([np.array(row, np.int32) for row in rows])
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    ones = csr_array((np.ones(len(indices), np.float32), indices, offsets), shape=(len(rows), len(numbers)))
+    weights = ones.copy()
+    weights.data = np.array(list(weight.values()), np.float32)[indices]
+    lengths, totals, shares = np.diff(offsets), np.asarray(weights.sum(axis=1)), []
+    others = ones.T.tocsr()
+    for start in range(0, len(rows), 500):
+        common = (ones[start : start + 500] @ others).tocoo()
+        row, column = common.row + start, common.col
+        alike = (common.data >= 0.5 * (lengths[row] + lengths[column] - common.data)) & (column < row)
+        row, column = row[alike], column[alike]
+        both = np.asarray(ones[row].multiply(weights[column]).sum(axis=1))
+        shares.append(both / (totals[row] + totals[column] - both))
+    by_weight = np.concatenate(shares)
+    return {"all": len(by_weight)} | {str(part): int((by_weight >= part).sum()) for part in parts}
+
+
+def large() -> dict[str, Any]:
+    """Seconds and memory of `parabit dedupe`, in processes of their own."""
+    found = {"20newsgroups": _command("20newsgroups")}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "abstracts.jsonl"
+        with path.open("w") as file:
+            file.writelines(_million())
+        found["a million abstracts"] = _command(str(path))
+    return found
+
+
+def _million() -> Iterator[str]:
+    rng = random.Random(0)
+    with gzip.open(data_folder() / "arxiv" / "arxiv-sample.jsonl.gz", "rt") as file:
+        texts = [json.loads(line)["text"] for line in file]
+    for _ in range(10):
+        for text in texts:
+            yield json.dumps({"text": " ".join(word for word in text.split() if _ == 0 or rng.random() > 0.1)}) + "\n"
+
+
+def _command(corpus: str) -> dict[str, Any]:
+    code = (
+        "import resource, sys; from parabit.cli.app import app; app(['dedupe', sys.argv[1], '--json'], "
+        "standalone_mode=False); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    )
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code, corpus], capture_output=True, text=True, check=True)
+    after, result = resource.getrusage(resource.RUSAGE_CHILDREN), json.loads(done.stdout)
+    found = {
+        "documents": result["documents"],
+        "copies": result["copies"],
+        "groups": len(result["groups"]),
+        "seconds": round(time.perf_counter() - start, 1),
+        "processor seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
+        "gigabytes": round(int(done.stderr.split()[-1]) / 1e6, 2),
+    }
+    print(corpus, found, flush=True)
+    return found
+
+
+def main() -> None:
+    """Measure, and keep the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--choose", action="store_true", help="how the rule was chosen, on other documents")
+    parser.add_argument("--large", action="store_true", help="seconds and memory of large collections")
+    arguments = parser.parse_args()
+    part = "choice" if arguments.choose else "large" if arguments.large else "planted"
+    results: dict[str, Any] = json.loads(OUT.read_text()) if OUT.exists() else {}
+    results["machine"] = machine("datasketch", "numpy", "scipy", "polars")
+    results[part] = choose() if arguments.choose else large() if arguments.large else {n: measure(n) for n in HELD_OUT}
+    OUT.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    run(main)
