@@ -147,7 +147,7 @@ def _show(result: dict[str, Any], groups: "list[Group]") -> None:
     for group in sorted(groups, key=lambda group: -len(group.copies))[:_GROUPS]:
         say(f"  {escape(str(group.kept))}  [dim]{escape(group.title)}[/dim]")
         for copy in group.copies[:_COPIES]:
-            bits = "" if copy.bits is None else f", {copy.bits} bits"
+            bits = "" if copy.bits is None else f", {copy.bits} bit{'' if copy.bits == 1 else 's'}"
             say(f"    {escape(str(copy.id))}  [dim]{copy.shared:.0%} of the words{bits}[/dim]")
         if (more := len(group.copies) - _COPIES) > 0:
             say(f"    and {more:,} more")
