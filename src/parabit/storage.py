@@ -108,10 +108,10 @@ def sync(path: Path) -> None:
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy the files of a folder to a new one, and flush them to disk."""
+    """Copy the files of a folder to a new one, and flush them to disk. Permissions are those of new files."""
     target.mkdir()
     for file in source.iterdir():
-        shutil.copyfile(file, target / file.name)  # without its permissions: those of new files apply
+        shutil.copyfile(file, target / file.name)
     _sync_folder(target)
 
 

@@ -140,7 +140,7 @@ print({"numpy", "polars", "scipy", "sklearn", "torch", "faiss", "fastapi", "pyda
         (("train", "posts.jsonl", "-o", "a", "--solver", "netwrk"), "no solver 'netwrk'; did you mean network?"),
         (("train", "posts.jsonl", "-o", "a", "--architecture", "dbo"), "did you mean dbow?"),
         (("train", "20newsgroup/train", "-o", "a"), "did you mean 20newsgroups/train?"),
-        (("vocabulary", "docstrings/tain"), "docstrings has no split 'tain'; did you mean train?"),
+        (("vocabulary", "docstrings/tain"), "docstrings has no split 'tain'; its splits are train and test"),
         (("reproduce", "tabel1"), "no experiment 'tabel1'; did you mean table1?"),
     ],
 )

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from made_up_files import encrypted_pdf, make_pdf
-from parabit import ReadOptions, open_corpus
+from parabit import Index, ParagraphVectors, ReadOptions, open_corpus
 from parabit.corpus import Skipped, title_of
 from parabit.corpus.files import FileCorpus
-from parabit.errors import CorpusError
+from parabit.errors import CorpusError, ParabitError
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -131,6 +131,17 @@ def test_ids_do_not_depend_on_how_the_system_lists_files(mixed: Path, monkeypatc
     after = open_corpus(mixed)
     assert (list(after), list(after.skipped)) == (documents, skipped)
     assert Skipped("a-link/", "link to a folder that is read already") in skipped
+
+
+def test_record_files_with_the_same_ids_are_one_corpus_by_path_and_line(write: Write, tmp_path: Path) -> None:
+    write("docs/b.csv", "id,text\n1,goalie\n")
+    folder = write("docs/a.jsonl", '{"id": 1, "text": "Hubble"}\n{"id": 2, "text": "orbit"}').parent
+    model = ParagraphVectors(8).fit(["Hubble orbit", "goalie"] * 5)
+    with pytest.raises(ParabitError, match="two documents have the id '1'.*--id-field ''"):
+        Index.build(open_corpus(folder), tmp_path / "index", model=model)
+    corpus = open_corpus(folder, ReadOptions(id_field=""))
+    assert [(d.id, d.fields["id"]) for d in corpus] == [("a.jsonl:1", 1), ("a.jsonl:2", 2), ("b.csv:2", "1")]
+    assert len(Index.build(corpus, tmp_path / "index", model=model)) == 3
 
 
 @pytest.mark.parametrize("name", READ)

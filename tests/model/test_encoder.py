@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parabit import Bags, Document, ParagraphVectors, Vocabulary, VocabularyRule, build_vocabulary
-from parabit.codes import check_codes
 from parabit.corpus import as_corpus
 from parabit.errors import ParabitError
 from parabit.model import Inferred, TextEncoder, encode_to_file, learn_closed_form
@@ -88,16 +87,6 @@ def test_a_text_without_a_known_word_gets_zeros_and_no_texts_nothing(encoder: Te
     nothing = encoder.infer([])
     assert nothing.vectors.shape == (0, encoder.dim)
     assert nothing.codes is None or nothing.codes.shape == (0, -(-(encoder.bits or 0) // 8))
-
-
-def test_shapes_and_padding(encoder: TextEncoder) -> None:
-    codes, activations, vectors = encoder.infer(TOPICS.texts[:40])
-    assert (vectors.shape, vectors.dtype) == ((40, encoder.dim), np.float32)
-    if encoder.bits is not None:
-        assert codes is not None
-        assert activations is not None
-        check_codes(codes, encoder.bits)
-        assert activations.shape == (40, encoder.bits)
 
 
 def test_coverage_is_the_share_of_known_words(topic_encoder: TextEncoder) -> None:

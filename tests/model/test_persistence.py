@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,12 +67,6 @@ def test_a_folder_has_these_files_and_says_what_it_is(saved: Path) -> None:
     assert card.startswith("# Binary paragraph vectors in closed form, 16 bits per document\n")
     assert "| documents | 300, learned from 300 |" in card
     assert is_model(saved)
-
-
-def test_others_may_read_it_as_the_umask_says(saved: Path) -> None:
-    plain = saved.with_name("plain")
-    plain.touch()
-    assert {stat.S_IMODE(path.stat().st_mode) for path in saved.iterdir()} == {stat.S_IMODE(plain.stat().st_mode)}
 
 
 def edit(**changes: Any) -> Callable[[Path], None]:
@@ -197,8 +190,3 @@ def test_an_interrupted_save_leaves_the_old_model_and_nothing_else(
         model.save(saved if there else saved.with_name("new"), overwrite=True)
     assert contents(saved) == before
     assert [path.name for path in saved.parent.iterdir()] == ["model"]
-
-
-def test_there_must_be_a_folder_to_save_in(model: ParagraphVectors, tmp_path: Path) -> None:
-    with pytest.raises(ParabitError, match="there is no folder"):
-        model.save(tmp_path / "no" / "such" / "model")

@@ -127,7 +127,7 @@ def _need_unique(corpus: Corpus) -> None:
         if first.setdefault(document.id, number) != number:
             raise CorpusError(
                 f"two documents have the id {document.id!r}: numbers {first[document.id]} and {number}, from 0",
-                hint="choose another field with --id-field; an empty one, --id-field '', names them by path and line",
+                hint="choose another field with --id-field; --id-field '' names records by path and line",
             )
 
 

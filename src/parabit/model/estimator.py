@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ Texts = Corpus | Iterable[str | Document | None]
 _SHAPE = ("window", "two_sided", "word_dim")  # of network_params; the others are the recipe's
 
 
+@dataclass(eq=False, repr=False)
 class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Learns short binary codes for texts, or real-valued vectors, without labels.
 
@@ -71,44 +73,24 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ((20, 2), dtype('uint8'))
     """
 
-    def __init__(
-        self,
-        bits: int | None = 128,
-        *,
-        dim: int | None = None,
-        levels: Sequence[int] | None = None,
-        solver: str = "closed-form",
-        preset: str = "default",
-        architecture: str = "dbow",
-        network_params: Mapping[str, Any] | None = None,
-        sample: int | None = SAMPLE,
-        tokenizer: Tokenizer | None = None,
-        bigrams: bool = False,
-        min_count: int = 1,
-        min_bigram_count: int | None = None,
-        max_size: int | None = None,
-        output: str = "packed",
-        missing: str = "error",
-        random_state: Any = 0,
-        device: str = "auto",
-    ) -> None:
-        self.bits = bits
-        self.dim = dim
-        self.levels = levels
-        self.solver = solver
-        self.preset = preset
-        self.architecture = architecture
-        self.network_params = network_params
-        self.sample = sample
-        self.tokenizer = tokenizer
-        self.bigrams = bigrams
-        self.min_count = min_count
-        self.min_bigram_count = min_bigram_count
-        self.max_size = max_size
-        self.output = output
-        self.missing = missing
-        self.random_state = random_state
-        self.device = device
+    bits: int | None = 128
+    _: KW_ONLY
+    dim: int | None = None
+    levels: Sequence[int] | None = None
+    solver: str = "closed-form"
+    preset: str = "default"
+    architecture: str = "dbow"
+    network_params: Mapping[str, Any] | None = None
+    sample: int | None = SAMPLE
+    tokenizer: Tokenizer | None = None
+    bigrams: bool = False
+    min_count: int = 1
+    min_bigram_count: int | None = None
+    max_size: int | None = None
+    output: str = "packed"
+    missing: str = "error"
+    random_state: Any = 0
+    device: str = "auto"
 
     def fit(
         self,

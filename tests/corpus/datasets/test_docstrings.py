@@ -110,10 +110,6 @@ def test_it_can_be_read_again_and_split(site: Path) -> None:
     assert sorted(document.id for document in [*train, *test]) == sorted(document.id for document in whole)
 
 
-def test_a_missing_folder_has_no_documents(tmp_path: Path) -> None:
-    assert list(DocstringCorpus([tmp_path / "none"])) == []
-
-
 def test_real_packages_are_known_by_their_public_names() -> None:
     sparse = Path(__import__("scipy").__file__).parent.parent
     corpus = DocstringCorpus([sparse])

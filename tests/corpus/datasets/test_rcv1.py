@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from parabit.corpus.datasets import find_dataset
 from parabit.corpus.datasets.news import with_ancestors
@@ -78,11 +76,6 @@ def test_a_story_is_its_headline_and_paragraphs(tmp_path: Path) -> None:
     ]
 
 
-def test_a_story_without_a_headline_begins_with_its_text(tmp_path: Path) -> None:
-    write_zip(tmp_path / "rcv1" / "19960820.zip", {1: newsitem(1, headline="")})
-    assert read(tmp_path)[0].text.startswith("Traders")
-
-
 def test_stories_without_topic_or_region_are_left_out(tmp_path: Path) -> None:
     stories = {1: newsitem(1, topics=[]), 2: newsitem(2, countries=[]), 3: newsitem(3), 4: newsitem(4, [], [])}
     write_zip(tmp_path / "rcv1" / "19960820.zip", stories)
@@ -97,18 +90,6 @@ def test_missing_ancestors_are_added(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("topic", "parent"), PARENTS.items())
 def test_a_topic_brings_its_parent(topic: str, parent: str) -> None:
     assert set(with_ancestors([topic])) == {topic, *with_ancestors([parent])}
-
-
-@pytest.mark.parametrize("root", ["CCAT", "ECAT", "GCAT", "MCAT"])
-def test_a_root_brings_nothing_more(root: str) -> None:
-    assert with_ancestors([root]) == (root,)
-
-
-@given(st.lists(st.sampled_from([*PARENTS, "CCAT", "ECAT", "GCAT", "MCAT"])))
-def test_ancestors_are_added_once_for_all(topics: list[str]) -> None:
-    labels = with_ancestors(topics)
-    assert with_ancestors(labels) == labels
-    assert set(topics) <= set(labels)
 
 
 def test_the_halves_are_disjoint_and_cover_all(tmp_path: Path) -> None:
@@ -153,21 +134,7 @@ def test_what_else_is_on_the_cds_is_not_read(tmp_path: Path) -> None:
     assert len(read(tmp_path)) == 1
 
 
-def test_a_file_that_is_no_zip_is_named(tmp_path: Path) -> None:
-    (tmp_path / "rcv1").mkdir()
-    (tmp_path / "rcv1" / "19960820.zip").write_bytes(b"this is no zip")
-    with pytest.raises(CorpusError, match=r"19960820\.zip.*damaged.*copy the file again"):
-        read(tmp_path)
-
-
-def test_a_cut_off_zip_is_named(tmp_path: Path) -> None:
-    path = write_zip(tmp_path / "rcv1" / "19960820.zip", {i: newsitem(i) for i in range(20)})
-    path.write_bytes(path.read_bytes()[:3000])
-    with pytest.raises(CorpusError, match=r"19960820\.zip.*damaged"):
-        read(tmp_path)
-
-
-@pytest.mark.parametrize("offset", range(0, 200, 7))
+@pytest.mark.parametrize("offset", [0, 70, 140])
 def test_a_damaged_entry_is_named(tmp_path: Path, offset: int) -> None:
     path = write_zip(tmp_path / "rcv1" / "19960820.zip", {1: newsitem(1), 2: newsitem(2)})
     with zipfile.ZipFile(path) as archive:
@@ -194,9 +161,3 @@ def test_a_malformed_story_is_named(tmp_path: Path, xml: bytes) -> None:
     write_zip(tmp_path / "rcv1" / "19960820.zip", {1: xml})
     with pytest.raises(CorpusError, match=r"19960820\.zip, 1newsML\.xml"):
         read(tmp_path)
-
-
-def test_the_user_is_told_what_to_get_and_where_to_put_it() -> None:
-    assert not RCV1.urls
-    for needed in ("NIST", "licence", "https://trec.nist.gov/data/reuters/reuters.html", "19960820.zip", "rcv1/"):
-        assert needed in RCV1.obtain

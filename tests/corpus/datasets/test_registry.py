@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -64,15 +63,6 @@ def test_the_real_data_sets_have_their_known_sizes(name: str, real: Callable[[st
         labels.update(document.labels)
     assert (count, len(labels)) == SIZES[name]
     assert len(ids) == count
-
-
-@pytest.mark.parametrize("name", ["enwiki", "arxiv"])
-def test_the_halves_share_no_document(name: str, real: Callable[[str], str]) -> None:
-    parts = [
-        {document.fields["title"] for document in islice(open_corpus(f"{real(name)}/{split}"), 3000)}
-        for split in ("train", "test")
-    ]
-    assert not parts[0] & parts[1]
 
 
 def test_posts_lose_their_headers_only_in_the_stripped_set(real: Callable[[str], str]) -> None:

@@ -195,7 +195,7 @@ def _need_unique(arrays: Mapping[str, NDArray[Any]]) -> None:
         if one == other:
             raise IndexFolderError(
                 f"two documents have the id {id_of(one)!r}: numbers {rows[0]} and {rows[1]}, from 0",
-                hint="ids must be unique; choose another field with --id-field, or leave duplicates out",
+                hint="choose another field with --id-field; --id-field '' names records by path and line",
             )
 
 
