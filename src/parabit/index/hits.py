@@ -13,8 +13,9 @@ from parabit.corpus import Document, title_of
 from parabit.errors import IndexFolderError
 from parabit.index.passages import Piece, passages
 from parabit.index.query import Parsed, Queries, WordQuery, matching_tokens, word_query
-from parabit.index.ranking import Allowed, Ranked, WordSearch
+from parabit.index.ranking import Allowed, Ranked
 from parabit.index.store import Id, Snapshot
+from parabit.index.word_index import RowWords
 from parabit.text import Tokenizer
 
 
@@ -68,7 +69,7 @@ class Hits:
         snapshot: Snapshot,
         given: Sequence[Parsed] | None,  # the texts, taken apart
         allowed: Sequence[Allowed],
-        words: Callable[[], WordSearch] | None,  # opens the word index, if there is one
+        words: Callable[[], RowWords] | None,  # opens the word index, if there is one
         tokenizer: Tokenizer | None,
     ) -> None:
         self._found, self._scores, self._by_words = ranked
@@ -186,7 +187,7 @@ class Hits:
         return unpack(self.codes_of(query) ^ self.codes[query], self._snapshot.bits).astype(np.bool_)
 
     @cached_property
-    def _words(self) -> WordSearch | None:
+    def _words(self) -> RowWords | None:
         try:
             return None if self._open_words is None else self._open_words()
         except IndexFolderError:  # it was not needed for the search

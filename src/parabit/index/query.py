@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import check_codes
 from parabit.errors import CodesError
-from parabit.text import Tokenizer, english_stop_words
+from parabit.text import english_stop_words
+
+if TYPE_CHECKING:
+    from parabit.index.word_index import RowWords
+    from parabit.index.words import Words
 
 MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
 _MARKED = 200_000  # characters of a text in which words are marked
@@ -130,20 +134,10 @@ class Queries(NamedTuple):
     words: Sequence[WordQuery] | None = None  # what is searched for in the words of documents
 
 
-class Lexicon(Protocol):
-    """What is asked of a word index to make a query of a text."""
-
-    documents: int
-
-    @property
-    def tokenizer(self) -> Tokenizer: ...
-    def stemmed(self, tokens: Sequence[str]) -> list[str]: ...
-    def frequency(self, stem: str) -> int: ...
-    def starting_with(self, prefix: str) -> list[str]: ...
-
-
 def word_query(
-    parsed: Parsed, lexicon: Lexicon, nearest_word: Callable[[str], tuple[str, str] | None] = lambda token: None
+    parsed: Parsed,
+    lexicon: "RowWords | Words",
+    nearest_word: Callable[[str], tuple[str, str] | None] = lambda token: None,
 ) -> WordQuery:
     """What to search for in the words of documents.
 
@@ -197,19 +191,19 @@ def word_query(
     )
 
 
-def matching_tokens(query: WordQuery, lexicon: Lexicon, text: str) -> set[str]:
+def matching_tokens(query: WordQuery, lexicon: "RowWords | Words", text: str) -> set[str]:
     """The words of a text that match a query, as they are written there."""
     tokens = list(dict.fromkeys(lexicon.tokenizer.words(text[:_MARKED])))
     wanted = {*query.words, *(stem for stems in (*query.must, *query.any_of) for stem in stems)}
     return {token for token, stem in zip(tokens, lexicon.stemmed(tokens), strict=True) if stem in wanted}
 
 
-def _stems(lexicon: Lexicon, text: str) -> list[tuple[str, str]]:
+def _stems(lexicon: "RowWords | Words", text: str) -> list[tuple[str, str]]:
     tokens = lexicon.tokenizer.words(text)
     return list(zip(tokens, lexicon.stemmed(tokens), strict=True))
 
 
-def _beginning(lexicon: Lexicon, prefix: str) -> tuple[str, ...]:
+def _beginning(lexicon: "RowWords | Words", prefix: str) -> tuple[str, ...]:
     """The words that begin so; the index has stems, so `measure*` must find `measur`, too."""
     for token, stem in _stems(lexicon, prefix)[:1]:
         return tuple(dict.fromkeys([stem, *lexicon.starting_with(token)]))

@@ -10,16 +10,20 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.choices import RANKS
 from parabit.errors import CodesError
-from parabit.index.query import Lexicon, Parsed, Queries, WordQuery, word_query
+from parabit.index.query import Parsed, Queries, word_query
 from parabit.index.results import Found, join
 from parabit.parallel import ordered_map
+
+if TYPE_CHECKING:  # an engine has its own of these, with the same methods
+    from parabit.index.store import Snapshot
+    from parabit.index.word_index import RowWords
 
 # How much the code counts beside the words, chosen on three collections with real queries and on documents as queries
 # (`benchmarks/queries.py --weights`): .25, .4 and .5 differ by less than .003 in the mean NDCG@10 of real queries, and
@@ -33,35 +37,6 @@ _SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(n
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Filter = Any  # which documents may be found: of a folder a mask of rows or None for all, of an engine what it takes
-
-
-class Documents(Protocol):
-    """What ranking asks of the documents of an index, by their rows; see `parabit.index.store.Snapshot`."""
-
-    bits: int
-
-    def codes(self, rows: Rows) -> NDArray[np.uint8]: ...
-    def vectors(self, rows: Rows) -> NDArray[np.float16]: ...
-    def first(self, most: int, allowed: Filter) -> Rows: ...
-    def find(
-        self, codes: NDArray[np.uint8], most: int | None, radius: int | None, allowed: Filter, backend: str
-    ) -> Found: ...
-
-
-class WordSearch(Lexicon, Protocol):
-    """The word index of the documents, by their rows."""
-
-    def best(self, query: WordQuery, count: int, allowed: Filter) -> tuple[Rows, Scores, float]:
-        """The documents with the highest BM25, and what any other has at most."""
-
-    def scores(self, query: WordQuery, rows: Rows) -> Scores:
-        """BM25 of the documents in some rows; 0 if they have none of the words."""
-
-    def restricted(self, query: WordQuery, allowed: Filter) -> tuple[Filter, bool]:
-        """A filter that also asks for what documents must have and must not, and whether any has what it must have."""
-
-    def nearest_word(self, token: str) -> tuple[str, str] | None:
-        """The word nearest to one that no document has, as a stem and as it is written."""
 
 
 class Request(NamedTuple):
@@ -122,7 +97,7 @@ def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) ->
 
 
 def with_words(
-    queries: Queries, given: Sequence[Parsed], words: WordSearch, allowed: Sequence[Allowed]
+    queries: Queries, given: Sequence[Parsed], words: "RowWords", allowed: Sequence[Allowed]
 ) -> tuple[Queries, list[Allowed]]:
     """Queries with what is searched for in the words of documents, and what each may find by its words, too."""
     found, narrowed = [], list(allowed)
@@ -140,11 +115,11 @@ def with_words(
 
 
 def retrieve(
-    documents: Documents,
+    documents: "Snapshot",
     queries: Queries,
     request: Request,
     allowed: Sequence[Allowed],
-    words: WordSearch | None = None,
+    words: "RowWords | None" = None,
     but: Rows | None = None,
 ) -> Ranked:
     """The hits of each query; `but` is a row for each query that is not to be found."""
@@ -181,7 +156,7 @@ def retrieve(
 
 
 def _near(
-    documents: Documents,
+    documents: "Snapshot",
     queries: Queries,
     request: Request,
     allowed: Sequence[Allowed],
@@ -199,7 +174,7 @@ def _near(
     return found if known.all() else found.keep(known[found.queries])
 
 
-def _list(documents: Documents, request: Request, allowed: Filter) -> Ranked:
+def _list(documents: "Snapshot", request: Request, allowed: Filter) -> Ranked:
     """Documents in the order in which they were added, for a query that only says which are let through."""
     rows = np.zeros(0, np.int64) if request.radius is not None else documents.first(request.k or 0, allowed)
     nothing = np.zeros(len(rows), np.float32)
@@ -207,7 +182,7 @@ def _list(documents: Documents, request: Request, allowed: Filter) -> Ranked:
 
 
 def _rank_by_code(
-    documents: Documents, queries: Queries, number: int, request: Request, rows: Rows, distances: NDArray[np.int32]
+    documents: "Snapshot", queries: Queries, number: int, request: Request, rows: Rows, distances: NDArray[np.int32]
 ) -> Ranked:
     if request.rank == "hamming":
         scores = (1 - distances / documents.bits).astype(np.float32)
@@ -225,12 +200,12 @@ def _rank_by_code(
 
 
 def _rank_by_words(
-    documents: Documents,
+    documents: "Snapshot",
     queries: Queries,
     number: int,
     request: Request,
     near: Rows,
-    words: WordSearch,
+    words: "RowWords",
     allowed: Filter,
     but: int,
 ) -> Ranked:

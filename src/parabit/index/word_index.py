@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.query import Lexicon, WordQuery
+from parabit.index.query import WordQuery
 from parabit.index.store import Id, Snapshot, Store
 from parabit.index.words import Stems, Words
 from parabit.progress import Progress, Report, silent
@@ -103,7 +103,7 @@ class RowWords:
         return mask
 
 
-def written_forms(stems: Lexicon | Stems, texts: Iterable[str]) -> dict[str, Counter[str]]:
+def written_forms(stems: "RowWords | Stems", texts: Iterable[str]) -> dict[str, Counter[str]]:
     """The words of texts as they are written, by their stems."""
     forms: dict[str, Counter[str]] = {}
     for text in texts:
