@@ -380,3 +380,46 @@ def test_it_says_when_the_model_should_be_learned_again(tmp_path: Path) -> None:
         assert "does not know" in index.sync().retrain
         put(root, {f"more{place}.txt": text for place, text in enumerate([*TEXTS, *TEXTS])})
         assert "learned from 300 documents" in index.sync().retrain
+
+
+def test_retraining_changes_codes_in_one_step_and_nothing_else(root: Path, tmp_path: Path) -> None:
+    put(root, {f"more{place}.txt": text for place, text in enumerate([*TEXTS[:60], UNKNOWN])})
+    with (
+        build(root, tmp_path / "x.index", vectors=True) as index,
+        Index.open(tmp_path / "x.index") as reader,
+    ):
+        before, old = content(index), reader.model.fingerprint
+        index.delete(["more7.txt"])
+        with pytest.raises(Killed), mock.patch("parabit.index.retrain.halves", side_effect=Killed):
+            index.retrain()
+        assert {*content(index)} == {*before} - {"more7.txt"}
+        assert len({path.name for path in index.folder.glob("model-*")}) == 1
+        index.retrain(bits=32, sample=50, seed=3)
+        assert content(reader) == before  # what it has open
+        assert reader.search([TEXTS[3]], k=1).ids == [["more3.txt"]]
+        reader.refresh()
+        assert reader.model.fingerprint == index.model.fingerprint != old
+        parameters = index.model.config["parameters"]
+        assert (index.bits, parameters["sample"], parameters["random_state"]) == (32, 50, 3)
+        for one in (index, reader):
+            assert one.search([TEXTS[3], UNKNOWN], k=1).ids == [["more3.txt"], ["more60.txt"]]
+            assert one.search([TEXTS[3]], k=1, rank="cosine").ids == [["more3.txt"]]
+            one.verify()
+        stored = index.stored(["more3.txt"])[0]
+        assert stored.code.tolist() == index.model.infer([stored.text]).codes[0].tolist()
+        assert index.sync().changed == 0
+    with Index.open(tmp_path / "x.index", write=True) as index:
+        assert index.bits == 32
+        index.add([Document("later", TEXTS[70])])
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Index.build(TEXTS[:5], model=binary(), text=False), "keeps no texts to learn from.*build it again"),
+        (lambda: Index.build([], model=binary()), "has no documents to learn from"),
+    ],
+)
+def test_what_cannot_be_retrained_is_explained(make: Callable[[], Index], words: str) -> None:
+    with make() as index, pytest.raises(ParabitError, match=words):
+        index.retrain()

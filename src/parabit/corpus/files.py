@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -68,12 +68,12 @@ class FileCorpus(SourceCorpus):
         self.unread = unread  # files that were found and cannot be read, as their names already say
         self._single = single  # one file was asked for: that it cannot be read is an error
 
-    def shards(self) -> list["FileCorpus"]:
+    def shards(self, but: Collection[str] = ()) -> list["FileCorpus"]:
         """Each file as a corpus of its own, with the documents and ids that it has here; it may be empty.
 
-        Shards can be sent to other processes.
+        Shards can be sent to other processes. Files whose ids are in `but` are left out.
         """
-        return [FileCorpus([source], self.options, self.format) for source in self.sources]
+        return [FileCorpus([one], self.options, self.format) for one in self.sources if one.id not in but]
 
     def __iter__(self) -> Iterator[Document]:
         skipped = self.skipped = Tally(self.unread)
@@ -249,15 +249,15 @@ def _walk(root: Path, chosen: "_Chosen", unread: list[Skipped]) -> Iterator[Sour
         if any(parts <= names for parts in _OURS):
             continue
         for entry in entries:
-            path, id = Path(entry.path), _in_utf_8(below + entry.name)
+            id = _in_utf_8(below + entry.name)
             if not _is_shown(entry.name) or chosen.drops(id):
                 continue
             kind = _kind_of(entry)
             if kind == "folder":
-                (links if entry.is_symlink() else folders).append((path, f"{below}{entry.name}/"))
+                (links if entry.is_symlink() else folders).append((Path(entry.path), f"{below}{entry.name}/"))
             elif chosen.takes(id):
                 if kind == "file":
-                    yield Source(path, id=id, label=_in_utf_8(below.rstrip("/")))
+                    yield Source(entry.path, id=id, label=_in_utf_8(below.rstrip("/")))
                 else:
                     unread.append(Skipped(id, kind))
 
@@ -287,6 +287,8 @@ class _Chosen:
 
     def takes(self, path: str) -> bool:
         """Whether a file is to be read."""
+        if self._include is None and self._exclude is None:
+            return True
         return not self.drops(path) and (self._include is None or _matches(self._include, path))
 
 
@@ -340,8 +342,10 @@ def _misfit(source: Source, format: str | None) -> str | None:
     """Why a file of this name is not read."""
     if _ARCHIVE.search(source.id):
         return "archive"
+    if format is None:
+        return None
     known = format_of(source.id)
-    if format is None or known in (None, "text", format) or {known, format} == {"json", "jsonl"}:
+    if known in (None, "text", format) or {known, format} == {"json", "jsonl"}:
         return None
     return f"another format: {known}"
 
@@ -354,4 +358,4 @@ def _nothing(name: str, skipped: Tally, hint: str) -> NoFilesError:
 
 def _in_utf_8(path: str) -> str:
     """A path as an id; if its name is not UTF-8, the bytes are written out."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")

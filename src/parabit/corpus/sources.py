@@ -3,6 +3,7 @@
 import bz2
 import errno
 import gzip
+import os
 import re
 import sys
 import tarfile
@@ -72,13 +73,18 @@ class Source:
 
     local = True  # on this machine's disk
 
-    def __init__(self, path: Path, name: str = "", id: str = "", label: str = "") -> None:
-        self.path = path
-        self.name = name or str(path)
-        self.id = id or path.name
+    def __init__(self, path: Path | str, name: str = "", id: str = "", label: str = "") -> None:
+        self.name = name or os.fspath(path)
+        self.place = os.fspath(path)
+        self.id = id or self.path.name
         self.label = label
         self.note = ""  # what to know about the latest reading, such as a guessed encoding
         self._raw: BinaryIO | None = None
+
+    @cached_property
+    def path(self) -> Path:
+        """Where it is; made when it is needed, as a folder may have many thousand files."""
+        return Path(self.place)
 
     @property
     def size(self) -> int:

@@ -62,17 +62,17 @@ def batches_of(model: TextEncoder, corpus: Corpus, kept: Kept, report: Report) -
         for place in np.flatnonzero(~part.known).tolist() if kept.words else ():
             text = part.documents[place].text
             if model.vocabulary.tokenizer.words(text):
-                codes[place] = _drawn_code(text, model.bits)
+                codes[place] = drawn_code(text, model.bits)
                 there[place] = True
         kept.without = [part.documents[place].id for place in np.flatnonzero(~there).tolist()]
         kept.left_out += len(kept.without)
         documents = [part.documents[place] for place in np.flatnonzero(there).tolist()]
-        extra = {VECTORS: _halves(vectors[there])} if kept.vectors else {}
+        extra = {VECTORS: halves(vectors[there])} if kept.vectors else {}
         fields = [stored_fields(document, kept.text) for document in documents]
         yield Batch([document.id for document in documents], codes[there], fields, extra)
 
 
-def _drawn_code(text: str, bits: int) -> NDArray[np.uint8]:
+def drawn_code(text: str, bits: int) -> NDArray[np.uint8]:
     """A code that depends on the text alone and is like no other."""
     drawn = np.frombuffer(shake_128(text.encode("utf-8", "replace")).digest(-(-bits // 8)), dtype=np.uint8)
     return pack(unpack(drawn, 8 * len(drawn))[:bits])
@@ -102,7 +102,7 @@ def batch_of_codes(
     for start in range(0, len(codes), at_once):
         here = slice(start, min(start + at_once, len(codes)))
         mine = list(range(here.start, here.stop)) if ids is None else list(ids[here])
-        extra = {} if vectors is None else {VECTORS: _halves(vectors[here])}
+        extra = {} if vectors is None else {VECTORS: halves(vectors[here])}
         yield Batch(mine, codes[here], None if fields is None else fields[here], extra)
 
 
@@ -142,7 +142,7 @@ def says_what_stays(written: Written) -> Iterator[None]:
         raise
 
 
-def _halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:
+def halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:
     """Vectors as they are kept. Of length 1, as ranking looks at directions alone: so none is too long for 16 bits."""
     if vectors.ndim != 2:
         raise CodesError(

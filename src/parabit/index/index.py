@@ -38,6 +38,7 @@ from parabit.index.query import (
     word_query,
 )
 from parabit.index.ranking import Allowed, Filter, Request, need_for, retrieve, with_words
+from parabit.index.retrain import retrain
 from parabit.index.search import check_backend
 from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
 from parabit.index.sync import Synced, sync
@@ -369,6 +370,22 @@ class Index(OpenIndex):
             [('ice.txt', 'goalies.txt')]
         """
         return sync(self, corpus, dry_run, allow_empty, report)
+
+    def retrain(
+        self, *, bits: int | None = None, sample: int | None = None, seed: int | None = None, report: Report = silent
+    ) -> None:
+        """Learn a new model from the documents of the index, and encode them again.
+
+        The model is learned as the old one was, unless `bits`, `sample` or `seed` are given. The index changes in one
+        step when all is done: who reads it sees the old one until `refresh`, and an interrupt leaves the old one.
+
+        Example:
+            >>> index = Index.build(["The telescope was repaired in orbit.", "Goalies like ice."] * 70)
+            >>> index.retrain(bits=32)
+            >>> index.bits
+            32
+        """
+        retrain(self, bits, sample, seed, report)
 
     def put_codes(
         self,

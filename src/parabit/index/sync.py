@@ -140,7 +140,7 @@ def _plan(index: "Index", corpus: FileCorpus | None, memory: Mapping[str, Any] |
     versions = versions_of(corpus) if corpus else {}
     result, notes = Synced(), Notes()
     stay = {file for file, version in versions.items() if version and known.get(file) == version}
-    shards = [] if corpus is None else [one for one in corpus.shards() if one.sources[0].id not in stay]
+    shards = corpus.shards(but=stay) if corpus else []
     if corpus is not None:
         result.skipped = Tally(corpus.unread)
         result.kept = _out_of_reach(corpus, [file for file in known if file not in versions])

@@ -1,7 +1,7 @@
 """Writing a generation: all documents of an index at some time, as files that are written once and never changed."""
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -40,11 +40,19 @@ _ROWS = 1 << 13  # documents that are copied at a time
 _AT_ONCE = 1 << 20  # elements of a long array that are handled at a time
 
 
+Recode = Callable[[NDArray[np.int64]], Arrays]  # from rows to other codes and extra arrays
+
+
 def write_generation(
-    folder: Path, manifest: Manifest, documents: Iterable[Batch] | Snapshot, derive: Derive
+    folder: Path,
+    manifest: Manifest,
+    documents: Iterable[Batch] | Snapshot,
+    derive: Derive,
+    recode: Recode | None = None,
 ) -> Manifest:
     """Write a generation and an empty log; they count once the manifest that this returns is written.
 
+    The documents of a snapshot keep their codes, unless `recode` gives them others.
     Memory grows with the documents by what finds them (about 16 bytes per id, label and number) and by what `derive`
     takes, which makes a back end's arrays of all codes; texts and codes are not held.
     """
@@ -52,7 +60,7 @@ def write_generation(
     try:
         with GenerationWriter(generation_folder(folder, number), Schema(manifest.bits, manifest.extra)) as writer:
             if isinstance(documents, Snapshot):
-                writer.copy(documents)
+                writer.copy(documents, recode)
             else:
                 for batch in documents:
                     writer.add(batch)
@@ -113,7 +121,7 @@ class GenerationWriter:
         self._append(arrays)
         self._index([id_bytes(identity) for identity in batch.ids], batch.fields or [], first)
 
-    def copy(self, snapshot: Snapshot) -> None:
+    def copy(self, snapshot: Snapshot, recode: Recode | None = None) -> None:
         """Add the documents of a snapshot, in their order and with their serial numbers."""
         base, alive = snapshot.base, snapshot.alive
         base.arrays.verify()  # a flipped byte must not get a new checksum
@@ -128,7 +136,7 @@ class GenerationWriter:
                 self._tables[name].add(keys, rows, *values)
         for rows in snapshot.blocks(_ROWS):
             first = self.documents
-            arrays = snapshot.arrays(rows)
+            arrays = snapshot.arrays(rows) | (recode(rows) if recode else {})
             self._append(arrays)
             if rows[-1] >= base.documents:  # what finds the others was copied
                 added = np.flatnonzero(rows >= base.documents)

@@ -15,7 +15,7 @@ from parabit.codes import check_codes
 from parabit.errors import IndexFolderError
 from parabit.index.search import Derive, derive_with
 from parabit.index.store.arrays import packed, unpacked
-from parabit.index.store.generation import remove_generation, write_generation
+from parabit.index.store.generation import Recode, remove_generation, write_generation
 from parabit.index.store.lock import LOCK, WriterLock
 from parabit.index.store.log import Log
 from parabit.index.store.manifest import (
@@ -180,17 +180,41 @@ class Store:
         Everything is verified on the way. Rows get new numbers; whoever has the old generation open keeps it until
         `refresh`.
         """
+        snapshot = self.snapshot()
+        self._write_again(snapshot.manifest, report)
+
+    def recode(
+        self,
+        bits: int,
+        fingerprint: str,
+        extra: Mapping[str, Kind],
+        recode: Recode,
+        save_model: SaveModel,
+        report: Report = silent,
+    ) -> None:
+        """Give the documents the codes and extra arrays of another model, in one step, as `compact` writes them.
+
+        All else stays, serial numbers among it, so that a word index stays valid.
+        """
+        manifest = replace(self.snapshot().manifest, bits=bits, fingerprint=fingerprint, extra=dict(extra))
+        self._write_again(manifest, report, recode, save_model)
+
+    def _write_again(
+        self, manifest: Manifest, report: Report, recode: Recode | None = None, save_model: SaveModel | None = None
+    ) -> None:
         self._need_writer()
         snapshot, log = self.snapshot(), self._log
         old = snapshot.manifest
-        new = replace(old, generation=old.generation + 1, last_serial=snapshot.last_serial)
-        new = write_generation(self.folder, new, snapshot, _derive(old, report))
+        new = replace(manifest, generation=old.generation + 1, last_serial=snapshot.last_serial)
         try:
+            new = _with_model(self.folder, new, save_model)
+            new = write_generation(self.folder, new, snapshot, _derive(new, report), recode)
             write_manifest(self.folder, new)
             self._snapshot, self._log = _open(self.folder, write=True)
         except BaseException:
             if read_manifest(self.folder).token == old.token:
                 remove_generation(self.folder, new.generation)
+                remove_leftovers(self.folder, old)
             else:  # the new one counts already, so nothing may go to the old log any more
                 self.close()
             raise
