@@ -27,10 +27,12 @@ VERBS = {
     "Keep": {
         "info": "Tell what an index holds: documents, bits, room on the disk, back ends, what it keeps, what is to be "
         "merged.",
+        "sync": "Bring an index up to date with its files: add what is new, replace what changed, delete what is gone.",
         "add": "Add the documents of a corpus to an index.",
         "delete": "Delete documents from an index by their ids: all of them, or, where one is not there, none.",
         "compact": "Merge what was added to an index and deleted since it was built, so that it opens and searches as "
         "fast as new.",
+        "retrain": "Learn a new model from the documents of an index, and encode them again.",
     },
     "Measure": {
         "evaluate": "Measure a model on a labelled corpus: MAP, NDCG@10, precision@100 and the precision-recall curve.",

@@ -8,6 +8,7 @@ from parabit.index.hits import Hit, Hits, Why
 from parabit.index.index import Index
 from parabit.index.map import Map
 from parabit.index.passages import Piece, marked, passages
+from parabit.index.sync import Synced
 
 __all__ = [
     "RANKS",
@@ -20,6 +21,7 @@ __all__ = [
     "Map",
     "Piece",
     "Stored",
+    "Synced",
     "Where",
     "Why",
     "Written",

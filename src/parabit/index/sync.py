@@ -53,6 +53,7 @@ class Synced:
     skipped: Tally = field(default_factory=Tally)  # other files and records that cannot be read
     notes: Tally = field(default_factory=Tally)
     retrain: str = ""  # why the model should be learned again
+    roots: list[str] = field(default_factory=list)  # the files and folders
 
     @property
     def changed(self) -> int:
@@ -77,8 +78,9 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     memory: dict[str, Any] | None = index._store.meta.get("corpus")
     corpus = _corpus_of(index, given, memory, allow_empty)
     plan = _plan(index, corpus, memory, report)
+    plan.result.roots = list(corpus.roots) if corpus else []
     if not allow_empty and plan.result.deleted and not len(plan.stay.documents) + len(plan.after.documents):
-        raise _all_gone(index, f"no document is left in {', '.join(corpus.roots if corpus else [])}")
+        raise _all_gone(index, f"no document is left in {', '.join(plan.result.roots)}")
     if dry_run:
         return plan.result
     if given is not None and corpus is not None:
@@ -159,14 +161,15 @@ def _plan(index: "Index", corpus: FileCorpus | None, memory: Mapping[str, Any] |
             if place == file and may_pass(reason):
                 versions[file] = ""
     kept = {place for place, _ in result.kept}
+    staying = stay | kept
     read = notes.table().filter(~pl.col("file").is_in(kept))
-    after = Files(version_table({file: versions[file] for file in versions if file not in stay | kept}), read)
+    after = Files(version_table({file: versions[file] for file in versions if file not in staying}), read)
     if old is None:
         before = _of_store(index, None if memory else read["id"])
         return _compared(index, _Plan(corpus, before.without(before.versions["file"]), before, after, {}, result))
-    staying = old.without([file for file in known if file not in stay | kept])
-    staying = Files(forget_versions(staying.versions, kept), staying.documents)
-    return _compared(index, _Plan(corpus, staying, old.without(list(stay | kept)), after, {}, result))
+    rest = old.without([file for file in known if file not in staying])
+    rest = Files(forget_versions(rest.versions, kept), rest.documents)
+    return _compared(index, _Plan(corpus, rest, old.without(staying), after, {}, result))
 
 
 def _out_of_reach(corpus: FileCorpus, missing: Sequence[str]) -> list[Skipped]:
