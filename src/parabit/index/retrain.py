@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.errors import IndexFolderError
-from parabit.index.build import Kept, drawn_code, halves
+from parabit.index.documents import Kept, drawn_code, halves
 from parabit.index.store import VECTORS, Snapshot, Store
 from parabit.index.store.schema import CODES, EXTRA, TEXT, Arrays
 from parabit.model import TextEncoder, save_model
