@@ -40,7 +40,6 @@ _OTHERS = 1000  # documents that a collection is taken to have besides, as frequ
 _PROPOSED = 0.15  # the share of its rare words that a candidate has in common
 _WORK = 2e9  # steps of the product, a minute or two: the most frequent words propose no candidates if it took more
 _AT_ONCE = 1 << 23  # numbers that are looked at together
-_WHOLE = Tokenizer(min_length=1, max_length=1 << 30, stop_words=frozenset())
 
 Numbers = NDArray[np.int64]
 
@@ -75,7 +74,8 @@ def copies_among(texts: Sequence[str]) -> list[int]:
         >>> copies_among(["The telescope was repaired", "Goalies like ice", "The telescope was repaired again"])
         [0, 1, 0]
     """
-    words = [frozenset(_WHOLE.words(text)) for text in texts]
+    tokenizer = Tokenizer()
+    words = [frozenset(tokenizer.words(text)) for text in texts]
     firsts: list[int] = []
     for place, own in enumerate(words):
         kept = (first for first in range(place) if firsts[first] == first)
@@ -139,9 +139,10 @@ def _groups(
         raise ParabitError(f"no way {keep!r} to choose what to keep", hint=f"there are {', '.join(get_args(Keep))}")
     if not 0 < shared <= 1:
         raise ParabitError(f"a share of {shared} of the words", hint="give more than 0 and at most 1")
+    whole = Tokenizer(min_length=1, max_length=1 << 30, stop_words=frozenset())  # all words
     ids, titles, ages = list[Id](), list[str](), list[float]()
     dictionary, sets = _dictionary(), list[_Sets]()
-    read = ordered_map(lambda batch: (*batch, _WHOLE.content_tokens([one.text for one in batch[1]])), batches)
+    read = ordered_map(lambda batch: (*batch, whole.content_tokens([one.text for one in batch[1]])), batches)
     for some, documents, tokens in read:
         ids += some
         titles += map(title_of, documents)
@@ -152,9 +153,7 @@ def _groups(
         sets.append(_sets_of(tokens, dictionary))
     if ids and keep == "newest" and min(ages) == np.inf:
         raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
-    order = (
-        np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))
-    )  # what is kept rather comes first
+    order = np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))  # the first is kept
     places, copies, shares = _copies(_Sets.joined(sets), order, shared, report)
     return _named(ids, titles, places, copies, shares, codes_of)
 
