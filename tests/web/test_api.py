@@ -21,8 +21,8 @@ from parabit.codes import hamming
 from parabit.index import marked
 from parabit.web import Settings, create_app
 from parabit.web.app import _asked
-from parabit.web.collection import Collection
 from parabit.web.schemas import Question
+from parabit.web.service import Collection
 from parabit.web.worker import Worker
 
 NO_MAP = Settings(map=False)

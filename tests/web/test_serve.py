@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from parabit import Index
 from parabit.cli.app import app
 from parabit.index import Map
-from parabit.web.drawing import draw_map
+from parabit.web.map import draw_map
 
 
 class Started:

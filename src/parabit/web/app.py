@@ -19,11 +19,11 @@ from parabit import __version__
 from parabit.errors import ParabitError
 from parabit.index import Map
 from parabit.web import schemas
-from parabit.web.collection import Asked, Collection, Wanted, refusal_of
-from parabit.web.drawing import Drawing
 from parabit.web.guard import Guard
+from parabit.web.map import Drawing
 from parabit.web.metrics import CONTENT, Metrics
 from parabit.web.refusal import RefusalError
+from parabit.web.service import Asked, Collection, Wanted, refusal_of
 from parabit.web.settings import Settings
 from parabit.web.worker import BusyError, Work, Worker
 

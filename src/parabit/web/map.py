@@ -28,7 +28,7 @@ class Drawing:
         self._scratch = tempfile.TemporaryDirectory(prefix="parabit-map-")
         self._drawn = Path(self._scratch.name) / "map.safetensors"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "parabit.web.drawing", str(folder.resolve()), str(self._drawn)],
+            [sys.executable, "-m", "parabit.web.map", str(folder.resolve()), str(self._drawn)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
