@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from parabit.codes import unpack
 from parabit.corpus import Document, title_of
 from parabit.errors import IndexFolderError
-from parabit.index.passages import Piece, passages
+from parabit.index.passages import READ, Piece, passages
 from parabit.index.query import Parsed, Queries, WordQuery, matching_tokens, word_query
 from parabit.index.ranking import Allowed, Ranked
 from parabit.index.store import Id, Snapshot
@@ -144,7 +144,7 @@ class Hits:
 
     def snippets(self, query: int, texts: Sequence[str]) -> list[list[Piece]]:
         """The passage of each text with most words of a query, in pieces; the words are marked."""
-        return [passages(self._tokenizer, [text], self.matching(query, text))[0] for text in texts]
+        return [passages(self._tokenizer, [text], self.matching(query, text[:READ]))[0] for text in texts]
 
     def matching(self, query: int, text: str) -> set[str]:
         """The words of a text that match the query, as they are written there."""

@@ -1,12 +1,11 @@
 """What to show of a document: the passage with most of the query's words, and where these stand."""
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from parabit.text import Tokenizer
 
-_READ = 20_000  # characters of a text that a passage is looked for in
+READ = 20_000  # characters of a text that a passage is looked for in
 
 
 class Piece(NamedTuple):
@@ -37,7 +36,7 @@ def passages(
         >>> "".join(piece.text for piece in passage)
         '… The Hubble telescope was repaired.…'
     """
-    texts = [text[:_READ] for text in texts]
+    texts = [text[:READ] for text in texts]
     return [
         _passage(text, spans, length) for text, spans in zip(texts, tokenizer.places(texts, words), strict=True)
     ]  # fmt: skip
@@ -58,16 +57,16 @@ def _passage(text: str, spans: Sequence[tuple[int, int]], length: int) -> list[P
 def _best_start(text: str, spans: Sequence[tuple[int, int]], length: int) -> int:
     """Where the stretch with most different words begins, and of these the one with most words, and the first."""
     best, start, first = (0, 0), 0, 0
-    inside: Counter[str] = Counter()
+    words = [text[slice(*span)].lower() for span in spans]
+    inside: dict[str, int] = {}
     for last, (_, end) in enumerate(spans):
-        inside[text[slice(*spans[last])].lower()] += 1
+        inside[words[last]] = inside.get(words[last], 0) + 1
         while spans[first][0] < end - length:
-            word = text[slice(*spans[first])].lower()
-            inside[word] -= 1
-            if not inside[word]:
-                del inside[word]
+            inside[words[first]] -= 1
+            if not inside[words[first]]:
+                del inside[words[first]]
             first += 1
-        if (found := (len(inside), inside.total())) > best:
+        if (found := (len(inside), last - first + 1)) > best:
             # In the middle, with what comes before it and after.
             best, start = found, max(0, (spans[first][0] + end - length) // 2)
     return min(start, max(0, len(text) - length))

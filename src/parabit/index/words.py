@@ -39,6 +39,7 @@ _SMALL = 64 << 20  # bytes that are all checked at opening
 _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic number
 _MAGIC = 1337
 _TEXT, _SERIAL = "text", "serial"
+_REMEMBERED = 1 << 17  # stems
 _PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
 _NAMED = 64  # documents that are named one by one in a query
 # How much two words of a query that stand together in a document too add to BM25, so that quotations are found. Of 0,
@@ -74,6 +75,7 @@ class Stems:
         if language is not None:
             analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
         self.analyzer = analyzer.build()
+        self._stems: dict[str, str] = {}  # of tokens, which come again and again
 
     def stems(self, text: str) -> list[str]:
         """The words of a text as they are searched for, in order."""
@@ -81,8 +83,13 @@ class Stems:
 
     def stemmed(self, tokens: Sequence[str]) -> list[str]:
         """Each token as it is searched for."""
-        found: list[str] = self.analyzer.analyze(" ".join(tokens))
-        return found
+        known = self._stems
+        if new := [token for token in dict.fromkeys(tokens) if token not in known]:
+            if len(known) > _REMEMBERED:
+                known = self._stems = {}  # another thread may still read the old ones
+                new = list(dict.fromkeys(tokens))
+            known.update(zip(new, self.analyzer.analyze(" ".join(new)), strict=True))
+        return [known[token] for token in tokens]
 
 
 class Words(Stems):
