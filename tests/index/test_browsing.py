@@ -1,6 +1,8 @@
 """Looking around in an index: documents, labels, what is like a document, passages and the map."""
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from parabit import Document, Index, ParagraphVectors
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index import RANKS, Map, marked, passages
+from parabit.index.overview import fields_in_use
 from parabit.text import Tokenizer
 
 
@@ -32,23 +35,38 @@ def test_a_document_is_given_as_it_was_stored(index: Index, topic_documents: lis
     assert index.has(["late", "nobody"]).tolist() == [True, False]
 
 
-def test_labels_are_counted_without_deleted_documents(index: Index, topic_documents: list[Document]) -> None:
-    labels = [document.labels[0] for document in topic_documents]
-    assert index.labels().counts == {
-        label: labels.count(label) for label in sorted(set(labels), key=lambda name: (-labels.count(name), name))
-    }
+def test_fields_are_counted_without_deleted_documents(index: Index, topic_documents: list[Document]) -> None:
+    counts = Counter(document.labels[0] for document in topic_documents)
+    year, labels = index.field_types()
+    assert (year.kind, year.least, year.most) == ("number", 1990, 1993)
+    assert (labels.name, labels.kind, labels.values) == ("labels", "choice", dict(counts))
+    assert list(labels.values.values()) == sorted(counts.values(), reverse=True)
     index.delete([document.id for document in topic_documents if document.labels == ("topic0",)])
-    assert "topic0" not in index.labels().counts
-    few = index.labels(most=1)
-    assert (len(few.counts), few.complete) == (1, False)
+    year, labels = index.field_types(most=1)
+    assert (year.least, len(labels.values), labels.complete) == (1991, 1, False)
+    # Values come from a sample of a large index, and counts from all.
+    everything, sample = index.field_types(), fields_in_use(index._store.snapshot(), looked_at=100)
+    assert sample[1].values == everything[1].values
+    assert not sample[1].complete
 
 
-def test_names_come_from_a_sample_of_a_large_index_and_counts_from_all(index: Index) -> None:
-    from parabit.index.documents import labels_of
-
-    everything, sample = index.labels(), labels_of(index._store.snapshot(), 500, looked_at=100)
-    assert not sample.complete
-    assert sample.counts == everything.counts  # each of four labels is among a hundred documents
+def test_every_kind_of_field_is_told_apart() -> None:
+    fields: list[dict[str, Any]] = [
+        {"n": 1.5, "day": "2001-05-03", "on": True, "kind": "a", "name": f"name {row}", "mixed": row or "x", "deep": {}}
+        for row in range(6)
+    ]
+    index = Index.of_codes(np.zeros((6, 1), np.uint8), 8, fields=[*fields[:5], {}], ids=list("abcdef")[:6])
+    found = {field.name: (field.kind, field.values, field.least) for field in index.field_types()}
+    assert found == {
+        "n": ("number", {}, 1.5),
+        "day": ("date", {}, "2001-05-03"),
+        "on": ("boolean", {True: 5}, None),
+        "kind": ("choice", {"a": 5}, None),
+        "name": ("string", {}, None),
+        "mixed": ("string", {}, None),
+    }
+    assert [one.id for one in index.newest(2)] == ["f", "e"]
+    assert [one.id for one in index.newest(9, "day")] == list("abcde")
 
 
 @pytest.mark.parametrize("rank", [None, "hamming", "asymmetric", "words", "hybrid"])

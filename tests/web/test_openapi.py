@@ -14,7 +14,8 @@ from parabit.web import Settings
 
 OPERATIONS = {
     "GET /api/about",
-    "GET /api/labels",
+    "GET /api/fields",
+    "GET /api/start",
     "POST /api/search",
     "GET /api/document",
     "GET /api/map",

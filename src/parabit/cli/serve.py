@@ -37,6 +37,9 @@ def serve(
             show_envvar=True,
         ),
     ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="The title of the page. Default: the name of the index.", show_default=False)
+    ] = None,
     most_hits: Annotated[int, typer.Option(min=1, max=10_000, help="How many hits a search may ask for.")] = 100,
     seconds: Annotated[float, typer.Option(min=0.1, help="How long a request may take.")] = 10.0,
     map: Annotated[bool, typer.Option("--map/--no-map", help="Draw a map of the documents.")] = True,
@@ -64,6 +67,7 @@ def serve(
         index,
         host=host,
         port=port,
+        title=title,
         token=token,
         most_hits=most_hits,
         seconds=seconds,
@@ -78,6 +82,7 @@ def start_server(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
+    title: str | None = None,
     token: str | None = None,
     most_hits: int = 100,
     seconds: float = 10.0,
@@ -100,7 +105,13 @@ def start_server(
     local = _is_local(host)
     with _listening(host, port) as listener:
         settings = Settings(
-            token=token, local=local, most_hits=most_hits, seconds=seconds, map=map, examples=tuple(examples)
+            title=title,
+            token=token,
+            local=local,
+            most_hits=most_hits,
+            seconds=seconds,
+            map=map,
+            examples=tuple(examples),
         )
         app = create_app(folder, settings)
         address = f"http://{_written(host)}:{listener.getsockname()[1]}"

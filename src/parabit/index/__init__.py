@@ -1,23 +1,24 @@
 """The index: search by codes and words, and files that are safe to keep."""
 
 from parabit.choices import RANKS
-from parabit.index.documents import Labels, Stored, Written, labels_in
+from parabit.index.documents import Stored, Written
 from parabit.index.duplicates import Copy, Group, copies_among, find_duplicates
 from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hit, Hits, Why
 from parabit.index.index import Index
 from parabit.index.map import Map
+from parabit.index.overview import Field
 from parabit.index.passages import Piece, marked, passages
 from parabit.index.sync import Synced
 
 __all__ = [
     "RANKS",
     "Copy",
+    "Field",
     "Group",
     "Hit",
     "Hits",
     "Index",
-    "Labels",
     "Map",
     "Piece",
     "Stored",
@@ -28,7 +29,6 @@ __all__ = [
     "conditions",
     "copies_among",
     "find_duplicates",
-    "labels_in",
     "marked",
     "passages",
 ]

@@ -1,7 +1,6 @@
 """Documents on their way into an index, encoded batch by batch, and as an index keeps them."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import pack, unpack
-from parabit.corpus import Corpus, Document
+from parabit.corpus import Corpus, Document, title_of
 from parabit.errors import CodesError, CorpusError, IndexFolderError
 from parabit.index.ranking import unit
 from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
@@ -20,7 +19,6 @@ from parabit.model import TextEncoder
 from parabit.progress import Progress, Report
 
 _AT_ONCE = 1 << 16  # codes
-_LOOKED_AT = 20_000  # documents whose labels are counted, in about 200 ms
 
 
 @dataclass
@@ -161,6 +159,11 @@ class Stored(NamedTuple):
     text: str
     fields: Mapping[str, Any]  # the others that were stored, labels among them
 
+    @property
+    def title(self) -> str:
+        """Its title, or the first line of its text, or else its id."""
+        return title_of(Document(str(self.id), self.text, fields=self.fields)) or str(self.id)
+
 
 def stored_with(view: Snapshot, ids: Sequence[Id]) -> list[Stored]:
     """The documents with these ids; an IndexFolderError names one that is not there."""
@@ -191,33 +194,3 @@ def ids_of_written(view: Snapshot, written: Sequence[str]) -> list[Id]:
         if number is not None and view.rows_of([number])[0] >= 0:
             ids[place] = number
     return ids
-
-
-class Labels(NamedTuple):
-    """Labels with the number of their documents, the most frequent first."""
-
-    counts: dict[str, int]
-    complete: bool  # whether every document was looked at; in a large index a rare label may be missing
-
-
-def labels_of(view: Snapshot, most: int, looked_at: int = _LOOKED_AT) -> Labels:
-    """The most frequent labels. Their names come from a sample of a large index."""
-    documents = view.documents
-    rows = view.sample(looked_at)
-    if "labels" not in view.field_names:
-        return Labels({}, complete=True)
-    found = Counter(label for fields in view.fields_of(rows) for label in labels_in(fields.get("labels")))
-    complete = documents <= looked_at
-    first = sorted(found, key=lambda label: (-found[label], label))[:most]
-    if not complete:
-        counts = {label: view.count("labels", label) for label in first}
-        most_first = sorted(counts, key=lambda label: -counts[label])
-        return Labels({label: counts[label] for label in most_first}, complete=False)
-    return Labels({label: found[label] for label in first}, complete=len(first) == len(found))
-
-
-def labels_in(stored: object) -> list[str]:
-    """A document's labels as they were stored: a list, or a single one."""
-    if isinstance(stored, str):
-        return [stored]
-    return [label for label in stored if isinstance(label, str)] if isinstance(stored, list) else []

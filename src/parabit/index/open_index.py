@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.corpus import Corpus
 from parabit.errors import IndexFolderError, ParabitError
-from parabit.index.documents import Labels, Stored, ids_of_written, labels_of, stored_with
+from parabit.index.documents import Stored, ids_of_written, stored_with
 from parabit.index.map import Map, draw
+from parabit.index.overview import Field, fields_in_use, newest, typical_phrases
 from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Store, backend_of
 from parabit.index.word_index import WordIndex
 from parabit.model import TextEncoder, load_model, save_model
@@ -213,9 +214,19 @@ class OpenIndex:
         """The documents with these ids, as they are kept: id, code, text and fields."""
         return stored_with(self._store.snapshot(), ids)
 
-    def labels(self, most: int = 500) -> Labels:
-        """The most frequent labels and how many documents have each."""
-        return labels_of(self._store.snapshot(), most)
+    def field_types(self, most: int = 500) -> list[Field]:
+        """The fields of the documents with their types, and the values or the range that each has."""
+        return fields_in_use(self._store.snapshot(), most)
+
+    def newest(self, count: int, dated: str | None = None) -> list[Stored]:
+        """The newest documents, by a field of dates or by when they were added."""
+        snapshot = self._store.snapshot()
+        return stored_with(snapshot, snapshot.ids_of(newest(snapshot, count, dated)))
+
+    def phrases(self, count: int = 6) -> list[str]:
+        """Phrases that are typical of the documents and make good queries."""
+        snapshot = self._store.snapshot()
+        return typical_phrases([fields.get("text", "") for fields in snapshot.fields_of(snapshot.sample(3000))], count)
 
     def has(self, ids: Sequence[Id]) -> NDArray[np.bool_]:
         """Whether there is a document with each of these ids."""

@@ -1,11 +1,10 @@
-"""The server: routes to the collection, errors in words."""
+"""The server: routes to the service, and errors in words."""
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.resources import files
 from logging import getLogger
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,33 +13,27 @@ from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.staticfiles import StaticFiles
 
 from parabit import __version__
 from parabit.errors import ParabitError
-from parabit.index import Map
 from parabit.web import schemas
-from parabit.web.guard import Guard
+from parabit.web.guard import CONTENT, Guard, Metrics
 from parabit.web.map import Drawing
-from parabit.web.metrics import CONTENT, Metrics
-from parabit.web.refusal import RefusalError
-from parabit.web.service import Asked, Collection, Wanted, refusal_of
-from parabit.web.settings import Settings
+from parabit.web.service import RefusalError, Search, Service, Settings, Wanted, as_json, refusal_of
 from parabit.web.worker import BusyError, Work, Worker
 
 _EVERY = 1.0  # seconds between two looks at what others have written
 _LEAST = 4  # documents on a map
+_LOCAL = ["localhost", "127.0.0.1", "::1", "[::1]"]
+_FILES = {"/": "index.html", "/docs": "api.html", "/favicon.svg": "favicon.svg", "/favicon.ico": "favicon.svg"}
 _log = getLogger(__name__)
 
 _DESCRIPTION = """Search an index of documents by a text, or by a document that is in it.
 
-Requests and answers are JSON. What is refused is told as `{"error": ..., "hint": ...}`. Ids are strings or whole
-numbers, as they were stored; those beyond 2^53 are given as strings, and found by them."""
-_TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
+Requests and answers are JSON. A refused request is answered with `{"error": ..., "hint": ...}`. Ids are strings or
+whole numbers, as they were stored; numbers beyond 2^53 are given as strings, and found by these."""
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.Problem, "description": why}
     for status, why in {
@@ -55,11 +48,11 @@ _NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": schemas.Problem, "
 
 
 class Server:
-    """An index on the web: the collection, the thread that works on it, and the drawing of its map."""
+    """An index on the web: the service, the thread that searches, and the drawing of its map."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.settings, self.metrics = settings, Metrics()
-        self.collection = Collection(folder, settings)
+        self.service = Service(folder, settings)
         self.drawing: Drawing | None = None
         self._folder, self._looked = folder, time.monotonic()
         self.worker: Worker | None = None
@@ -67,8 +60,8 @@ class Server:
     def start(self) -> None:
         """Begin to answer, and to draw the map if there is none."""
         self.worker = Worker(self.settings.most_waiting, before=self._refresh)
-        if self.settings.map and not self.collection.has_map and self.collection.documents >= _LEAST:
-            self.drawing = Drawing(self._folder, self._drawn)
+        if self.settings.map and self.service.map is None and self.service.documents >= _LEAST:
+            self.drawing = Drawing(self._folder, self.service.use_map)
 
     def stop(self) -> None:
         """End everything."""
@@ -76,27 +69,33 @@ class Server:
             self.drawing.stop()
         if self.worker is not None:
             self.worker.close()
-        self.collection.close()
+        self.service.close()
 
-    async def ask(self, kind: object, work: Work, question: Any = None) -> Any:
-        """What the collection says, in the time that is allowed."""
+    async def ask(self, kind: object, work: Work, request: Any) -> Response:
+        """The answer of the worker, within the time that is allowed."""
         assert self.worker is not None
         try:
             async with asyncio.timeout(self.settings.seconds):
-                answer = await self.worker.ask(kind, work, question)
+                answer = await self.worker.ask(kind, work, request)
         except BusyError:
-            raise RefusalError(503, "too many questions are waiting", "ask again in a moment", retry=1) from None
+            raise RefusalError(503, "too many requests are waiting", "ask again in a moment", retry=1) from None
         except TimeoutError:
-            raise RefusalError(
-                503, f"no answer within {self.settings.seconds:g} seconds", "ask again in a moment", retry=2
-            ) from None
+            late = f"no answer within {self.settings.seconds:g} seconds"
+            raise RefusalError(503, late, "ask again in a moment", retry=2) from None
         except ParabitError as problem:
             raise refusal_of(problem) from problem
         except MemoryError:
             raise RefusalError(503, "the server is out of memory", "ask for less", retry=5) from None
         if isinstance(answer, RefusalError):
             raise answer
-        return answer
+        return Response(answer, media_type="application/json")
+
+    def wake(self) -> int:
+        """Have the worker look at what others have written; how many requests wait."""
+        if self.worker is None:
+            return 0
+        self.worker.wake()
+        return self.worker.waiting
 
     def chart_state(self) -> dict[str, Any]:
         """Why there is no map to show."""
@@ -111,11 +110,7 @@ class Server:
     def _refresh(self) -> None:
         if time.monotonic() - self._looked >= _EVERY:
             self._looked = time.monotonic()
-            self.collection.refresh()
-
-    def _drawn(self, drawn: Map) -> None:
-        if self.worker is not None:
-            self.worker.tell(lambda: self.collection.use_map(drawn))
+            self.service.refresh()
 
 
 def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
@@ -132,38 +127,46 @@ def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(
         title="parabit",
-        summary="Related documents by short binary codes",
+        summary="Search by meaning and by words",
         description=_DESCRIPTION,
         version=__version__,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
     )
+    if server.settings.local:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOCAL, www_redirect=False)
     app.add_middleware(Guard, settings=server.settings, metrics=server.metrics)
-    _tell_problems(app)
+    _add_errors(app)
     _add_api(app, server)
     _add_files(app)
     return app
 
 
 def _add_api(app: FastAPI, server: Server) -> None:
-    collection, settings = server.collection, server.settings
+    service, settings = server.service, server.settings
 
     @app.get("/api/about", summary="The index", response_model=schemas.About, responses=_REFUSALS)
     async def about() -> Response:
         """What the index is and what it can do."""
-        return _json(await server.ask("about", _once(collection.about)))
+        server.wake()
+        return _json(service.about())
 
-    @app.get("/api/labels", summary="Its labels", response_model=schemas.LabelList, responses=_REFUSALS)
-    async def labels() -> Response:
-        """The most frequent labels, with the number of their documents."""
-        return _json(await server.ask("labels", _once(collection.labels)))
+    @app.get("/api/fields", summary="Its fields", response_model=list[schemas.DocumentField], responses=_REFUSALS)
+    async def fields() -> Response:
+        """The fields of the documents with their types: the values of some, the range of others."""
+        return _json(await asyncio.to_thread(service.fields))
+
+    @app.get("/api/start", summary="Where to begin", response_model=schemas.Start, responses=_REFUSALS)
+    async def start() -> Response:
+        """Queries that have answers here, and the newest documents."""
+        return _json(await asyncio.to_thread(service.start))
 
     @app.post("/api/search", summary="Search", response_model=schemas.Answer, responses={**_REFUSALS, **_NOT_FOUND})
-    async def search(question: schemas.Question) -> Response:
+    async def search(query: schemas.Query) -> Response:
         """Find the documents that fit a text best, or that are most like one that is in the index."""
-        asked = _asked(question, settings, collection.index.bits)
-        return _json(await server.ask(asked.kind, collection.search, asked))
+        asked = checked(query, settings, service.index.bits)
+        return await server.ask(asked.kind, service.search, asked)
 
     @app.get("/api/document", summary="A document", response_model=schemas.Whole, responses={**_REFUSALS, **_NOT_FOUND})
     async def document(
@@ -171,105 +174,64 @@ def _add_api(app: FastAPI, server: Server) -> None:
         query: Annotated[str | None, Query(description="mark the words of this text", max_length=10_000)] = None,
         like: Annotated[str | None, Query(description="mark the words of this document")] = None,
     ) -> Response:
-        """A document with all that is kept of it."""
-        return _json(await server.ask("document", collection.document, Wanted(id, query, like)))
+        """A document with everything that is kept of it."""
+        return await server.ask("document", service.documents_of, Wanted(id, query, like))
 
     @app.get("/api/map", summary="The map", response_model=schemas.Chart, responses=_REFUSALS)
     async def chart() -> Response:
         """The map of the collection: a point for each document, or for a sample of 20,000."""
-        content = await server.ask("chart", _once(collection.chart))
+        content = await asyncio.to_thread(service.chart)
         if content is None:
             return _json(server.chart_state())
         return Response(content, media_type="application/json", headers={"content-encoding": "gzip"})
 
-    @app.get(
-        "/healthz",
-        summary="Health",
-        response_model=schemas.Health,
-        responses={503: {"model": schemas.Health, "description": "it cannot answer"}},
-    )
+    failing: dict[int | str, Any] = {503: {"model": schemas.Health, "description": "it cannot answer"}}
+
+    @app.get("/healthz", summary="Health", response_model=schemas.Health, responses=failing)
     async def healthz() -> Response:
-        """Whether the server can answer."""
-        try:
-            await server.ask("health", _once(collection.count))
-            problem = collection.failure
-        except RefusalError as refusal:
-            problem = refusal.error
-        told = {"status": "failing" if problem else "ok", "documents": collection.documents, "version": __version__}
-        return _json({**told, "error": problem}, 503 if problem else 200)
+        """Whether the server can answer; said at once, however many requests wait."""
+        server.wake()
+        problem = service.failure
+        state = {"status": "failing" if problem else "ok", "documents": service.documents, "version": __version__}
+        return _json({**state, "error": problem}, 503 if problem else 200)
 
     @app.get("/metrics", summary="Metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
         """Counts and times, as Prometheus reads them."""
-        waiting = server.worker.waiting if server.worker is not None else 0
-        return Response(server.metrics.text(collection.documents, waiting), media_type=CONTENT)
+        return Response(server.metrics.text(service.documents, server.wake()), media_type=CONTENT)
 
 
-def _asked(question: schemas.Question, settings: Settings, bits: int) -> Asked:
-    """A question within the limits, or a refusal."""
-    k = 10 if question.k is None else question.k
-    if (question.query is None) == (question.like is None):
+def checked(query: schemas.Query, settings: Settings, bits: int) -> Search:
+    """A search within the limits, or a refusal."""
+    k = 10 if query.k is None else query.k
+    if (query.query is None) == (query.like is None):
         raise RefusalError(400, "a search has either `query` or `like`", "give one of the two")
-    if question.query is not None and not question.query.strip():
+    if query.query is not None and not query.query.strip():
         raise RefusalError(400, "the query is empty", "give a text")
-    if question.query is not None and len(question.query) > settings.most_characters:
-        raise RefusalError(
-            413, f"the query has more than {settings.most_characters:,} characters", "give the part that matters"
-        )
+    if query.query is not None and len(query.query) > settings.most_characters:
+        limit = f"{settings.most_characters:,}"
+        raise RefusalError(413, f"the query has more than {limit} characters", "give the part that matters")
     if k > settings.most_hits:
         raise RefusalError(400, f"k is {k}", f"at most {settings.most_hits} hits are given")
-    if question.radius is not None and question.radius > bits:
-        raise RefusalError(400, f"the radius is {question.radius}", f"codes have {bits} bits")
-    where: dict[str, Any] = dict(question.where or {})
-    if question.labels:
-        other = where.get("labels", [])
-        comparisons = other if isinstance(other, dict) else {"=": other}
-        equal = comparisons.get("=", [])
-        where["labels"] = {**comparisons, "=": [*(equal if isinstance(equal, list) else [equal]), *question.labels]}
-    written = json.dumps(where, sort_keys=True)
-    return Asked(question.query, question.like, k, question.radius, question.rank, written)
-
-
-def _once(work: Any) -> Work:
-    """Work whose answer is the same for all who ask at the same time."""
-
-    def answer(questions: Sequence[Any]) -> Sequence[Any]:
-        return [work()] * len(questions)
-
-    return answer
+    if query.radius is not None and query.radius > bits:
+        raise RefusalError(400, f"the radius is {query.radius}", f"codes have {bits} bits")
+    where = json.dumps(query.where or {}, sort_keys=True)
+    ways = query.collapse, query.why, query.positions
+    return Search(query.query, query.like, k, query.radius, query.rank, where, *ways)
 
 
 def _add_files(app: FastAPI) -> None:
-    """The page's own files, read once: a name from a request is looked up among these, and never on the disk."""
-    folder = files("parabit.web") / "static"
-    contents = {entry.name: entry.read_bytes() for entry in folder.iterdir() if Path(entry.name).suffix in _TYPES}
+    files = StaticFiles(packages=[("parabit.web", "static")])
+    app.mount("/static", files)
+    for path, name in _FILES.items():
 
-    def give(name: str) -> Response:
-        if name not in contents:
-            raise RefusalError(404, "there is no such page", "the search page is at /")
-        # The browser asks each time: after an upgrade the old page must not meet the new API.
-        headers = {"cache-control": "no-cache"}
-        return Response(contents[name], media_type=_TYPES[Path(name).suffix], headers=headers)
+        async def page(request: Request, name: str = name) -> Response:
+            return await files.get_response(name, request.scope)
 
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return give("index.html")
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        return give("api.html")
-
-    @app.get("/favicon.svg", include_in_schema=False)
-    @app.get("/favicon.ico", include_in_schema=False)
-    async def favicon() -> Response:
-        return give("favicon.svg")
-
-    @app.get("/static/{name}", include_in_schema=False)
-    async def static(name: str) -> Response:
-        return give(name)
+        app.add_route(path, page, include_in_schema=False)
 
 
-def _tell_problems(app: FastAPI) -> None:
+def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RefusalError)
     async def refused(_: Request, problem: RefusalError) -> Response:
         headers = {} if problem.retry is None else {"retry-after": str(problem.retry)}
@@ -283,8 +245,8 @@ def _tell_problems(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, problem: HTTPException) -> Response:
-        told = {404: "there is no such page", 405: "this page takes another method", 413: "the request is too large"}
-        error = told.get(problem.status_code, "the request cannot be read")
+        known = {404: "there is no such page", 405: "this page takes another method", 413: "the request is too large"}
+        error = known.get(problem.status_code, "the request cannot be read")
         return _problem(problem.status_code, error, "see /docs for what is there", dict(problem.headers or {}))
 
     @app.exception_handler(Exception)
@@ -298,5 +260,4 @@ def _problem(status: int, error: str, hint: str, headers: dict[str, str] | None 
 
 
 def _json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    body = json.dumps(content, separators=(",", ":")).encode()
-    return Response(body, status, headers, media_type="application/json")
+    return Response(as_json(content), status, headers, media_type="application/json")

@@ -1,24 +1,22 @@
-"""What every request passes: its size, its host and its token are looked at before anything else, and it is counted."""
+"""What every request passes: its size and its token are checked before anything else, and it is counted."""
 
 import hmac
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from parabit.web.metrics import Metrics
-from parabit.web.settings import Settings
+from parabit.web.service import Settings
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-_LOCAL = {"localhost", "127.0.0.1", "[::1]", "::1"}
+CONTENT = "text/plain; version=0.0.4; charset=utf-8"  # of metrics
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _GUARDED = ("/api/", "/metrics", "/openapi.json")
-# The page needs its own files and the API, and nothing else in the world.
+# The page needs its own files and the API, and nothing else in the world. A browser asks each time whether a file is
+# still the same: after an upgrade the old page must not meet the new API.
 _HEADERS = [
     (
         b"content-security-policy",
@@ -28,13 +26,37 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
 ]
+
+
+class Metrics:
+    """Counts of one server, for Prometheus."""
+
+    def __init__(self) -> None:
+        registry = self._registry = CollectorRegistry()
+        self._requests = Counter("parabit_requests", "Requests answered", ["route", "status"], registry=registry)
+        about = "parabit_request_seconds", "Time to answer", ["route"]
+        self._seconds = Histogram(*about, buckets=_SECONDS, registry=registry)
+        self._documents = Gauge("parabit_documents", "Documents in the index", registry=registry)
+        self._waiting = Gauge("parabit_waiting", "Requests that wait for the index", registry=registry)
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """Count a request; the route is one of the server's own, not what somebody asked for."""
+        self._requests.labels(route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self, documents: int, waiting: int) -> bytes:
+        """All of it, as Prometheus reads it."""
+        self._documents.set(documents)
+        self._waiting.set(waiting)
+        return generate_latest(self._registry)
 
 
 class Guard:
     """Stands before an ASGI application."""
 
-    def __init__(self, app: App, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,8 +65,10 @@ class Guard:
             await self._app(scope, receive, send)
             return
         start, status = time.perf_counter(), 500
+        if scope["method"] == "HEAD":  # answered as GET; uvicorn, which knows better, leaves out the body
+            scope = {**scope, "method": "GET"}
 
-        async def send_on(message: MutableMapping[str, Any]) -> None:
+        async def send_on(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -52,33 +76,27 @@ class Guard:
             await send(message)
 
         try:
-            headers = dict(scope["headers"])
-            if refused := self._refused(scope, headers):
-                await _answer(send_on, *refused)
+            if refusal := self._refusal(scope["path"], dict(scope["headers"])):
+                await _answer(send_on, *refusal)
                 return
             await self._app(scope, self._limited(receive), send_on)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.answered(route, status, time.perf_counter() - start)
 
-    def _refused(
-        self, scope: Scope, headers: dict[bytes, bytes]
-    ) -> tuple[int, str, str] | tuple[int, str, str, list[tuple[bytes, bytes]]] | None:
+    def _refusal(self, path: str, headers: Mapping[bytes, bytes]) -> tuple[int, str, str] | None:
         settings = self._settings
-        if settings.local and _host(headers.get(b"host", b"")) not in _LOCAL:
-            return 400, "this server answers on this machine only", "ask for it as localhost or 127.0.0.1"
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > settings.most_bytes:
             return 413, f"the request has more than {settings.most_bytes:,} bytes", "send less"
-        if settings.token is not None and scope["path"].startswith(_GUARDED):
+        if settings.token is not None and path.startswith(_GUARDED):
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, b"Bearer " + settings.token.encode()):
-                challenge = [(b"www-authenticate", b"Bearer")]
-                return 401, "a token is needed", "send it in the header `Authorization: Bearer TOKEN`", challenge
+                return 401, "a token is needed", "send it in the header `Authorization: Bearer TOKEN`"
         return None
 
     def _limited(self, receive: Receive) -> Receive:
-        """What counts the bytes of a body that does not say its length."""
+        """Counts the bytes of a body that does not say its length."""
         left = self._settings.most_bytes
 
         async def receive_some() -> MutableMapping[str, Any]:
@@ -92,20 +110,10 @@ class Guard:
         return receive_some
 
 
-def _host(header: bytes) -> str:
-    """The name in a Host header, without the port.
-
-    Example:
-        >>> _host(b"localhost:8000"), _host(b"[::1]:8000"), _host(b"example.org")
-        ('localhost', '[::1]', 'example.org')
-    """
-    name = header.decode("latin-1").lower()
-    host, colon, port = name.rpartition(":")
-    return host if colon and port.isdigit() else name
-
-
-async def _answer(send: Send, status: int, error: str, hint: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+async def _answer(send: Send, status: int, error: str, hint: str) -> None:
     body = json.dumps({"error": error, "hint": hint}).encode()
-    sent = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": sent})
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

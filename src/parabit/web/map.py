@@ -9,6 +9,7 @@ from contextlib import suppress
 from logging import getLogger
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from parabit.errors import ParabitError
 from parabit.index import Index, Map
@@ -19,22 +20,16 @@ _NICE = 10  # people who wait for an answer come first
 
 
 class Drawing:
-    """A map on its way; `then` is called with it, in a thread of the drawing, when it is there."""
+    """A map in progress; `then` is called with it, in a thread of the drawing, when it is ready."""
 
     def __init__(self, folder: Path, then: Callable[[Map], None]) -> None:
-        self.share: float | None = 0.0
-        self.failure = ""
-        self._then = then
+        self.share, self.failure, self._then = 0.0, "", then
         self._scratch = tempfile.TemporaryDirectory(prefix="parabit-map-")
         self._drawn = Path(self._scratch.name) / "map.safetensors"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "parabit.web.map", str(folder.resolve()), str(self._drawn)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the server, which ends this one, too
-        )
+        command = [sys.executable, "-m", "parabit.web.map", str(folder.resolve()), str(self._drawn)]
+        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        # A session of its own: Ctrl-C is for the server, which ends this one, too.
+        self._process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
         self._thread = Thread(target=self._follow, name="parabit-map", daemon=True)
         self._thread.start()
 
@@ -47,8 +42,8 @@ class Drawing:
     def _follow(self) -> None:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        with self._process.stdout as told:
-            for line in told:
+        with self._process.stdout as shares:
+            for line in shares:
                 with suppress(ValueError):
                     self.share = float(line)
         with self._process.stderr as stream:
@@ -57,29 +52,26 @@ class Drawing:
             if self._process.returncode > 0:
                 _log.warning("the map could not be drawn: %s", problem[-2000:])
             self.failure = "it could not be drawn; the server's log says why"
-            return
-        drawn = Map.load(self._drawn)
-        if drawn is None:
+        elif (drawn := Map.load(self._drawn)) is None:
             self.failure = "it could not be read"
-            return
-        self._then(drawn)
+        else:
+            self._then(drawn)
 
 
 def draw_map(folder: Path, to: Path) -> None:
-    """Draw the map of an index to a file, telling the share that is done line by line, and keep it if that can be."""
+    """Draw the map of an index to a file, print the share that is done line by line, and keep the map if possible."""
     with suppress(OSError):
         os.nice(_NICE)
-
     parent = os.getppid()
 
-    def tell(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         if os.getppid() != parent:  # the server was killed, and nobody waits any more
             sys.exit("nobody waits for the map")
         sys.stdout.write(f"{progress.share}\n")
         sys.stdout.flush()
 
     with Index.open(folder) as index:
-        drawn = index.draw_map(tell)
+        drawn = index.draw_map(report)
         drawn.save(to)
         try:
             index.keep_map(drawn)

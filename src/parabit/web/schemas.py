@@ -1,4 +1,4 @@
-"""What goes over the wire, for the description of the API."""
+"""What requests and answers look like, for checking requests and for the description of the API."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,9 +8,7 @@ Identity = StrictStr | StrictInt
 Value = StrictStr | StrictInt | StrictFloat | StrictBool | None
 Comparison = Literal["=", "!=", ">", ">=", "<", "<="]
 Position = Annotated[list[int], Field(min_length=2, max_length=2, description="x and y on the map, 0 to 65535")]
-Code = Annotated[
-    str, Field(description="the packed code in hexadecimal; the first bit is the highest of the first byte")
-]
+Code = Annotated[str, Field(description="the packed code in hexadecimal; the first bit is the highest of byte 0")]
 
 
 class Problem(BaseModel):
@@ -20,53 +18,59 @@ class Problem(BaseModel):
     hint: str = ""
 
 
-class Limits(BaseModel):
-    """How much a request may ask for."""
-
-    k: int
-    radius: int
-    characters: int
-    seconds: float
-
-
 class About(BaseModel):
     """What the index is and what it can do."""
 
     name: str
+    title: str
     version: str
     documents: int
     bits: int
-    texts: bool = Field(description="whether it can be asked with a text; else only with a document that is in it")
+    texts: bool = Field(description="whether it can be searched with a text; else only with a document of it")
     text_kept: bool = Field(description="whether hits come with their text")
+    words: bool = Field(description="whether documents are found by their words too, or by their codes alone")
     ranks: list[str]
     best_rank: str
-    fields: list[str]
+    limits: dict[str, float] = Field(description="the most that a request may ask for: k, radius, characters, seconds")
+
+
+class DocumentField(BaseModel):
+    """A field of the documents, to filter by."""
+
+    name: str
+    kind: Literal["choice", "string", "number", "date", "boolean"]
+    values: list[tuple[Value, int]] = Field(
+        description="the most frequent ones of choices and booleans, with the number of documents"
+    )
+    complete: bool = Field(description="false if `values` may miss a rare one; counts are exact all the same")
+    least: float | str | None = Field(description="of numbers and dates")
+    most: float | str | None
+
+
+class Listed(BaseModel):
+    """A document in a list."""
+
+    id: Identity
+    title: str
+    fields: dict[str, Any]
+
+
+class Start(BaseModel):
+    """What to begin with: queries that have answers here, and new documents."""
+
     examples: list[str]
-    limits: Limits
-
-
-class Label(BaseModel):
-    """A label and how many documents have it."""
-
-    label: str
-    documents: int
-
-
-class LabelList(BaseModel):
-    """The most frequent labels."""
-
-    labels: list[Label]
-    complete: bool = Field(description="false where a rare label may be missing; counts are exact all the same")
+    recent: list[Listed]
+    recent_by: str = Field(description="the field of dates that says what is new; empty for the last ones added")
 
 
 class Piece(BaseModel):
-    """A stretch of a text; marked where it is a word of the query."""
+    """A part of a text; marked if it is a word of the query."""
 
     text: str
     mark: bool = False
 
 
-class Question(BaseModel):
+class Query(BaseModel):
     """A search: by a text, or by a document that is in the index."""
 
     model_config = ConfigDict(
@@ -74,16 +78,20 @@ class Question(BaseModel):
     )
 
     query: StrictStr | None = Field(None, description="a text; give this or `like`")
-    like: Identity | None = Field(None, description="the id of a document; it is not among its own hits")
-    k: StrictInt | None = Field(None, ge=1, description="how many hits; 10 where it is left out")
-    radius: StrictInt | None = Field(None, ge=0, description="only documents within so many bits")
-    rank: StrictStr | None = Field(None, description="how to order them; the index's best where it is left out")
-    labels: list[StrictStr] | None = Field(None, description="only documents with one of these labels", max_length=100)
+    like: Identity | None = Field(None, description="the id of a document, which is not among its own hits")
+    k: StrictInt | None = Field(None, ge=1, description="how many hits; 10 by default")
+    radius: StrictInt | None = Field(
+        None, ge=0, description="only documents whose codes differ in at most this many bits"
+    )
+    rank: StrictStr | None = Field(None, description="how to order them; by default the best that the index can do")
     where: dict[str, Value | list[Value] | dict[Comparison, Value | list[Value]]] | None = Field(
         None,
-        description="only documents that have the value, or one of the values, in each field, or that compare so: "
-        '{"year": {">=": 2000, "<": 2010}}',
+        description="only documents whose field has the value, or one of the values, or compares so: "
+        '{"labels": ["space", "orbit"], "year": {">=": 2000, "<": 2010}}',
     )
+    collapse: StrictBool = Field(False, description="put near-copies of a hit into its `copies`")
+    why: StrictBool = Field(False, description="say what each score is made of")
+    positions: StrictBool = Field(False, description="say where the query and its hits lie on the map")
 
 
 class Why(BaseModel):
@@ -93,19 +101,16 @@ class Why(BaseModel):
     code: float = Field(description="the share that comes from the code")
 
 
-class Hit(BaseModel):
+class Hit(Listed):
     """A document that was found."""
 
-    id: Identity
-    title: str = Field(description="or the first line of its text")
-    distance: int = Field(description="the number of bits that differ from the query's")
+    distance: int = Field(description="the number of bits that differ from the query's code")
     score: float = Field(description="higher is better")
-    why: Why
-    labels: list[str]
-    fields: dict[str, Any]
     code: Code
-    passage: list[Piece] = Field(description="the part of its text with most words of the query")
-    position: Position | None
+    snippet: list[Piece] = Field(description="the part of its text with most words of the query")
+    position: Position | None = None
+    why: Why | None = None
+    copies: list["Hit"] = []
 
 
 class Answer(BaseModel):
@@ -118,20 +123,17 @@ class Answer(BaseModel):
     code: Code
     words: list[str] = Field(description="the words that were searched for, as the index has them")
     unknown: list[str] = Field(description="words of the query that no document has")
-    corrected: dict[str, str] = Field(description="such words, each with the one that was searched for instead")
+    corrected: dict[str, str] = Field(description="words that no document has, each with what was searched instead")
     position: Position | None
     notes: list[str] = Field(description="what was done with the query, in words")
     hits: list[Hit]
 
 
-class Whole(BaseModel):
-    """A document with all that is kept of it."""
+class Whole(Listed):
+    """A document with everything that is kept of it."""
 
-    id: Identity
     text: list[Piece]
     cut: bool = Field(description="whether the text goes on")
-    labels: list[str]
-    fields: dict[str, Any]
     code: Code
     position: Position | None
 
@@ -146,9 +148,11 @@ class Chart(BaseModel):
     points: int = 0
     x: list[int] = []
     y: list[int] = []
+    field: str = Field("", description="the field that gives the colours")
     label: list[int] = Field([], description="places in `labels`, or -1")
     labels: list[str] = []
     ids: list[Identity] = []
+    titles: list[str] = []
 
 
 class Health(BaseModel):

@@ -45,8 +45,3 @@ export function grid(code, count, { other = null, cell = 6, label = null } = {})
     ...(label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" }),
   }, drawn);
 }
-
-/** A grid of no code, to stand where one will be. */
-export function blankGrid(count, cell = 6) {
-  return grid("0".repeat(Math.ceil(count / 8) * 2), count, { cell });
-}

@@ -1,9 +1,7 @@
-// The search box: it grows with its text, and the code of the text stands beside it.
+// The search box: it grows with its text; what can be written in it is explained below.
 
-import { blankGrid, grid } from "./bits.js";
-import { $, counted, debounced, put } from "./dom.js";
-import { cellFor } from "./hits.js";
-import { change, current, settle } from "./state.js";
+import { $, debounced, el, put } from "./dom.js";
+import { change, settle } from "./state.js";
 
 const WAIT = 120; // milliseconds after a key until the search
 
@@ -51,27 +49,17 @@ export function showText({ q }) {
   fit();
 }
 
-/** An index without a model cannot be asked by text. */
-export function disable(why) {
-  $("query").disabled = true;
-  $("query").placeholder = "This index has no model to search by text";
-  $("box").classList.add("disabled");
-  put($("query-note"), why);
-  $("query-note").hidden = false;
+/** An index without a model cannot be searched by text, and one without words knows no operators. */
+export function offer(about, fields) {
+  $("query").disabled = !about.texts;
+  $("query").maxLength = about.limits.characters;
+  $("box").classList.toggle("disabled", !about.texts);
+  $("query").placeholder = about.texts ? (about.words ? "Search by meaning and by words" : "Search by meaning") : "This index has no model to search by text";
+  const code = (text) => el("code", {}, text);
+  const [field] = fields.filter(({ kind }) => kind !== "string").concat(fields);
+  const parts = [[code('"a phrase"')], [code("+must")], [code("-not")], [code("begin*")]];
+  if (field) parts.push([code(`${field.name}:${/\s/.test(example(field)) ? `"${example(field)}"` : example(field)}`)]);
+  put($("query-note"), about.texts && about.words ? [el("span", { class: "only-wide" }, "You can write "), parts.map((part, at) => [at ? " " : "", part])] : about.texts ? "Documents are found by meaning alone: this index keeps no words." : "");
 }
 
-export function enable(limit) {
-  $("query").disabled = false;
-  $("query").maxLength = limit;
-  $("box").classList.remove("disabled");
-  $("query-note").hidden = true;
-}
-
-/** Draw the code of the query, or a blank. */
-export function showCode(code, bits) {
-  const cell = Math.min(cellFor(bits), 5);
-  const told = current().like.length ? "The document's code" : "The query's code";
-  put($("own-code"), code === null ? blankGrid(bits, cell) : grid(code, bits, { cell, label: `${told}, ${counted(bits, "bit")}` }));
-  $("own-code").title = code === null ? "" : `${told}: ${counted(bits, "bit")}`;
-  $("own-code").classList.toggle("blank", code === null);
-}
+const example = ({ values, least }) => String(values[0]?.[0] ?? least ?? "value");

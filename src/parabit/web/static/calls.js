@@ -95,7 +95,8 @@ const MARKED = 2000;
 
 export const server = {
   about: () => call("/api/about"),
-  labels: () => call("/api/labels"),
+  fields: () => call("/api/fields"),
+  start: () => call("/api/start"),
   map: () => call("/api/map"),
   search: (body, signal) => call("/api/search", { body, signal }),
   document: (id, { query, like }, signal) =>

@@ -9,6 +9,7 @@ const KEYS = [
   ["↓ ↑", "through the hits"],
   ["Enter", "open the document"],
   ["m", "more like this"],
+  ["w", "why it was found"],
   ["← →", "in a document: the hit before, the next"],
   ["Esc", "close, or clear the search"],
   ["+ − 0", "on the map: closer, farther, all of it; arrows move"],
@@ -43,7 +44,7 @@ export function showKeys() {
 /** Ask for the token of the server: a promise of it, or of null where the dialog is closed. */
 export function askForToken(wrong) {
   const dialog = $("token");
-  const input = el("input", { type: "password", id: "token-input", autocomplete: "off", "aria-describedby": "token-told" });
+  const input = el("input", { type: "password", id: "token-input", autocomplete: "off", "aria-describedby": "token-text" });
   return new Promise((answer) => {
     let given = null;
     const form = el("form", {
@@ -54,7 +55,7 @@ export function askForToken(wrong) {
       },
     },
       el("div", { class: "dialog-head" }, el("h2", { id: "token-title" }, "This server asks for a token"), closeButton(() => dialog.close())),
-      el("p", { id: "token-told", class: wrong ? "wrong" : "quiet" },
+      el("p", { id: "token-text", class: wrong ? "wrong" : "quiet" },
         wrong ? `That was not it: ${wrong}.` : "It is what the server was started with. This tab remembers it until it is closed."),
       el("label", { for: "token-input" }, "Token"),
       el("div", { class: "token-row" }, input, el("button", { class: "button", type: "submit" }, "Go on")));

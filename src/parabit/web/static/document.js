@@ -4,12 +4,14 @@ import { differing, grid } from "./bits.js";
 import { Refused, server, Unreachable } from "./calls.js";
 import { closeButton, closeOutside } from "./dialogs.js";
 import { $, counted, el, marked, number, put } from "./dom.js";
-import { chip, nameOf, told } from "./hits.js";
+import { nameOf } from "./fields.js";
+import { chips, idLine, valueText } from "./hits.js";
 import { icon } from "./icons.js";
 import { closeDocument, current, likeness } from "./state.js";
+import { nearness } from "./why.js";
 
 export class DocumentPanel {
-  /** `acts`: open(id), like(id), filter(label), lost(); `hits()` gives the ids of the hits. */
+  /** `acts`: open(id), like(id), lost(); `hits()` gives the ids of the hits. */
   constructor(acts, hits) {
     Object.assign(this, { acts, hits, shown: null, found: null, code: null, control: null });
     this.dialog = $("document");
@@ -79,12 +81,12 @@ export class DocumentPanel {
       disabled: ids[place + by] === undefined,
     }, icon(picture));
     return el("header", { class: "document-head" },
-      el("h2", { id: "document-title", tabindex: "-1" }, name),
       el("div", { class: "tools" },
         place >= 0 && ids.length > 1
           ? [step(-1, "The hit before (←)", "back"), el("span", { class: "quiet steps" }, `${place + 1} of ${ids.length}`), step(1, "The next hit (→)", "next")]
           : null,
-        closeButton(closeDocument)));
+        closeButton(closeDocument)),
+      el("h2", { id: "document-title", tabindex: "-1" }, name));
   }
 
   fail(id, error) {
@@ -95,43 +97,38 @@ export class DocumentPanel {
 
   fill() {
     const { found, about, like } = this.found;
-    const { name, field } = nameOf(found);
-    const { labels } = current();
+    const { where } = current();
     const same = like !== null && String(like) === String(found.id);
-    const other = same ? null : this.code;
-    const fields = Object.entries(found.fields).filter(([key]) => key !== field);
-    if (field) fields.unshift(["id", found.id]);
+    const labels = chips(found.fields, where);
+    const shown = new Set(labels.length ? Object.keys(found.fields).filter((name) => chips({ [name]: found.fields[name] }, where).length) : []);
+    const fields = Object.entries(found.fields).filter(([key, value]) => !shown.has(key) && value !== null && value !== found.title);
     put(this.dialog,
-      this.head(name),
+      this.head(found.title),
       el("div", { class: "document-body" },
-        el("aside", { class: "document-side" },
-          this.codeOf(found, about, other, like),
-          same ? null : el("button", { class: "button", type: "button", onclick: () => this.acts.like(found.id) }, icon("like"), "More like this"),
-          found.labels.length
-            ? el("div", { class: "chips" }, found.labels.map((label) => chip(label, { pressed: labels.includes(label), onclick: () => this.acts.filter(label) })))
-            : null,
-          fields.length ? el("dl", { class: "fields" }, fields.map(([key, value]) => [el("dt", {}, key), el("dd", {}, told(value))])) : null),
+        idLine(found.id, found.title),
+        labels.length ? el("div", { class: "chips" }, labels) : null,
+        fields.length ? el("dl", { class: "document-fields" }, fields.map(([key, value]) => [el("dt", {}, nameOf(key)), el("dd", {}, valueText(value))])) : null,
+        same ? null : el("p", {}, el("button", { class: "button", type: "button", onclick: () => this.acts.like(found.id) }, icon("like"), "More like this")),
         el("div", { class: "document-text" },
           found.text.length ? marked(found.text) : el("p", { class: "quiet" }, "The index keeps no texts, only codes and fields."),
-          found.cut ? el("p", { class: "quiet" }, "The text goes on; its first 200,000 characters are shown.") : null)));
+          found.cut ? el("p", { class: "quiet" }, "The text goes on; its first 200,000 characters are shown.") : null),
+        this.codeOf(found, about, same ? null : this.code, like)));
     this.dialog.scrollTop = 0;
     $("document-title").focus({ preventScroll: true });
   }
 
   codeOf(found, about, other, like) {
     const bits = counted(about.bits, "bit");
-    const bytes = number(Math.ceil(about.bits / 8));
-    if (other === null) {
-      return el("figure", { class: "big-code" },
-        grid(found.code, about.bits, { cell: 14, label: `Its code of ${bits}` }),
-        el("figcaption", {}, `Its code: ${bits}, ${bytes} bytes.`));
-    }
-    const count = differing(found.code, other, about.bits);
+    const bytes = counted(Math.ceil(about.bits / 8), "byte");
     const what = like === null ? "the query's" : "the other document's";
+    const count = other === null ? 0 : differing(found.code, other, about.bits);
     const swatch = (kind, text) => el("span", { class: "swatch" }, el("i", { class: kind, "aria-hidden": "true" }), text);
-    return el("figure", { class: "big-code" },
-      grid(found.code, about.bits, { other, cell: 14, label: `Its code of ${bits}, ${count} of them other than ${what}` }),
-      el("figcaption", {}, el("b", {}, number(count)), ` of ${bits} differ from ${what}.`,
-        el("span", { class: "swatches" }, swatch("one", "1"), swatch("zero", "0"), swatch("one differs", "1, differs"), swatch("zero differs", "0, differs"))));
+    return el("details", { class: "big-code", open: !found.text.length }, el("summary", {}, `Its code of ${bits}`),
+      el("figure", {},
+        grid(found.code, about.bits, { other, cell: 14, label: `Its code of ${bits}` }),
+        other === null
+          ? el("figcaption", {}, `${bits}, ${bytes}.`)
+          : el("figcaption", {}, el("b", {}, number(count)), ` of ${bits} differ from ${what}: ${nearness(count, about.bits)}.`,
+            el("span", { class: "swatches" }, swatch("one", "1"), swatch("zero", "0"), swatch("one differs", "1, differs"), swatch("zero differs", "0, differs")))));
   }
 }

@@ -62,3 +62,16 @@ export function debounced(run, wait) {
 }
 
 export const calmly = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** Copy a text, and say so on the button for a moment; without leave to copy it is selected at least. */
+export function copyText(button, text, element) {
+  const say = (word) => {
+    const before = button.getAttribute("aria-label");
+    button.dataset.copied = word;
+    button.setAttribute("aria-label", word);
+    setTimeout(() => { delete button.dataset.copied; button.setAttribute("aria-label", before); }, 1500);
+  };
+  const select = () => { getSelection().selectAllChildren(element); say("Selected"); };
+  if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => say("Copied"), select);
+  else select();
+}

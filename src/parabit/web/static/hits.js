@@ -1,75 +1,77 @@
-// The list of hits.
+// The list of hits: the title first, below it the id, then the passage with the words of the query.
 
-import { grid } from "./bits.js";
-import { colourOf } from "./colours.js";
-import { counted, el, marked } from "./dom.js";
+import { chip, isChoice, nameOf as fieldName } from "./fields.js";
+import { copyText, counted, el, marked } from "./dom.js";
 import { icon } from "./icons.js";
-
-/** A label as a button that searches in it alone. */
-export function chip(label, { pressed = false, onclick }) {
-  const dot = el("span", { class: "dot", "aria-hidden": "true" });
-  dot.style.setProperty("--dot", colourOf(label));
-  return el("button", {
-    class: "chip", type: "button", "aria-pressed": String(pressed), onclick,
-    title: pressed ? `Do not search in ${label} alone` : `Search in ${label} alone`,
-  }, dot, el("span", {}, label));
-}
-
-/** What a document is called: its title where it has one, else its id. */
-export function nameOf({ id, fields }) {
-  for (const field of ["title", "subject", "headline", "name"]) {
-    const value = fields?.[field];
-    if (typeof value === "string" && value.trim()) return { name: value.trim(), field };
-  }
-  return { name: String(id), field: null };
-}
+import { whyPanel } from "./why.js";
 
 /** A field's value in a line. */
-export function told(value) {
-  if (Array.isArray(value)) return value.map(told).join(", ");
+export function valueText(value) {
+  if (Array.isArray(value)) return value.map(valueText).join(", ");
   return value !== null && typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-const SHOWN = 3; // fields beside a hit; the document shows all
-const LONG = 60;
-
-function facts(hit, field) {
-  const others = Object.entries(hit.fields ?? {}).filter(([name, value]) => name !== field && told(value).length <= LONG);
-  return others.slice(0, SHOWN).map(([name, value]) => el("span", { class: "fact" }, `${name} `, el("b", {}, told(value))));
+/** The id of a document with a button that copies it; nothing if the id is its title. */
+export function idLine(id, title) {
+  const text = el("code", {}, String(id));
+  const button = el("button", { class: "copy", type: "button", "aria-label": "Copy the id", title: "Copy the id" }, icon("copy"), icon("check"));
+  button.addEventListener("click", () => copyText(button, String(id), text));
+  return el("div", { class: "id" }, String(id) === title ? null : text, button);
 }
 
-function hitOf(hit, place, answer, about, labels, acts) {
-  const { name, field } = nameOf(hit);
-  const about_bits = `${hit.distance} of ${counted(about.bits, "bit")}`;
-  const title = el("a", { class: "title", href: acts.linkTo(hit.id), tabindex: "-1" }, name);
-  const passage = hit.passage.length ? el("p", { class: "passage" }, marked(hit.passage)) : null;
-  const article = el("article", {
-    class: "hit", "aria-label": `${place + 1}. ${name}, differs in ${about_bits}`,
-  },
-    el("div", { class: "place", "aria-hidden": "true" }, place + 1),
-    el("div", { class: "body" },
-      el("div", { class: "head" },
-        title,
-        field ? el("span", { class: "id" }, String(hit.id)) : null,
-        hit.labels.map((label) => chip(label, {
-          pressed: labels.includes(label), onclick: () => acts.filter(label),
-        })),
-      ),
-      passage,
-      el("div", { class: "foot" },
-        el("button", { class: "plain like", type: "button", onclick: () => acts.like(hit.id) },
-          icon("like"), "More like this"),
-        el("button", { class: "plain", type: "button", onclick: () => acts.open(hit.id) }, icon("open"), "Open"),
-        facts(hit, field),
-      ),
-    ),
-    el("div", { class: "measure" },
-      grid(hit.code, about.bits, { other: answer.code, cell: cellFor(about.bits) }),
-      el("span", { class: "distance", title: "Bits in which its code differs from the query's (Hamming distance)" },
-        el("b", {}, hit.distance), ` of ${counted(about.bits, "bit")}`),
-      el("span", { class: "score", title: `Score of the rank ${answer.rank}; higher is better` }, `score ${hit.score.toFixed(3)}`),
-    ),
-  );
+/** The values of a field that are ticked in a list, as chips. */
+export function chips(fields, where) {
+  return Object.entries(fields).filter(([name]) => isChoice(name)).flatMap(([name, values]) =>
+    [values].flat().filter((value) => typeof value === "string").map((value) => chip(name, value, (where[name]?.in ?? []).includes(value))));
+}
+
+const SHOWN = 2; // other fields of a hit; the document shows all
+const LONG = 48;
+
+function facts({ fields, title }) {
+  const others = Object.entries(fields).filter(([name, value]) => !isChoice(name) && value !== null && value !== title && valueText(value).length <= LONG);
+  return others.slice(0, SHOWN).map(([name, value]) => el("span", { class: "fact" }, `${fieldName(name)} `, el("b", {}, valueText(value))));
+}
+
+/** A passage without the title that it begins with, which stands above it. */
+function below(title, snippet) {
+  const start = title.replace(/…$/, "");
+  // Lines of dashes and the like only fill a passage.
+  const rest = snippet.map((piece) => ({ ...piece, text: piece.mark ? piece.text : piece.text.replace(/([-=~*_#+.])\1{3,}/g, " ") }));
+  if (!rest.map(({ text }) => text).join("").trimStart().startsWith(start)) return rest;
+  rest[0].text = rest[0].text.trimStart();
+  for (let left = start.length; left > 0 && rest.length; ) {
+    const part = rest[0].text.slice(0, left).length;
+    rest[0].text = rest[0].text.slice(part);
+    left -= part;
+    if (!rest[0].text) rest.shift();
+  }
+  if (rest.length) rest[0].text = rest[0].text.replace(/^[\s.:;,–-]+/, "");
+  return rest;
+}
+
+function hitOf(hit, place, answer, about, where, acts, copy = false) {
+  const title = el("a", { class: "title", href: acts.linkTo(hit.id), tabindex: "-1" }, hit.title);
+  const passage = below(hit.title, hit.snippet);
+  const why = el("div", { class: "why", hidden: true });
+  const whyButton = el("button", { class: "plain why-button", type: "button", "aria-expanded": "false" }, icon("why"), "Why");
+  whyButton.addEventListener("click", async () => {
+    const open = why.hidden;
+    why.hidden = !open;
+    whyButton.setAttribute("aria-expanded", String(open));
+    if (open) await whyPanel(why, hit, answer, about, acts);
+  });
+  const article = el("article", { class: copy ? "hit copy-hit" : "hit", "aria-label": `${place + 1}. ${hit.title}` },
+    el("h2", { class: "head" }, title),
+    idLine(hit.id, hit.title),
+    passage.length ? el("p", { class: "passage" }, marked(passage)) : null,
+    el("div", { class: "foot" },
+      el("div", { class: "meta" }, chips(hit.fields, where), facts(hit)),
+      el("div", { class: "acts" },
+        hit.copies.length ? copiesButton(hit, place, answer, about, where, acts) : null,
+        whyButton,
+        el("button", { class: "plain", type: "button", onclick: () => acts.like(hit.id) }, icon("like"), "More like this"))),
+    why);
   title.addEventListener("click", (event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return; // a new tab, as with any link
     event.preventDefault();
@@ -77,15 +79,27 @@ function hitOf(hit, place, answer, about, labels, acts) {
   });
   article.addEventListener("click", (event) => {
     // A click anywhere opens, but not one on a button, and not the end of selecting text.
-    if (event.target.closest("button, a") || String(getSelection())) return;
+    if (event.target.closest("button, a, .why, .copies") || String(getSelection())) return;
     acts.open(hit.id);
   });
   article.addEventListener("pointerenter", () => acts.point(hit.id));
   article.addEventListener("pointerleave", () => acts.point(null));
   article.addEventListener("focusin", () => acts.point(hit.id));
   article.hit = hit;
-  reachable(article, place === 0);
-  return el("li", {}, article);
+  return article;
+}
+
+function copiesButton(hit, place, answer, about, where, acts) {
+  const many = hit.copies.length === 1 ? "1 near copy" : `${hit.copies.length} near copies`;
+  const button = el("button", { class: "plain copies-button", type: "button", "aria-expanded": "false" }, icon("layers"), many);
+  button.addEventListener("click", () => {
+    const article = button.closest(".hit");
+    const shown = article.querySelector(".copies");
+    button.setAttribute("aria-expanded", String(!shown));
+    if (shown) shown.remove();
+    else article.append(el("div", { class: "copies", role: "group", "aria-label": many }, hit.copies.map((copy) => hitOf({ ...copy, copies: [] }, place, answer, about, where, acts, true))));
+  });
+  return button;
 }
 
 // Tab goes to one hit and its buttons, arrows to the others: a hundred hits are no obstacle on the way to the map.
@@ -93,19 +107,19 @@ function reachable(article, yes) {
   for (const stop of [article, ...article.querySelectorAll("button")]) stop.tabIndex = yes ? 0 : -1;
 }
 
-/** The size of a bit in a list: longer codes have smaller ones. */
-export const cellFor = (bits) => (bits <= 64 ? 8 : bits <= 160 ? 6 : bits <= 320 ? 4.5 : 3);
-
 export class Hits {
   constructor(list, acts) {
     Object.assign(this, { list, acts });
   }
 
   /** Show other hits, at once: nothing blinks in between. Who was in the list is then at its first hit. */
-  show(answer, about, labels) {
+  show(answer, about, where) {
     const inside = this.list.contains(document.activeElement);
-    const items = answer.hits.map((hit, place) => hitOf(hit, place, answer, about, labels, this.acts));
-    this.list.replaceChildren(...items);
+    this.list.replaceChildren(...answer.hits.map((hit, place) => {
+      const article = hitOf(hit, place, answer, about, where, this.acts);
+      reachable(article, place === 0);
+      return el("li", {}, article);
+    }));
     if (inside) this.focus(0);
   }
 
@@ -114,7 +128,7 @@ export class Hits {
   }
 
   get articles() {
-    return [...this.list.querySelectorAll(".hit")];
+    return [...this.list.querySelectorAll("li > .hit")];
   }
 
   /** The place of the hit that has the focus, or -1. */
@@ -137,8 +151,21 @@ export class Hits {
     articles[at].scrollIntoView({ block: "nearest" });
   }
 
+  /** Open or close the reasons of the hit that has the focus. */
+  explain() {
+    this.articles[this.place]?.querySelector(".why-button").click();
+  }
+
   /** Mark the hit that the map points at. */
   point(id) {
     for (const article of this.articles) article.classList.toggle("pointed", id !== null && article.hit.id === id);
   }
 }
+
+/** How many documents an answer shows, copies included. */
+export const countOf = (hits) => hits.reduce((sum, hit) => sum + 1 + hit.copies.length, 0);
+
+export const hitsText = (hits) => {
+  const copies = countOf(hits) - hits.length;
+  return copies ? `${counted(hits.length, "hit")} and ${copies === 1 ? "1 near copy" : `${copies} near copies`}` : counted(hits.length, "hit");
+};

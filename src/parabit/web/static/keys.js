@@ -49,6 +49,7 @@ function inHits(event, page) {
   else if (event.key === "End") hits.focus(Infinity);
   else if (event.key === "Enter" && onHit) page.open(hits.focused.id);
   else if (event.key === "m") page.like(hits.focused.id);
+  else if (event.key === "w") hits.explain();
   else return false;
   return true;
 }

@@ -6,7 +6,7 @@ import { el, number, put } from "./dom.js";
 const shown = (label) => placeOf(label) >= 0;
 
 /** Fill the legend: the labels that have a colour, and how many have none. */
-export function legend(element, { labels, label }, chosen, filter) {
+export function legend(element, { field, labels, label }, chosen, filter) {
   const counts = new Uint32Array(labels.length);
   let without = 0;
   for (const which of label) {
@@ -19,14 +19,14 @@ export function legend(element, { labels, label }, chosen, filter) {
   const picked = others.filter(({ name }) => chosen.includes(name));
   const rest = others.length - picked.length;
   put(element,
-    [...coloured, ...picked].map(({ name, count }) => button(name, count, chosen.includes(name), chosen.length > 0, filter)),
-    rest || without ? el("span", { class: "legend-rest" }, dot("var(--label-other)"), restTold(rest, without)) : null);
+    [...coloured, ...picked].map(({ name, count }) => button(name, count, chosen.includes(name), chosen.length > 0, () => filter(field, name))),
+    rest || (without && entries.length) ? el("span", { class: "legend-rest" }, dot("var(--label-other)"), restText(rest, without)) : null);
 }
 
-function restTold(rest, without) {
-  const others = rest === 1 ? "1 other label" : `${number(rest)} other labels`;
+function restText(rest, without) {
+  const others = rest === 1 ? "1 other" : `${number(rest)} others`;
   if (!without) return others;
-  return rest ? `${others}, ${number(without)} without` : `${number(without)} without a label`;
+  return rest ? `${others}, ${number(without)} without` : `${number(without)} without`;
 }
 
 function dot(colour) {
@@ -35,9 +35,8 @@ function dot(colour) {
   return spot;
 }
 
-function button(name, count, chosen, some, filter) {
+function button(name, count, chosen, some, onclick) {
   return el("button", {
-    class: `legend-entry${some && !chosen ? " off" : ""}`, type: "button", "aria-pressed": String(chosen), title: `${name}: ${number(count)} on the map`,
-    onclick: () => filter(name),
+    class: `legend-entry${some && !chosen ? " off" : ""}`, type: "button", "aria-pressed": String(chosen), title: `${name}: ${number(count)} on the map`, onclick,
   }, dot(chosen && placeOf(name) < 0 ? "var(--accent)" : colourOf(name)), name);
 }

@@ -1,6 +1,7 @@
 // What lies over the points of the map: names of labels, the hits, the query's place, what is pointed at.
 
-/** Draw everything over the points. `scene`: {homes, hits, query, pointed, keyed}, places in the map's units. */
+/** Draw everything over the points. `scene`: {homes, hits, query, pointed, keyed, x, y, tools}, places in the map's units
+ * but for `tools`, the rectangle of the buttons. */
 export function drawMarks(context, view, colours, scene, ratio) {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, view.width, view.height);
@@ -16,29 +17,58 @@ function seen([x, y], { width, height }, room = 20) {
   return x > -room && y > -room && x < width + room && y < height + room;
 }
 
-const SHIFTS = [0, -22, 22, -40, 40]; // pixels that a name may move up or down to find room
+const CELL = 8; // pixels of a square in which points are counted
+const ROOM = 6; // pixels that a name keeps from the edge
+const STEPS = [[0, 0], ...[1, 2, 3].flatMap((far) => [[0, -1], [0, 1], [1, 0], [-1, 0], [1, -1], [-1, -1], [1, 1], [-1, 1]].map(([x, y]) => [x * far, y * far]))];
 
-// Names stand where their label is at home, beside what is lit there; one without room is left out until there is some.
-function names(context, view, colours, { homes, hits: found, query: asked }) {
-  const lit = [...found.map((hit) => hit.position), ...(asked ? [asked] : [])].map(([x, y]) => view.toScreen(x, y));
-  const taken = lit.map(([x, y]) => [x - 9, y - 9, x + 9, y + 9]);
+/** How many points lie in each square of the screen; squares move with the map, so that names do not jump. */
+function crowd(view, { x, y }) {
+  const columns = Math.ceil(view.width / CELL) + 2, rows = Math.ceil(view.height / CELL) + 2;
+  const [left, top] = view.toScreen(0, 0), shiftX = ((left % CELL) + CELL) % CELL, shiftY = ((top % CELL) + CELL) % CELL;
+  const counts = new Uint16Array(columns * rows), { scale } = view;
+  for (let point = 0; point < x.length; point += 1) {
+    const column = Math.floor((x[point] * scale + left - shiftX) / CELL) + 1, row = Math.floor((y[point] * scale + top - shiftY) / CELL) + 1;
+    if (column >= 0 && row >= 0 && column < columns && row < rows) counts[row * columns + column] += 1;
+  }
+  return ([boxLeft, boxTop, boxRight, boxBottom]) => {
+    let sum = 0;
+    for (let row = Math.floor((boxTop - shiftY) / CELL) + 1; row <= Math.floor((boxBottom - shiftY) / CELL) + 1; row += 1) {
+      for (let column = Math.floor((boxLeft - shiftX) / CELL) + 1; column <= Math.floor((boxRight - shiftX) / CELL) + 1; column += 1) sum += counts[row * columns + column] ?? 0;
+    }
+    return sum;
+  };
+}
+
+// Names stand near where their label is at home: where they cover few points, inside the edge, over no other name, no hit
+// and no button. One without room is left out until there is some.
+function names(context, view, colours, scene) {
+  const lit = [...scene.hits.map((hit) => hit.position), ...(scene.query ? [scene.query] : [])].map(([x, y]) => view.toScreen(x, y));
+  const taken = [scene.tools, ...lit.map(([x, y]) => [x - 10, y - 10, x + 10, y + 10])];
+  const covered = crowd(view, scene);
   context.font = "600 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
-  for (const { label, x, y } of homes) {
-    const place = view.toScreen(x, y);
+  for (const { label, x, y } of scene.homes) {
+    const home = view.toScreen(x, y);
+    if (!seen(home, view, 0)) continue;
     const text = label.length > 28 ? `${label.slice(0, 27)}…` : label;
-    const half = context.measureText(text).width / 2 + 4;
-    const centre = Math.min(Math.max(place[0], half + 2), view.width - half - 2); // whole, at the edge too
-    const boxAt = (shift) => [centre - half, place[1] + shift - 9, centre + half, place[1] + shift + 9];
-    const shift = SHIFTS.find((by) => !taken.some((other) => overlap(boxAt(by), other)));
-    if (!seen(place, view, 0) || shift === undefined) continue;
-    taken.push(boxAt(shift));
-    context.lineWidth = 3.5;
+    const half = context.measureText(text).width / 2 + 5;
+    let best = null;
+    for (const [across, down] of STEPS) {
+      const centre = [home[0] + across * (half * 0.5 + 8), home[1] + down * 18];
+      const area = [centre[0] - half, centre[1] - 9, centre[0] + half, centre[1] + 9];
+      if (area[0] < ROOM || area[1] < ROOM || area[2] > view.width - ROOM || area[3] > view.height - ROOM) continue;
+      if (taken.some((other) => overlap(area, other))) continue;
+      const cost = covered(area) + 0.35 * Math.hypot(centre[0] - home[0], centre[1] - home[1]);
+      if (best === null || cost < best.cost) best = { cost, centre, area };
+    }
+    if (best === null) continue;
+    taken.push(best.area);
+    context.lineWidth = 4;
     context.strokeStyle = colours.halo;
-    context.strokeText(text, centre, place[1] + shift);
+    context.strokeText(text, ...best.centre);
     context.fillStyle = colours.ink;
-    context.fillText(text, centre, place[1] + shift);
+    context.fillText(text, ...best.centre);
   }
 }
 

@@ -14,11 +14,11 @@ const PIXELS = 2e6; // that the points may take
 const NAMES = 40; // labels that may be written on the map
 
 export class DocumentMap {
-  /** `acts`: open(id), point(id) when the pointer is on a document, filter(label), lost(), drawn(). */
+  /** `acts`: open(id), point(id) when the pointer is on a document, filter(field, label), lost(), drawn(). */
   constructor(acts) {
     this.acts = acts;
     this.data = null;
-    this.labels = [];
+    this.where = {};
     this.hits = [];
     this.query = null;
     this.pointed = null; // the place of what is pointed at, on the map or in the list
@@ -71,11 +71,13 @@ export class DocumentMap {
   none(why) {
     this.data = null;
     document.body.classList.add("no-map");
+    $("map-button").hidden = true;
     put($("map-note"), "There is no map", why ? `: ${why}` : "", ".");
   }
 
   say(...children) {
     document.body.classList.remove("no-map");
+    $("map-button").hidden = false;
     this.area.classList.remove("ready");
     put($("map-state"), children);
     $("map-state").hidden = false;
@@ -84,24 +86,26 @@ export class DocumentMap {
 
   take(found) {
     document.body.classList.remove("no-map");
+    $("map-button").hidden = false;
     this.area.classList.add("ready");
     $("map-state").hidden = true;
     $("map-tools").hidden = false;
     const x = Float32Array.from(found.x), y = Float32Array.from(found.y);
     const fresh = this.data?.points !== found.points; // after a lost connection the same map stays where it is
-    this.data = { ...found, x, y };
-    this.places_ = new Map(found.ids.map((id, point) => [id, point]));
+    this.data = { ...found, x, y, label: found.label.length ? found.label : found.ids.map(() => -1) };
+    this.points = new Map(found.ids.map((id, point) => [id, point]));
     this.grid = new Grid(x, y);
-    this.homes = homes(x, y, found.label, found.labels, NAMES);
+    this.homes = homes(x, y, this.data.label, found.labels, NAMES);
     const extreme = (values, which) => values.reduce((one, other) => which(one, other), values[0] ?? 0);
     const bounds = {
       left: extreme(x, Math.min), right: extreme(x, Math.max), top: extreme(y, Math.min), bottom: extreme(y, Math.max),
     };
     if (fresh) this.view.bound(bounds);
     put($("map-note"), found.points < found.documents ? `A sample of ${number(found.points)} of ${counted(found.documents, "document")}.` : "",
-      " What is alike lies together.");
+      " Documents that are alike lie together.");
     this.marks.setAttribute("aria-label",
       `Map of ${counted(found.points, "document")}. Arrow keys move it, plus and minus zoom, Enter opens the document in the middle.`);
+    this.light(this.hits, this.query);
     this.regroup();
     this.legend();
     this.resize();
@@ -131,8 +135,13 @@ export class DocumentMap {
     if (this.data) legend($("legend"), this.data, this.labels, this.acts.filter);
   }
 
-  filter(labels) {
-    this.labels = labels;
+  /** The labels that are searched in, of the field that gives the colours. */
+  get labels() {
+    return this.where[this.data?.field]?.in ?? [];
+  }
+
+  filter(where) {
+    this.where = where;
     this.regroup();
     this.legend();
   }
@@ -140,12 +149,18 @@ export class DocumentMap {
   /** Light up hits, and mark the query's place. */
   light(hits, query) {
     const lit = this.hits.length > 0;
-    this.hits = hits;
+    this.hits = hits.map((hit) => ({ ...hit, position: this.placeOf(hit) }));
     this.query = query;
     this.pointed = null;
     $("zoom-hits").hidden = !this.places().length;
     if (lit !== hits.length > 0) this.stale = true;
     this.later();
+  }
+
+  /** Where a hit lies: at its own point, if the map has one. */
+  placeOf({ id, position }) {
+    const point = this.points?.get(id);
+    return point === undefined ? position : [this.data.x[point], this.data.y[point]];
   }
 
   places() {
@@ -200,11 +215,12 @@ export class DocumentMap {
       this.painter.paint(this.data.x, this.data.y, groups, place, page);
     }
     const lit = this.hits.filter((hit) => hit.position).map((hit) => {
-      const colour = placeOf(hit.labels[0]);
+      const colour = placeOf([hit.fields[this.data.field]].flat()[0]);
       return { position: hit.position, colour: colour < 0 ? colours.accent : colours.labels[colour] };
     });
     const scene = {
-      homes: this.homes, hits: lit, query: this.query, pointed: this.pointed, keyed: this.keyed,
+      homes: this.homes, hits: lit, query: this.query, pointed: this.pointed, keyed: this.keyed, x: this.data.x, y: this.data.y,
+      tools: [view.width - 54, 0, view.width, 170],
     };
     drawMarks(this.marks.getContext("2d"), view, colours, scene, this.ratio);
     // For those who look from outside: milliseconds of the frame, and where the map is.
@@ -216,11 +232,11 @@ export class DocumentMap {
   find(x, y, reach) {
     if (!this.data) return -1;
     const near = this.hits.find((hit) => {
-      if (!hit.position || !this.places_.has(hit.id)) return false;
+      if (!hit.position || !this.points.has(hit.id)) return false;
       const [hitX, hitY] = this.view.toScreen(...hit.position);
       return Math.hypot(hitX - x, hitY - y) <= Math.min(reach, 8);
     });
-    if (near) return this.places_.get(near.id);
+    if (near) return this.points.get(near.id);
     return this.grid.nearest(...this.view.toMap(x, y), reach / this.view.scale);
   }
 
@@ -233,7 +249,7 @@ export class DocumentMap {
     this.pointed = point < 0 ? null : [this.data.x[point], this.data.y[point]];
     if (point >= 0) {
       const which = this.data.label[point];
-      put(tip, el("b", {}, String(this.data.ids[point])), which < 0 ? null : el("span", {}, this.data.labels[which]));
+      put(tip, el("b", {}, this.data.titles[point]), which < 0 ? null : el("span", {}, this.data.labels[which]));
       const [atX, atY] = this.view.toScreen(...this.pointed);
       const right = Math.min(Math.max(atX - tip.offsetWidth / 2, 6), this.view.width - tip.offsetWidth - 6);
       tip.style.transform = `translate(${Math.round(right)}px, ${Math.round(atY > 70 ? atY - tip.offsetHeight - 16 : atY + 18)}px)`;

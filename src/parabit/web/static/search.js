@@ -6,12 +6,22 @@ import { asks, likeness } from "./state.js";
 const BUSY = 5; // times that a busy server is asked again
 const SLOW = 250; // milliseconds after which a search shows that it is under way
 
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** The conditions of a state as the API takes them; the last day of a range belongs to it. */
+function conditions(where) {
+  return Object.fromEntries(Object.entries(where).map(([name, { in: values, min, max }]) => {
+    const last = typeof max === "string" && DAY.test(max) ? `${max}T23:59:59.999999` : max;
+    return [name, { ...(values && { "=": values }), ...(min !== undefined && { ">=": min }), ...(max !== undefined && { "<=": last }) }];
+  }));
+}
+
 /** What is sent for a state. */
 export function question(state) {
-  const { k, radius, rank, labels } = state;
+  const { k, radius, rank, copies } = state;
   const like = likeness(state);
   const what = like === null ? { query: state.q.trim() } : { like };
-  return { ...what, k, radius, rank, labels };
+  return { ...what, k, radius, rank, where: conditions(state.where), collapse: copies, positions: !document.body.matches(".no-map, .map-hidden") };
 }
 
 export class Search {

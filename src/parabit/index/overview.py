@@ -1,0 +1,158 @@
+"""What a collection has: its fields with their types and values, its newest documents, and phrases typical of it."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.index.filters import number_of
+from parabit.index.store import Snapshot
+from parabit.text import english_stop_words
+
+_LOOKED_AT = 5_000  # documents that are read to learn what a large collection has
+_CHOICES = 200  # different values that a field of strings may have to be offered as choices
+_BEGINNING = 200  # characters of a text in which phrases are looked for: what it is about is said first
+_PARTS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\S|\n")  # words, and what stands between them
+_COMMON = 0.02  # the share of documents above which a phrase belongs to the form of the texts, not to what they say
+
+
+class Field(NamedTuple):
+    """A field of the documents: what its values are, and which there are."""
+
+    name: str
+    kind: str  # choice (few strings, or lists of them), string, number, date, or boolean
+    values: dict[Any, int]  # of choices and booleans, with the number of documents, the most frequent first
+    complete: bool  # whether all values are listed; of a large collection a sample is read
+    least: float | str | None = None  # of numbers and dates
+    most: float | str | None = None
+
+
+def fields_in_use(snapshot: Snapshot, most: int = 500, looked_at: int = _LOOKED_AT) -> list[Field]:
+    """The fields of a collection. Kinds and values come from a sample of a large one, counts and ranges from all.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from parabit.index.store import Batch, Store
+        >>> fields = [{"labels": ["space", "orbit"], "year": 1990}, {"labels": ["space"], "year": 1993}]
+        >>> batch = Batch(["a", "b"], np.zeros((2, 1), np.uint8), fields)
+        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
+        >>> for field in fields_in_use(Store.open(folder).snapshot()):
+        ...     print(*field)
+        labels choice {'space': 2, 'orbit': 1} True None None
+        year number {} True 1990.0 1993.0
+    """
+    names = [name for name in snapshot.field_names if name != "text"]
+    if not names:
+        return []
+    read = snapshot.fields_of(snapshot.sample(looked_at))
+    whole = snapshot.documents <= looked_at
+    found = (
+        _field(snapshot, name, [one[name] for one in read if one.get(name) is not None], most, whole) for name in names
+    )
+    return [field for field in found if field is not None]
+
+
+def _field(snapshot: Snapshot, name: str, values: Sequence[Any], most: int, whole: bool) -> Field | None:
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    numbers = [number_of(item) for item in items]
+    strings = [isinstance(item, str) for item in items]
+    if not items or any(isinstance(item, list | dict) for item in items):
+        return None
+    if all(isinstance(item, bool) for item in items):
+        return Field(name, "boolean", _counted(snapshot, name, items, most, whole), True)
+    if None not in numbers and (all(strings) or not any(strings)):
+        return _range(snapshot, name, "date" if all(strings) else "number", numbers)
+    several = any(isinstance(value, list) for value in values)
+    few = name != "title" and len(set(items)) <= min(_CHOICES, len(items) / 2)
+    if all(strings) and (several or name == "labels" or few):
+        listed = _counted(snapshot, name, items, most, whole)
+        return Field(name, "choice", listed, whole and len(set(items)) <= most)
+    return Field(name, "string", {}, False)
+
+
+def _counted(snapshot: Snapshot, name: str, items: Iterable[Any], most: int, whole: bool) -> dict[Any, int]:
+    found = Counter(items)
+    first = sorted(found, key=lambda value: (-found[value], value))[:most]
+    counts = found if whole else {value: snapshot.count(name, value) for value in first}
+    return {value: counts[value] for value in sorted(first, key=lambda value: -counts[value])}
+
+
+def _range(snapshot: Snapshot, name: str, kind: str, sampled: Sequence[float | None]) -> Field:
+    numbers = _numbers(snapshot, name)
+    if numbers is None or np.isnan(numbers).all():
+        numbers = np.array(sampled, dtype=np.float64)
+    ends = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+    if kind == "number":
+        return Field(name, kind, {}, True, *ends)
+    return Field(name, kind, {}, True, *(datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends))
+
+
+def _numbers(snapshot: Snapshot, name: str) -> NDArray[np.float64] | None:
+    """The numbers in a field, NaN for documents without one; None if an engine keeps them elsewhere."""
+    if not hasattr(snapshot, "numbers"):
+        return None
+    numbers = snapshot.numbers(name)
+    return numbers if snapshot.alive is None else np.where(snapshot.alive, numbers, np.nan)
+
+
+def newest(snapshot: Snapshot, count: int, dated: str | None = None) -> NDArray[np.int64]:
+    """The rows of the newest documents, the newest first: by a field of dates, or those that were added last.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from parabit.index.store import Batch, Store
+        >>> fields = [{"date": "1993-05-01"}, {"date": "1999-01-01"}, {}]
+        >>> batch = Batch(["a", "b", "c"], np.zeros((3, 1), np.uint8), fields)
+        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
+        >>> snapshot = Store.open(folder).snapshot()
+        >>> newest(snapshot, 2).tolist(), newest(snapshot, 2, "date").tolist()
+        ([2, 1], [1, 0])
+    """
+    numbers = None if dated is None else _numbers(snapshot, dated)
+    if numbers is not None:
+        numbers = np.where(np.isnan(numbers), -np.inf, numbers)
+        order = np.argsort(-numbers, kind="stable")[:count]
+        return order[np.isfinite(numbers[order])]
+    # An engine's rows are not in order, and all of them are too many to ask it for.
+    return snapshot.sample(snapshot.documents if hasattr(snapshot, "alive") else count)[: -count - 1 : -1]
+
+
+def typical_phrases(texts: Sequence[str], count: int = 6) -> list[str]:
+    """Phrases of two or three words that several texts have, and whose words seldom stand apart.
+
+    Example:
+        >>> texts = ["The space telescope.", "A space telescope, again.", "No space telescope?", "A game of chance."]
+        >>> typical_phrases(texts)
+        ['space telescope']
+    """
+    stop = english_stop_words()
+    words: Counter[str] = Counter()
+    phrases: Counter[tuple[str, ...]] = Counter()
+    for text in texts:
+        parts = _PARTS.findall(text[:_BEGINNING].lower())
+        cut = [part if part.isalpha() and len(part) > 2 and part not in stop else "" for part in parts]
+        words.update(set(cut))
+        found: set[tuple[str, ...]] = {*pairwise(cut), *zip(cut, cut[1:], cut[2:], strict=False)}
+        phrases.update(phrase for phrase in found if all(phrase) and len(set(phrase)) == len(phrase))
+    # What many texts have belongs to their form; in a small collection that cannot be said.
+    least, most = max(3, len(texts) // 500), len(texts) if len(texts) < 200 else int(_COMMON * len(texts))
+
+    def worth(phrase: tuple[str, ...]) -> float:
+        together = phrases[phrase]
+        apart = float(math.prod(words[word] for word in phrase)) ** (1 / len(phrase))
+        return float(together / apart * math.log(together) * (1.3 if len(phrase) > 2 else 1))
+
+    chosen: list[tuple[str, ...]] = []
+    several = [phrase for phrase, number in phrases.items() if least <= number <= most]
+    for phrase in sorted(several, key=lambda one: (-worth(one), one)):
+        if not any(set(phrase) & set(other) for other in chosen):
+            chosen.append(phrase)
+        if len(chosen) == count:
+            break
+    return [" ".join(phrase) for phrase in chosen]
