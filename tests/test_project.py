@@ -76,6 +76,17 @@ print(len(hits), hits[0].text)
     assert _run(program, tmp_path) == "3 telescope mirror in orbit\n"
 
 
+def test_importing_and_using_parabit_changes_nothing_in_the_environment(tmp_path: Path) -> None:
+    program = f"""
+import os
+before = dict(os.environ)
+import parabit
+parabit.ParagraphVectors(bits=8).fit({TEXTS!r}).transform({TEXTS!r})
+print([name for name in os.environ if os.environ[name] != before.get(name) and not name.startswith(("KMP_", "_RJEM"))])
+"""
+    assert _run(program, tmp_path) == "[]\n"  # scikit-learn and polars set some of their own
+
+
 def test_opening_an_index_and_searching_it_import_neither_torch_nor_scikit_learn(tmp_path: Path) -> None:
     model = parabit.ParagraphVectors(bits=32).fit(TEXTS)
     parabit.Index.build(TEXTS, tmp_path / "texts.index", model=model).close()

@@ -19,6 +19,7 @@ from made_up_files import encrypted_pdf, make_pdf
 from parabit import Index, ParagraphVectors, ReadOptions, open_corpus
 from parabit.corpus import Skipped, title_of
 from parabit.corpus.files import FileCorpus
+from parabit.corpus.sources import Source
 from parabit.errors import CorpusError, ParabitError
 
 Write = Callable[[str, str | bytes], Path]
@@ -298,3 +299,12 @@ def test_titles_fall_back_to_the_first_line(write: Write) -> None:
     ):
         [document] = open_corpus(write("a.txt", text))
         assert (document.title, title_of(document)) == (None, title)
+
+
+def test_a_folder_of_many_files_opens_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # No clock: a step that looks through a list for each file would take minutes.
+    sources = [Source(tmp_path / f"{number}.json", id=f"{number}.json") for number in range(50_000)]
+    monkeypatch.setattr("parabit.corpus.files._walk", lambda *_: reversed(sources))
+    corpus = open_corpus(tmp_path)
+    assert isinstance(corpus, FileCorpus)
+    assert len(corpus.sources) == 50_000
