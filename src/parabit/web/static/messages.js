@@ -57,15 +57,9 @@ export function welcome(about, start, acts) {
 
 export function emptyIndex(about) {
   say(
-<<<<<<< HEAD
-    el("h1", {}, "No documents yet"),
-    el("p", {}, `${about.name} is an empty index. Add documents to it, and they can be found here at once:`),
-    el("pre", {}, el("code", {}, about.texts ? `parabit add ${about.name} FOLDER-OR-FILE` : "Index.open(folder, write=True).put_codes(codes, ids)")));
-=======
     el("h2", { class: "welcome" }, "No documents yet"),
     el("p", {}, `${about.name} is an empty index. Add documents, and they can be found here within a second:`),
     el("pre", {}, el("code", {}, about.texts ? `parabit add ${about.name} FOLDER-OR-FILE` : "Index.open(folder, write=True).add_codes(codes, ids)")));
->>>>>>> cb2e051 (The page: titles first, why behind a control, copies collapsed, filters for every field, a start with examples; web/ in 7 files)
 }
 
 export function unknown(query, start, acts) {
