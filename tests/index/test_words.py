@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from index_models import TEXTS, binary, documents
 
-from parabit import Document, Index, ParabitError
+from parabit import Document, Index, ParabitError, open_corpus
 from parabit.errors import IndexFolderError
 from parabit.index.query import Parsed, word_query
 from parabit.index.word_index import catch_up
@@ -252,6 +252,15 @@ def test_a_reader_sees_words_as_soon_as_a_change_is_done(folder: Path) -> None:
             change()
             assert reader.refresh()
             assert ids(reader, "zebra") == ids(writer, "zebra") == expected
+
+
+def test_what_a_sync_wrote_is_found_by_words_at_once(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("an old zebra")
+    with Index.build(open_corpus(tmp_path / "notes"), model=binary()) as index:
+        (tmp_path / "notes" / "b.txt").write_text("a new zebra")
+        index.sync()
+        assert ids(index, "zebra") == {"a.txt", "b.txt"}
 
 
 def test_a_reader_catches_up_with_a_writer_that_was_killed(folder: Path, tmp_path: Path) -> None:

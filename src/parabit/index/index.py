@@ -369,7 +369,10 @@ class Index(OpenIndex):
             >>> index.sync().renamed
             [('ice.txt', 'goalies.txt')]
         """
-        return sync(self, corpus, dry_run, allow_empty, report)
+        try:
+            return sync(self, corpus, dry_run, allow_empty, report)
+        finally:
+            self._words.commit()
 
     def retrain(
         self, *, bits: int | None = None, sample: int | None = None, seed: int | None = None, report: Report = silent

@@ -218,10 +218,12 @@ class WordIndex:
 
     def commit(self) -> None:
         """Have what was written count for others, too."""
-        words, self._words = self._words, None  # if it fails, the next search catches up
-        if words is not None:
-            words.commit()
-        self._words = words
+        if self._words is not None:
+            try:
+                self._words.commit()
+            except BaseException:
+                self._words = None  # the next search catches up
+                raise
 
     def _open_beside_a_writer(self, about: Mapping[str, Any]) -> Words | None:
         """The word index that another process commits at this moment, so that its files do not fit yet."""

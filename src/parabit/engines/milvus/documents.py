@@ -115,8 +115,7 @@ def saying(words: Sequence[str], end: str = " ") -> str:
 
 def all_of(filters: Iterable[str]) -> str:
     """A filter for the documents that all let through; an empty one lets all through."""
-    given = [part for part in filters if part]
-    return given[0] if len(given) == 1 else " and ".join(f"({part})" for part in given)
+    return " and ".join(f"({part})" for part in filters if part)
 
 
 def _number_name(field: str) -> str:

@@ -117,12 +117,12 @@ class MilvusSnapshot:
 
     def first(self, most: int, allowed: str | None) -> Rows:
         """The first rows of those that a filter lets through."""
-        found = [np.zeros(0, np.int64)]
+        found = np.zeros(0, np.int64)
         for rows in self.entities.walk(allowed or ""):
-            found.append(rows)
-            if sum(map(len, found)) >= most:
+            if len(found) >= most:
                 break
-        return np.concatenate(found)[:most]
+            found = np.concatenate([found, rows])
+        return found[:most]
 
     def sample(self, most: int, seed: int = 0) -> Rows:
         """The rows of all documents, ascending; of more than `most` one in so many, as they came in."""
