@@ -22,6 +22,7 @@ VERBS = {
         "index": "Encode a corpus with a trained model, and keep its codes, texts and fields to be searched.",
         "search": "Find the documents of an index that fit a text best.",
         "serve": "Search an index from a page in the browser, or from programs.",
+        "mcp": "Let an assistant search an index, over standard input and output.",
         "dedupe": "Find near-duplicates: groups of documents that share at least half of their words.",
     },
     "Keep": {
