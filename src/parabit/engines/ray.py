@@ -22,7 +22,7 @@ from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import PipeSource, is_address, storage_of
 from parabit.errors import ClusterError, CorpusError, ParabitError, need
 from parabit.model import TextEncoder, encode_to_file
-from parabit.model.code_files import META, SUFFIXES, columns_of
+from parabit.model.code_files import META, SUFFIXES, widths_of
 from parabit.parallel import limit_cores, ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
@@ -183,7 +183,7 @@ def encode_shards(
     documents, without_words, skipped = map(sum, zip(*done.values(), strict=True))
     if not documents:
         raise CorpusError(f"no documents in {len(shards):,} shards", hint="are the files empty?")
-    width = sum(width for _, width in columns_of(model, Path("codes.parquet"), vectors).values())
+    width = sum(widths_of(model, Path("codes.parquet"), vectors).values())
     return EncodedShards(documents, without_words, skipped, len(shards), resumed, documents - before, width)
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from parabit import __version__
 from parabit.corpus import Corpus, as_corpus
 from parabit.errors import ParabitError
-from parabit.model.encoder import InferredBatch, InferredBatches, TextEncoder
+from parabit.model.encoder import InferredBatches, TextEncoder
 from parabit.progress import Report, silent
 from parabit.storage import ArrayWriter, need_room_for_file, plain_disk_errors, whole_file
 from parabit.text import Texts
@@ -21,8 +21,6 @@ from parabit.text import Texts
 SUFFIXES = (".npy", ".parquet")
 META = "parabit"  # the key of the metadata in a Parquet file
 _ROW_GROUP = 16_384  # documents; with those that polars chooses, vectors took twice the memory
-
-Columns = dict[str, tuple[pl.DataType, int]]  # what is written per document: type and bytes
 
 
 class EncodedFile(NamedTuple):
@@ -62,14 +60,14 @@ def encode_to_file(
     """
     output, corpus = Path(output), as_corpus(texts)
     check_output(output, overwrite)
-    columns = columns_of(model, output, vectors)
+    widths = widths_of(model, output, vectors)
     with whole_file(output, durable=True) as partial, closing(model.infer_each(corpus, report)) as batches:
         if output.suffix == ".npy":
-            documents, unknown = _write_array(partial, batches, columns)
+            documents, unknown = _write_array(partial, batches, widths)
         else:
             made_with = {"parabit": __version__, "model": model.fingerprint, "bits": model.bits, "dim": model.dim}
-            documents, unknown = _write_table(partial, batches, columns, corpus, {**made_with, **(about or {})})
-    return EncodedFile(documents, unknown, sum(width for _, width in columns.values()))
+            documents, unknown = _write_table(partial, batches, widths, corpus, {**made_with, **(about or {})})
+    return EncodedFile(documents, unknown, sum(widths.values()))
 
 
 def check_output(output: Path, overwrite: bool = False) -> None:
@@ -95,17 +93,16 @@ def is_codes(path: Path) -> bool:
     return array.ndim == 2 and array.dtype in (np.uint8, np.float32)
 
 
-def columns_of(model: TextEncoder, output: Path, vectors: bool) -> Columns:
-    """What is written per document to a file of this name."""
-    code: Columns = {} if model.bits is None else {"code": (pl.Binary(), -(-model.bits // 8))}
-    vector: Columns = {"vector": (pl.Array(pl.Float32, model.dim), 4 * model.dim)}
-    if vectors and code and output.suffix == ".npy":
+def widths_of(model: TextEncoder, output: Path, vectors: bool) -> dict[str, int]:
+    """The columns of a file of this name beside the id, and the bytes of each per document."""
+    widths = {} if model.bits is None else {"code": -(-model.bits // 8)}
+    if vectors and widths and output.suffix == ".npy":
         raise ParabitError("an .npy file cannot hold both codes and vectors", hint="write to a .parquet file")
-    return code | vector if vectors or not code else code
+    return widths | {"vector": 4 * model.dim} if vectors or not widths else widths
 
 
-def _write_array(path: Path, batches: InferredBatches, columns: Columns) -> tuple[int, int]:
-    [(column, (_, width))] = columns.items()
+def _write_array(path: Path, batches: InferredBatches, widths: dict[str, int]) -> tuple[int, int]:
+    [(column, width)] = widths.items()
     dtype = np.dtype(np.uint8 if column == "code" else np.float32)
     unknown = 0
     with ArrayWriter(path, dtype, (width // dtype.itemsize,)) as writer:
@@ -118,33 +115,25 @@ def _write_array(path: Path, batches: InferredBatches, columns: Columns) -> tupl
 
 
 def _write_table(
-    path: Path, batches: InferredBatches, columns: Columns, corpus: Corpus, about: dict[str, Any]
+    path: Path, batches: InferredBatches, widths: dict[str, int], corpus: Corpus, about: dict[str, Any]
 ) -> tuple[int, int]:
     """Write batch by batch to small files, then those as one: a Parquet file cannot grow."""
+    vector = pl.Array(pl.Float32, widths.get("vector", 0) // 4)
+    schema = {"id": pl.String(), **{name: pl.Binary() if name == "code" else vector for name in widths}}
     documents = unknown = 0
     with tempfile.TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder, plain_disk_errors():
-        parts: list[Path] = []
+        parts = [Path(folder, "0.parquet")]
+        pl.DataFrame(schema=schema).write_parquet(parts[0])  # there may be no documents
         for batch in batches:
-            parts.append(Path(folder, f"{len(parts):06d}.parquet"))
-            _rows(batch, columns).write_parquet(parts[-1])
+            parts.append(Path(folder, f"{len(parts)}.parquet"))
+            rows = {"id": [document.id for document in batch.documents], "vector": batch.inferred.vectors}
+            if "code" in widths and batch.inferred.codes is not None:
+                codes = np.ascontiguousarray(batch.inferred.codes)
+                rows["code"] = codes.view(f"V{widths['code']}")[:, 0].tolist()
+            pl.DataFrame({name: rows[name] for name in schema}, schema=schema).write_parquet(parts[-1])
             documents += len(batch.documents)
             unknown += int(np.count_nonzero(~batch.known))
         about |= {"documents": documents, "without_words": unknown, "skipped": len(corpus.skipped)}
-        metadata = {META: json.dumps(about)}
-        if parts:
-            pl.scan_parquet(parts, glob=False).sink_parquet(path, metadata=metadata, row_group_size=_ROW_GROUP)
-        else:
-            schema = {"id": pl.String(), **{name: kind for name, (kind, _) in columns.items()}}
-            pl.DataFrame(schema=schema).write_parquet(path, metadata=metadata)
+        table = pl.scan_parquet(parts, glob=False)
+        table.sink_parquet(path, metadata={META: json.dumps(about)}, row_group_size=_ROW_GROUP)
     return documents, unknown
-
-
-def _rows(batch: InferredBatch, columns: Columns) -> pl.DataFrame:
-    rows = [pl.Series("id", [document.id for document in batch.documents], pl.String)]
-    if "code" in columns and batch.inferred.codes is not None:
-        kind, width = columns["code"]
-        codes = np.ascontiguousarray(batch.inferred.codes)
-        rows.append(pl.Series("code", codes.view(f"V{width}")[:, 0].tolist(), kind))
-    if "vector" in columns:
-        rows.append(pl.Series("vector", batch.inferred.vectors, columns["vector"][0]))
-    return pl.DataFrame(rows)
