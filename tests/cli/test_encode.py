@@ -117,7 +117,7 @@ def test_all_is_in_the_json_and_in_the_tables_metadata(model: str, here: Path) -
 def test_people_get_a_summary_in_words(model: str, here: Path) -> None:
     (here / "two.txt").write_text("qqqq\n" + "xxxx\n")
     first, second, third = run(model, "two.txt", "-o", "codes.npy", "--format", "lines").stdout.splitlines()
-    assert first == "codes.npy: 2 documents, each 20 bits, 3 bytes"
+    assert first == "codes.npy: 2 documents, 20 bits each, 6 bytes in all"
     assert second.endswith(" documents per second")
     assert third == "  2 documents without known words; their codes are zeros"
 
@@ -298,6 +298,6 @@ def test_a_full_disk_is_explained_and_nothing_half_written_stays(
         check=False,
     )
     assert process.returncode == 1
-    assert process.stderr.startswith("parabit: no room left on the disk")
+    assert process.stderr.startswith("parabit: no space left on the disk")
     assert process.stderr.count("\n") == 1
     assert names(here) == {"news.jsonl"}

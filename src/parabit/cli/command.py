@@ -1,16 +1,15 @@
-"""What all verbs share: options, output, progress, errors and signals."""
+"""What all verbs share: errors, progress and signals."""
 
 import errno
 import functools
 import io
-import json
 import os
 import signal
 import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -18,31 +17,30 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn, ParamSpec
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from parabit.cli import leave
+from parabit.cli.output import err, out, print_json, say, show
 from parabit.errors import Interrupted, ParabitError, did_you_mean
 from parabit.progress import Progress, Report, silent
 
+__all__ = ["Json", "Quiet", "err", "out", "print_json", "progress", "say", "signal_of", "verb"]
+
 P = ParamSpec("P")
 
-FAILED = 1
-_MOST_BESIDE = 1000  # names that are compared with one that is not there
-# What makes a verb that ran out of memory need less.
+_MOST_BESIDE = 1000  # names that are compared with one that does not exist
+# What makes a verb need less memory.
 _SMALLER = {
-    "train": "a higher --min-count makes a smaller vocabulary, and a smaller --sample needs less",
+    "train": "a smaller --sample, or a higher --min-count, needs less",
     "vocabulary": "a higher --min-count makes a smaller vocabulary",
+    "index": "a smaller --sample needs less",
     "search": "ask for less with -k, --radius or --candidates",
     "evaluate": "evaluate fewer documents",
 }
 _ENDINGS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
-out = Console(highlight=False, emoji=False)
-err = Console(stderr=True, highlight=False, emoji=False)
-
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else there.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 def verb(function: Callable[P, None]) -> Callable[P, None]:
@@ -61,43 +59,22 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         except KeyboardInterrupt as stop:
             _fail(str(stop) or "interrupted; nothing half-written was left", 128 + signal_of(stop))
         except BrokenPipeError:
-            # The reader of our output has left, as `head` does. Python would complain once more at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(FAILED) from None
+            raise
         except ParabitError as problem:
             _fail(_with_neighbour(problem, kwargs))
         except MemoryError:
-            _fail(f"out of memory; {_SMALLER.get(function.__name__, 'close other programs, or take a larger machine')}")
+            _fail(f"out of memory; {_SMALLER.get(function.__name__, 'close other programs, or use a larger machine')}")
         except OSError as problem:
-            _fail(_in_words(problem))
+            _fail(_explained(problem))
         except Exception as problem:
+            if hasattr(problem, "exit_code"):  # typer's own: wrong usage, which it explains
+                raise
             _fail(
-                f"parabit did not foresee this: {type(problem).__name__}: {' '.join(str(problem).split())[:500]}; "
-                "set PARABIT_DEBUG=1 to see where, and please report it"
+                f"unexpected {type(problem).__name__}: {' '.join(str(problem).split())[:500]}; "
+                "please report it, with what PARABIT_DEBUG=1 shows"
             )
 
     return run
-
-
-def completing(names: Sequence[str]) -> Callable[[str], list[str]]:
-    """What completes an option in the shell."""
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names if name.startswith(incomplete)]
-
-    return complete
-
-
-def check_spelling(what: str, given: str | None, known: Collection[str]) -> None:
-    """Raise for a name that is nearly one of those known. What is like none of them is the library's to refuse.
-
-    Example:
-        >>> check_spelling("rank", "hybird", ("hamming", "hybrid"))
-        Traceback (most recent call last):
-        parabit.errors.ParabitError: no rank 'hybird'; did you mean hybrid? There are hamming, hybrid
-    """
-    if given is not None and given not in known and (hint := did_you_mean(given, known)):
-        raise ParabitError(f"no {what} {given!r}", hint=f"{hint} There are {', '.join(known)}")
 
 
 def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
@@ -107,50 +84,11 @@ def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
     return stop.number if isinstance(stop, Interrupted) else signal.SIGINT
 
 
-def say(line: str) -> None:
-    """A line for people, with markup; on a terminal it is folded between words, and the rest is indented."""
-    _print(Text.from_markup(line, emoji=False), out)
-
-
-def _print(line: Text, console: Console) -> None:
-    console.print(_folded(line, console.width) if console.is_terminal else line, soft_wrap=True)
-
-
-def _folded(line: Text, width: int) -> Text:
-    """A word that is wider than the terminal, such as a path, is left in one piece, for the terminal to fold."""
-    if "\n" in line:
-        return line
-    words = line.split(" ")
-    indent = next((place for place, word in enumerate(words) if word), 0) + 2
-    folded, room = words[0], width - words[0].cell_len
-    for word in words[1:]:
-        room -= 1 + word.cell_len
-        if room < 0 and word:
-            folded.append("\n" + " " * indent)
-            room = width - indent - word.cell_len
-        else:
-            folded.append(" ")
-        folded.append_text(word)
-    return folded
-
-
-def width_of_output() -> int | None:
-    """How wide lines may be; None if the output is not a terminal and nothing is cut."""
-    return out.width if out.is_terminal or os.environ.get("COLUMNS") else None
-
-
-def print_json(result: Mapping[str, Any]) -> None:
-    """The whole answer of a verb for scripts."""
-    if sys.stdout is None:
-        raise ParabitError("standard output is closed", hint="give it somewhere to go")
-    sys.stdout.write(json.dumps(result) + "\n")
-
-
 @contextmanager
 def progress(quiet: bool) -> Iterator[Report]:
-    """A report that draws on standard error, where that is a terminal."""
+    """A report that draws on standard error, if that is a terminal."""
     if hasattr(signal, "siginterrupt"):
-        # polars, imported by now, lets a read go on after Ctrl-C: a pipe that brings nothing would never be left.
+        # polars, imported by now, continues a read after Ctrl-C: a pipe that brings nothing would never be left.
         signal.siginterrupt(signal.SIGINT, True)
     if quiet or not err.is_terminal:
         yield silent
@@ -158,76 +96,62 @@ def progress(quiet: bool) -> Iterator[Report]:
     from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[done]} {task.fields[unit]}"),
-        TextColumn("{task.fields[rate]}"),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=err, transient=True) as bars:
+    texts = ("{task.fields[done]} {task.fields[unit]}", "{task.fields[rate]}", "{task.fields[note]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), *map(TextColumn, texts))
+    with Bars(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=err, transient=True) as bars:
         stages: dict[str, tuple[TaskID, float]] = {}
         last = time.perf_counter()
 
-        def show(state: Progress) -> None:
+        def draw(state: Progress) -> None:
             nonlocal last
             if state.stage not in stages:
                 # A stage began when the one before it ended, not at its first report.
-                stages[state.stage] = (
-                    bars.add_task(state.stage, total=None, done="", unit=state.unit, rate="", note=""),
-                    last,
-                )
+                task = bars.add_task(state.stage, total=None, done="", unit=state.unit, rate="", note="")
+                stages[state.stage] = task, last
             task, began = stages[state.stage]
             last = time.perf_counter()
             bars.update(
-                task,
-                total=None if state.share is None else 1.0,
-                completed=state.share or 0.0,
-                done=f"{state.done:,}",
-                rate=f"{state.done / (last - began):,.0f}/s",
-                note=state.note,
-            )
+                task, total=None if state.share is None else 1.0, completed=state.share or 0.0, note=state.note,
+                done=f"{state.done:,}", rate=f"{state.done / (last - began):,.0f}/s",
+            )  # fmt: skip
 
-        yield show
+        yield draw
 
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
     """Show the library's warnings as one line each, without the place in the source that Python adds."""
     with warnings.catch_warnings():
-        show = warnings.showwarning
+        usual = warnings.showwarning
 
         def show_plainly(message: Warning | str, category: type[Warning], *place: Any, **other: Any) -> None:
             if category is UserWarning:
-                _print(Text(f"parabit: warning: {message}"), err)
+                show(Text(f"parabit: warning: {message}"), err)
             else:
-                show(message, category, *place, **other)
+                usual(message, category, *place, **other)
 
         warnings.showwarning = show_plainly
         yield
 
 
-def _fail(message: str, code: int = FAILED) -> NoReturn:
+def _fail(message: str, code: int = 1) -> NoReturn:
     if os.environ.get("PARABIT_DEBUG"):
         traceback.print_exc()
     message = "; ".join([message, *getattr(sys.exception(), "__notes__", [])])
-    _print(Text(f"parabit: {message}"), err)
+    show(Text(f"parabit: {message}"), err)
     raise typer.Exit(code) from None
 
 
 def _with_neighbour(problem: ParabitError, arguments: Mapping[str, Any]) -> str:
-    """An error in words; of a folder that is not there, with the one that may have been meant."""
+    """An error in words; if a folder does not exist, with the one that may have been meant."""
     for name in ("index", "model"):
         given = arguments.get(name)
         if isinstance(given, Path) and str(given) in problem.problem and not given.exists():
-            return "; ".join([problem.problem, _folder_beside(given) or problem.hint])
+            return "; ".join([problem.problem, _similar_folder(given) or problem.hint])
     return str(problem)
 
 
-def _folder_beside(path: Path) -> str:
-    """The hint for a folder that is not there, if one has a similar name."""
+def _similar_folder(path: Path) -> str:
     try:
         folders = [entry.name for entry in islice(os.scandir(path.parent), _MOST_BESIDE) if entry.is_dir()]
     except OSError:
@@ -235,11 +159,12 @@ def _folder_beside(path: Path) -> str:
     return did_you_mean(str(path), [str(path.parent / name) for name in folders])
 
 
-def _in_words(problem: OSError) -> str:
+def _explained(problem: OSError) -> str:
     where = f" ({problem.filename})" if problem.filename else ""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return (
-            f"no room left on the disk{where}; nothing half-written was left; make room or set TMPDIR, and run it again"
+            f"no space left on the disk{where}; nothing half-written was left; free some space or set TMPDIR, and run "
+            "it again"
         )
     return f"{problem.strerror or problem}{where}"
 
@@ -251,7 +176,7 @@ def _signals_as_exceptions() -> Iterator[None]:
     if waited:
         signal.signal(signal.SIGINT, _interrupted)
     for number in _ENDINGS:
-        if signal.getsignal(number) is signal.SIG_DFL:  # not where it is ignored, as nohup has it
+        if signal.getsignal(number) is signal.SIG_DFL:  # not if it is ignored, as under nohup
             signal.signal(number, _terminated)
     try:
         yield
@@ -261,8 +186,8 @@ def _signals_as_exceptions() -> Iterator[None]:
 
 
 class _CtrlC(KeyboardInterrupt):
-    """Python ends by the signal, and not with an exit code, where a plain KeyboardInterrupt was raised within `exec`,
-    even if it was dealt with. Data classes are made by `exec`, so any import may be such a place."""
+    """Python ends by the signal, and not with an exit code, if a plain KeyboardInterrupt was raised within `exec`,
+    even if it was caught. Data classes are made by `exec`, so any import may be such a place."""
 
 
 def _interrupted(number: int, frame: FrameType | None) -> NoReturn:

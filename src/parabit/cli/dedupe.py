@@ -10,7 +10,8 @@ from rich.markup import escape
 
 from parabit.choices import Keep
 from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
-from parabit.cli.options import complete_corpus, name_of, reading_of, reads_corpus, say_skipped
+from parabit.cli.options import Overwrite, complete_corpus, reads_corpus
+from parabit.cli.output import reading_of, say_skipped
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
 from parabit.progress import Progress
@@ -29,7 +30,7 @@ def dedupe(
     corpus: Annotated[
         list[str],
         typer.Argument(
-            metavar="CORPUS|INDEX...",
+            metavar="CORPUS|INDEX",
             help="Files and folders, a data set, - for standard input, or the folder of an index.",
             show_default=False,
             autocompletion=complete_corpus,
@@ -41,7 +42,7 @@ def dedupe(
             "--output", "-o", metavar="FILE", help="Write all groups to a table: .csv, .tsv, .jsonl or .parquet."
         ),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old file.")] = False,
+    overwrite: Overwrite = False,
     keep: Annotated[Keep, typer.Option(help="Which document of a group is kept.")] = "first",
     date_field: Annotated[str, typer.Option(metavar="FIELD", help="The field with the date, for newest.")] = "date",
     shared: Annotated[float, typer.Option(help="The share of common words that makes two documents copies.")] = 0.5,
@@ -55,15 +56,14 @@ def dedupe(
     options: ReadOptions,
     format: str | None,
 ) -> None:
-    """Find near-duplicates: groups of documents that share at least half of their words.
+    """Find near-duplicates, in groups.
 
-    One document of each group is kept, and all others of the group are near-duplicates of that one. Nothing is
-    deleted. Examples:
+    Documents that share at least half of their words are near-duplicates. One document of each group is kept, and all
+    others are near-duplicates of that one. Nothing is deleted.
 
+    Examples:
         parabit dedupe posts/
-
         parabit dedupe news.index --keep longest -o groups.csv
-
         parabit dedupe news.index --print-delete | parabit delete news.index -
     """
     from parabit.index import Index, find_duplicates
@@ -90,7 +90,7 @@ def dedupe(
             groups = find_duplicates(documents, keep, shared=shared, date=date_field, report=watch)
             reading = reading_of(documents)
     result: dict[str, Any] = {
-        "corpus": name_of(corpus),
+        "corpus": " ".join(corpus),
         "documents": count,
         "copies": sum(len(group.copies) for group in groups),
         "seconds": round(time.perf_counter() - start, 3),

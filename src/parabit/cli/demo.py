@@ -1,25 +1,35 @@
-"""`parabit demo`: the whole way from documents to answers, on documents that every machine has or on your own."""
+"""`parabit demo`: from documents to answers, with documents that every machine has or with your own."""
 
+import re
+import shutil
+import sys
+import time
+from hashlib import sha256
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from parabit.cli.command import Json, Quiet, print_json, progress, verb
-from parabit.cli.demo_kept import INDEX, MODEL, Place, place_of
-from parabit.cli.options import reads_corpus
-from parabit.corpus import Corpus, ReadOptions, names_dataset, open_corpus
-from parabit.errors import CorpusError, ParabitError, need
-from parabit.progress import Report
+from parabit import __version__
+from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.index import about, show_index
+from parabit.cli.options import complete_corpus, reads_corpus
+from parabit.cli.output import reading_of
+from parabit.cli.search import show_hit
+from parabit.corpus import ReadOptions, as_corpus, cache_folder, open_corpus
+from parabit.errors import ParabitError, need
 
 if TYPE_CHECKING:
-    from parabit.cli.demo_answers import Answer
+    from parabit.index import Hit
 
 QUESTIONS = (
     "shortest path between two nodes of a graph",
     "solve a sparse linear system",
-    "send an e-mail over smtp",
+    "send an e-mail message",
 )
+_HITS = 4
 
 
 @verb
@@ -28,119 +38,101 @@ def demo(
     path: Annotated[
         str | None,
         typer.Argument(
-            metavar="PATH",
-            help="Your own documents: a file or folder of text, Markdown, HTML, PDF, JSON lines, CSV or Parquet, or a "
-            "data set. Default: the documentation of the Python packages installed here.",
-            show_default=False,
+            metavar="[PATH]",
+            help="Your own documents. Default: the documentation of the Python packages installed here.",
+            autocompletion=complete_corpus,
         ),
     ] = None,
-    ask: Annotated[
-        list[str] | None,
-        typer.Option("--ask", metavar="TEXT", help="What to look for; may be given again.", show_default=False),
-    ] = None,
-    bits: Annotated[int, typer.Option(min=8, max=1024, help="Bits per code.")] = 128,
-    serve: Annotated[bool, typer.Option("--serve", help="Start the search page when all is done.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the search page is, on this machine.")] = 8000,
-    again: Annotated[bool, typer.Option("--again", help="Learn anew, and not take what an earlier demo kept.")] = False,
+    ask: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What to look for; repeatable.")] = None,
+    serve: Annotated[bool, typer.Option("--serve", help="Start the search page afterwards.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the search page.")] = 8000,
+    again: Annotated[bool, typer.Option("--again", help="Read the packages' documentation again.")] = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
     options: ReadOptions,
     format: str | None,
 ) -> None:
-    """Learn codes for a collection, index it, measure the codes, and answer questions: all in less than two minutes.
+    """Index a collection and answer questions, in less than a minute.
 
-    Without PATH it reads the documentation of the Python packages installed here. Nothing is downloaded, no package is
-    imported or run. Model and index are kept in your cache folder: the next start takes a second or two, until the
-    documents change. A folder's files are documents, and its sub-folders labels; what cannot be read is skipped and
-    counted. Examples:
+    Without PATH it reads the documentation of the installed Python packages; nothing is downloaded, and no package is
+    imported. The index is kept in your cache folder.
 
-        parabit demo
-
-        parabit demo --ask "parse a date from a string" --ask "compress a file with gzip"
-
-        parabit demo ~/papers --ask "learning without labels" --serve
-
-        parabit demo articles.jsonl --text-field body --bits 64 --json
+    Examples:
+        parabit demo --ask "parse a date from a string"
+        parabit demo ~/papers --serve
     """
+    from parabit.index import Index
+
     if ask is not None and not all(text.strip() for text in ask):
         raise ParabitError("a question is empty", hint="give --ask a text")
     if serve:
-        for library in ("fastapi", "uvicorn"):  # what is missing is told before the work
-            need(library, "web")
-    with progress(quiet or json) as report:
-        # The installed packages are known by their versions; to list their modules takes seconds.
-        corpus = None if path is None else _opened(path, options, format, report)
-        place = place_of(path, corpus, options, format, bits)
-        found = None if again else _from_kept(place, path, ask)
-        kept = found is not None
-        if found is None:
-            corpus = corpus or open_corpus("docstrings", options, format, report)
-            found = _made(corpus, path, ask, bits, place, report)
-        figures, answers = found
-    if json:
-        print_json(_result(figures, answers, path, place, kept))
-    else:
-        from parabit.cli.demo_show import show
-
-        show(figures, answers, path, place, kept)
+        need("fastapi", "web")  # before the work
+    folder = _folder(path, repr((options, format)))
+    result: dict[str, Any] = {"index": str(folder), "corpus": path or "docstrings", "kept": folder.exists()}
+    if path is not None or again or not folder.exists():
+        result |= _build(folder, path, options, format, quiet or json) | {"kept": False}
+    with Index.open(folder) as index:
+        if result["kept"]:
+            result |= {**about(index), "model": None}
+        queries = ask or (list(QUESTIONS) if path is None else result["examples"])
+        answers = list(zip(queries, index.search(queries, _HITS), strict=True)) if queries else []
+        if json:
+            result["questions"] = [{"query": query, "hits": [*map(_as_json, hits)]} for query, hits in answers]
+            print_json(result)
+        else:
+            if not result["kept"]:
+                show_index(result)
+            for query, hits in answers:
+                say(f"\n[bold underline]{escape(query)}[/bold underline]")
+                for place, hit in enumerate(hits, 1):
+                    show_hit(hit, place)
+            say(f"\nSearch page: [bold]parabit serve {escape(str(folder))}[/bold], or this command with --serve")
+            say("Your own documents: [bold]parabit demo PATH[/bold]; your own question: --ask TEXT")
     if serve:
         from parabit.cli.serve import start_server
 
-        start_server(
-            place.index, port=port, quiet=quiet or json, examples=[answer.query for answer in answers if answer.known]
-        )
+        start_server(folder, port=port, quiet=quiet or json, examples=queries)
 
 
-def _opened(path: str, options: ReadOptions, format: str | None, report: Report) -> Corpus:
-    if not names_dataset(path) and (path == "-" or (Path(path).exists() and not _is_file_or_folder(path))):
-        raise CorpusError(
-            "a demo keeps what it has learned for the next start, and a pipe comes but once",
-            hint="write the documents to a file, and name that",
-        )
-    return open_corpus(path, options, format, report)
+def _as_json(hit: "Hit") -> dict[str, Any]:
+    return {"id": hit.id, "title": hit.title, "distance": hit.distance, "score": round(hit.score, 6)}
 
 
-def _is_file_or_folder(path: str) -> bool:
-    return Path(path).is_file() or Path(path).is_dir()
+def _folder(path: str | None, how: str) -> Path:
+    """Where the index of some documents is kept; that of the packages changes its name with their versions."""
+    if path is None:
+        installed = sorted(f"{one.name} {one.version}" for one in distributions())
+        name, state = "docstrings", [sys.prefix, sys.version, *installed]
+    else:
+        name, state = Path(path).absolute().name, [str(Path(path).absolute()), how]
+    digest = sha256("\n".join([__version__, *state]).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    readable = re.sub(r"[^\w.-]+", "-", name)[:40].strip("-.") or "documents"
+    return cache_folder() / "demo" / f"{readable}-{digest}.index"
 
 
-def _from_kept(place: Place, path: str | None, ask: list[str] | None) -> "tuple[dict[str, Any], list[Answer]] | None":
-    """The figures and the answers of what an earlier demo kept; None where it kept nothing, or nothing good."""
-    figures = place.figures()
-    if figures is None:
-        return None
+def _build(folder: Path, path: str | None, options: ReadOptions, format: str | None, quiet: bool) -> dict[str, Any]:
+    from parabit.index import Index
+    from parabit.model import learn_closed_form
+
     try:
-        return figures, _answers(place, figures, path, ask)
-    except Exception:  # whatever is wrong with it, it is made anew
-        return None
-
-
-def _made(
-    corpus: Corpus, path: str | None, ask: list[str] | None, bits: int, place: Place, report: Report
-) -> "tuple[dict[str, Any], list[Answer]]":
-    from parabit.cli.demo_work import make
-
-    figures = make(corpus, path or "docstrings", bits, place, report)
-    return figures, _answers(place, figures, path, ask)
-
-
-def _answers(place: Place, figures: dict[str, Any], path: str | None, ask: list[str] | None) -> "list[Answer]":
-    from parabit.cli.demo_answers import answers
-
-    own = figures["questions"] if path else [{"query": query} for query in QUESTIONS]
-    return answers(place.index, [{"query": query} for query in ask] if ask else own)
-
-
-def _result(
-    figures: dict[str, Any], answers: "list[Answer]", path: str | None, place: Place, kept: bool
-) -> dict[str, Any]:
-    return {
-        "corpus": path or "docstrings",
-        **figures,
-        "questions": [answer.as_json() for answer in answers],
-        "folder": str(place.folder),
-        "index": str(place.folder / INDEX),
-        "model": str(place.folder / MODEL),
-        "kept": kept,
-    }
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ParabitError(
+            f"{folder.parent} cannot be created: {problem.strerror}", hint="set XDG_CACHE_HOME to a writable folder"
+        ) from problem
+    start = time.perf_counter()
+    with progress(quiet) as report:
+        corpus = open_corpus(path or "docstrings", options, format, report)
+        documents = list(corpus)  # to parse all packages takes longer than everything else
+        reading = time.perf_counter()
+        model = learn_closed_form(as_corpus(documents), report=report)
+        learning = time.perf_counter() - reading
+        with Index.build(documents, folder, model=model, overwrite=True, report=report) as built:
+            result = {**about(built), "model": None, "skipped": len(corpus.skipped), "reading": reading_of(corpus)}
+    if path is None:
+        for other in folder.parent.glob("docstrings-*.index"):
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
+    result["seconds"] = {"learning": round(learning, 3), "all": round(time.perf_counter() - start, 3)}
+    return result

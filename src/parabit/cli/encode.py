@@ -8,8 +8,8 @@ import typer
 from rich.markup import escape
 
 from parabit.cli.command import Json, Quiet, print_json, progress, say, signal_of, verb
-from parabit.cli.engine_options import Address, Engine, WorkerCores, Workers, on_ray
-from parabit.cli.options import CorpusNames, name_of, reading_of, reads_corpus, say_skipped
+from parabit.cli.options import CorpusNames, ModelFolder, Overwrite, may_use_cluster, reads_corpus
+from parabit.cli.output import reading_of, say_skipped
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import Interrupted
 from parabit.progress import Report
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 @verb
 @reads_corpus
+@may_use_cluster
 def encode(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.", show_default=False)],
+    model: ModelFolder,
     corpus: CorpusNames,
     output: Annotated[
         str,
@@ -29,52 +30,40 @@ def encode(
             "--output",
             "-o",
             metavar="CODES",
-            help="The file to write: .npy for an array of packed codes, .parquet for a table of ids and codes. On a "
-            "cluster, a folder or an address such as s3://… for one .parquet file per shard.",
+            help="The file to write, .npy or .parquet; on a cluster, a folder or an address such as s3://….",
         ),
     ],
-    vectors: Annotated[
-        bool, typer.Option("--vectors", help="Write the real vectors beside the codes; .parquet only.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old file of codes.")] = False,
-    engine: Engine = "local",
-    address: Address = None,
-    workers: Workers = None,
-    worker_cores: WorkerCores = None,
+    vectors: Annotated[bool, typer.Option("--vectors", help="Add the real vectors; .parquet only.")] = False,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
     options: ReadOptions,
     format: str | None,
+    cluster: dict[str, Any] | None,
 ) -> None:
-    """Encode a corpus of any size with a model, in the corpus' order and in constant memory.
+    """Encode a corpus with a model, to a file of codes.
 
     An .npy file has one row of packed bytes per document (np.unpackbits gives the bits), or the vectors of a
-    real-valued model; a .parquet file has the columns id, code and vector. It appears when it is complete. Examples:
+    real-valued model; a .parquet file has the columns id, code and vector. It appears when it is complete. On a cluster
+    each shard has its own file, and the same command again encodes what is missing.
 
+    Examples:
         parabit encode news-128 20newsgroups/test -o test.npy
-
         parabit encode articles articles.csv -o articles.parquet --vectors
-
-        zcat notes.txt.gz | parabit encode news-128 - -o notes.npy
-
-        parabit encode articles s3://bucket/articles/ -o s3://bucket/codes --engine ray --address auto
-
-    On a cluster each shard has a file of its own; the same command again does what is missing.
+        parabit encode articles s3://bucket/in/ -o s3://bucket/out --engine ray
     """
-    ray = on_ray(engine, address=address, workers=workers, worker_cores=worker_cores)
     from parabit.model import check_output, encode_to_file, load_model
 
-    if not ray:
+    if cluster is None:
         check_output(Path(output), overwrite)
     loaded = load_model(model)
     start = time.perf_counter()
     with progress(quiet or json) as report:
-        if ray:
+        if cluster is not None:
             counts = _encode_on_ray(
-                loaded, corpus, options, format, output, address, report, vectors=vectors, overwrite=overwrite,
-                workers=workers, cores=worker_cores or 1,
-            )  # fmt: skip
+                loaded, corpus, options, format, output, cluster, report, vectors=vectors, overwrite=overwrite
+            )
         else:
             documents = open_corpus(corpus, options, format, report)
             encoded = encode_to_file(loaded, documents, output, vectors=vectors, overwrite=overwrite, report=report)
@@ -83,7 +72,7 @@ def encode(
     seconds = time.perf_counter() - start
     result = {
         "model": str(model),
-        "corpus": name_of(corpus),
+        "corpus": " ".join(corpus),
         "output": output,
         "bits": loaded.bits,
         "dim": loaded.dim,
@@ -94,7 +83,7 @@ def encode(
     if json:
         print_json(result)
     else:
-        _show(result, loaded.size, vectors and loaded.bits is not None)
+        _show(result, loaded.size + (" and a vector" if vectors and loaded.bits is not None else ""))
 
 
 def _encode_on_ray(
@@ -103,30 +92,30 @@ def _encode_on_ray(
     options: ReadOptions,
     format: str | None,
     output: str,
-    address: str | None,
+    cluster: dict[str, Any],
     report: Report,
     **how: Any,
 ) -> dict[str, Any]:
     from parabit.engines.ray import connected, encode_shards, open_shards
 
     shards = open_shards(corpora, options, format)
+    how |= {"workers": cluster["workers"], "cores": cluster["worker_cores"] or 1}
     try:
-        with connected(address) as ray:
+        with connected(cluster["address"]) as ray:
             return encode_shards(ray, model, corpora, shards, output, report=report, **how)._asdict()
     except (KeyboardInterrupt, SystemExit) as stop:
-        number = signal_of(stop)
         message = f"interrupted; the finished shards are in {output}; run the same command again to continue"
-        raise Interrupted(message, number) from stop
+        raise Interrupted(message, signal_of(stop)) from stop
 
 
-def _show(result: dict[str, Any], size: str, with_vector: bool) -> None:
+def _show(result: dict[str, Any], size: str) -> None:
     say(
-        f"[bold]{escape(result['output'])}[/bold]: {result['documents']:,} documents, each {size}, "
-        f"{result['bytes']:,} bytes{' with the vector' if with_vector else ''}"
+        f"[bold]{escape(result['output'])}[/bold]: {result['documents']:,} documents, {size} each, "
+        f"{result['bytes'] * result['documents']:,} bytes in all"
     )
     say(f"  {result['seconds']:.1f} s, {result['documents_per_second']:,.0f} documents per second")
     if result.get("resumed"):
-        say(f"  {result['resumed']:,} of {result['shards']:,} shards were done before")
+        say(f"  {result['resumed']:,} of {result['shards']:,} shards were finished before")
     if result["without_words"]:
         say(f"  {result['without_words']:,} documents without known words; their codes are zeros")
     if "reading" in result:

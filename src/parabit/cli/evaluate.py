@@ -1,104 +1,75 @@
-"""`parabit evaluate`: how well a model's codes find documents of the same label."""
+"""`parabit evaluate`: how well a model finds documents of the same label."""
 
-import re
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
 
-from parabit.choices import RELEVANCE
-from parabit.cli.command import Json, Quiet, check_spelling, completing, print_json, progress, say, verb
-from parabit.cli.options import CorpusName, complete_corpus, reading_of, reads_corpus, say_skipped
+from parabit.choices import RELEVANCE, Relevant
+from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.options import CorpusName, ModelFolder, complete_corpus, reads_corpus
+from parabit.cli.output import reading_of, say_skipped, say_table
 from parabit.corpus import ReadOptions, open_corpus
-from parabit.errors import EvaluationError, ParabitError, need
+from parabit.errors import EvaluationError, need
+from parabit.progress import Report
 
-_RANKS = ("hamming", "asymmetric", "cosine")
+if TYPE_CHECKING:
+    from parabit.evaluation.metrics import Curve
+    from parabit.model import Inferred, TextEncoder
+
+Order = Literal["hamming", "asymmetric", "cosine"]
 _DEPTH = 100
 
 
 @verb
 @reads_corpus
 def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a model.", show_default=False)],
+    model: ModelFolder,
     corpus: CorpusName,
     searched: Annotated[
         str | None,
-        typer.Option(
-            metavar="CORPUS",
-            help="Search these documents instead of CORPUS itself: the hashing literature's protocol, where test "
-            "documents query the training set.",
-            show_default=False,
-            autocompletion=complete_corpus,
-        ),
+        typer.Option(metavar="CORPUS", help="Search this corpus, not CORPUS itself.", autocompletion=complete_corpus),
     ] = None,
     relevance: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(RELEVANCE),
-            help=f"Two documents are: {'; '.join(f'{name}, {about}' for name, about in RELEVANCE.items())}. Default: "
-            "overlap for the newswire and abstract data sets, shared for all others.",
-            show_default=False,
-            autocompletion=completing([*RELEVANCE]),
-        ),
+        Relevant | None, typer.Option(help="Share a label, or by the share of labels. Default: by the data set.")
     ] = None,
     rank: Annotated[
-        str | None,
+        Order | None,
         typer.Option(
-            metavar="RANK",
-            help="Order documents by their codes (hamming), by their codes beside the query's real activations "
-            "(asymmetric), or by real vectors (cosine). Default: hamming where the model has codes.",
-            show_default=False,
-            autocompletion=completing(_RANKS),
+            metavar="NAME",
+            help="hamming (codes), asymmetric (codes beside the query's real activations) or cosine (real vectors). "
+            "Default: hamming, or cosine if the model has no codes.",
         ),
     ] = None,
     radius: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Of a Real-Binary model: also score real vectors among the documents within so many bits.",
-            show_default=False,
-        ),
+        int | None, typer.Option(min=0, help="With --dim models: score vectors of documents within N bits, too.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="NDCG of the first so many documents.")] = 10,
-    least: Annotated[int, typer.Option(min=1, help="Leave out labels of fewer documents.")] = 1,
+    k: Annotated[int, typer.Option("-k", min=1, help="Documents that NDCG looks at.")] = 10,
+    least: Annotated[int, typer.Option(min=1, help="Drop labels of fewer documents.")] = 1,
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where the precision-recall plot goes, .svg or .png. Default: MODEL-CORPUS.svg in this folder.",
-            show_default=False,
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Draw the precision-recall curve, as .svg or .png.")
     ] = None,
-    no_plot: Annotated[bool, typer.Option("--no-plot", help="Draw none.")] = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
     options: ReadOptions,
     format: str | None,
 ) -> None:
-    """Measure a model on a labelled corpus: MAP, NDCG@10, precision@100 and the precision-recall curve.
+    """Measure how well a model finds documents with the same labels.
 
-    The documents query each other, as in the paper, or a collection given with --searched. Scores are expected values
-    over all orders of documents at the same distance. Examples:
+    The documents of a labelled corpus query each other, as in the paper, or another corpus (--searched), as usual for
+    hashing. Scores are expected values over all orders of documents at the same distance.
 
+    Examples:
         parabit evaluate news-128 20newsgroups/test
-
-        parabit evaluate news-128 20newsgroups/test --rank asymmetric --json
-
-        parabit evaluate news-128 posts.csv --searched old-posts.csv --no-plot
+        parabit evaluate news-128 posts.csv --searched old-posts.csv --plot curve.svg
     """
-    check_spelling("order", rank, _RANKS)
-    check_spelling("relevance", relevance, RELEVANCE)
     from parabit.evaluation.relevance import labelled, relevance_of
     from parabit.model import load_model
 
-    if rank is not None and rank not in _RANKS:
-        raise EvaluationError(f"no order {rank!r}", hint=f"there are {', '.join(_RANKS)}")
-    if relevance is not None and relevance not in RELEVANCE:
-        raise EvaluationError(f"no relevance {relevance!r}", hint=f"there are {' and '.join(RELEVANCE)}")
-    place = _plot_place(plot, no_plot, model, corpus)
+    _check_plot(plot)
     start = time.perf_counter()
     with progress(quiet or json) as report:
         loaded = load_model(model)
@@ -129,7 +100,9 @@ def evaluate(
         if radius is not None:
             result |= _within(coded, queries.labels, radius, kind, k, report)
     result["curve"] = scores.curve._asdict()
-    result["plot"] = _draw(place, plot is not None, model, corpus, by, scores)
+    if plot is not None:
+        _draw(scores.curve, plot, f"{model.absolute().name} on {corpus}")
+        result["plot"] = str(plot)
     result["seconds"] = round(time.perf_counter() - start, 3)
     if json:
         print_json(result)
@@ -137,34 +110,54 @@ def evaluate(
         _show(result, k, radius)
 
 
-def _check_parts(model: Any, by: str, radius: int | None, searched: str | None) -> None:
+def _check_plot(plot: Path | None) -> None:
+    """Find out before the work that a plot cannot be drawn or written."""
+    if plot is None:
+        return
+    from parabit.storage import need_room_for_file
+
+    if plot.suffix not in (".svg", ".png"):
+        raise EvaluationError(f"{plot} is neither .svg nor .png", hint="give one of these endings")
+    need("matplotlib", "plot", EvaluationError)
+    need_room_for_file(plot)
+
+
+def _check_parts(model: "TextEncoder", by: str, radius: int | None, searched: str | None) -> None:
     """Find out before the work that the model lacks what is asked for."""
     if by != "cosine" and model.bits is None:
         raise EvaluationError("this model has no codes to rank by", hint="it is real-valued: leave out --rank")
     if radius is not None and (model.bits is None or model.dim == model.bits):
         raise EvaluationError("a radius needs a code and a real vector", hint="train with both --bits and --dim")
     if radius is not None and searched is not None:
-        raise EvaluationError("--radius with --searched", hint="inside a radius, documents query each other")
+        raise EvaluationError("--radius with --searched", hint="within a radius, documents query each other")
 
 
-def _scores(coded: Any, labels: list[tuple[str, ...]], by: str, kind: str, k: int, others: Any, report: Any) -> Any:
+def _scores(
+    coded: "Inferred", labels: list[tuple[str, ...]], by: str, kind: str, k: int, others: Any, report: Report
+) -> Any:
     from parabit.evaluation import HammingRanking, Relevance, asymmetric_ranking, cosine_ranking
     from parabit.evaluation import evaluate as evaluate_ranking
 
     found, found_labels = others or (None, None)
-    if by == "hamming":
-        ranking: Any = HammingRanking(coded.codes, found and found.codes)
-    elif by == "asymmetric":
-        codes = coded.codes if found is None else found.codes
-        ranking = asymmetric_ranking(coded.activations, codes, itself=found is None)
+    if by == "cosine":
+        ranking: Any = cosine_ranking(coded.vectors, found and found.vectors)
     else:
-        ranking = cosine_ranking(coded.vectors, found and found.vectors)
+        assert coded.codes is not None
+        if by == "hamming":
+            ranking = HammingRanking(coded.codes, found and found.codes)
+        else:
+            assert coded.activations is not None
+            codes = coded.codes if found is None else found.codes
+            ranking = asymmetric_ranking(coded.activations, codes, itself=found is None)
     return evaluate_ranking(ranking, Relevance(labels, kind, found_labels), k, _DEPTH, report)
 
 
-def _within(coded: Any, labels: list[tuple[str, ...]], radius: int, kind: str, k: int, report: Any) -> dict[str, Any]:
+def _within(
+    coded: "Inferred", labels: list[tuple[str, ...]], radius: int, kind: str, k: int, report: Report
+) -> dict[str, Any]:
     from parabit.evaluation import evaluate_filtered
 
+    assert coded.codes is not None
     inside = evaluate_filtered(coded.codes, coded.vectors, labels, radius, k, kind, report)
     return {
         "radius": radius,
@@ -177,57 +170,39 @@ def _within(coded: Any, labels: list[tuple[str, ...]], radius: int, kind: str, k
     }
 
 
-def _plot_place(plot: Path | None, no_plot: bool, model: Path, corpus: str) -> Path | None:
-    """Where the plot goes; what is asked for by name and cannot be drawn or written is told before the work."""
-    if no_plot:
-        return None
-    if plot is not None and plot.suffix not in (".svg", ".png"):
-        raise EvaluationError(f"{plot} is neither .svg nor .png", hint="give one of these endings")
-    if plot is not None:
-        from parabit.storage import need_room_for_file
+def _draw(curve: "Curve", path: Path, title: str) -> None:
+    from matplotlib.figure import Figure  # not pyplot, which keeps state
 
-        need("matplotlib", "plot", EvaluationError)
-        need_room_for_file(plot)
-    return plot or Path(re.sub(r"[^\w.-]+", "-", f"{model.absolute().name}-{corpus}").strip("-") + ".svg")
+    from parabit.storage import whole_file
 
-
-def _draw(place: Path | None, asked: bool, model: Path, corpus: str, by: str, scores: Any) -> str | None:
-    """Draw the curve; where nobody asked for it by name, a place where it cannot be drawn or kept goes without."""
-    from parabit.paper.plots import draw_to
-    from parabit.paper.report import Curve, CurveFigure
-
-    if place is None:
-        return None
-    line = Curve(
-        model.absolute().name, "binary" if by == "hamming" else "real", scores.curve.recall, scores.curve.precision
-    )
-    figure = CurveFigure("precision-recall", corpus, "", (line,))
-    try:
-        draw_to(figure, place)
-    except (ParabitError, OSError):
-        if asked:
-            raise
-        return None
-    return str(place)
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(curve.recall, curve.precision, marker=".")
+    axes.set(title=title, xlabel="recall", ylabel="precision", xscale="log")
+    with whole_file(path) as partial:
+        figure.savefig(partial, format=path.suffix[1:], dpi=150)
 
 
 def _show(result: dict[str, Any], k: int, radius: int | None) -> None:
+    from rich.table import Table
+
     where = f" against {escape(result['searched'])}" if result["searched"] else ""
     say(f"[bold]{escape(result['model'])}[/bold] on {escape(result['corpus'])}{where}, by {result['rank']}")
-    say(f"  MAP            {result['map']:.4f}")
-    say(f"  NDCG@{k:<9} {result[f'ndcg@{k}']:.4f}")
-    say(f"  precision@{_DEPTH:<4} {result[f'precision@{_DEPTH}']:.4f}")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name in ("map", f"ndcg@{k}", f"precision@{_DEPTH}"):
+        table.add_row(name if name.startswith("p") else name.upper(), f"{result[name]:.4f}")
+    say_table(table)
     if radius is not None:
         say(
             f"  NDCG@{k} of real vectors within {radius} bits: {result[f'radius_ndcg@{k}']:.4f} of what was retrieved, "
-            f"{result[f'radius_strict_ndcg@{k}']:.4f} counting what was lost; {result['radius_retrieved']:.1f} "
-            f"documents retrieved, {result['radius_empty']:,} queries without any"
+            f"{result[f'radius_strict_ndcg@{k}']:.4f} of everything; {result['radius_retrieved']:.1f} documents "
+            f"retrieved, {result['radius_empty']:,} queries without any"
         )
     say(f"  {result['queries']:,} queries; two documents are {RELEVANCE[result['relevance']]}")
     if result["skipped"]:
-        say(f"  {result['skipped']:,} more have no relevant document and were left out")
+        say(f"  {result['skipped']:,} queries skipped: no relevant document")
     if result["unlabelled"]:
-        say(f"  {result['unlabelled']:,} documents without a label were left out")
+        say(f"  {result['unlabelled']:,} documents skipped: no label")
     say_skipped(result["reading"])
-    if result["plot"]:
-        say(f"  precision-recall plot: {escape(result['plot'])}")
+    if "plot" in result:
+        say(f"  precision-recall curve: {escape(result['plot'])}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from parabit import __version__
 from parabit.cli.command import verb
-from parabit.cli.index_options import IndexFolder
+from parabit.cli.options import IndexFolder
 from parabit.errors import ParabitError, need
 
 if TYPE_CHECKING:
@@ -21,11 +21,12 @@ _LONGEST = 20_000  # characters of a document that are sent at a time
 
 @verb
 def mcp(index: IndexFolder) -> None:
-    """Let an assistant search an index, over standard input and output.
+    """Let an assistant search an index.
 
-    The assistant starts the command itself: name it in the assistant's settings. What another process adds to the index
-    is found at once. Examples:
+    It speaks the Model Context Protocol over standard input and output. The assistant starts the command itself: name
+    it in the assistant's settings. What another process adds to the index is found at once.
 
+    Examples:
         parabit mcp notes.index
     """
     need("mcp", "mcp")

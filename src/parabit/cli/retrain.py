@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
-from parabit.cli.index_options import IndexFolder
+from parabit.cli.options import IndexFolder
 
 
 @verb
@@ -24,13 +24,13 @@ def retrain(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a new model from the documents of an index, and encode them again.
+    """Learn a new model from the documents of an index.
 
-    The index changes in one step when all is done. Searches go on meanwhile, and an interrupt leaves the index as it
-    was. Examples:
+    They are then encoded again. The index changes in one step when all is done. Searches continue meanwhile, and an
+    interrupt leaves the index as it was.
 
+    Examples:
         parabit retrain notes.index
-
         parabit retrain notes.index --bits 256
     """
     from parabit.index import Index

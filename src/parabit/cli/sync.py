@@ -9,8 +9,8 @@ import typer
 from rich.markup import escape
 
 from parabit.cli.command import Json, Quiet, err, print_json, progress, say, verb
-from parabit.cli.index_options import IndexFolder
-from parabit.cli.options import complete_corpus, reading_of, reads_corpus, say_skipped
+from parabit.cli.options import IndexFolder, complete_corpus, reads_corpus
+from parabit.cli.output import reading_of, say_skipped
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError, need
 
@@ -28,7 +28,7 @@ def sync(
     corpus: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[CORPUS]...",
+            metavar="CORPUS",
             help="Other files and folders than those that the index was made of; it remembers them from then on.",
             show_default=False,
             autocompletion=complete_corpus,
@@ -45,16 +45,15 @@ def sync(
     options: ReadOptions,
     format: str | None,
 ) -> None:
-    """Bring an index up to date with its files: add what is new, replace what changed, delete what is gone.
+    """Bring an index up to date with its files.
 
-    Files with the size and time that they had are not read, and a renamed file is not encoded again. Documents that did
-    not come from these files stay. Options of reading are for a CORPUS; without them files are read as before.
+    It adds what is new, replaces what changed and deletes what is gone. Files with the size and time that they had are
+    not read, and a renamed file is not encoded again. Documents that did not come from these files stay. Options of
+    reading are for a CORPUS; without them files are read as before.
+
     Examples:
-
         parabit sync notes.index
-
         parabit sync notes.index --dry-run
-
         parabit sync notes.index --watch
     """
     from parabit.index import Index

@@ -1,6 +1,7 @@
 """`parabit vocabulary`: what words a corpus has."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,73 +9,45 @@ import typer
 from rich.markup import escape
 
 from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
-from parabit.cli.options import (
-    Bigrams,
-    CorpusNames,
-    FoldAccents,
-    MaxLength,
-    MaxSize,
-    MinBigramCount,
-    MinCount,
-    MinLength,
-    Pattern,
-    StopWords,
-    make_tokenizer,
-    name_of,
-    reading_of,
-    reads_corpus,
-    say_skipped,
-)
+from parabit.cli.options import CorpusNames, Overwrite, counts_words, reads_corpus
+from parabit.cli.output import reading_of, say_skipped
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
-    from parabit.text import Vocabulary
+    from parabit.text import Tokenizer
 
 
 @verb
 @reads_corpus
+@counts_words
 def vocabulary(
     corpus: CorpusNames,
-    bigrams: Bigrams = False,
-    min_count: MinCount = 1,
-    min_bigram_count: MinBigramCount = None,
-    max_size: MaxSize = None,
-    pattern: Pattern = None,
-    fold_accents: FoldAccents = False,
-    min_length: MinLength = None,
-    max_length: MaxLength = None,
-    stop_words: StopWords = "english",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the vocabulary as Parquet.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Save the vocabulary as Parquet.", show_default=False),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old vocabulary file.")] = False,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
     options: ReadOptions,
     format: str | None,
+    tokenizer: "Callable[[], Tokenizer]",
+    counts: dict[str, Any],
 ) -> None:
-    """Count the words of a corpus, and its bigrams, and show how much of the text they cover.
+    """Count the words of a corpus.
 
-    Words are runs of letters and digits in lower case, of 2 to 15 characters, without English stop words; each of these
-    can be set. Of more than 2 million words or 5 million bigrams, the rarest are dropped while counting. Examples:
+    Words are runs of letters and digits in lower case, of 2 to 15 characters, without English stop words. Of more than
+    2 million words or 5 million bigrams, the rarest are dropped while counting.
 
+    Examples:
         parabit vocabulary 20newsgroups/train --bigrams --min-count 5
-
-        parabit vocabulary articles.csv --text-field body -o words.parquet
-
         zcat notes.txt.gz | parabit vocabulary - --stop-words none --json
     """
     from parabit.text import VocabularyRule, build_vocabulary
 
-    rule = VocabularyRule(
-        tokenizer=make_tokenizer(pattern, fold_accents, min_length, max_length, stop_words),
-        bigrams=bigrams,
-        min_count=min_count,
-        min_bigram_count=min_bigram_count,
-        max_size=max_size,
-    )
+    rule = VocabularyRule(tokenizer=tokenizer(), **counts)
     if output is not None:
         _check_output(output, overwrite)
     start = time.perf_counter()
@@ -83,32 +56,27 @@ def vocabulary(
         built = build_vocabulary(documents, rule, report)
         if output is not None:
             built.save(output)
-    result = summary(built, len(documents.skipped), time.perf_counter() - start)
-    result["reading"] = reading_of(documents)
-    if json:
-        print_json({"corpus": name_of(corpus), **result})
-    else:
-        show(name_of(corpus), built, result)
-
-
-def summary(built: "Vocabulary", skipped: int, seconds: float) -> dict[str, Any]:
-    """The figures of a vocabulary."""
-    return {
+    seconds = time.perf_counter() - start
+    result: dict[str, Any] = {
+        "corpus": " ".join(corpus),
         "documents": built.documents,
         "tokens": built.tokens,
         "words": len(built.words),
         "bigrams": len(built.bigrams),
         "coverage": built.coverage,
-        "skipped": skipped,
+        "skipped": len(documents.skipped),
         "seconds": round(seconds, 3),
         "fingerprint": built.fingerprint,
+        "reading": reading_of(documents),
     }
-
-
-def show(name: str, built: "Vocabulary", result: dict[str, Any]) -> None:
-    """The same for people, with the most frequent words."""
-    seconds, rate = result["seconds"], built.documents / result["seconds"]
-    say(f"[bold]{escape(name)}[/bold]: {built.documents:,} documents in {seconds:.1f} s ({rate:,.0f} per second)")
+    if json:
+        print_json(result)
+        return
+    rate = built.documents / seconds
+    say(
+        f"[bold]{escape(' '.join(corpus))}[/bold]: {built.documents:,} documents in {seconds:.1f} s "
+        f"({rate:,.0f} per second)"
+    )
     say_skipped(result["reading"])
     say(f"  {built.tokens:,} tokens, {built.tokens / built.documents:,.0f} per document")
     say(f"  {len(built.words):,} words, which cover {built.coverage:.1%} of the tokens")

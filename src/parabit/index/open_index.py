@@ -17,6 +17,7 @@ from parabit.choices import RANKS
 from parabit.corpus import Corpus
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index.documents import Stored, ids_of_written, stored_with
+from parabit.index.filters import Where, conditions
 from parabit.index.map import Map, draw
 from parabit.index.overview import Field, fields_in_use, newest, typical_phrases
 from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Store, backend_of
@@ -235,6 +236,11 @@ class OpenIndex:
     def ids_of(self, written: Sequence[str]) -> list[Id]:
         """Ids as people write them: 7 is the string, or else the number if a document has that."""
         return ids_of_written(self._store.snapshot(), written)
+
+    def ids_where(self, where: Where) -> list[Id]:
+        """The ids of all documents that meet some conditions, as in `search`."""
+        view = self._store.snapshot()
+        return view.ids_of(view.first(view.documents, view.select(conditions(where))))
 
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""

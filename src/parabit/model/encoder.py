@@ -146,6 +146,31 @@ class TextEncoder:
                 done += len(part.documents)
                 report(Progress("encoding", done, "documents", corpus.share_read))
 
+    def word_shares(self, text: str) -> dict[str, float]:
+        """How much each known word or bigram of a text moved its code, the most first; the shares add up to 1.
+
+        The activations of the closed form are a sum over words. A word's share is the part of that sum that points
+        where the whole points, so it is negative for a word that pulls the other way. The activations of a network are
+        no such sum, and there are no shares.
+
+        Example:
+            >>> from parabit import ParagraphVectors
+            >>> texts = ["telescope in orbit", "the telescope of Hubble", "hockey on ice", "ice hockey goalies"]
+            >>> encoder = ParagraphVectors(bits=16).fit(texts * 5).encoder_
+            >>> sorted(encoder.word_shares("the telescope, unknown, in orbit"))
+            ['orbit', 'telescope']
+        """
+        encode = self.infer_bags
+        if not isinstance(encode, LinearEncoder):
+            return {}
+        bags = make_bags([text], self.vocabulary)
+        parts = encode.parts(bags)  # (words, columns)
+        whole = parts.sum(axis=0)
+        shares = parts @ whole / max(float(whole @ whole), 1e-30)
+        names = self.vocabulary.names.gather(bags.features).to_list()
+        order = np.argsort(-shares, kind="stable").tolist()
+        return {names[place]: round(float(shares[place]), 4) for place in order}
+
     def coverage(self, texts: Texts) -> NDArray[np.float64]:
         """The share of each text's words that the model knows; 0 if it knows none, and the code means nothing."""
         shares = [np.zeros(0)]
@@ -182,6 +207,14 @@ class LinearEncoder:
         # The columns of a vector, if there is one beside the code, come first.
         own = activations[:, -self._bits :]
         return Inferred(pack(own > 0), own, activations[:, : self._dim])
+
+    def parts(self, bags: Bags) -> NDArray[np.float32]:
+        """What each word of a single document adds to its activations: (words, columns)."""
+        features = bags.features
+        of = np.zeros(len(features), dtype=np.int64)
+        weights = tf_idf_weights(features, bags.counts, of, 1, self._idf) * self._scales[features]
+        parts: NDArray[np.float32] = weights[:, None].astype(np.float32) * self._weights[features]
+        return parts if self._bits is None else parts[:, -self._bits :]
 
     def _product(
         self, whole: NDArray[np.int32], features: NDArray[np.int32], lengths: NDArray[np.int64]

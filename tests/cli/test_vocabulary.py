@@ -1,19 +1,16 @@
+"""`parabit vocabulary` and `parabit datasets`, and the options of reading."""
+
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from commands import run
 
 from parabit import Vocabulary
-from parabit.cli.app import app
 from parabit.corpus import DATASETS
 
 Write = Callable[[str, str | bytes], Path]
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -39,7 +36,7 @@ def test_vocabulary_gives_its_figures_as_json(corpus: Path) -> None:
     }
 
 
-def test_vocabulary_tells_people_in_words(corpus: Path) -> None:
+def test_vocabulary_explains_itself_to_people(corpus: Path) -> None:
     result = run("vocabulary", corpus, "--bigrams")
     assert result.exit_code == 0
     assert "2 documents" in result.stdout
@@ -110,57 +107,6 @@ def test_every_option_of_the_readers_arrives(write: Write) -> None:
     assert run("vocabulary", path.parent / "more", "--strict").stderr.startswith("parabit: ")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("vocabulary", "no-such-file.jsonl"), 1, "parabit: no such file or folder: no-such-file.jsonl"),
-        (("vocabulary", "20newsgroup/train"), 1, "did you mean 20newsgroups/train?"),
-        (("vocabulary", "20newsgroups/trian"), 1, "did you mean train?"),
-        (("vocabulary", "{empty}"), 1, "empty file"),
-        (("vocabulary", "{good}", "--text-field", "body"), 1, "no text field: 'body' is not among text"),
-        (("vocabulary", "{good}", "--pattern", "["), 1, "the pattern '[' is not valid"),
-        (("vocabulary", "{good}", "--pattern", "[0-9]+"), 1, "not one word in 1 documents"),
-        (("vocabulary", "{good}", "--min-count", "9"), 1, "no word occurs 9 times"),
-        (("vocabulary", "{good}", "--stop-words", "klingon"), 1, "the stop words cannot be read from klingon"),
-        (("vocabulary", "{good}", "--format", "xml"), 1, "no such format: xml"),
-        (("vocabulary", "{good}", "--encoding", "utf-9"), 1, "no such encoding: utf-9"),
-        (("vocabulary", "{good}", "-o", "no/such/folder/v.parquet"), 1, "there is no folder no/such/folder"),
-        (("vocabulary", "{good}", "--min-count", "0"), 2, "--min-count"),
-        (("vocabulary", "{good}", "--min-count", "many"), 2, "--min-count"),
-        (("vocabulary", "{good}", "-o", "{good}"), 1, "good.jsonl exists already"),
-        (("vocabulary", "{good}", "-o", "{good}", "--overwrite"), 1, "good.jsonl exists and is not a vocabulary"),
-        (("vocabulary", "{good}", "-o", "n" * 250), 1, "cannot be written: File name too long"),
-        (("vocabulary", "{good}", "-o", "."), 1, "is not a file"),
-        (("vocabulary", "{good}", "--encoding", "rot13"), 1, "no such encoding: rot13"),
-        (("vocabulary", "20newsgroups/train", "--text-field", "x"), 1, "is a data set and read in its own way"),
-        (("vocabulary", "b:smile:.txt"), 1, "b:smile:.txt"),
-        (("vocabulary",), 2, "CORPUS"),
-        (("vocabulary", "{good}", "--no-such-option"), 2, "No such option"),
-        (("vocabulry",), 2, "Did you mean 'vocabulary'?"),
-    ],
-)
-def test_what_is_wrong_is_told_in_a_line_and_by_the_exit_code(
-    arguments: tuple[str, ...], code: int, words: str, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    good, empty = write("good.jsonl", '{"text": "hubble"}'), write("empty.jsonl", "")
-    before = {path.name: path.read_bytes() for path in good.parent.iterdir()}
-    monkeypatch.chdir(good.parent)
-    result = run(*(argument.format(good=good.name, empty=empty.name) for argument in arguments))
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert words in result.stderr
-    assert "Traceback" not in result.stderr
-    if code == 1:
-        assert result.stderr.count("\n") == 1
-    assert {path.name: path.read_bytes() for path in good.parent.iterdir()} == before
-
-
-def test_a_traceback_is_there_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PARABIT_DEBUG", "1")
-    result = run("vocabulary", "no-such-file.jsonl")
-    assert "Traceback" in result.stderr
-    assert result.exit_code == 1
-
-
 def test_datasets_are_listed_with_what_they_need(data: Path, write: Write) -> None:
     write("data/reuters21578/reuters21578.tar.gz", b"")
     listed = json.loads(run("datasets", "--json").stdout)
@@ -168,32 +114,10 @@ def test_datasets_are_listed_with_what_they_need(data: Path, write: Write) -> No
     rows = {row["name"]: row for row in listed["datasets"]}
     assert set(rows) == set(DATASETS)
     assert {name for name, row in rows.items() if row["here"]} == {"reuters21578", "docstrings"}
-    assert rows["20newsgroups"]["needs"].startswith("downloaded when first used, from http")
+    assert rows["20newsgroups"]["needs"].startswith("downloaded on first use, from http")
     assert "rcv1/" in rows["rcv1"]["needs"]
     table = run("datasets", "--quiet").stdout
     assert all(name in table for name in DATASETS)
-
-
-@pytest.mark.parametrize(
-    "verb", [[], ["vocabulary"], ["datasets"], ["demo"], ["train"], ["encode"], ["index"], ["search"]]
-)
-@pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_every_verb_has_help(verb: list[str], flag: str) -> None:
-    result = run(*verb, flag)
-    assert result.exit_code == 0
-    assert "Usage" in result.stdout
-
-
-def test_what_nobody_foresaw_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, corpus: Path) -> None:
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError("odd\nthing")
-
-    monkeypatch.setattr("parabit.cli.vocabulary.open_corpus", fail)
-    result = run("vocabulary", corpus)
-    assert result.exit_code == 1
-    assert result.stderr.startswith(
-        "parabit: parabit did not foresee this: ZeroDivisionError: odd thing; set PARABIT_DEBUG"
-    )
 
 
 def test_names_that_look_like_patterns_are_names(tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,174 @@
+"""What is wrong is explained in one line, before anything is written."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run
+
+from json_lines import as_lines
+from parabit import Document, ParagraphVectors
+from parabit.index import Index
+
+NETWORK = ("--solver", "network", "--bits", "16", "--device", "cpu")
+TRAIN = ("train", "posts.jsonl", "-o", "a", "--bits", "16")
+INDEX = ("index", "posts.jsonl", "--model", "news-20")
+EVALUATE = ("evaluate", "news-20", "posts.jsonl")
+
+WRONG: list[tuple[tuple[str, ...], str]] = [
+    # names that are nearly right
+    (("serach",), "Did you mean 'search'?"),
+    (("search", "news.index", "x", "--rnak", "hybrid"), "--rank"),
+    (("search", "news.index", "x", "--rank", "hybird"), "'hybird' is not one of 'hybrid', 'words'"),
+    (("search", "news.index", "x", "--where", "label=topic1"), "no field 'label'; did you mean labels?"),
+    (("search", "new.index", "x"), "no index in new.index; did you mean news.index?"),
+    (("add", "news.indx", "posts.jsonl"), "did you mean news.index?"),
+    (("index", "posts.jsonl", "--model", "new-20", "-o", "a"), "did you mean news-20?"),
+    (("encode", "news20", "posts.jsonl", "-o", "a.npy"), "did you mean news-20?"),
+    (("train", "20newsgroup/train", "-o", "a"), "did you mean 20newsgroups/train?"),
+    (("vocabulary", "docstrings/tain"), "docstrings has no split 'tain'"),
+    ((*TRAIN, *NETWORK, "--set", "epoch=2"), "no network parameter 'epoch'; did you mean epochs?"),
+    # reading
+    (("vocabulary", "nothing.jsonl"), "no such file or folder: nothing.jsonl"),
+    (("vocabulary", "empty.jsonl"), "empty file"),
+    (("vocabulary", "posts.jsonl", "--text-field", "body"), "no text field: 'body' is not among"),
+    (("vocabulary", "posts.jsonl", "--min-count", "0"), "--min-count"),
+    (("vocabulary", "posts.jsonl", "--format", "word"), "'word' is not one of 'text', 'lines'"),
+    (("vocabulary", "posts.jsonl", "-o", "no/such/v"), "there is no folder no/such to write v in"),
+    (("vocabulary", "posts.jsonl", "-o", "empty.jsonl", "--overwrite"), "exists and is not a vocabulary; nothing"),
+    # learning
+    ((*TRAIN, "--bits", "7"), "bits is 7; it must be a whole number from 8 to 1,024"),
+    ((*TRAIN, "--bits", "abc"), "bits is 'abc'; it must be a whole number, or none"),
+    ((*TRAIN, "--bits", "none"), "neither bits nor dim is given"),
+    ((*TRAIN, "--dim", "0"), "dim is 0; it must be a whole number from 1 to 1,024"),
+    ((*TRAIN, "--levels", "9+9"), "levels [9, 9] for a size of 16; give whole numbers, at least 1"),
+    ((*TRAIN, "--levels", "8,8"), "levels are '8,8'; write them as 96+24+8"),
+    ((*TRAIN, "--sample", "-1"), "--sample"),
+    ((*TRAIN, "--solver", "adagrad"), "'adagrad' is not one of 'closed-form', 'network'"),
+    ((*TRAIN, "--set", "epochs=2"), "--set is for networks; add --solver network"),
+    ((*TRAIN, "--architecture", "dm"), "--architecture dm is for networks; add --solver network"),
+    ((*TRAIN, "--resume"), "no interrupted training: the closed form takes seconds and keeps nothing"),
+    ((*TRAIN, *NETWORK, "--resume"), "there is no interrupted training: nothing is in a.training"),
+    ((*TRAIN, *NETWORK, "--levels", "8+8"), "levels with a network; only the closed form's codes have levels"),
+    ((*TRAIN, *NETWORK, "--set", "epochs"), "--set epochs; write it as name=value, such as --set epochs=20"),
+    ((*TRAIN, *NETWORK, "--set", "depth=2"), "no network parameter 'depth'; there are epochs, batch_size,"),
+    ((*TRAIN, *NETWORK, "--set", "epochs=few"), "epochs is 'few'; it must be a whole number, at least 1"),
+    ((*TRAIN, *NETWORK, "--set", "window=2"), "window with architecture dbow; it is an option of dm"),
+    ((*TRAIN, *NETWORK, "--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
+    ((*TRAIN, "--min-count", "99999"), "no word occurs 99999 times"),
+    (("train", "posts.jsonl", "-o", "posts.jsonl"), "posts.jsonl exists already"),
+    (("train", "posts.jsonl", "-o", "posts.jsonl", "--overwrite"), "exists and is something else; nothing"),
+    (("train", "posts.jsonl", "-o", "n" * 245), "File name too long"),
+    # encoding and measuring
+    (("encode", "nowhere", "posts.jsonl", "-o", "a.npy"), "no model in nowhere"),
+    (("encode", "news-20", "posts.jsonl", "-o", "a.txt"), "a.txt"),
+    (("encode", "news-20", "posts.jsonl", "-o", "a.npy", "--vectors"), ".parquet"),
+    (("encode", "news-20", "posts.jsonl", "-o", "a.npy", "--workers", "2"), "--workers is for a cluster; add --engine"),
+    ((*EVALUATE, "--rank", "cosin"), "'cosin' is not one of 'hamming', 'asymmetric', 'cosine'"),
+    ((*EVALUATE, "--radius", "2"), "a radius needs a code and a real vector"),
+    ((*EVALUATE, "--plot", "a.pdf"), "a.pdf is neither .svg nor .png"),
+    ((*EVALUATE, "--plot", "no/such/a.svg"), "there is no folder no/such"),
+    (("evaluate", "real", "posts.jsonl", "--rank", "hamming"), "this model has no codes to rank by"),
+    (("evaluate", "news-20", "twice.jsonl"), "label"),
+    (("reproduce", "tabel1"), "'tabel1' is not one of 'table1'"),
+    # indexing
+    ((*INDEX, "-o", "posts.jsonl"), "posts.jsonl exists already; choose another name, or"),
+    ((*INDEX, "-o", "posts.jsonl", "--overwrite"), "exists and is something else"),
+    ((*INDEX, "-o", "no/such/a.index"), "no/such to write a.index in"),
+    ((*INDEX, "-o", "a.index", "--backend", "tree"), "'tree' is not one of 'auto', 'flat'"),
+    (("index", "twice.jsonl", "--model", "news-20", "-o", "a"), "two documents have the id 'a': numbers 0 and 1"),
+    (("index", "posts.jsonl", "--model", "real", "-o", "a"), "a real-valued model has no codes to index"),
+    (("index", "posts.jsonl", "--model", "news.index", "-o", "a"), "news.index is an index, not a model; its model is"),
+    # searching
+    (("search", "news.index"), "give either a query or --like"),
+    (("search", "news.index", "x", "--like", "post1"), "give either a query or --like"),
+    (("search", "news.index", "--like", "nobody"), "there is no document 'nobody'"),
+    (("search", "news.index", " "), "the query is empty"),
+    (("search", "news.index", "qqqqqq"), "no document has a word of the query 'qqqqqq'; use words"),
+    (("search", "news.index", "x", "-k", "0"), "-k"),
+    (("search", "news.index", "x", "--where", "topic1"), "'topic1' is not a condition; write labels=space,"),
+    (("search", "news.index", "x", "--where", "year=2..1"), "the range 2..1 of the field 'year' is empty"),
+    (("search", "news.index", "post", "--rank", "cosine"), "vectors"),
+    (("search", "codes.index", "hubble"), "this index was made of codes and knows no texts"),
+    (("search", "damaged.index", "x"), "damaged"),
+    (("search", "news-20", "x"), "is a model, not an index"),
+    # changing
+    (("add", "news.index", "posts.jsonl"), "the id 'post0' is in the index already; nothing was changed"),
+    (("add", "news.index", "twice.jsonl", "--update"), "two documents have the id 'a': numbers 0 and 1"),
+    (("add", "news.index", "bad.jsonl", "--strict"), "line 2: no text field: 'text' is not among id, words"),
+    (("delete", "news.index", "post1", "nobody"), "no document with the id 'nobody'; nothing was changed"),
+    (("delete", "news.index", "post1", "post1"), "the id 'post1' is given twice"),
+    (("delete", "news.index"), "give either ids, or - for standard input, or --where"),
+    (("delete", "news.index", "a", "--where", "id=b"), "give either ids, or - for standard input, or --where"),
+    (("delete", "news.index", "--where", "year>soon"), "'soon' is neither a number nor a date"),
+    (("compact", "damaged.index"), "damaged"),
+    (("info", "damaged.index"), "damaged"),
+    (("serve", "nowhere"), "no index in nowhere"),
+    (("demo", "nothing/"), "no such file or folder: nothing/"),
+    (("demo", "--ask", " "), "a question is empty"),
+]
+
+
+@pytest.fixture(scope="module")
+def things(
+    topic_model: Path, topic_documents: list[Document], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """A folder with what commands can be wrong about; it is the current one."""
+    folder = tmp_path_factory.mktemp("wrong")
+    shutil.copytree(topic_model, folder / "news-20")
+    (folder / "posts.jsonl").write_text(as_lines(topic_documents))
+    for name in ("news.index", "damaged.index"):
+        Index.build(topic_documents, folder / name, model=ParagraphVectors.load(topic_model)).close()
+    [codes] = (folder / "damaged.index").glob("generation-*/codes.npy")
+    content = bytearray(codes.read_bytes())
+    content[-1] ^= 1
+    codes.write_bytes(content)
+    ParagraphVectors(None, dim=2).fit(["one text", "another text"]).save(folder / "real")
+    Index.of_codes(np.zeros((2, 1), dtype=np.uint8), 8, folder / "codes.index").close()
+    (folder / "empty.jsonl").write_text("")
+    (folder / "twice.jsonl").write_text('{"id": "a", "text": "b"}\n' * 2)
+    (folder / "bad.jsonl").write_text('{"id": "a", "text": "b"}\n{"id": "b", "words": "c"}\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        yield folder
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), WRONG, ids=lambda part: " ".join(part)[:60] if isinstance(part, tuple) else part[:40]
+)
+def test_what_is_wrong_is_explained_and_nothing_is_written(
+    arguments: tuple[str, ...], words: str, things: Path
+) -> None:
+    before = files(things)
+    result = run(*arguments)
+    assert result.exit_code in (1, 2)
+    assert result.stdout == ""
+    assert words in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    if result.exit_code == 1:
+        assert result.stderr.startswith("parabit: ")
+        assert result.stderr.count("\n") == 1
+    assert files(things) == before
+
+
+def test_a_traceback_is_there_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARABIT_DEBUG", "1")
+    result = run("vocabulary", "no-such-file.jsonl")
+    assert (result.exit_code, "Traceback" in result.stderr) == (1, True)
+
+
+def test_what_nobody_expected_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("odd\nthing")
+
+    monkeypatch.setattr("parabit.cli.vocabulary.open_corpus", fail)
+    result = run("vocabulary", "x")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert result.stderr.startswith("parabit: unexpected ZeroDivisionError: odd thing; please report it")

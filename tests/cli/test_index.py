@@ -1,0 +1,272 @@
+"""`parabit index`, `search`, `info`, `add`, `delete` and `compact`."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import answer, run
+from rich.cells import cell_len
+
+from parabit import Document, ParagraphVectors
+from parabit.index import Index
+from parabit.index.store import Store
+from parabit.model import load_model
+
+
+@pytest.fixture
+def text(topic_documents: list[Document]) -> str:
+    return topic_documents[7].text
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
+
+
+def corpus(*documents: dict[str, Any]) -> Path:
+    path = Path("corpus.jsonl")
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    return path
+
+
+# Building
+
+
+def test_one_command_learns_a_model_and_indexes_the_corpus(
+    lines_file: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(lines_file.parent)
+    with lines_file.open("a") as file:
+        file.write('{"id": "strange", "text": "qqqq xxxx"}\n{"id": "empty", "text": "?!"}\nbad\n')
+    found = answer("index", "posts.jsonl", "-o", "news.index", "--bits", "20", "--seed", "3")
+    assert found["seconds"].pop("learning") < found["seconds"].pop("all")
+    size = sum(path.stat().st_size for path in Path("news.index").rglob("*") if path.is_file())
+    sizes = found.pop("bytes")
+    assert sizes.pop("all") == size == sum(sizes.values())
+    assert sizes["codes"] == 301 * 3
+    assert min(sizes.values()) > 0
+    assert found.pop("reading")["skipped"] == {"not valid JSON": 1}
+    examples = found.pop("examples")
+    assert found == {
+        "index": "news.index", "corpus": "posts.jsonl", "model": None, "documents": 301, "left_out": 1, "skipped": 1,
+        "bits": 20, "words": 202, "learned_from": 302, "backend": "flat", "engine": None,
+        "fields": ["year", "labels"], "seconds": {},
+    }  # fmt: skip
+    assert answer("search", "news.index", text)["hits"][0]["id"] == "post7"
+    assert answer("search", "news.index", examples[0])["hits"]
+    shown = run("index", "posts.jsonl", "-o", "again.index", "--bits", "20", "--seed", "3").stdout.splitlines()
+    assert shown[0].startswith("again.index: 301 documents in ")
+    assert "  1 documents skipped: no words to find them by" in shown
+    assert "  1 skipped: 1 not valid JSON" in shown
+    assert any(line.startswith("  per document: 3 bytes for the code, ") for line in shown)
+    command = shlex.split(shown[-1].removeprefix("Try it: "))
+    assert run(*command[1:]).exit_code == 0
+    models = [load_model(next(Path(name).glob("model*"))) for name in ("news.index", "again.index")]
+    assert models[0].fingerprint == models[1].fingerprint
+
+
+def test_a_model_can_be_given_and_what_is_kept_be_chosen(topic_model: Path, lines_file: Path, tmp_path: Path) -> None:
+    place = tmp_path / "a.index"
+    options = ("--no-text", "--no-words", "--vectors", "--backend", "tables")
+    result = run("index", lines_file, "--model", topic_model, "-o", place, *options)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "Try it" not in result.stdout
+    about = answer("info", place)
+    assert (about["keeps"], about["backends"], about["bits"]) == (["vectors"], ["flat", "tables"], 20)
+    assert run("index", lines_file, "--model", topic_model, "-o", place, "--overwrite").exit_code == 0
+    assert answer("info", place)["keeps"] == ["text", "words"]
+
+
+# Searching
+
+
+def test_json_has_what_the_library_finds(news: Path, text: str) -> None:
+    found = answer("search", news, text)
+    assert [found[name] for name in ("rank", "documents", "bits", "k", "like")] == ["hybrid", 300, 20, None, []]
+    with Index.open(news) as index:
+        [wanted] = index.search([text], rank="hybrid")
+        for hit, other in zip(found["hits"], wanted, strict=True):
+            assert list(hit) == ["id", "title", "distance", "score", "snippet", "why", "text", "fields"]
+            assert (hit["id"], hit["title"], hit["distance"]) == (other.id, other.title, other.distance)
+            assert (hit["text"], hit["fields"]) == (other.text, other.fields)
+            assert hit["why"]["words"] == pytest.approx(other.why.words, abs=1e-3)
+            assert [hit["why"][name] for name in ("distance", "bits")] == [other.distance, 20]
+            assert str(hit["snippet"]).count("**") == 2 * sum(piece.mark for piece in other.snippet) > 0
+            assert hit["score"] == pytest.approx(other.score, abs=1e-6)
+    assert found["hits"][0]["id"] == "post7"
+
+
+def test_the_options_are_the_librarys(news: Path, text: str) -> None:
+    assert len(answer("search", news, text, "-k", "3")["hits"]) == 3
+    near = answer("search", news, text, "--radius", "4", "--rank", "hamming")["hits"]
+    assert [hit["distance"] for hit in near] == sorted(hit["distance"] for hit in near)
+    assert len(answer("search", news, text, "--radius", "2000", "--backend", "flat")["hits"]) == 300
+    assert len(answer("search", news, text, "-k", "9999", "--candidates", "5")["hits"]) == 300
+    assert answer("search", news, "-", stdin=text)["hits"] == answer("search", news, text)["hits"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "years"),
+    [
+        (("year=1991..1992",), {1991, 1992}),
+        (("year>=1992", "labels!=topic3"), {1992}),
+        (("year=1991", "year=1993"), {1991, 1993}),
+        (("labels=topic1", "year=1992"), set()),
+    ],
+)
+def test_conditions_may_be_ranges_and_negations(
+    news: Path, text: str, conditions: tuple[str, ...], years: set[int]
+) -> None:
+    options = [part for condition in conditions for part in ("--where", condition)]
+    hits = answer("search", news, text, "-k", "300", *options)["hits"]
+    assert {hit["fields"]["year"] for hit in hits} == years
+
+
+def test_documents_like_others_are_found(news: Path, text: str) -> None:
+    found = answer("search", news, "--like", "post7", "-k", "3")
+    with Index.open(news) as index:
+        assert [hit["id"] for hit in found["hits"]] == index.like("post7", 3).ids[0]
+    assert {hit["like"] for hit in found["hits"]} == {"post7"}
+    several = run("search", news, "--like", "post7", "--like", "post9", "-k", "2")
+    assert several.stdout.count("documents like post") == 2
+    assert "there is no document 'nobody'" in run("search", news, "--like", "nobody").stderr
+
+
+def test_people_see_titles_passages_and_why(news: Path, text: str, topic_documents: list[Document]) -> None:
+    words = text.split()
+    shown = run("search", news, " ".join(words[:3]), "-k", "2", "--explain").stdout.splitlines()
+    assert shown[0] == "2 of 300 documents, by hybrid"
+    assert shown[1].startswith("the query's code comes from ")
+    assert shown[3].startswith(" 1. ")
+    assert max(map(cell_len, shown)) <= 80
+    [why] = [line for line in shown if line.startswith("    why: ")][:1]
+    assert "code " in why
+    assert " of 20 bits" in shown[4]
+    full = run("search", news, text, "-k", "1", "--full").stdout
+    assert all(word in full for word in words)
+    wide = run("search", news, text, "-k", "2", COLUMNS="").stdout.splitlines()
+    assert 80 < max(map(cell_len, wide)) <= 100
+    assert run("search", news, text, "--where", "id=nobody").stdout == (
+        "0 of 300 documents where id=nobody, by hybrid\n"
+    )
+
+
+def test_what_was_done_with_the_query_is_said(news: Path, topic_documents: list[Document]) -> None:
+    first, second, *_ = dict.fromkeys(topic_documents[7].text.split())
+    [label] = topic_documents[7].labels
+    both = answer("search", news, f"{first} +{second} labels:{label} year:1990..", "-k", "300")["hits"]
+    assert both
+    assert all(second in hit["text"].split() and hit["fields"]["labels"] == [label] for hit in both)
+    assert run("search", news, f"{first} qqqqqqqq", "-k", "1").stdout.splitlines()[1] == "no document has qqqqqqqq"
+    assert answer("search", news, f"{first}x", "-k", "1")["notes"][0].endswith(f"instead of {first}x")
+
+
+def test_lines_fit_whatever_the_text_has_in_it(tmp_path: Path) -> None:
+    strange = "\x1b[31mred\n\ttabs\u202e\x00 " + "漢字" * 100
+    documents = [Document(strange, strange, (strange,)), Document("b", "red tabs")] * 1
+    Index.build(documents, tmp_path / "a.index", model=ParagraphVectors(8).fit(["red tabs"] * 9)).close()
+    for columns in ("30", "60", "150"):
+        lines = run("search", tmp_path / "a.index", "red", COLUMNS=columns).stdout.splitlines()
+        assert len(lines) > 4
+        assert all(line.isprintable() for line in lines)
+        assert max(map(cell_len, lines)) <= max(int(columns), 45)
+
+
+def test_an_index_without_words_or_texts_is_searched_by_codes(
+    topic_model: Path, topic_documents: list[Document], tmp_path: Path, text: str
+) -> None:
+    model = ParagraphVectors.load(topic_model)
+    Index.build(topic_documents, tmp_path / "a.index", model=model, words=False, text=False, vectors=True).close()
+    assert run("search", tmp_path / "a.index", text).stdout.startswith("10 of 300 documents, by asymmetric\n")
+    assert answer("search", tmp_path / "a.index", text, "--rank", "cosine")["hits"][0]["id"] == "post7"
+    assert answer("search", tmp_path / "a.index", "--like", "post7")["rank"] == "hamming"
+
+
+# Changing
+
+
+def test_documents_are_added_and_found(news: Path, text: str) -> None:
+    path = corpus(
+        {"id": "new1", "text": text, "labels": "fresh"}, {"id": "new2", "text": text}, {"id": "c", "text": "?!"}
+    )
+    found = answer("add", news, path)
+    assert found.pop("seconds") > 0
+    assert found == {
+        "index": "news.index", "corpus": "corpus.jsonl", "added": 2, "replaced": 0, "removed": 0, "left_out": 1,
+        "skipped": 0, "documents": 302, "reading": {"skipped": {}, "places": [], "notes": []},
+    }  # fmt: skip
+    assert [hit["id"] for hit in answer("search", news, text, "--where", "labels=fresh")["hits"]] == ["new1"]
+    Path("more.jsonl").write_text(json.dumps({"id": "new3", "body": text}) + "\nbad\n")
+    result = run("add", news, "more.jsonl", "--text-field", "body")
+    assert result.stdout.startswith("news.index: 1 documents added, 303 now; ")
+    assert "  1 skipped: 1 not valid JSON\n    more.jsonl:2: not valid JSON: Expecting value\n" in result.stdout
+
+
+def test_an_update_replaces_what_is_there_and_adds_the_rest(news: Path, text: str) -> None:
+    given = {"post0": text, "post1": "?!", "brand-new": text, "nobody": "...", "post2": "qqqq"}
+    path = corpus(*({"id": id, "text": said} for id, said in given.items()))
+    found = answer("add", news, path, "--update")
+    assert [found[name] for name in ("added", "replaced", "removed", "left_out", "documents")] == [1, 2, 1, 2, 300]
+    assert [hit["id"] for hit in answer("search", news, "qqqq")["hits"]] == ["post2"]  # a word that the model lacks
+    with Index.open(news) as index:
+        # The text of post1 is now one that nobody could find, so the old one must not be found either.
+        assert index.has(["post1", "nobody"]).tolist() == [False, False]
+        assert [stored.text for stored in index.stored(["post0", "brand-new"])] == [text, text]
+    assert run("add", news, path, "--update").stdout.startswith("news.index: 0 documents added, 3 replaced, 300 now; ")
+
+
+def test_what_was_added_before_an_interrupt_stays(
+    news: Path, topic_documents: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = corpus(*({"id": f"new{number}", "text": topic_documents[number].text} for number in range(9)))
+    monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 2)
+    put, batches = Store.put, 0
+
+    def stop(store: Store, *arguments: Any) -> int:
+        nonlocal batches
+        batches += 1
+        if batches == 3:
+            raise KeyboardInterrupt
+        return put(store, *arguments)
+
+    monkeypatch.setattr(Store, "put", stop)
+    result = run("add", news, path)
+    assert result.exit_code == 130
+    assert "4 documents are in the index and stay" in result.stderr
+    assert answer("info", news)["documents"] == 304
+    found = answer("add", news, path, "--update")
+    assert (found["added"], found["replaced"], found["documents"]) == (5, 4, 309)
+
+
+def test_documents_are_deleted_by_id_or_by_a_condition(news: Path, tmp_path: Path) -> None:
+    assert run("delete", news, "post1", "post2").stdout == "news.index: 2 documents deleted, 298 left\n"
+    assert answer("delete", news, "-", stdin="post3\r\n\npost4\n") == {
+        "index": "news.index", "deleted": 2, "documents": 296
+    }  # fmt: skip
+    assert answer("delete", news, "-", stdin="")["documents"] == 296
+    before = contents(news)
+    for wrong in (("post5", "nobody"), ("post5", "post5")):
+        assert run("delete", news, *wrong).exit_code == 1
+    assert contents(news) == before
+    found = answer("delete", news, "--where", "year=..1991", "--where", "labels!=topic1")
+    with Index.open(news) as index:
+        assert {hit.fields["year"] for hit in index.stored(index.ids_where([]))} == {1991, 1992, 1993}
+        assert found["documents"] == len(index) == 296 - found["deleted"]
+    assert answer("delete", news, "--where", "labels=nothing")["deleted"] == 0
+    Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8, tmp_path / "codes.index").close()
+    assert answer("delete", tmp_path / "codes.index", "1")["documents"] == 2  # an id that is a number
+
+
+def test_compacting_merges_and_changes_no_answer(news: Path, text: str) -> None:
+    run("add", news, corpus({"id": "new1", "text": text}, {"id": "new2", "text": text}))
+    run("delete", news, "post8", "post9")
+    hits = answer("search", news, text)["hits"]
+    assert "  2 added and 2 deleted since the last merge" in run("info", news, "--verify").stdout
+    found = answer("compact", news)
+    assert [found[name] for name in ("documents", "added", "deleted", "backend")] == [300, 2, 2, "flat"]
+    assert found["bytes"] == answer("info", news)["bytes"]
+    assert answer("search", news, text)["hits"] == hits
+    assert "all files are as they were written" in run("info", news, "--verify").stdout
+    assert "  0 additions and 0 deletions merged" in run("compact", news).stdout
