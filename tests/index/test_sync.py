@@ -203,6 +203,19 @@ def test_the_index_may_lie_in_the_folder_that_it_is_made_of(root: Path) -> None:
         assert len(index) == 3
 
 
+def test_a_saved_index_and_one_that_is_moved_with_its_files_know_them(root: Path, tmp_path: Path) -> None:
+    with build(root, tmp_path / "x.index") as index:
+        index.save(tmp_path / "saved.index")
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copytree(root, tmp_path / "elsewhere/files")
+    shutil.copytree(tmp_path / "x.index", tmp_path / "elsewhere/x.index")
+    (tmp_path / "elsewhere/files/two.txt").unlink()
+    for name, gone in (("saved.index", []), ("elsewhere/x.index", ["two.txt"])):
+        with Index.open(tmp_path / name, write=True) as index, files_read() as names:
+            assert index.sync().deleted == gone
+        assert names == []
+
+
 def test_a_file_that_cannot_be_read_keeps_its_documents(root: Path) -> None:
     with build(root) as index:
         before = content(index)

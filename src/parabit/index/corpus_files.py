@@ -179,9 +179,10 @@ def _version(source: Source, now: int) -> str:
 # The corpus
 
 
-def memory_of(corpus: FileCorpus, files: str | None = None) -> dict[str, Any]:
-    """What the manifest remembers of a corpus; `files` is the name of the table, if there is one already."""
+def memory_of(corpus: FileCorpus, folder: Path | str | None, files: str | None = None) -> dict[str, Any]:
+    """What the manifest of the index in a folder remembers; `files` is the name of the table, if there is one."""
     return {
+        "index": None if folder is None else os.path.abspath(folder),  # noqa: PTH100
         "roots": list(corpus.roots),
         "paths": [root if is_address(root) else os.path.abspath(root) for root in corpus.roots],  # noqa: PTH100
         "format": corpus.format,
@@ -197,28 +198,39 @@ def remembered_options(memory: Mapping[str, Any]) -> ReadOptions:
     return ReadOptions(**given)
 
 
-def open_remembered(memory: Mapping[str, Any]) -> FileCorpus:
-    """The corpus as it is now."""
-    corpus = open_corpus(memory["paths"], remembered_options(memory), memory["format"])
+def remembered_paths(memory: Mapping[str, Any], folder: Path) -> list[str]:
+    """Where the files of an index are: if it was moved, and they with it, at the same places beside it."""
+    before, now = memory["index"], os.path.abspath(folder)  # noqa: PTH100
+    paths: list[str] = list(memory["paths"])
+    for place, path in enumerate(paths):
+        if before not in (None, now) and not is_address(path):
+            beside = os.path.normpath(Path(now, os.path.relpath(path, before)))
+            paths[place] = beside if Path(beside).exists() else path
+    return paths
+
+
+def open_remembered(memory: Mapping[str, Any], folder: Path) -> FileCorpus:
+    """The corpus of the index in a folder as it is now."""
+    corpus = open_corpus(remembered_paths(memory, folder), remembered_options(memory), memory["format"])
     assert isinstance(corpus, FileCorpus)
     return corpus
 
 
-def note_files(corpus: Corpus) -> NotedCorpus | None:
-    """A corpus that is to be remembered; None if it is not one of files."""
-    return NotedCorpus(corpus, memory_of(corpus)) if isinstance(corpus, FileCorpus) and corpus.roots else None
+def note_files(corpus: Corpus, folder: Path | str | None) -> NotedCorpus | None:
+    """A corpus that the index in a folder is to remember; None if it is not one of files."""
+    return NotedCorpus(corpus, memory_of(corpus, folder)) if isinstance(corpus, FileCorpus) and corpus.roots else None
 
 
-def note_below(corpus: Corpus, memory: dict[str, Any] | None) -> NotedCorpus | None:
+def note_below(corpus: Corpus, memory: dict[str, Any] | None, folder: Path) -> NotedCorpus | None:
     """A corpus whose files lie below the folder of an index, with the ids that they have there; None if they do not."""
     if memory is None or not isinstance(corpus, FileCorpus) or not corpus.roots:
         return None
-    roots = [os.path.realpath(path) for path in memory["paths"] if not is_address(path)]
+    roots = [os.path.realpath(path) for path in remembered_paths(memory, folder) if not is_address(path)]
     places = [os.path.realpath(source.place) for source in corpus.sources if source.local]
     below = [place for place in places if any(place == root or place.startswith(root + os.sep) for root in roots)]
     if not below:
         return None
-    whole, wanted = open_remembered(memory), set(below)
+    whole, wanted = open_remembered(memory, folder), set(below)
     sources = [source for source in whole.sources if os.path.realpath(source.place) in wanted]
     if len(below) < len(corpus.sources) or len(sources) < len(wanted):
         raise CorpusError(

@@ -108,7 +108,7 @@ class Index(OpenIndex):
             raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
         words = text if words is None else words
         kept = Kept(text, words, vectors)
-        files = note_files(documents)
+        files = note_files(documents, folder)
         batches = batches_of(model, files or documents, kept, report)
         meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
         if files is not None:
@@ -425,7 +425,7 @@ class Index(OpenIndex):
     def _write(self, documents: Texts, report: Report, new: bool = False) -> Written:
         """Encode documents and put them in the index, batch by batch."""
         corpus, store, model = as_corpus(documents), self._store, self.model
-        files = note_below(corpus, store.meta.get("corpus"))
+        files = note_below(corpus, store.meta.get("corpus"), self.folder)
         corpus = files or corpus
         check_ids(corpus, self._need_new if new else None, report)
         if files is not None:

@@ -24,6 +24,7 @@ from parabit.index.store import MAP, VECTORS, Batch, Id, Kind, Store, backend_of
 from parabit.index.word_index import WordIndex
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Report, silent
+from parabit.storage import whole_file
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
@@ -133,7 +134,14 @@ class OpenIndex:
         if overwrite and Path(folder).resolve() == self.folder.resolve():
             self.compact(report)
             return
-        self._store.save(folder, overwrite, report, with_own_words(self._store.meta))
+        meta = with_own_words(self._store.meta)
+        memory = meta.get("corpus")
+        if memory is not None:
+            meta["corpus"] = {**memory, "index": None}  # the files do not move with it
+        self._store.save(folder, overwrite, report, meta)
+        if memory is not None and (self.folder / memory["files"]).is_file():
+            with whole_file(Path(folder) / memory["files"], durable=True) as partial:
+                shutil.copyfile(self.folder / memory["files"], partial)
         if self.has_words:
             type(self).open(folder, write=True, report=report).close()
 

@@ -20,6 +20,7 @@ from parabit.index.corpus_files import (
     memory_of,
     open_remembered,
     remembered_options,
+    remembered_paths,
     version_table,
     versions_of,
 )
@@ -36,7 +37,7 @@ _EMPTY = ("empty file", "no text", "no records")  # such a file has been read, a
 _BROKEN_LINK = "broken link"
 _CHANGED = "changed while it was read: sync again"
 # Advice to retrain: see `retrain_reason`.
-_GROWTH, _UNKNOWN, _LOOKED_AT = 1.5, 0.1, 1000
+_GROWTH, _UNKNOWN, _LOOKED_AT = 1.5, 0.15, 1000
 
 
 @dataclass
@@ -84,7 +85,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     if dry_run:
         return plan.result
     if given is not None and corpus is not None:
-        new = memory_of(corpus, memory["files"] if memory else None)
+        new = memory_of(corpus, index.folder, memory["files"] if memory else None)
         if memory is None:  # from now on a missing table means that all documents are the corpus'
             plan.before.unsure().write(index.folder / new["files"])
         index._store.change_meta(corpus=new)
@@ -104,8 +105,8 @@ def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, all
             hint="name a folder or files to sync with, or add and delete documents by `parabit add` and `delete`",
         )
     try:
-        if given is None:
-            return open_remembered(memory or {})
+        if given is None and memory is not None:
+            return open_remembered(memory, index.folder)
         corpus = given
         if not isinstance(given, Corpus):
             options = (remembered_options(memory), memory["format"]) if memory else ()
@@ -113,7 +114,7 @@ def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, all
     except NoFilesError as problem:
         if not allow_empty:
             raise _all_gone(index, problem.problem) from problem
-        paths = [given] if isinstance(given, str | Path) else given or (memory or {})["paths"]
+        paths = [given] if isinstance(given, str | Path) else given or remembered_paths(memory or {}, index.folder)
         return _corpus_of(index, left, memory, True) if (left := [path for path in paths if _is_there(path)]) else None
     if not isinstance(corpus, FileCorpus) or not corpus.roots:
         raise CorpusError("an index is synced with files and folders", hint="add other documents with `parabit add`")
@@ -324,8 +325,9 @@ def retrain_reason(index: "Index") -> str:
     """Why the model of an index should be learned again; empty if there is no reason.
 
     Either it was learned from fewer documents than a model profits from, and the index has half as many again; or it
-    does not know more than a tenth of the words in a sample of the documents. Words that a model was learned from it
-    knows, and of new texts on the same subjects it knows all but a few in a hundred.
+    does not know more than 15% of the words in a sample of the documents. On four collections (posts, news, docstrings,
+    abstracts) it was 4 to 7% of the documents that a model was learned from, 8 to 12% of others of the same collection,
+    and 19 to 67% of those of another one.
     """
     documents, training = len(index), index.model.config["training"]
     if training["documents"] < SAMPLE and documents > _GROWTH * training["documents"]:
