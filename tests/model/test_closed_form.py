@@ -13,9 +13,19 @@ from parabit import ParagraphVectors, parallel
 from parabit.codes import hamming, unpack
 from parabit.corpus import as_corpus
 from parabit.errors import TrainingError
-from parabit.model.closed_form import _encoder, _ridge_weights, _small_ridge, _word_vectors, default_levels, learn
+from parabit.model.closed_form import (
+    _encoder,
+    _ridge_weights,
+    _small_ridge,
+    _word_vectors,
+    default_levels,
+    diffuse,
+    learn,
+    lsa,
+    nearest,
+    unit,
+)
 from parabit.model.learning import check_levels, draw_sample, learn_closed_form, learn_from_counts
-from parabit.model.neighbours import diffuse, lsa, nearest, unit
 from topics import Topics, make_topics
 
 

@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from parabit.codes import pack
 from parabit.errors import BaselineError, need
-from parabit.model.closed_form import quantizing_rotation
-from parabit.model.neighbours import unit
+from parabit.model.closed_form import quantizing_rotation, unit
 from parabit.parallel import cores
 from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
