@@ -234,6 +234,18 @@ def index_hashing() -> list[str]:
     return _rows(*rows)
 
 
+def dedupe() -> list[str]:
+    """Planted copies: precision / recall."""
+    rows: list[tuple[Any, ...]] = [
+        ("collection", "words per document", "parabit", "MinHash", "seconds, parabit and MinHash")
+    ]
+    for name, result in _result("dedupe")["planted"].items():
+        own, peer = (result["methods"][method] for method in ("parabit", "minhash"))
+        scores = (f"{one['precision']:.3f} / {one['recall']:.3f}" for one in (own, peer))
+        rows.append((name, result["different words"], *scores, f"{own['seconds']:.1f}, {peer['seconds']:.1f}"))
+    return _rows(*rows)
+
+
 def written(page: str) -> str:
     """A page with its tables as the result files have them now."""
 
