@@ -1,18 +1,25 @@
 """The search page's server under load: 200 clients at once for a minute, on an index of one million documents.
 
     python benchmarks/serve_load.py [--documents 1000000] [--clients 200] [--seconds 60] [--folder FOLDER]
+                                    [--beside COMMIT]
 
 The documents are the abstracts of the arxiv sample, ten times over, each time with another two thirds of their
 sentences, so that only short ones come twice; text, words and labels are kept. Each client sends a question as soon as
 the last was answered: mostly a text that is not in the index (the first sentence of another abstract), every fifth time
 more like a document, and every tenth time a whole document. Clients, server and index share the machine's cores.
-`--folder` keeps the index for another time. The bare call is `Index.search` in a process of its own, for a single text
+`--folder` keeps the indexes for another time. The bare call is `Index.search` in a process of its own, for one text
 and for 64 at once.
+
+`--beside` measures an older commit in the same run, `fc30e91` for example: it is checked out beside this one, makes an
+index of the same documents with its own code (its model learns for one epoch, which does not change how fast it
+searches), and gets the same load. Each is asked as its page asks: the older one for hits, whose answers always have
+places on the map, the newer one for hits with near-copies collapsed and with places on the map.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import random
 import re
 import subprocess
@@ -21,6 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +38,17 @@ from common import keep, machine, run
 from parabit import Corpus, Document, Index, ParagraphVectors, open_corpus
 
 BITS, K, WARM_UP = 128, 10, 5.0
+OLD_BUILD = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "benchmarks")
+from serve_load import Parts
+from parabit import Index, ParagraphVectors, open_corpus
+model = ParagraphVectors(128, epochs=1).fit(open_corpus("arxiv/train"))
+with Index.build(model, Parts(open_corpus("arxiv"), int(sys.argv[2])), Path(sys.argv[1])) as index:
+    index.keep_map(index.draw_map())
+"""
+AS_THE_PAGE_ASKS = {"collapse": True, "positions": True}
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -60,6 +79,23 @@ def build(folder: Path, documents: int) -> float:
         took = time.perf_counter() - start
         index.keep_map(index.draw_map())
     return took
+
+
+@contextmanager
+def checked_out(commit: str) -> Iterator[Path]:
+    """Another commit of this repository, in a folder of its own."""
+    here = Path(__file__).parent.parent
+    with tempfile.TemporaryDirectory() as scratch:
+        subprocess.run(["git", "worktree", "add", "--detach", f"{scratch}/old", commit], cwd=here, check=True)
+        try:
+            yield Path(scratch, "old")
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", f"{scratch}/old"], cwd=here, check=True)
+
+
+def environment(root: Path) -> dict[str, str]:
+    """What makes a process use the parabit of a folder."""
+    return {**os.environ, "PYTHONPATH": str(root / "src")}
 
 
 def questions() -> list[str]:
@@ -98,8 +134,8 @@ def memory_mb(process: int) -> float:
 class Client:
     """Connections that are kept open, each with one question at a time."""
 
-    def __init__(self, port: int, texts: list[str], documents: int) -> None:
-        self._port, self._texts, self._documents = port, texts, documents
+    def __init__(self, port: int, texts: list[str], documents: int, options: dict[str, Any]) -> None:
+        self._port, self._texts, self._documents, self._options = port, texts, documents, options
         self.took: list[tuple[str, float]] = []
         self.errors: Counter[str] = Counter()
 
@@ -129,7 +165,7 @@ class Client:
         question: dict[str, Any] = (
             {"like": identity, "k": K} if dice < 0.3 else {"query": rng.choice(self._texts), "k": K}
         )
-        body = json.dumps(question).encode()
+        body = json.dumps(question | self._options).encode()
         head = "POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(body)}\r\n\r\n"
         return "like" if "like" in question else "search", head.encode() + body
@@ -145,9 +181,9 @@ async def _answer(reader: asyncio.StreamReader) -> int:
     return int(head[9:12])
 
 
-def load(port: int, clients: int, seconds: float, documents: int) -> dict[str, Any]:
-    """Ask from this process, and tell how long answers took."""
-    client = Client(port, questions(), documents)
+def load(port: int, clients: int, seconds: float, documents: int, options: dict[str, Any]) -> dict[str, Any]:
+    """Ask from this process; how long answers took."""
+    client = Client(port, questions(), documents, options)
 
     async def all_of_them() -> None:
         since = time.perf_counter() + WARM_UP
@@ -161,16 +197,18 @@ def load(port: int, clients: int, seconds: float, documents: int) -> dict[str, A
     return {**told, "errors": dict(client.errors)}
 
 
-def measure(folder: Path, clients: int, seconds: float, documents: int) -> dict[str, Any]:
-    """A server and its clients, each in a process of its own."""
+def measure(folder: Path, clients: int, seconds: float, documents: int, root: Path | None = None) -> dict[str, Any]:
+    """A server, of an older commit if a root is given, and its clients, each in a process of its own."""
     command = [sys.executable, "-m", "parabit", "serve", str(folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    env = environment(root or Path(__file__).parent.parent)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         try:
             assert server.stdout is not None
             port = re.search(r"http://\S+:(\d+)", server.stdout.readline())
             assert port is not None
             ask = [sys.executable, __file__, "--port", port[1], "--clients", str(clients), "--seconds", str(seconds)]
-            with subprocess.Popen([*ask, "--documents", str(documents)], stdout=subprocess.PIPE, text=True) as asking:
+            ask += ["--documents", str(documents), "--options", json.dumps({} if root else AS_THE_PAGE_ASKS)]
+            with subprocess.Popen(ask, stdout=subprocess.PIPE, text=True) as asking:
                 memory = []
                 while asking.poll() is None:
                     time.sleep(1)
@@ -189,6 +227,16 @@ def measure(folder: Path, clients: int, seconds: float, documents: int) -> dict[
     }
 
 
+def beside(commit: str, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+    """An older commit under the same load."""
+    old = folder.with_name(f"{folder.name}-{commit}")
+    with checked_out(commit) as root:
+        if not old.exists():
+            arguments = [sys.executable, "-c", OLD_BUILD, str(old.absolute()), str(given.documents)]
+            subprocess.run(arguments, cwd=root, env=environment(root), check=True)
+        return {f"commit {commit}": measure(old, given.clients, given.seconds, given.documents, root)}
+
+
 def main() -> None:
     """Build, measure and keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -196,10 +244,12 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--beside", metavar="COMMIT", help="an older commit to measure in the same run")
     parser.add_argument("--port", type=int, help="only ask a server that is there, and print JSON")
+    parser.add_argument("--options", type=json.loads, default=AS_THE_PAGE_ASKS, help="more of a search, as JSON")
     given = parser.parse_args()
     if given.port:
-        print(json.dumps(load(given.port, given.clients, given.seconds, given.documents)))
+        print(json.dumps(load(given.port, given.clients, given.seconds, given.documents, given.options)))
         return
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch, "load.index")
@@ -208,6 +258,7 @@ def main() -> None:
         alone = bare(folder, texts)
         print(f"the index alone: {alone}")
         few, many = (measure(folder, clients, given.seconds, given.documents) for clients in (1, given.clients))
+        old = beside(given.beside, folder, given) if given.beside else {}
         with Index.open(folder) as index:
             about = {"documents": len(index), "bits": index.bits, "megabytes": round(index.info()["bytes"] / 1e6)}
     keep(
@@ -218,6 +269,7 @@ def main() -> None:
             "bare": alone,
             "one_client": few,
             "many_clients": many,
+            **old,
         },
     )
 

@@ -101,15 +101,18 @@ def _plain(text: str) -> str:
 
 
 def same_form(shown: Any, found: Any) -> bool:
-    """Whether JSON has the keys and the kinds of values that a page shows; of a list, its first element."""
+    """Whether JSON is as a page shows it: the same keys, words and order; numbers and codes may differ."""
     if isinstance(shown, dict):
         return isinstance(found, dict) and all(
             key in found and same_form(value, found[key]) for key, value in shown.items()
         )
     if isinstance(shown, list):
-        return isinstance(found, list) and (not shown or (bool(found) and same_form(shown[0], found[0])))
-    if isinstance(shown, bool) or shown is None or isinstance(shown, str):
-        return found is None or isinstance(found, type(shown)) or shown is None
+        return isinstance(found, list) and all(map(same_form, shown, found)) and len(shown) <= len(found)
+    if isinstance(shown, str):
+        code = re.compile(r"[0-9a-f]{8,}")
+        return isinstance(found, str) and (shown == found or bool(code.fullmatch(shown) and code.fullmatch(found)))
+    if shown is None or isinstance(shown, bool):
+        return shown == found and type(shown) is type(found)
     return isinstance(found, int | float) and not isinstance(found, bool)
 
 

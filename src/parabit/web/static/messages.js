@@ -59,7 +59,7 @@ export function emptyIndex(about) {
   say(
     el("h2", { class: "welcome" }, "No documents yet"),
     el("p", {}, `${about.name} is an empty index. Add documents, and they can be found here within a second:`),
-    el("pre", {}, el("code", {}, about.texts ? `parabit add ${about.name} FOLDER-OR-FILE` : "Index.open(folder, write=True).add_codes(codes, ids)")));
+    el("pre", {}, el("code", {}, about.texts ? `parabit add ${about.name} FOLDER-OR-FILE` : "Index.open(folder, write=True).put_codes(codes, ids)")));
 }
 
 export function unknown(query, start, acts) {
