@@ -18,10 +18,16 @@ from playwright.sync_api import sync_playwright
 from parabit.web import Settings, create_app
 
 IMAGES = Path(__file__).parent / "images"
-QUERY = "solve+a+sparse+linear+system"
+QUERIES = (
+    "shortest path between two nodes",
+    "solve a sparse linear system",
+    "send an e-mail over smtp",
+    "parse a date",
+)
+QUERY = QUERIES[1].replace(" ", "+")
 SHOWN = {  # name: width, height, pixels per point, colours, page
-    "page-desktop-light": (1400, 900, 1.5, "light", f"/#q={QUERY}"),
-    "page-desktop-dark": (1400, 900, 1.5, "dark", f"/#q={QUERY}"),
+    "page-desktop-light": (1400, 900, 1, "light", f"/#q={QUERY}"),
+    "page-desktop-dark": (1400, 900, 1, "dark", f"/#q={QUERY}"),
     "page-phone-light": (400, 800, 2, "light", "/"),
     "page-phone-dark": (400, 800, 2, "dark", f"/#q={QUERY}"),
 }
@@ -42,17 +48,18 @@ def take(address: str) -> None:
                 page.wait_for_selector("#map.ready[data-view]", timeout=600_000)
                 page.locator(".why-button").first.click()
                 page.wait_for_selector(".share")
-                page.mouse.move(width / 2, height - 2)
+                page.mouse.move(width / 2, 2)
             path = IMAGES / f"{name}.png"
             page.screenshot(path=path, animations="disabled")
-            Image.open(path).convert("RGB").quantize(255, dither=Image.Dither.NONE).save(path, optimize=True)
+            colours = Image.open(path).convert("RGB").quantize(255, method=Image.Quantize.MAXCOVERAGE)
+            colours.save(path, optimize=True)
             page.close()
         browser.close()
 
 
 def main(folder: str) -> None:
     """Serve an index and take its pictures."""
-    app = create_app(folder, Settings(title="Python documentation"))
+    app = create_app(folder, Settings(title="Python documentation", examples=QUERIES))
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

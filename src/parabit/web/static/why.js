@@ -2,6 +2,7 @@
 
 import { grid } from "./bits.js";
 import { counted, el, put } from "./dom.js";
+import { current } from "./state.js";
 
 const NEAR = [[0, "the same code"], [0.1, "almost the same"], [0.22, "very near"], [0.32, "near"], [0.4, "related"], [1, "not near"]];
 
@@ -31,8 +32,14 @@ export async function whyPanel(panel, hit, answer, about, acts) {
   else put(shares, sharesOf(why, hit, answer));
 }
 
+/** A word of the index, which is a stem, as it is written in the query or in the passage. */
+function written(stem, hit, query) {
+  const words = [...query.split(/[^\p{L}\p{N}]+/u), ...hit.snippet.filter(({ mark }) => mark).map(({ text }) => text)].map((word) => word.toLowerCase());
+  return words.find((word) => word.startsWith(stem.slice(0, Math.max(3, stem.length - 1)))) ?? stem;
+}
+
 function sharesOf({ words, code }, hit, answer) {
-  const listed = Object.entries(words).filter(([, share]) => share > 0);
+  const listed = Object.entries(words).filter(([, share]) => share > 0).map(([stem, share]) => [written(stem, hit, current().q), share]);
   const total = listed.reduce((sum, [, share]) => sum + share, Math.max(code, 0));
   const score = el("p", { class: "quiet" }, `Score ${hit.score.toFixed(3)}, ranked by ${answer.rank}.`);
   if (!total) return [el("p", {}, "No word of the query; it was found by its code."), score];
