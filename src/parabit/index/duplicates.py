@@ -154,7 +154,9 @@ def _groups(
     if ids and keep == "newest" and min(ages) == np.inf:
         raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
     order = np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))  # the first is kept
-    places, copies, shares = _copies(_Sets.joined(sets), order, shared, report)
+    joined = _Sets.joined(sets)
+    sets.clear()  # for a million documents hundreds of megabytes
+    places, copies, shares = _copies(joined, order, shared, report)
     return _named(ids, titles, places, copies, shares, codes_of)
 
 
