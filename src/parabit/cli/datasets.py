@@ -39,7 +39,7 @@ def datasets(json: Json = False, quiet: Quiet = False) -> None:
     from rich.table import Table
 
     say(f"Data sets in {escape(str(data_folder()))}")
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     for row in rows:
         state = "[green]here[/green]" if row["here"] else "missing"
         about = f"{row['about']} ({row['licence']})" + ("" if row["here"] else f"; {row['needs']}")

@@ -188,7 +188,7 @@ def _show(result: dict[str, Any], k: int, radius: int | None) -> None:
 
     where = f" against {escape(result['searched'])}" if result["searched"] else ""
     say(f"[bold]{escape(result['model'])}[/bold] on {escape(result['corpus'])}{where}, by {result['rank']}")
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("map", f"ndcg@{k}", f"precision@{_DEPTH}"):
         table.add_row(name if name.startswith("p") else name.upper(), f"{result[name]:.4f}")
     say_table(table)
