@@ -17,11 +17,10 @@ is not in A's group: a document may be deleted only if one like it is kept.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from parabit.choices import Keep
 from parabit.corpus import Corpus, Document, as_corpus, title_of
@@ -33,6 +32,9 @@ from parabit.progress import Progress, Report, silent
 from parabit.text import Tokenizer
 from parabit.text.bags import row_offsets
 from parabit.text.dictionary import Dictionary, Tokens
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 SHARED = 0.5  # the share of common words from which two documents are near-duplicates
 _BY_WEIGHT = 0.8  # times that: the share of their weight
@@ -239,7 +241,7 @@ def _copies(sets: _Sets, order: Numbers, shared: float, report: Report) -> tuple
     return places[copies][by_place], order[copies][by_place], shares[copies][by_place]
 
 
-def _weighted(sets: _Sets, rows: Numbers) -> csr_array:
+def _weighted(sets: _Sets, rows: Numbers) -> "csr_array":
     """The words of some documents and their weights, the rarest word first: (documents, words)."""
     lengths = sets.lengths[rows]
     offsets, starts = row_offsets(lengths), row_offsets(sets.lengths)[rows]
@@ -255,12 +257,14 @@ def _weighted(sets: _Sets, rows: Numbers) -> csr_array:
         keys = np.repeat(np.arange(here.stop - here.start), lengths[here]) << 32 | number[words[own]]
         words[own] = np.sort(keys) & 0xFFFFFFFF
     weights = np.log((len(rows) + _OTHERS) / np.maximum(frequencies[rarest], 1)).astype(np.float32)
+    from scipy.sparse import csr_array  # here: it takes half a second to import, and a search needs none
+
     matrix = csr_array((weights[words], words, offsets), shape=(len(rows), len(rarest)))
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix
 
 
-def _matches(matrix: csr_array, shared: float, report: Report) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
+def _matches(matrix: "csr_array", shared: float, report: Report) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
     """All pairs of rows that are near-duplicates, the earlier row first, and the share of their common words."""
     lengths = np.diff(matrix.indptr).astype(np.int64)
     totals = np.asarray(matrix.sum(axis=1), dtype=np.float64)
@@ -284,7 +288,7 @@ def _matches(matrix: csr_array, shared: float, report: Report) -> tuple[Numbers,
     return first, second, shares
 
 
-def _rare_words(matrix: csr_array, lengths: Numbers, totals: NDArray[np.float64], shared: float) -> csr_array:
+def _rare_words(matrix: "csr_array", lengths: Numbers, totals: NDArray[np.float64], shared: float) -> "csr_array":
     """The words that propose candidates, as ones: of each document so many that two near-duplicates have one in common.
 
     It is enough to take the rarest ones, until what is left of the document, or of its weight, is less than the share.
@@ -309,11 +313,13 @@ def _rare_words(matrix: csr_array, lengths: Numbers, totals: NDArray[np.float64]
     usable = ((documents > 1) & (documents <= most_frequent))[words]
     sizes = np.diff(np.concatenate([[0], np.cumsum(usable)])[row_offsets(sizes)])
     words = words[usable]
+    from scipy.sparse import csr_array
+
     return csr_array((np.ones(len(words), np.int32), words, row_offsets(sizes)), shape=matrix.shape)
 
 
 def _alike(
-    matrix: csr_array, lengths: Numbers, totals: NDArray[np.float64], first: Numbers, second: Numbers, shared: float
+    matrix: "csr_array", lengths: Numbers, totals: NDArray[np.float64], first: Numbers, second: Numbers, shared: float
 ) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
     """Those of some pairs of rows that are near-duplicates."""
     ones = matrix[first]

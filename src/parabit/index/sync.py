@@ -26,7 +26,6 @@ from parabit.index.corpus_files import (
 )
 from parabit.index.documents import Kept, batches_of, stored_fields
 from parabit.index.store import VECTORS, Batch, Snapshot
-from parabit.model.learning import SAMPLE
 from parabit.progress import Progress, Report
 
 if TYPE_CHECKING:
@@ -329,6 +328,8 @@ def retrain_reason(index: "Index") -> str:
     abstracts) it was 4 to 7% of the documents that a model was learned from, 8 to 12% of others of the same collection,
     and 19 to 67% of those of another one.
     """
+    from parabit.model.learning import SAMPLE  # here: it imports scipy
+
     documents, training = len(index), index.model.config["training"]
     if training["documents"] < SAMPLE and documents > _GROWTH * training["documents"]:
         return f"the model was learned from {training['documents']:,} documents, and there are {documents:,} now"

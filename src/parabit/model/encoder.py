@@ -8,20 +8,21 @@ from contextlib import closing
 from functools import cached_property
 from hashlib import sha256
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from parabit.codes import pack
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.errors import ModelError, need
-from parabit.model.closed_form import Solution
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text import Bags, Texts, Vocabulary, inverse_frequencies, make_bags, tf_idf_weights
 from parabit.text.bags import FEW, row_offsets
+
+if TYPE_CHECKING:
+    from parabit.model.closed_form import Solution
 
 AT_ONCE = 2048  # documents, so that progress is shown about every second
 _WHOLE = 1 << 23  # times 127, the largest number of a word, it fits 32 bits
@@ -220,6 +221,8 @@ class LinearEncoder:
         self, whole: NDArray[np.int32], features: NDArray[np.int32], lengths: NDArray[np.int64]
     ) -> NDArray[np.int32]:
         if len(lengths) > FEW:
+            from scipy.sparse import csr_array  # here: it takes half a second to import, and a query needs none
+
             rows = csr_array((whole, features, row_offsets(lengths)), shape=(len(lengths), len(self._weights)))
             return np.asarray(rows @ self._integers)
         sums, start = np.zeros((len(lengths), self._weights.shape[1]), dtype=np.int32), 0
@@ -234,7 +237,7 @@ class LinearEncoder:
         return self._weights.astype(np.int32)
 
 
-def quantized(solution: Solution) -> Tensors:
+def quantized(solution: "Solution") -> Tensors:
     """A learned encoder as it is kept: 8 bits per number, and one scale per word."""
     scales = np.maximum(np.abs(solution.matrix).max(axis=1, initial=0), 1e-12) / 127
     weights = np.rint(solution.matrix / scales[:, None]).astype(np.int8)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from parabit.text.vocabulary import Vocabulary
 
 FEW = 32  # texts, such as queries, that are split in Python
@@ -66,8 +67,10 @@ class Bags:
         """(documents,) known tokens."""
         return np.diff(self.token_offsets)
 
-    def matrix(self, vocabulary: int) -> csr_array:
+    def matrix(self, vocabulary: int) -> "csr_array":
         """The counts as a sparse matrix: (documents, vocabulary)."""
+        from scipy.sparse import csr_array  # here: it takes half a second to import, and a search needs none
+
         return csr_array((self.counts, self.features, self.feature_offsets), shape=(len(self), vocabulary))
 
     @property
@@ -173,10 +176,12 @@ def tf_idf_weights(
 
 def tf_idf_rows(
     features: NDArray[Any], counts: NDArray[Any], offsets: NDArray[Any], idf: NDArray[np.float32]
-) -> csr_array:
+) -> "csr_array":
     """Documents as sparse rows of length 1; without words, zeros."""
     documents = len(offsets) - 1
     weights = tf_idf_weights(features, counts, np.repeat(np.arange(documents), np.diff(offsets)), documents, idf)
     if offsets[-1] < np.iinfo(np.int32).max:  # half the memory, and faster products
         features, offsets = features.astype(np.int32, copy=False), offsets.astype(np.int32)
+    from scipy.sparse import csr_array
+
     return csr_array((weights, features, offsets), shape=(documents, len(idf)))
