@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from parabit.errors import CorpusError, VocabularyError
 from parabit.text import Tokenizer, english_stop_words, read_stop_words
-from parabit.text.dictionary import STOP, Dictionary
-from parabit.text.tokenizer import WORDS
+from parabit.text.tokenizer import STOP, WORDS, Dictionary
 
 # What goes wrong: letters whose case changes their length, marks, digits of other scripts, scripts without spaces.
 STRANGE = "abYZ019_-+#.,'’ \n\t\x7f\0cCfFnNeEtTéÉ\u0301ßΣςİı\u212aाกไทย北京大学テスト한국어Привет١٢ǅﬁ𝒳"
@@ -40,7 +39,7 @@ def content(tokenizer: Tokenizer, texts: list[str]) -> list[list[str]]:
 @given(st.lists(TEXTS, max_size=8), TOKENIZERS, st.sampled_from([1, 2, 64, 1 << 16]))
 def test_one_text_and_many_have_the_same_tokens(texts: list[str], tokenizer: Tokenizer, slots: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("parabit.text.dictionary._SLOTS", slots)  # in a small table most words have no place
+        patch.setattr("parabit.text.tokenizer._SLOTS", slots)  # in a small table most words have no place
         assert content(tokenizer, texts) == [tokenizer.content_words(text) for text in texts]
 
 

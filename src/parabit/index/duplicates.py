@@ -31,7 +31,7 @@ from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text import Tokenizer
 from parabit.text.bags import row_offsets
-from parabit.text.dictionary import Dictionary, Tokens
+from parabit.text.tokenizer import Dictionary, Tokens
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

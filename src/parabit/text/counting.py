@@ -14,8 +14,7 @@ from parabit.errors import VocabularyError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text.bags import Bags, bags_of_ids, pair_keys, run_lengths
-from parabit.text.dictionary import STOP, Dictionary, Tokens
-from parabit.text.tokenizer import Tokenizer
+from parabit.text.tokenizer import STOP, Dictionary, Tokenizer, Tokens
 from parabit.text.vocabulary import Vocabulary
 
 Texts = Corpus | Iterable[str | Document]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import VocabularyError
 from parabit.storage import plain_disk_errors, whole_file
-from parabit.text.dictionary import STOP, Dictionary
-from parabit.text.tokenizer import Tokenizer
+from parabit.text.tokenizer import STOP, Dictionary, Tokenizer
 
 FORMAT = 1
 _METADATA = "parabit"
