@@ -11,7 +11,7 @@ import polars as pl
 from parabit.corpus import Corpus, Document, Skipped, Tally, open_corpus
 from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import NoFilesError, may_pass
-from parabit.errors import CorpusError
+from parabit.errors import CorpusError, IndexFolderError
 from parabit.index.corpus_files import (
     Files,
     Notes,
@@ -25,7 +25,7 @@ from parabit.index.corpus_files import (
     versions_of,
 )
 from parabit.index.documents import Kept, batches_of, stored_fields
-from parabit.index.store import VECTORS, Batch, Snapshot
+from parabit.index.store import VECTORS, Batch, Snapshot, Store
 from parabit.progress import Progress, Report
 
 if TYPE_CHECKING:
@@ -189,6 +189,8 @@ def _out_of_reach(corpus: FileCorpus, missing: Sequence[str]) -> list[Skipped]:
 def _of_store(index: "Index", ids: pl.Series | None) -> Files:
     """The documents that the index holds, all or those with some ids, if nothing else is remembered of them."""
     view, notes = index._store.snapshot(), Notes()
+    if ids is None and not isinstance(index._store, Store):  # too many to ask for
+        raise IndexFolderError(f"the list of files in {index.folder} is missing or damaged", hint="build it again")
     rows = (
         view.rows_of(ids.to_list())
         if ids is not None
@@ -333,7 +335,7 @@ def retrain_reason(index: "Index") -> str:
     documents, training = len(index), index.model.config["training"]
     if training["documents"] < SAMPLE and documents > _GROWTH * training["documents"]:
         return f"the model was learned from {training['documents']:,} documents, and there are {documents:,} now"
-    if not index.keeps_text or not documents:
+    if not index.keeps_text or not documents or not isinstance(index._store, Store):
         return ""
     view = index._store.snapshot()
     texts = [fields["text"] for fields in view.fields_of(view.sample(_LOOKED_AT))]

@@ -211,6 +211,12 @@ class MilvusStore:
         self.documents = self.entities().count()
         return int(there.sum())
 
+    def change_meta(self, **changes: Any) -> None:
+        """Change what the caller wants to find again."""
+        self.meta = {**self.meta, **changes}
+        self._manifest = self._manifest._replace(meta=self.meta)
+        self._manifest.write(self.folder)
+
     def compact(self, report: Report = silent) -> None:
         """Have the server merge its files, without what was deleted."""
         self._server.ask("flush", self._manifest.place.collection)
