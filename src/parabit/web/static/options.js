@@ -30,11 +30,11 @@ export function popover(home, button, panel, opened = () => {}) {
     opened();
     panel.classList.remove("to-left");
     panel.classList.toggle("to-left", panel.getBoundingClientRect().right > document.documentElement.clientWidth - 8);
-    panel.querySelector("input, select, button")?.focus({ preventScroll: true });
+    [...panel.querySelectorAll("input, select, button")].find((stop) => stop.checkVisibility())?.focus({ preventScroll: true });
   };
   button.addEventListener("click", () => set(!isOpen()));
-  panel.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
+  home.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !isOpen()) return;
     event.stopPropagation();
     event.preventDefault();
     set(false);
