@@ -109,7 +109,7 @@ def _record(param: Any, ctx: Any) -> tuple[str, str] | None:
     if param.param_type_name == "argument":
         return param.metavar or param.name, param.help or ""
     record = param.get_help_record(ctx)
-    if record is None:
+    if record is None or param.name in ("install_completion", "show_completion"):  # which few need
         return None
     option = re.sub(r"<(int|float)( range)?>|(INTEGER|FLOAT)( RANGE)?", "N", record[0]).strip()
     about = re.sub(r"(; )?[\d.]*(<=)?x[<>]=[\d.]+|  \[required\]", "", record[1]).replace("  []", "")
@@ -182,15 +182,11 @@ def _parabit(
         typer.Option("--version", is_eager=True, callback=_show_versions, help="Show versions."),
     ] = False,
 ) -> None:
-    """Search your documents by meaning and by words, with short binary codes learned from them.
-
-    CORPUS is a file, a folder, a data set (`parabit datasets`) or - for standard input.
+    """Search your documents by meaning and by words, and remove copies.
 
     Examples:
         parabit index papers/ -o papers.index
         parabit search papers.index "codes of documents"
-        parabit demo --serve
-        parabit search --help
     """
 
 
