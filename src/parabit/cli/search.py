@@ -175,7 +175,8 @@ def _show(opened: "Index", found: "Hits", result: Mapping[str, Any], full: bool,
             else:
                 show_hit(hit, place, _after_title(hit.snippet, hit.title))
             if explain:
-                show_block([Piece(_why(hit, words), False)], _INDENT)
+                own = [*(result["query"] or "").lower().split(), *sorted(words)]
+                show_block([Piece(_why(hit, own), False)], _INDENT)
 
 
 def _after_title(passage: "Sequence[Piece]", title: str) -> "list[Piece]":
@@ -218,13 +219,17 @@ def _cut(text: str, width: int, more: str) -> str:
     return text
 
 
-def _why(hit: "Hit", words: set[str]) -> str:
-    """What a score is made of; for stems, the words of the text that have them."""
+def _written(stem: str, words: "Sequence[str]") -> str:
+    """A stem as the query writes it, or else the text."""
+    return next((word for word in words if word.startswith(stem[: max(3, len(stem) - 1)])), stem)
+
+
+def _why(hit: "Hit", words: "Sequence[str]") -> str:
+    """What a score is made of."""
     why = hit.why
     whole = sum(why.words.values()) + max(why.code, 0.0)
     near = f"{why.bits - why.distance} of {why.bits} bits of the code agree"
     if whole <= 0:
         return near
-    full = {stem: min((word for word in words if word.startswith(stem)), key=len, default=stem) for stem in why.words}
-    shares = [f"{full[stem]} {share / whole:.0%}" for stem, share in why.words.items()]
+    shares = [f"{_written(stem, words)} {share / whole:.0%}" for stem, share in why.words.items()]
     return f"why: {', '.join([*shares, f'code {max(why.code, 0.0) / whole:.0%}'])}; {near}"
