@@ -3,12 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parabit.errors import TrainingError, did_you_mean
-
-if TYPE_CHECKING:
-    pass
 
 ARCHITECTURES = ("dbow", "dm")
 METHODS = ("rounding", "noise", "straight-through", "straight-through-sigmoid")  # of binarization
@@ -153,6 +150,12 @@ class Recipe:
     batch_size: int = _parameter("count", "documents (dbow) or positions (dm) per step")
     document_rate: float = _parameter("positive", "AdaGrad's learning rate for document embeddings")
     word_rate: float = _parameter("positive", "AdaGrad's learning rate for everything that documents share")
+    projection_rate: float = _parameter("positive", "AdaGrad's learning rate for Real-Binary's projection")
+    row_rates: bool = _parameter("flag", "whether AdaGrad has one sum of squares per row instead of one per number")
+    document_prior: float = _parameter(
+        "not negative", "L2 penalty on document embeddings, in training and for new documents"
+    )
+    min_occurrences: int = _parameter("count", "words that occur less often in training are ignored; dbow only")
     samples: int = _parameter("count or 0", "words sampled for the softmax's denominator; 0 uses the whole vocabulary")
     sampling_power: float = _parameter("not negative", "words are sampled with their frequency to this power")
     accumulator_start: float = _parameter("positive", "initial value of AdaGrad's sums of squares, for documents")
@@ -193,6 +196,7 @@ _BOUNDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "positive": (lambda value: _is_number(value) and value > 0, "a number above 0"),
     "not negative": (lambda value: _is_number(value) and value >= 0, "a number, at least 0"),
     "share": (lambda value: _is_number(value) and 0 <= value < 1, "a number, at least 0 and below 1"),
+    "flag": (lambda value: isinstance(value, bool), "true or false"),
     "method": (lambda value: value in METHODS, f"one of {', '.join(METHODS)}"),
 }
 
@@ -201,7 +205,7 @@ def paper_recipe(shape: Shape, bigrams: bool = False, **changes: Any) -> Recipe:
     """The paper's recipe for a network, with some parameters changed; None leaves a parameter as it is.
 
     The paper gives AdaGrad, sampled softmax, dropout and rounding. What it leaves open, such as rates and epochs, was
-    chosen on a validation part of 20 Newsgroups' training posts; so was the share of dropout: none.
+    chosen on validation parts of training documents (`benchmarks/paper_recipes.py`; docs/reproducing.md lists it).
 
     Example:
         >>> paper_recipe(Shape("dbow", bits=32, dim=32), epochs=5).epochs
@@ -214,45 +218,71 @@ def paper_recipe(shape: Shape, bigrams: bool = False, **changes: Any) -> Recipe:
         if name not in names:
             hint = did_you_mean(name, names) or f"there are {', '.join(names)}"
             raise TrainingError(f"no network parameter {name!r}", hint=hint)
-    chosen = _paper_values(shape, bigrams)
+    chosen = _dm_values(shape) if shape.architecture == "dm" else _dbow_values(shape, bigrams)
     return replace(chosen, **{name: value for name, value in changes.items() if value is not None})
 
 
-def _paper_values(shape: Shape, bigrams: bool) -> Recipe:
+_SHARED = Recipe(
+    epochs=100,
+    batch_size=256,
+    document_rate=0.05,
+    word_rate=0.02,
+    projection_rate=0.005,
+    row_rates=False,
+    document_prior=0.0,
+    min_occurrences=1,
+    samples=1024,
+    sampling_power=0.75,
+    accumulator_start=1e-4,
+    word_accumulator_start=1.0,
+    embedding_start=1e-3,
+    dropout=0.1,
+    binarization="rounding",
+    noise=1.0,
+    slope_growth=0.0,
+    inference_rounds=20,
+    inference_rate=0.0,
+)
+
+
+def _dbow_values(shape: Shape, bigrams: bool) -> Recipe:
     scale = 128 / shape.code  # with fewer units, each must learn more
-    recipe = Recipe(
-        epochs=40,
-        batch_size=256,
-        document_rate=0.3 * scale**0.87,
-        word_rate=0.012 * scale**0.8,
-        samples=1024,
-        sampling_power=1.0,
-        accumulator_start=1e-4,
-        # Words that occur once or twice soon memorize their document's code and hold it where it is. A high start
-        # makes them learn slowly and hardly changes frequent words.
-        word_accumulator_start=100.0,
-        embedding_start=1e-3,
-        dropout=0.0,
-        binarization="rounding",
-        noise=1.0,
-        slope_growth=0.0,
-        inference_rounds=20,
-        inference_rate=0.0,
-    )
-    if shape.architecture == "dm":
-        # A step predicts each word less often than in dbow, so AdaGrad need not start high.
-        return replace(
-            recipe,
-            epochs=12,
-            batch_size=4096,
-            document_rate=0.1 if shape.bits is None else 0.3,
-            word_rate=0.01 * scale**0.8,
-            word_accumulator_start=1e-4,
-            samples=512,
-        )
-    if bigrams:  # a thousand samples say too little about a million features
-        recipe = replace(recipe, samples=4096)
+    # A thousand samples say too little about a million features.
+    shared = replace(_SHARED, samples=4096 if bigrams else 1024)
     if shape.bits is None:
-        return replace(recipe, document_rate=0.1 * scale**0.5, word_rate=0.012 * scale**0.3)
-    # Most bigrams are rare: binary codes learn better from them with half the word rate.
-    return replace(recipe, word_rate=recipe.word_rate / 2) if bigrams else recipe
+        # With bigrams a document has twice the features, so the penalty that balances them is twice as large.
+        return replace(
+            shared,
+            row_rates=True,
+            word_rate=(0.016 if bigrams else 0.02) * scale**0.66,
+            document_prior=6.0 if bigrams else 3.0,
+        )
+    # A feature that occurs once learns its document's code by heart and then holds it where it is, and new documents
+    # never have it. So it is ignored, and a high start makes AdaGrad learn the other rare ones slowly.
+    binary = replace(shared, word_accumulator_start=300.0, min_occurrences=2)
+    if shape.projected:
+        return replace(binary, epochs=150, document_rate=0.2, word_rate=0.03, document_prior=0.3)
+    return replace(
+        binary,
+        epochs=120,
+        document_rate=0.2 * scale,
+        word_rate=0.0067 * scale**0.75,
+        document_prior=3.0 if bigrams else scale**-0.87,
+        inference_rounds=60,
+        inference_rate=0.06 * scale,
+    )
+
+
+def _dm_values(shape: Shape) -> Recipe:
+    scale = 128 / shape.code
+    shared = replace(_SHARED, epochs=24, batch_size=4096, samples=512)
+    if shape.bits is None:
+        return replace(
+            shared,
+            row_rates=True,
+            document_rate=0.06 * scale**0.44,
+            word_rate=0.013 * scale,
+            document_prior=1.0,
+            word_accumulator_start=0.1,
+        )
+    return replace(shared, document_rate=0.25, word_rate=0.0065 * scale**0.8, document_prior=0.3)

@@ -96,6 +96,10 @@ class BagTable:
         """The steps of an epoch: batches of so many documents, in the order given."""
         return list(torch.split(documents, size))
 
+    def share(self, batch: BagBatch) -> float:
+        """How much of its documents a batch holds: all."""
+        return 1.0
+
     def prepare(self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator) -> list[tuple[Tensor, BagBatch]]:
         """For each of some steps its documents, and everything it needs of them; all steps with one sort."""
         sizes = [len(documents) for documents in steps]

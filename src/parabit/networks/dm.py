@@ -191,6 +191,11 @@ class PositionTable:
             steps.append(torch.stack([chosen, start, stop], dim=1))
         return steps
 
+    def share(self, batch: PositionBatch) -> Tensor:
+        """How much of each of its documents a batch holds: (documents, 1)."""
+        held = torch.bincount(batch.documents.of, minlength=len(batch.documents.ids))
+        return (held / self.lengths[batch.documents.ids])[:, None]
+
     def prepare(
         self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator
     ) -> list[tuple[Tensor, PositionBatch]]:

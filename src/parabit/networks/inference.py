@@ -9,8 +9,8 @@ from torch import Tensor
 
 from parabit.networks.config import Recipe, Shape
 from parabit.networks.grouping import as_tensor, steady_matmul
-from parabit.networks.network import Binarization, Network, WordSampler
-from parabit.networks.training import AdaGrad, Table, choose_device, generator, make_table
+from parabit.networks.network import Binarization, Network
+from parabit.networks.training import AdaGrad, Table, choose_device, generator, make_sampler, make_table
 from parabit.text.bags import Bags
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ class NetworkEncoder:
 
     def __init__(self, network: Network, counts: NDArray[np.int64], recipe: Recipe, seed: int) -> None:
         self.network, self.recipe = network, recipe
-        self._vocabulary = len(counts)
+        self._counts = counts
         # Drawn on the CPU, so that they are the same on every device.
         frequencies = as_tensor(counts, torch.device("cpu")).float()
-        sampler = WordSampler(frequencies, recipe.samples, recipe.sampling_power)
+        sampler = make_sampler(frequencies, recipe)
         self._candidates = [
             sampler.draw(generator(seed, "inference", number)).to(network.words.device)
             for number in range(recipe.inference_rounds)
@@ -63,7 +63,7 @@ class NetworkEncoder:
     def embed(self, documents: Bags) -> NDArray[np.float32]:
         """The embeddings of documents: (documents, dim)."""
         device = self.network.words.device
-        table = make_table(documents, self._vocabulary, self.network.shape, device)
+        table = make_table(documents, self._counts, self.network.shape, self.recipe, device)
         batches = torch.split(torch.arange(len(documents), device=device), _BATCH) if len(documents) else ()
         nothing = torch.zeros(0, self.network.shape.dim)
         return torch.cat([nothing, *(self._embed(table, batch).cpu() for batch in batches)]).numpy()
@@ -72,9 +72,10 @@ class NetworkEncoder:
         rate = self.recipe.inference_rate or self.recipe.document_rate
         wanted: Any = table.wanted(self.network, batch, _BATCH)
         embedded = torch.zeros(_BATCH, self.network.shape.dim, device=table.device)
-        adagrad = AdaGrad.start(embedded, self.recipe.accumulator_start)
+        adagrad = AdaGrad.start(embedded, self.recipe.accumulator_start, self.recipe.row_rates)
         for candidates in self._candidates:
-            adagrad.step(table.embedding_gradient(self.network, embedded, wanted, candidates), rate)
+            gradient = table.embedding_gradient(self.network, embedded, wanted, candidates)
+            adagrad.step(gradient + self.recipe.document_prior * embedded, rate)
         return embedded[: len(batch)]
 
     def activations(self, embedded: NDArray[np.float32]) -> NDArray[np.float32]:

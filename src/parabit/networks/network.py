@@ -187,12 +187,14 @@ class WordSampler:
 
     One sample serves a whole batch, and a word drawn with probability q has -log(samples * q) added to its logit: then
     the sum of the exponentials is, on average, the softmax's denominator, and its gradient is the importance
-    sampling of Cho et al. (2015). With `samples=0` the whole vocabulary is used and nothing is estimated.
+    sampling of Cho et al. (2015). With `samples=0` the whole vocabulary is used and nothing is estimated. Words of
+    frequency 0 are never drawn.
     """
 
     def __init__(self, frequencies: Tensor, samples: int, power: float = 1.0) -> None:
         self.samples = samples
-        self.size = samples or len(frequencies)  # of one draw
+        self._all = frequencies.nonzero().squeeze(1)
+        self.size = samples or len(self._all)  # of one draw
         self.device = frequencies.device
         weights = frequencies.double() ** power
         self._bounds = torch.cumsum(weights, 0)
@@ -208,7 +210,7 @@ class WordSampler:
     def draw_each(self, steps: int, rng: Generator) -> list[Candidates]:
         """The candidates of several steps."""
         if not self.samples:
-            return [Candidates(torch.arange(self.size, device=self.device), self._correction)] * steps
+            return [Candidates(self._all, self._correction[self._all])] * steps
         uniform = torch.rand(steps, self.samples, generator=rng, dtype=torch.float64, device=self.device)
         # Sorted, the search walks through memory once, and so do the rows that are read after it.
         ids = torch.searchsorted(self._bounds, uniform.sort().values).clamp_(max=len(self._bounds) - 1)

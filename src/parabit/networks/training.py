@@ -28,7 +28,7 @@ from parabit.networks.dm import PositionTable
 from parabit.networks.grouping import as_tensor
 from parabit.networks.network import Binarization, Network, WordSampler
 from parabit.progress import Progress, Report, silent
-from parabit.text.bags import Bags
+from parabit.text.bags import Bags, row_offsets
 
 Table = BagTable | PositionTable
 
@@ -82,12 +82,12 @@ def train(
     if len(documents) < 2:
         raise TrainingError(f"too few documents: {len(documents)}", hint="train on two or more")
     place = choose_device(device)
-    table = make_table(documents, len(counts), shape, place)
+    table = make_table(documents, counts, shape, recipe, place)
     known = table.lengths.nonzero().squeeze(1)  # (known,) documents with at least one known word
     if not len(known):
         raise TrainingError("no document has a known word", hint="lower the minimum count")
     frequencies = as_tensor(counts, place).float()  # (vocabulary,)
-    sampler = WordSampler(frequencies, recipe.samples, recipe.sampling_power)
+    sampler = make_sampler(frequencies, recipe)
     random_steps = bool(recipe.dropout) or recipe.binarization != "rounding"
 
     rng = generator(seed, "start", device=place)
@@ -95,8 +95,9 @@ def train(
     embeddings = torch.empty(len(documents), shape.dim, device=place)
     embeddings.normal_(0, recipe.embedding_start, generator=generator(seed, "documents", device=place))
     embeddings[table.lengths == 0] = 0
-    tables = {name: AdaGrad.start(values, recipe.word_accumulator_start) for name, values in network.tensors.items()}
-    tables["documents"] = AdaGrad.start(embeddings, recipe.accumulator_start)
+    starts = dict.fromkeys(network.tensors, recipe.word_accumulator_start) | {"documents": recipe.accumulator_start}
+    values = network.tensors | {"documents": embeddings}
+    tables = {name: AdaGrad.start(values[name], start, recipe.row_rates) for name, start in starts.items()}
     state = _State(tables, loss=torch.zeros(2, dtype=torch.float64, device=place))
     if checkpoints and (found := checkpoints.load()):
         state.restore(*found)
@@ -112,11 +113,14 @@ def train(
                 chance = generator(seed, "step", epoch, state.step, device=place) if random_steps else None
                 embedded = embeddings.index_select(0, chosen)  # (batch, dim)
                 gradients = table.gradients(network, embedded, batch, recipe.dropout, chance)
+                of_documents = gradients.embedding  # (batch, dim)
+                if recipe.document_prior:
+                    of_documents = of_documents + recipe.document_prior * table.share(batch) * embedded
 
-                tables["documents"].step(gradients.embedding, recipe.document_rate, chosen, embedded)
+                tables["documents"].step(of_documents, recipe.document_rate, chosen, embedded)
                 tables["words"].step(gradients.words, recipe.word_rate, gradients.rows, gradients.current)
                 if gradients.projection is not None:
-                    tables["projection"].step(gradients.projection, recipe.word_rate)
+                    tables["projection"].step(gradients.projection, recipe.projection_rate)
                 if gradients.context is not None:
                     tables["context"].step(gradients.context, recipe.word_rate, gradients.context_rows)
 
@@ -192,7 +196,8 @@ class _State:
 class AdaGrad:
     """A table of parameters, each with the sum of its squared gradients (Duchi et al. 2011).
 
-    Only rows with a gradient are touched.
+    Or each row with the sum of their means, which keeps the direction of the gradient. Only rows with a gradient are
+    touched.
     """
 
     def __init__(self, values: Tensor, squares: Tensor) -> None:
@@ -200,20 +205,22 @@ class AdaGrad:
         self.squares = squares
 
     @classmethod
-    def start(cls, values: Tensor, squares: float) -> "AdaGrad":
+    def start(cls, values: Tensor, squares: float, by_row: bool = False) -> "AdaGrad":
         """Before the first step, with the same sum of squares everywhere."""
-        return cls(values, torch.full_like(values, squares))
+        return cls(values, torch.full_like(values[:, :1] if by_row else values, squares))
 
     def step(self, gradient: Tensor, rate: float, rows: Tensor | None = None, current: Tensor | None = None) -> None:
         """Step against the gradient of the whole table or of some rows, each at most once.
 
         `current` are the values of these rows, if they have been read already.
         """
+        by_row = self.squares.shape != self.values.shape
+        squared = gradient.square().mean(1, keepdim=True) if by_row else gradient.square()
         if rows is None:
-            self.squares.addcmul_(gradient, gradient)
+            self.squares += squared
             self.values.addcdiv_(gradient, self.squares.sqrt(), value=-rate)
             return
-        squares = self.squares.index_select(0, rows).addcmul_(gradient, gradient)
+        squares = self.squares.index_select(0, rows).add_(squared)
         self.squares.index_copy_(0, rows, squares)
         before = self.values.index_select(0, rows) if current is None else current
         self.values.index_copy_(0, rows, torch.addcdiv(before, gradient, squares.sqrt_(), value=-rate))
@@ -241,11 +248,23 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def make_table(documents: Bags, vocabulary: int, shape: Shape, device: torch.device) -> Table:
+def make_table(
+    documents: Bags, counts: NDArray[np.int64], shape: Shape, recipe: Recipe, device: torch.device
+) -> Table:
     """The documents' words on a device: as bags, or in order."""
     if shape.architecture == "dm":
-        return PositionTable(documents, vocabulary, shape, device)
+        return PositionTable(documents, len(counts), shape, device)
+    if recipe.min_occurrences > 1:
+        frequent = counts[documents.features] >= recipe.min_occurrences  # (entries,)
+        offsets = row_offsets(frequent)[documents.feature_offsets]
+        documents = Bags.of_counts(documents.features[frequent], documents.counts[frequent], offsets)
     return BagTable(documents, device)
+
+
+def make_sampler(frequencies: Tensor, recipe: Recipe) -> WordSampler:
+    """What draws the candidates of the softmax: never words that training ignores."""
+    used = frequencies * (frequencies >= recipe.min_occurrences)
+    return WordSampler(used, recipe.samples, recipe.sampling_power)
 
 
 class _Stop:
