@@ -1,163 +1,17 @@
 """Draws the pictures of the documentation: `python docs/pictures.py` writes docs/images/.
 
-Quality against bytes per document comes from results/report.json alone, and is drawn only if that report is of the
-closed form; how it works is drawn by hand. Both are plain SVG with a light background, so that they are readable on
-light and dark pages, and the same each time they are drawn.
+They are plain SVG with a light background, so that they are readable on light and dark pages, and the same each time.
 """
 
-import json
 from collections.abc import Sequence
 from html import escape
-from math import log2
 from pathlib import Path
-from typing import NamedTuple
-
-from parabit.paper.report import Report
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
 
 INK, SOFT, LINE, PAPER = "#1f2933", "#5b6773", "#c3cad2", "#fbfcfd"
 OURS, PUBLISHED, BITS, FLOATS = "#1558b0", "#1f2933", "#8a6d3b", "#6a7f5a"
-
-# Rows of the report's table of peers, by how much they keep of a document: 32 bits or floats, and 128.
-_BITS, _FLOATS = (4, 16), (128, 512)
-
-
-class Series(NamedTuple):
-    """What a line shows: quality by bytes per document."""
-
-    name: str
-    points: tuple[tuple[int, float], ...]
-    colour: str
-    strong: bool = False
-
-
-class Panel(NamedTuple):
-    """One metric of 20 Newsgroups."""
-
-    metric: str
-    series: tuple[Series, ...]
-    words: float  # of BM25, whose index has no fixed size per document
-    lowest: float
-    highest: float
-
-
-def panels(report: Report) -> list[Panel]:
-    """The figures that are drawn, from the report."""
-    tables = {table.name: table for table in report.tables}
-    found = {
-        (name, row.labels, metric): cell
-        for name in ("peers", "table1")
-        for row, group, metric, cell in tables[name].cells()
-        if group.title == "20 Newsgroups"
-    }
-
-    def ours(metric: str, *rows: str) -> tuple[float, ...]:
-        figures = [found["peers", (row,), metric].mean for row in rows]
-        assert all(figure is not None for figure in figures)
-        return tuple(figure for figure in figures if figure is not None)
-
-    def by_size(metric: str, row: str, unit: str) -> tuple[float, ...]:
-        return ours(metric, *(f"{row}, {size} {unit}" for size in (32, 128)))
-
-    def published(metric: str) -> tuple[float, ...]:
-        figures = [found["table1", (size, "Binary PV-DBOW", "no"), metric].paper for size in ("32", "128")]
-        return tuple(figure for figure in figures if figure is not None)
-
-    drawn = []
-    for metric, lowest, highest in (("MAP", 0.15, 0.6), ("NDCG@10", 0.5, 0.78)):
-        wide = "the same with 10,000 words"
-        series = (
-            Series("parabit", _at(_BITS, by_size(metric, "parabit, default", "bits")), OURS, strong=True),
-            Series("the paper", _at(_BITS, published(metric)), PUBLISHED),
-            Series("semantic hashing", _at(_BITS, by_size(metric, wide, "bits")), BITS),
-            Series("LSA + ITQ", _at(_BITS, by_size(metric, "LSA + iterative quantization", "bits")), BITS),
-            Series("LSA + hyperplanes", _at(_BITS, by_size(metric, "LSA + random hyperplanes", "bits")), BITS),
-            Series("LSA, floats", _at(_FLOATS, by_size(metric, "LSA", "floats")), FLOATS),
-            Series("Doc2Vec, floats", _at(_FLOATS, by_size(metric, "gensim Doc2Vec", "floats")), FLOATS),
-        )
-        [words] = ours(metric, "BM25")
-        drawn.append(Panel(metric, series, words, lowest, highest))
-    return drawn
-
-
-def _at(sizes: Sequence[int], figures: Sequence[float]) -> tuple[tuple[int, float], ...]:
-    return tuple(zip(sizes, figures, strict=True))
-
-
-def quality_bytes(drawn: Sequence[Panel]) -> str:
-    """Quality against bytes per document, one panel per metric."""
-    width, height, gap = 470, 420, 20
-    parts = [
-        _text(24, 32, "Quality against bytes per document", size=17, weight="600"),
-        _text(24, 52, "20 Newsgroups: test posts query each other; higher is better. Mean of 3 seeds.", colour=SOFT),
-    ]
-    for number, panel in enumerate(drawn):
-        parts += _panel(panel, 24 + number * (width + gap), 76, width, height)
-    return _svg(24 + 2 * width + gap + 12, 76 + height + 20, parts)
-
-
-def _panel(panel: Panel, left: int, top: int, width: int, height: int) -> list[str]:
-    inner_left, inner_right, inner_top, inner_bottom = left + 40, left + width - 14, top + 22, top + height - 44
-
-    def across(size: float) -> float:
-        return inner_left + 18 + (inner_right - inner_left - 36) * log2(size / 4) / log2(512 / 4)
-
-    def up(figure: float) -> float:
-        return inner_bottom - (inner_bottom - inner_top) * (figure - panel.lowest) / (panel.highest - panel.lowest)
-
-    parts = [_text(left, top + 6, panel.metric, size=14, weight="600")]
-    step = 0.1
-    ticks = [round(step * tick, 1) for tick in range(10) if panel.lowest <= step * tick <= panel.highest + 1e-9]
-    for tick in ticks:
-        parts.append(_line(inner_left, up(tick), inner_right, up(tick), LINE, 0.7))
-        parts.append(_text(inner_left - 8, up(tick) + 4, f"{tick:.1f}".lstrip("0"), colour=SOFT, anchor="end"))
-    for size in (4, 16, 64, 128, 256, 512):
-        parts.append(_line(across(size), inner_bottom, across(size), inner_bottom + 5, SOFT, 1))
-        parts.append(_text(across(size), inner_bottom + 19, str(size), colour=SOFT, anchor="middle"))
-    middle = (across(4) + across(512)) / 2
-    parts.append(_text(middle, inner_bottom + 37, "bytes per document", colour=SOFT, anchor="middle"))
-    parts.append(_line(inner_left, up(panel.words), inner_right, up(panel.words), SOFT, 1.2, dash="5 4"))
-    parts.append(
-        _text(inner_right, up(panel.words) - 5, f"BM25, all words {_shown(panel.words)}", colour=SOFT, anchor="end")
-    )
-    lowest_name = 0.0
-    for one in sorted(panel.series, key=lambda one: -one.points[-1][1]):
-        spots = [(across(size), up(figure)) for size, figure in one.points]
-        parts += _marked(one, spots)
-        x, y = spots[-1]
-        name = f"{one.name} {_shown(one.points[-1][1])}"
-        if one.points[-1][0] > 16:  # there is no room to the right
-            heights = [height for _, height in spots]
-            place = min(heights) - 7 if one.name.startswith("LSA") else max(heights) + 17
-            parts.append(_text((x + spots[0][0]) / 2, place, name, colour=one.colour, anchor="middle"))
-            continue
-        # Names are moved apart where they would touch.
-        place = max(y, lowest_name + 15)
-        lowest_name = place
-        if place > y + 1:
-            parts.append(_line(x + 5, y, x + 13, place, one.colour, 0.8))
-        parts.append(_text(x + 16, place + 4, name, colour=one.colour, weight="600" if one.strong else "400"))
-    return parts
-
-
-def _shown(figure: float) -> str:
-    return f"{figure:.2f}".lstrip("0")
-
-
-def _marked(one: Series, spots: Sequence[tuple[float, float]]) -> list[str]:
-    """A line with a mark at each end."""
-    (first_x, first_y), (x, y) = spots
-    radius, fill = 5.5 if one.strong else 4, PAPER if one.colour == PUBLISHED else one.colour
-    return [
-        _line(first_x, first_y, x, y, one.colour, 3 if one.strong else 1.6),
-        *(
-            f'<circle cx="{spot_x:.1f}" cy="{spot_y:.1f}" r="{radius}" fill="{fill}" stroke="{one.colour}" '
-            'stroke-width="1.6"/>'
-            for spot_x, spot_y in spots
-        ),
-    ]
 
 
 def how_it_works() -> str:
@@ -304,16 +158,7 @@ def _squares(
 
 def pictures() -> dict[str, str]:
     """All pictures by the names of their files."""
-    report = Report.from_json(json.loads((ROOT / "results" / "report.json").read_text(encoding="utf-8")))
-    drawn = {"how-it-works.svg": how_it_works()}
-    if is_of_closed_form(report):
-        drawn["quality-bytes.svg"] = quality_bytes(panels(report))
-    return drawn
-
-
-def is_of_closed_form(report: Report) -> bool:
-    """Whether the default of the report is today's, not the network that was the default before."""
-    return any("closed form" in table.title for table in report.tables if table.name == "peers")
+    return {"how-it-works.svg": how_it_works()}
 
 
 if __name__ == "__main__":

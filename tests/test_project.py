@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import parabit
-from parabit.paper.report import Cell, Report, Table
+from parabit.paper.corpora import HEADERS_KEPT, paper_corpora
+from parabit.paper.tables import Figures
 from without_torch import WITHOUT_TORCH
 
 ROOT = Path(__file__).parent.parent
@@ -108,21 +109,8 @@ def test_the_readme_begins_with_the_two_commands() -> None:
     assert second.split()[:2] == ["make", "test"]
 
 
-def _news(tables: dict[str, Table], name: str, *labels: str) -> list[Cell]:
-    """MAP and NDCG@10 on 20 Newsgroups of a row of the report."""
-    cells = {
-        metric: cell
-        for row, group, metric, cell in tables[name].cells()
-        if row.labels == labels and group.title == "20 Newsgroups"
-    }
-    return [cells["MAP"], cells["NDCG@10"]]
-
-
 def _shown(figure: float | None, decimals: int = 3) -> str:
     return f"{figure:.{decimals}f}".lstrip("0")
-
-
-REPORT = Report.from_json(json.loads((ROOT / "results" / "report.json").read_text()))
 
 
 def _page(name: str) -> str:
@@ -142,28 +130,23 @@ def _searched(name: str, codes: int, bits: int, ask: str, queries: int) -> Any:
     return row
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/reproducing.md"])
-def test_the_figures_of_the_paper_are_those_of_the_report(page: str) -> None:
-    text = _page(page)
-    tables = {table.name: table for table in REPORT.tables}
-    heads = re.findall(r"^\| codes \| (\w+) \| (\w+) \|", text, re.MULTILINE)
+@pytest.mark.parametrize("page", ["docs/reproducing.md"])
+def test_the_figures_of_the_paper_are_those_of_the_results(page: str) -> None:
+    text, figures = _page(page), Figures(ROOT / "results", [*paper_corpora(["enwiki"]), HEADERS_KEPT])
     rows = re.findall(r'^\| `preset="paper"`, ([^|,]+), (\d+) bits \| (.*?) \| (.*?) \|', text, re.MULTILINE)
     assert len(rows) == 4
-    for model, bits, *columns in rows:
-        shown = dict(zip(heads[0], columns, strict=True))
-        cells = _news(tables, "table1", bits, model, "no")
-        assert shown["ours"] == " / ".join(f"{_shown(cell.mean)} ±{_shown(cell.spread)}" for cell in cells)
-        assert shown["paper"] == " / ".join(_shown(cell.paper, 2) for cell in cells if cell.paper is not None)
-        assert {cell.seeds for cell in cells} == {3}
-        assert {" ".join(cell.command.split()[:3]) for cell in cells} == {"parabit reproduce table1"}
-
+    for model, bits, *shown in rows:
+        words = "-words" if "DBOW" in model else ""
+        job = f"{model.lower().replace(' ', '-')}-{bits}{words}"
+        cells = [figures.get("20newsgroups", job, "codes", metric) for metric in ("map", "ndcg@10")]
+        ours = " / ".join(f"{_shown(cell.value)} ±{_shown(cell.spread)}" for cell in cells if cell)
+        assert shown == [ours, " / ".join(_shown(cell.paper, 2) for cell in cells if cell)]
+        assert {cell.seeds for cell in cells if cell} == {3}
     prose = " ".join(text.split())
-    first, last = tables["table1"].counts(), tables["table4"].counts()
-    assert (
-        f"Of the {first.above + first.equal + first.below} figures of Table 1 on 20 Newsgroups {first.above} are above "
-        f"the paper's, {first.equal} equal and {first.below} below"
-    ) in prose
-    assert f"{last.below} of {last.above + last.equal + last.below} are below" in prose
+    for corpus in ("20newsgroups", "20newsgroups-raw"):
+        counts = figures.compared(corpus)
+        said = f"{counts['above']} are above the paper's, {counts['equal']} equal and {counts['below']} below"
+        assert said in prose
 
 
 def test_the_figures_of_scoring_are_those_that_were_measured() -> None:

@@ -64,7 +64,7 @@ def test_shared_options_are_named_and_explained_by_help_all() -> None:
 
 
 def test_what_help_writes_out_is_what_there_is() -> None:
-    from parabit.paper.reproduce import ALL, EXPERIMENTS
+    from parabit.paper.experiments import ALL, EXPERIMENTS
 
     tokenizer = Tokenizer()
     for name, value in (("min_length", tokenizer.min_length), ("max_length", tokenizer.max_length)):

@@ -91,6 +91,7 @@ BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
     "positive": ([0, 0.0, -1e-9, math.nan, math.inf, True, "1"], [1e-9, 5]),
     "not negative": ([-1e-9, math.nan, math.inf, -math.inf, False, "1"], [0, 0.0, 3.5]),
     "share": ([-0.1, 1, 1.0, math.nan, True, "0.5"], [0, 0.0, 0.999]),
+    "flag": ([0, 1, "yes"], [True, False]),
     "method": (["round", "", 1, ["rounding"]], list(METHODS)),
 }
 CASES = [(parameter.name, parameter.metadata["bound"]) for parameter in fields(Recipe)]

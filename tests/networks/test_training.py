@@ -282,6 +282,7 @@ def apart(trained: Trained, labels: list[int]) -> tuple[float, float]:
 
 # The exact softmax, so that a loss is no matter of luck, and rates for a small corpus.
 LEARNING = {"epochs": 8, "samples": 0, "dropout": 0.0, "document_rate": 1.0, "word_rate": 0.03}
+LEARNING |= {"row_rates": False, "document_prior": 0.0, "word_accumulator_start": 1.0, "min_occurrences": 1}
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())

@@ -13,7 +13,7 @@ from parabit.cli.options import Device
 from parabit.errors import Interrupted, need
 
 # Written out, as importing the experiments takes long; a test compares it with what there is.
-What = Literal["table1", "headers", "table2", "table3", "table4", "figures", "peers", "everywhere", "all"]
+What = Literal["table1", "table2", "table3", "table4", "figures", "claims", "peers", "all"]
 
 
 @verb
@@ -22,14 +22,14 @@ def reproduce(
         What,
         typer.Argument(
             metavar="WHAT",
-            help="table1, headers (table 1 with headers kept), table2, table3, table4, figures, peers (what one would "
-            "try instead), everywhere (other collections) or all.",
+            help="table1, table2, table3, table4, figures, claims (what the paper says that it tried), peers (what one "
+            "would try instead) or all.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="The folder of the report.")] = Path(
         "report"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer documents, epochs and seeds: ten minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed, fewer documents and epochs of two collections.")] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell; the report has mean and spread.")] = 3,
     corpus: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this collection; repeatable.")] = None,
     job: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this job; repeatable.")] = None,
@@ -40,17 +40,17 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments again.
 
-    REPORT gets report.html, report.json and figures/, with the paper's figures beside ours. Finished runs are kept in
-    REPORT/work, so the same command continues after an interrupt. RCV1 and English Wikipedia are used if they are here
-    (`parabit datasets`); otherwise stand-ins are, and named as such.
+    REPORT gets report.html with figures/, results.jsonl with every figure, and runs.jsonl with what made it. Finished
+    runs are kept, so the same command continues after an interrupt; runs of older code are repeated. RCV1 and English
+    Wikipedia are used if they are here (`parabit datasets`); otherwise stand-ins are, and named as such.
 
     Examples:
         parabit reproduce table2 --quick
         parabit reproduce all -o results
     """
     need("torch", "networks")
-    from parabit.paper.reproduce import Plan
-    from parabit.paper.reproduce import reproduce as run
+    from parabit.paper.report import Plan
+    from parabit.paper.report import reproduce as run
 
     words = ["parabit", "reproduce", what, "-o", str(output), *(["--quick"] if quick else [])]
     words += [word for name in corpus or () for word in ("--corpus", name)]
@@ -61,24 +61,22 @@ def reproduce(
     start = time.perf_counter()
     try:
         with progress(quiet or json) as report:
-            made = run(plan, output, command, report)
+            outcome = run(plan, output, command, report)
     except Interrupted:
         raise
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; finished runs are kept; continue with: {command}") from None
-    counts = made.counts()
     result = {
-        "report": str(output / "report.html"),
-        "json": str(output / "report.json"),
-        "runs": len(made.runs),
-        **counts._asdict(),
+        "report": str(outcome.page),
+        "runs": outcome.runs,
+        "stale": outcome.stale,
+        **outcome.compared,
         "seconds": round(time.perf_counter() - start, 3),
     }
     if json:
         print_json(result)
         return
-    say(f"[bold]{escape(result['report'])}[/bold]: {len(made.tables)} tables, {len(made.figures)} figures")
-    say(
-        f"  beside the paper's figures: {counts.above} above, {counts.equal} equal, {counts.below} below, "
-        f"{counts.missing} not run; {counts.stand_in} on stand-ins, which cannot be compared"
-    )
+    above, equal, below = (outcome.compared[name] for name in ("above", "equal", "below"))
+    stale = f", {outcome.stale} of them stale" if outcome.stale else ""
+    say(f"[bold]{escape(str(outcome.page))}[/bold]: {outcome.runs} runs{stale}")
+    say(f"  20 Newsgroups beside the paper's figures: {above} above, {equal} equal, {below} below")

@@ -113,11 +113,9 @@ def train(
                 chance = generator(seed, "step", epoch, state.step, device=place) if random_steps else None
                 embedded = embeddings.index_select(0, chosen)  # (batch, dim)
                 gradients = table.gradients(network, embedded, batch, recipe.dropout, chance)
-                of_documents = gradients.embedding  # (batch, dim)
-                if recipe.document_prior:
-                    of_documents = of_documents + recipe.document_prior * table.share(batch) * embedded
+                penalty = recipe.document_prior * table.share(batch) * embedded  # (batch, dim)
 
-                tables["documents"].step(of_documents, recipe.document_rate, chosen, embedded)
+                tables["documents"].step(gradients.embedding + penalty, recipe.document_rate, chosen, embedded)
                 tables["words"].step(gradients.words, recipe.word_rate, gradients.rows, gradients.current)
                 if gradients.projection is not None:
                     tables["projection"].step(gradients.projection, recipe.projection_rate)
@@ -248,15 +246,13 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def make_table(
-    documents: Bags, counts: NDArray[np.int64], shape: Shape, recipe: Recipe, device: torch.device
-) -> Table:
+def make_table(documents: Bags, counts: NDArray[np.int64], shape: Shape, recipe: Recipe, device: torch.device) -> Table:
     """The documents' words on a device: as bags, or in order."""
     if shape.architecture == "dm":
         return PositionTable(documents, len(counts), shape, device)
     if recipe.min_occurrences > 1:
         frequent = counts[documents.features] >= recipe.min_occurrences  # (entries,)
-        offsets = row_offsets(frequent)[documents.feature_offsets]
+        offsets = row_offsets(frequent.astype(np.int64))[documents.feature_offsets]
         documents = Bags.of_counts(documents.features[frequent], documents.counts[frequent], offsets)
     return BagTable(documents, device)
 

@@ -1,25 +1,35 @@
 """The paper's figures: precision-recall curves, and documents as points in the plane.
 
-Functions take axes, draw on them and give them back; only `draw` writes files. matplotlib is imported when something is
-drawn, and pyplot never: a program that draws with it finds its figures and settings as it left them.
+Functions take axes, draw on them and return them; only `draw` writes a file. matplotlib is imported when something is
+drawn, and pyplot never, so that a program that uses it finds its figures and settings unchanged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from parabit.errors import EvaluationError, need
-from parabit.paper.report import Curve, CurveFigure, Family, PointsFigure
 from parabit.storage import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Colours that eyes of all kinds tell apart: Okabe and Ito's, less the yellow that white paper swallows, and three more;
-# neighbours differ in lightness too. No curve is told by its colour alone: each has its own marker, and each family its
-# own kind of line.
+Family = Literal["binary", "real", "baseline"]
+
+
+class Curve(NamedTuple):
+    """A precision-recall curve; both are shares, from 0 to 1. The family decides how it is drawn."""
+
+    label: str
+    family: Family
+    recall: Sequence[float]
+    precision: Sequence[float]
+
+
+# Okabe and Ito's colours, for all kinds of eyes, without the yellow that is invisible on white, and three more;
+# neighbours differ in lightness. In grey, each curve still has its own marker, and each family its own kind of line.
 _COLOURS = (
     "#0072B2",
     "#E69F00",
@@ -155,23 +165,17 @@ def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequenc
     return axes
 
 
-def draw(figure: CurveFigure | PointsFigure, folder: Path) -> None:
-    """Write a figure into the folder, as NAME.svg and NAME.png: the same figure, the same files, byte for byte.
+def draw(path: Path, on: "Callable[[Axes], Axes]", square: bool = False) -> None:
+    """Write what a function draws on axes to a file, by its ending SVG or PNG: the same each time, byte for byte.
 
     Example:
         >>> import tempfile
         >>> curve = Curve("Binary PV-DBOW", "binary", recall=(0.01, 0.1, 1.0), precision=(0.8, 0.6, 0.05))
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     draw(CurveFigure("figure4", "20 Newsgroups", "Precision-recall.", (curve,)), Path(folder))
-        ...     sorted(path.name for path in Path(folder).iterdir())
-        ['figure4.png', 'figure4.svg']
+        ...     draw(Path(folder) / "figure4.svg", lambda axes: precision_recall(axes, [curve]))
+        ...     [path.name for path in Path(folder).iterdir()]
+        ['figure4.svg']
     """
-    for kind in ("svg", "png"):
-        draw_to(figure, folder / f"{figure.name}.{kind}")
-
-
-def draw_to(figure: CurveFigure | PointsFigure, path: Path) -> None:
-    """Write a figure to a file, by its ending as SVG or PNG."""
     need("matplotlib", "plot", EvaluationError)
     from matplotlib import style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -179,16 +183,12 @@ def draw_to(figure: CurveFigure | PointsFigure, path: Path) -> None:
 
     # From matplotlib's own settings, not the reader's.
     with style.context(["default", _STYLE]):
-        if isinstance(figure, CurveFigure):
-            canvas = FigureCanvasAgg(Figure(figsize=(5.2, 3.5)))
-            precision_recall(canvas.figure.add_subplot(), figure.curves)
-        else:
-            canvas = FigureCanvasAgg(Figure(figsize=(5.2, 5.2)))
-            points(canvas.figure.add_subplot(), figure.x, figure.y, figure.labels)
+        canvas = FigureCanvasAgg(Figure(figsize=(5.2, 5.2 if square else 3.5)))
+        on(canvas.figure.add_subplot())
         kind = path.suffix[1:]
         with whole_file(path) as partial:
             canvas.figure.savefig(
-                partial, format=kind, dpi=200, bbox_inches="tight", metadata=dict.fromkeys(_TELLTALE[kind])
+                partial, format=kind, dpi=150, bbox_inches="tight", metadata=dict.fromkeys(_TELLTALE[kind])
             )
 
 

@@ -1,367 +1,279 @@
-"""What a run of `parabit reproduce` found, as plain data: to be shown by `html`, drawn by `plots` and kept as JSON.
+"""`parabit reproduce`: perform what is missing, draw the figures, and write one page."""
 
-Nothing here measures or draws. A report holds what was measured, with the paper's figure beside each of ours.
-"""
+import base64
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from math import isfinite
-from typing import Any, Literal, NamedTuple, get_args
+import numpy as np
 
-from parabit.errors import EvaluationError
+from parabit.errors import BaselineError, EvaluationError, need
+from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
+from parabit.paper.experiments import ALL, EXPERIMENTS, JOBS, PICTURED, QUICK_EPOCHS, SIZES, Run, runs_of
+from parabit.paper.machine import machine, versions
+from parabit.paper.plots import Curve, Family, draw, points, precision_recall
+from parabit.paper.runs import RECALLS, Store, perform
+from parabit.paper.tables import Figures, tables
+from parabit.progress import Progress, silent
+from parabit.progress import Report as ProgressReport
+from parabit.storage import whole_file
 
-FORMAT = 1  # of the JSON
-
-Family = Literal["binary", "real", "baseline"]
-Standing = Literal["above", "equal", "below"]
-
-# The paper gives two decimals: what is nearer than half of the last one cannot be told from it.
-_ROUNDING = 0.005
+_QUICK_TRAINED, _QUICK_TESTED = 2000, 600  # documents
+_QUICK_CORPORA = ("20newsgroups", "reuters21578")
+_FEWEST_POINTS = 4  # that t-SNE can place
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A figure of the paper and ours: the mean over seeds and its spread (standard deviation).
+class Plan:
+    """What is to be run, and how."""
 
-    Example:
-        >>> cell = Cell(paper=0.35, mean=0.4115, spread=0.0039, seeds=3)
-        >>> round(cell.difference, 4), cell.standing
-        (0.0615, 'above')
-    """
-
-    paper: float | None  # None: the paper has no such figure
-    mean: float | None  # None: not run
-    spread: float | None  # None: not run, or with one seed
-    seeds: int
-    note: str = ""
-    command: str = ""  # that gives this figure again
-
-    def __post_init__(self) -> None:
-        for name in ("paper", "mean", "spread"):
-            value = getattr(self, name)
-            if value is not None and not isfinite(value):
-                raise EvaluationError(f"a cell's {name} is {value}", hint="give None for what was not measured")
+    what: str = ALL
+    quick: bool = False
+    seeds: int = 3
+    corpora: tuple[str, ...] = ()  # all if none is named
+    jobs: tuple[str, ...] = ()  # likewise
+    device: str = "auto"
+    only_report: bool = False  # of what is finished; nothing is run
 
     @property
-    def difference(self) -> float | None:
-        """Ours minus the paper's; None where one of them is missing."""
-        return None if self.mean is None or self.paper is None else self.mean - self.paper
+    def experiments(self) -> tuple[str, ...]:
+        return tuple(EXPERIMENTS) if self.what == ALL else (self.what,)
 
-    @property
-    def standing(self) -> Standing | None:
-        """Whether ours is above, equal to or below the paper's figure, which has two decimals."""
-        if self.difference is None:
-            return None
-        if abs(self.difference) < _ROUNDING:
-            return "equal"
-        return "above" if self.difference > 0 else "below"
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of a table: what it is about, then its cells. A cell is None where the combination has no sense.
-
-    Example:
-        >>> Row(("128", "PV-DM"), (Cell(0.41, 0.43, 0.005, seeds=3), None)).labels
-        ('128', 'PV-DM')
-    """
-
-    labels: tuple[str, ...]
-    cells: tuple[Cell | None, ...]
+    def check(self) -> None:
+        """Raise for what does not exist."""
+        if self.what not in (*EXPERIMENTS, ALL):
+            raise EvaluationError(f"no experiment {self.what!r}", hint=f"there are {', '.join((*EXPERIMENTS, ALL))}")
+        known = dict.fromkeys(name for what in self.experiments for name in EXPERIMENTS[what].jobs)
+        for name in self.jobs:
+            if name not in known:
+                raise EvaluationError(f"no job {name!r} in {self.what}", hint=f"there are {', '.join(known)}")
 
 
-@dataclass(frozen=True)
-class Group:
-    """A corpus and the metrics that a table has for it.
+class Picture(NamedTuple):
+    """A figure of the report, in a file."""
 
-    A corpus that stands in for one of the paper's, which cannot be had, is a check of the method: the paper's figure
-    beside it is that of another corpus.
-
-    Example:
-        >>> Group("Reuters-21578", stands_for="RCV1", metrics=("MAP", "NDCG@10")).stands_for
-        'RCV1'
-    """
-
-    title: str
-    stands_for: str | None
-    metrics: tuple[str, ...]
-
-
-class Counts(NamedTuple):
-    """How many cells stand how beside the paper's figures."""
-
-    above: int
-    equal: int
-    below: int
-    missing: int  # the paper has a figure and we have none
-    stand_in: int  # run on a corpus that stands in for the paper's, so not compared
-    unmatched: int  # run, and the paper has no such figure
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: a row's cells go through the metrics of all groups, in order.
-
-    Example:
-        >>> group = Group("20 Newsgroups", None, ("MAP", "NDCG@10"))
-        >>> row = Row(("PV-DM",), (Cell(0.41, 0.43, 0.005, seeds=3), Cell(0.73, None, None, seeds=0)))
-        >>> table = Table("table1", "Table 1", "Retrieval.", ("Model",), (group,), (row,), below=())
-        >>> table.counts()
-        Counts(above=1, equal=0, below=0, missing=1, stand_in=0, unmatched=0)
-    """
-
-    name: str
+    file: str
     title: str
     caption: str
-    label_heads: tuple[str, ...]
-    groups: tuple[Group, ...]
-    rows: tuple[Row, ...]
-    below: tuple[str, ...]  # sentences under the table: where ours is below the paper's, and why
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        columns = len(self.columns)
-        for row in self.rows:
-            if len(row.labels) != len(self.label_heads) or len(row.cells) != columns:
-                raise EvaluationError(
-                    f"a row of {self.name} has {len(row.labels)} labels and {len(row.cells)} cells, where its heads "
-                    f"have {len(self.label_heads)} and {columns}",
-                    hint="give a cell, or None, for each metric of each group",
-                )
-
-    @property
-    def columns(self) -> tuple[tuple[Group, str], ...]:
-        """Group and metric of each cell of a row."""
-        return tuple((group, metric) for group in self.groups for metric in group.metrics)
-
-    def cells(self) -> Iterator[tuple[Row, Group, str, Cell]]:
-        """All cells that are there, with where they are, row by row."""
-        for row in self.rows:
-            for (group, metric), cell in zip(self.columns, row.cells, strict=True):
-                if cell is not None:
-                    yield row, group, metric, cell
-
-    def counts(self) -> Counts:
-        """How ours stand beside the paper's, counted from the cells."""
-        same = [cell for _, group, _, cell in self.cells() if not group.stands_for]
-        standings = [cell.standing for cell in same]
-        return Counts(
-            above=standings.count("above"),
-            equal=standings.count("equal"),
-            below=standings.count("below"),
-            missing=sum(cell.mean is None and cell.paper is not None for cell in same),
-            stand_in=sum(cell.mean is not None for _, group, _, cell in self.cells() if group.stands_for),
-            unmatched=sum(cell.mean is not None and cell.paper is None for cell in same),
-        )
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A precision-recall curve, the mean over seeds; both are shares, from 0 to 1.
+class Outcome(NamedTuple):
+    """What a report says in sum."""
 
-    The family decides how it is drawn: binary codes, real-valued vectors, or what others reached.
+    page: Path
+    runs: int
+    stale: int
+    compared: dict[str, int]  # figures of 20 Newsgroups above, equal and below the paper's
 
-    Example:
-        >>> Curve("Binary PV-DBOW", "binary", recall=(0.01, 1.0), precision=(0.8, 0.05)).family
-        'binary'
+
+def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = silent) -> Outcome:
+    """Perform the runs that are missing or stale, and write `report.html` with `figures/`.
+
+    Runs that are finished are kept in `results.jsonl` and `runs.jsonl`, so an interrupted command continues.
     """
-
-    label: str
-    family: Family
-    recall: tuple[float, ...]
-    precision: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if self.family not in get_args(Family):
-            raise EvaluationError(
-                f"the curve {self.label!r} is of the family {self.family!r}",
-                hint=f"give one of {', '.join(get_args(Family))}",
-            )
-        if len(self.recall) != len(self.precision) or not self.recall:
-            raise EvaluationError(
-                f"the curve {self.label!r} has {len(self.recall)} recalls and {len(self.precision)} precisions",
-                hint="give one precision for each recall, and one or more",
-            )
-        if not all(0 <= share <= 1 for share in (*self.recall, *self.precision)):
-            raise EvaluationError(
-                f"the curve {self.label!r} leaves the range from 0 to 1", hint="give shares, not per cents"
-            )
+    plan.check()
+    need("jinja2", "paper", EvaluationError)
+    need("matplotlib", "plot", EvaluationError)
+    need("openTSNE", "plot", EvaluationError)
+    corpora, store = _corpora(plan), Store(folder)
+    if not plan.only_report:
+        _perform(plan, corpora, store, report)
+    figures = Figures(folder, corpora, plan.quick)
+    if not figures.runs:
+        raise EvaluationError("no run is finished, so there is nothing to report", hint="omit --only-report")
+    report(Progress("drawing", 0, "figures", 0.0))
+    pictures = [*_curve_pictures(figures, folder), *_point_pictures(figures, folder)]
+    page = folder / "report.html"
+    with whole_file(page) as partial:
+        partial.write_text(render(figures, pictures, store, command))
+    stale = sum(line["stale"] for line in figures.runs)
+    return Outcome(page, len(figures.runs), stale, figures.compared("20newsgroups"))
 
 
-@dataclass(frozen=True)
-class CurveFigure:
-    """A figure of precision-recall curves.
+def _corpora(plan: Plan) -> list[PaperCorpus]:
+    """The collections that are here, or those named."""
+    from parabit.corpus.datasets import DATASETS, data_folder, find_dataset
 
-    Example:
-        >>> curve = Curve("Binary PV-DBOW", "binary", (0.01, 1.0), (0.8, 0.05))
-        >>> CurveFigure("figure4-news-128", "20 Newsgroups, 128 bits", "Precision-recall.", (curve,)).name
-        'figure4-news-128'
-    """
-
-    name: str
-    title: str
-    caption: str
-    curves: tuple[Curve, ...]
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
+    present = [name for name in DATASETS if find_dataset(name).found(data_folder())]
+    corpora = paper_corpora(present)
+    corpora.insert(1, HEADERS_KEPT)
+    if plan.quick:
+        corpora = [corpus.small(_QUICK_TRAINED, _QUICK_TESTED) for corpus in corpora if corpus.name in _QUICK_CORPORA]
+    known = [corpus.name for corpus in corpora]
+    for name in plan.corpora:
+        if name not in known:
+            raise EvaluationError(f"no collection {name!r} here", hint=f"there are {', '.join(known)}")
+    return [corpus for corpus in corpora if not plan.corpora or corpus.name in plan.corpora]
 
 
-@dataclass(frozen=True)
-class PointsFigure:
-    """A figure of documents as points in the plane, as t-SNE lays them out, each with its label.
-
-    Example:
-        >>> PointsFigure("figure7", "t-SNE", "Codes.", (0.0, 1.0), (2.0, 0.5), ("sci.crypt", "sci.space")).labels
-        ('sci.crypt', 'sci.space')
-    """
-
-    name: str
-    title: str
-    caption: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    labels: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        if not len(self.x) == len(self.y) == len(self.labels):
-            raise EvaluationError(
-                f"{self.name} has {len(self.x)} x, {len(self.y)} y and {len(self.labels)} labels",
-                hint="give one of each for a point",
-            )
+def _perform(plan: Plan, corpora: list[PaperCorpus], store: Store, report: ProgressReport) -> None:
+    # The pretrained encoder is a large download, so it is run only if it is there.
+    jobs = plan.jobs or tuple(name for name in JOBS if name != "sentences" or find_spec("sentence_transformers"))
+    runs = runs_of(plan.experiments, corpora, 1 if plan.quick else plan.seeds, plan.quick, jobs)
+    if not runs:
+        raise EvaluationError("there is nothing to run", hint="transfer is a job of Wikipedia and its samples only")
+    for run in {(run.corpus.name, run.job.bigrams): run for run in runs}.values():
+        store.prepare(run, [corpus for corpus in corpora if corpus.group == "paper"], report)
+    missing = store.missing(runs)
+    _need_libraries(missing, plan.device)
+    for number, run in enumerate(missing):
+        note = f"{run.corpus.title}, {run.job.name}, seed {run.seed}"
+        report(Progress("runs", number, "runs", number / len(missing), note))
+        store.keep(*perform(run, store.data(run), plan.device, report))
 
 
-@dataclass(frozen=True)
-class CorpusFacts:
-    """What a corpus was, as it was used. A number is None where this run did not count it.
+def _need_libraries(runs: Iterable[Run], device: str) -> None:
+    """Raise before long work if a library or a device is not there."""
+    from parabit.networks import choose_device
 
-    Example:
-        >>> CorpusFacts("20newsgroups", "20 Newsgroups", None, 11_314, 7_532, words=101_631, features=None,
-        ...             relevance="The same newsgroup.", queries=7_532, skipped=0, unlabelled=0).stands_for
-    """
-
-    name: str
-    title: str
-    stands_for: str | None
-    training_documents: int
-    test_documents: int
-    words: int | None  # in the vocabulary
-    features: int | None  # words and bigrams
-    relevance: str  # a sentence: when a document is relevant to a query
-    queries: int | None
-    skipped: int | None  # queries without any relevant document
-    unlabelled: int | None  # documents left out because they have no label
-    note: str = ""
+    choose_device(device)
+    peers = {run.job.peer for run in runs}
+    for peer, library in (("bm25", "bm25s"), ("doc2vec", "gensim.models.doc2vec")):
+        if peer in peers:
+            need(library, "baselines", BaselineError)
 
 
-Figure = CurveFigure | PointsFigure
+_CURVES: tuple[tuple[str, Family, str, str], ...] = (
+    ("PV-DBOW, bigrams", "real", "pv-dbow-{size}-bigrams", "vectors"),
+    ("PV-DM", "real", "pv-dm-{size}", "vectors"),
+    ("Binary PV-DBOW, words", "binary", "binary-pv-dbow-{size}-words", "codes"),
+    ("Binary PV-DBOW, bigrams", "binary", "binary-pv-dbow-{size}-bigrams", "codes"),
+    ("Binary PV-DM", "binary", "binary-pv-dm-{size}", "codes"),
+    ("closed form (parabit's own)", "binary", "closed-form-{size}", "codes"),
+    ("semantic hashing", "baseline", "semantic-hashing-{size}", "codes"),
+)
 
 
-@dataclass(frozen=True)
-class Report:
-    """Everything that a run found. The dictionaries hold plain JSON values: text, numbers, lists, dictionaries.
-
-    Example:
-        >>> report = Report("Binary Paragraph Vectors, rerun", "parabit reproduce all", quick=False, parabit="0.1.0",
-        ...                 generated="2026-11-15", seconds=1.5, seeds=(0, 1), machine={"cpu": "2 cores"})
-        >>> Report.from_json(report.to_json()) == report
-        True
-    """
-
-    title: str
-    command: str
-    quick: bool  # whether it is the short version, on fewer documents or epochs
-    parabit: str  # version
-    generated: str  # ISO date
-    seconds: float
-    seeds: tuple[int, ...]
-    machine: dict[str, str]
-    versions: dict[str, str] = field(default_factory=dict)
-    parameters: tuple[tuple[str, dict[str, Any]], ...] = ()
-    remarks: tuple[str, ...] = ()
-    corpora: tuple[CorpusFacts, ...] = ()
-    tables: tuple[Table, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    runs: list[dict[str, Any]] = field(default_factory=list)  # a record of each training
-
-    def __post_init__(self) -> None:
-        names = [part.name for part in (*self.tables, *self.figures)]
-        for name in names:
-            if names.count(name) > 1:
-                raise EvaluationError(f"two parts of the report are called {name}", hint="give each its own name")
-
-    def counts(self) -> Counts:
-        """How ours stand beside the paper's, over all tables."""
-        counts = [table.counts() for table in self.tables]
-        return Counts(*(sum(getattr(count, name) for count in counts) for name in Counts._fields))
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as JSON has it: `json.dumps` takes it, and loading that gives the same again."""
-        return {"format": FORMAT, **_plain(self)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Report":
-        """The report that `to_json` was called on."""
-        given = dict(data)
-        format = given.pop("format", None)
-        if not isinstance(format, int):
-            raise EvaluationError("this JSON is no report of `parabit reproduce`", hint="give its report.json")
-        if format > FORMAT:
-            raise EvaluationError(
-                f"the report has format {format}, and this parabit knows up to {FORMAT}", hint="install a newer parabit"
-            )
-        try:
-            return cls(
-                **{
-                    **given,
-                    "seeds": tuple(given["seeds"]),
-                    "parameters": tuple((name, parameters) for name, parameters in given["parameters"]),
-                    "remarks": tuple(given["remarks"]),
-                    "corpora": tuple(CorpusFacts(**facts) for facts in given["corpora"]),
-                    "tables": tuple(_table(table) for table in given["tables"]),
-                    "figures": tuple(_figure(figure) for figure in given["figures"]),
-                }
-            )
-        except (KeyError, TypeError) as problem:
-            raise EvaluationError(
-                f"this JSON is no whole report of `parabit reproduce`: {problem}", hint="give its report.json"
-            ) from problem
+def _curve_pictures(figures: Figures, folder: Path) -> Iterable[Picture]:
+    """Precision-recall curves: all networks, transfer, and Real-Binary's two representations."""
+    for corpus in figures.corpora:
+        title = f"{corpus.title}, stands in for {corpus.collection}" if corpus.stand_in else corpus.title
+        for size in SIZES:
+            wanted = [(label, family, corpus.name, job.format(size=size), part) for label, family, job, part in _CURVES]
+            caption = "Cosine similarity for real-valued vectors, Hamming distance for codes."
+            yield from _curves(figures, folder, f"curves-{corpus.name}-{size}", f"{title}: {size}", caption, wanted)
+        if corpus.collection == "English Wikipedia":
+            continue
+        both: list[tuple[str, Family, str, str, str]] = [
+            ("trained on its own documents", "binary", corpus.name, PICTURED, "codes"),
+            ("trained on Wikipedia", "baseline", "enwiki", "transfer", corpus.name),
+        ]
+        caption = "128-bit codes of Binary PV-DBOW with bigrams."
+        if figures.get("enwiki", "transfer", corpus.name, "map"):
+            yield from _curves(figures, folder, f"transfer-{corpus.name}", f"{title}: transfer", caption, both)
+        both = [
+            ("PV-DBOW, 300 dimensions", "baseline", corpus.name, "separate", "vectors"),
+            ("Real-Binary PV-DBOW, 300 dimensions", "real", corpus.name, "real-binary-28", "vectors"),
+            ("Real-Binary PV-DBOW, 28 bits", "binary", corpus.name, "real-binary-28", "codes"),
+        ]
+        caption = "The code and the real-valued vector that one network learns, beside a network of vectors only."
+        yield from _curves(figures, folder, f"real-binary-{corpus.name}", f"{title}: Real-Binary", caption, both)
 
 
-def _plain(value: Any) -> Any:
-    """Dataclasses as dictionaries and tuples as lists, all the way down."""
-    if is_dataclass(value):
-        return {part.name: _plain(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+def _curves(
+    figures: Figures,
+    folder: Path,
+    name: str,
+    title: str,
+    caption: str,
+    wanted: Iterable[tuple[str, Family, str, str, str]],
+) -> Iterable[Picture]:
+    curves = []
+    for label, family, corpus, job, part in wanted:
+        found = [(at, figures.value(corpus, job, part, f"precision@recall={at:g}%")) for at in RECALLS]
+        known = [(at / 100, value) for at, value in found if value is not None]
+        if known:
+            recall, precision = zip(*known, strict=True)
+            curves.append(Curve(label, family, recall, precision))
+    if curves:
+        file = _figure_file(folder, f"{name}.svg")
+        draw(folder / file, partial(precision_recall, curves=curves))
+        yield Picture(file, title, caption)
 
 
-def _table(data: Mapping[str, Any]) -> Table:
-    groups = tuple(Group(**{**group, "metrics": tuple(group["metrics"])}) for group in data["groups"])
-    rows = tuple(
-        Row(tuple(row["labels"]), tuple(None if cell is None else Cell(**cell) for cell in row["cells"]))
-        for row in data["rows"]
+def _point_pictures(figures: Figures, folder: Path) -> Iterable[Picture]:
+    """t-SNE of 128-bit codes by Hamming distance; the codes are those of the run that was made last."""
+    from parabit.index.map import embed_codes
+
+    for corpus in figures.corpora:
+        name = f"{corpus.name}{'-quick' if figures.quick else ''}"
+        path, file = folder / "work" / f"picture-{name}.json", _figure_file(folder, f"tsne-{corpus.name}.png")
+        if path.exists():
+            picture = json.loads(path.read_text())
+            if len(picture["labels"]) < _FEWEST_POINTS:
+                continue
+            codes = np.frombuffer(base64.b64decode(picture["codes"]), dtype=np.uint8).reshape(-1, picture["bytes"])
+            x, y = embed_codes(codes).T.tolist()
+            draw(folder / file, partial(points, x=x, y=y, labels=picture["labels"]), square=True)
+        if (folder / file).exists():
+            caption = "128-bit codes that Binary PV-DBOW with bigrams inferred for test documents, by Hamming distance."
+            yield Picture(file, f"{corpus.title}: t-SNE", caption)
+
+
+def _figure_file(folder: Path, name: str) -> str:
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    return f"figures/{name}"
+
+
+def render(figures: Figures, pictures: Iterable[Picture], store: Store, command: str) -> str:
+    """The page."""
+    from jinja2 import Environment
+
+    from parabit.paper.claims import claims
+
+    source = (files("parabit.paper") / "report.html.j2").read_text()
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["number"] = lambda value: f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.1f}"
+    page: str = environment.from_string(source).render(
+        claims=claims(figures),
+        tables=tables(figures),
+        pictures=list(pictures),
+        counts=[(c.title, figures.compared(c.name), figures.below(c.name)) for c in figures.corpora if not c.stand_in],
+        corpora=[(corpus, facts) for corpus in figures.corpora if (facts := _facts(corpus, store))],
+        stand_ins=[corpus for corpus in figures.corpora if corpus.stand_in],
+        made=_provenance(figures.runs),
+        stale=sum(line["stale"] for line in figures.runs),
+        runs=len(figures.runs),
+        quick=figures.quick and {"trained": _QUICK_TRAINED, "tested": _QUICK_TESTED, "epochs": QUICK_EPOCHS},
+        parameters=_parameters(figures),
+        command=command,
+        date=datetime.now(UTC).date().isoformat(),
+        machine=machine(),
+        versions=versions("torch", "numpy", "scipy", "scikit-learn", "polars"),
     )
-    heads, below = tuple(data["label_heads"]), tuple(data["below"])
-    return Table(**{**data, "label_heads": heads, "groups": groups, "rows": rows, "below": below})
+    return page
 
 
-def _figure(data: Mapping[str, Any]) -> Figure:
-    if "curves" not in data:
-        return PointsFigure(**{**data, **{name: tuple(data[name]) for name in ("x", "y", "labels")}})
-    curves = (
-        Curve(**{**curve, "recall": tuple(curve["recall"]), "precision": tuple(curve["precision"])})
-        for curve in data["curves"]
-    )
-    return CurveFigure(**{**data, "curves": tuple(curves)})
+def _facts(corpus: PaperCorpus, store: Store) -> dict[str, Any] | None:
+    found = [facts for bigrams in (False, True) if (facts := store.facts(corpus, bigrams))]
+    if not found:
+        return None
+    return found[0] | {"features": found[-1]["features"], "tested": found[0]["tests"][corpus.name]["documents"]}
 
 
-def _check_name(name: str) -> None:
-    """A name is that of a file and of a place on the page."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-        raise EvaluationError(
-            f"{name!r} cannot name a table or a figure", hint="take letters, digits, - and _, and begin with a letter"
-        )
+def _provenance(runs: list[dict[str, Any]]) -> list[tuple[tuple[str, str, str, str], int, float]]:
+    """How many runs were made by which code, on which device, with which torch and when, and how long they took."""
+    found: dict[tuple[str, str, str, str], list[float]] = {}
+    for line in runs:
+        kind = (line["code"] + (" (stale)" if line["stale"] else ""), line["device"], line["torch"], line["date"])
+        found.setdefault(kind, []).append(line["seconds"])
+    return [(kind, len(seconds), sum(seconds)) for kind, seconds in sorted(found.items())]
+
+
+def _parameters(figures: Figures) -> list[tuple[str, str]]:
+    """The parameters of each job that has a run."""
+    names = dict.fromkeys(line["job"] for line in figures.runs)
+    shown = []
+    for name in JOBS:
+        if name in names:
+            parameters = JOBS[name].parameters(figures.quick)
+            for one in parameters.get("networks", [parameters]):
+                values = {key: round(value, 5) if isinstance(value, float) else value for key, value in one.items()}
+                shown.append((name, json.dumps(values).strip("{}").replace('"', "")))
+    return shown

@@ -1,314 +1,288 @@
-"""From finished runs to the paper's tables."""
+"""From the long table to the report's tables: a table says which job, part and metric each cell shows."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
 
 from parabit.paper.corpora import PaperCorpus
-from parabit.paper.published import COLLECTIONS, TABLE_1, TABLE_2, TABLE_3, TABLE_4
-from parabit.paper.report import Cell, Group, Row, Table
+from parabit.paper.experiments import EXPERIMENTS, JOBS, RADII, SIZES, Run
+from parabit.paper.published import published
+from parabit.paper.runs import Store
 
-METRICS = {"MAP": "map", "NDCG@10": "ndcg@10"}
-_WIKIPEDIA = COLLECTIONS[2]
-
-
-class Finished(NamedTuple):
-    """The results of finished runs, by collection and job; one for each seed."""
-
-    corpora: Sequence[PaperCorpus]
-    results: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
-
-    def scores(self, corpus: str, job: str, part: str) -> list[Mapping[str, Any]]:
-        """The scores of a part of a job's results, of each seed."""
-        return [result[part] for result in self.results.get((corpus, job), ()) if part in result]
-
-    def cell(
-        self,
-        table: str,
-        corpus: str,
-        job: str,
-        part: str,
-        metric: str,
-        paper: float | None = None,
-        note: str = "",
-        also: str = "",
-    ) -> Cell:
-        """The mean over seeds, beside the paper's figure; `also` is another collection that its run needs."""
-        values = [scores[metric] for scores in self.scores(corpus, job, part) if metric in scores]
-        return Cell(
-            paper=paper,
-            mean=round(fmean(values), 4) if values else None,
-            spread=round(stdev(values), 4) if len(values) > 1 else None,
-            seeds=len(values),
-            note=note,
-            command=f"parabit reproduce {table} --corpus {corpus}{f' --corpus {also}' if also else ''} --job {job}",
-        )
+_ROUNDING = 0.005  # the paper gives two decimals: what is nearer cannot be told from it
+METRICS = {"map": "MAP", "ndcg@10": "NDCG@10"}
+_KEY = ["corpus", "job", "part", "metric"]
 
 
-def table_1(finished: Finished) -> Table:
-    """Table 1: all networks."""
-    return _networks(finished, "table1", "Table 1. Information retrieval results", "")
+class Key(NamedTuple):
+    """Which figure a cell shows."""
+
+    corpus: str
+    job: str
+    part: str
+    metric: str
 
 
-def table_1_headers(finished: Finished) -> Table:
-    """Table 1 with the headers of posts kept."""
-    about = (
-        " The paper does not say whether posts have their headers; the size of its vocabulary says that they have. A "
-        "header names the newsgroup, and brings names, hosts and numbers that occur in few posts."
-    )
-    return _networks(finished, "headers", "Table 1 with headers kept", about)
+class Cell(NamedTuple):
+    """A figure of ours, the mean over seeds, and the paper's for the same collection."""
+
+    value: float
+    spread: float | None  # standard deviation over seeds; None with one seed
+    seeds: int
+    stale: bool  # made by another version of the code, or with other parameters
+    paper: float | None  # also where a stand-in cannot be compared with it
+    standing: str  # above, equal, below, or empty
+    command: str
 
 
-def _networks(finished: Finished, name: str, title: str, about: str) -> Table:
-    rows = []
-    for (model, size, bigrams), published in TABLE_1.items():
-        job = _job(model, size, bigrams)
-        cells = [
-            finished.cell(name, corpus.name, job, _part(model), metric, published[_column(corpus)][place])
-            for corpus in finished.corpora
-            for place, metric in enumerate(METRICS.values())
-        ]
-        rows.append(Row((str(size), model, "yes" if bigrams else "no"), tuple(cells)))
-    return _told(
-        Table(
-            name,
-            title,
-            "Trained on the training documents; test documents query each other. Binary codes are ranked by Hamming "
-            f"distance, real-valued ones by cosine.{about}",
-            ("Code size", "Model", "With bigrams"),
-            groups(finished.corpora, tuple(METRICS)),
-            tuple(rows),
-            (),
-        ),
-        "With bigrams, seven in ten of the features of 20 Newsgroups occur once. Such a feature soon knows its "
-        "document's code by heart and holds it where it is; slower words helped and did not make up for it. For the "
-        "real-valued networks more rounds of inference raise NDCG@10 and lower MAP by about as much.",
-    )
+class Row(NamedTuple):
+    """A row of a table; a cell is None if there is no such run."""
+
+    labels: tuple[str, ...]
+    cells: tuple[Cell | None, ...]
+    ours: bool = False  # parabit's own, not in the paper
 
 
-def table_2(finished: Finished) -> Table:
-    """Table 2: separate hashing of real-valued vectors."""
-    job = "pv-dbow-32-bigrams"
-    rows = [
-        Row(
-            (method,),
-            tuple(
-                finished.cell("table2", corpus.name, job, part, metric, TABLE_2[method][_column(corpus)][place])
-                for corpus in finished.corpora
-                for place, metric in enumerate(METRICS.values())
-            ),
-        )
-        for method, part in zip(TABLE_2, ("hyperplanes", "itq"), strict=True)
-    ]
-    rows.append(
-        Row(
-            ("Binary PV-DBOW (as in Table 1)",),
-            tuple(
-                finished.cell(
-                    "table2",
-                    corpus.name,
-                    f"binary-{job}",
-                    "codes",
-                    metric,
-                    TABLE_1["Binary PV-DBOW", 32, True][_column(corpus)][place],
-                )
-                for corpus in finished.corpora
-                for place, metric in enumerate(METRICS.values())
-            ),
-        )
-    )
-    return _told(
-        Table(
-            "table2",
-            "Table 2. 32-bit codes made by a separate hashing algorithm",
-            "32-dimensional PV-DBOW vectors, trained with bigrams, made into codes afterwards; below them codes that "
-            "the network learned itself.",
-            ("Hashing algorithm",),
-            groups(finished.corpora, tuple(METRICS)),
-            tuple(rows),
-            (),
-        ),
-        "The codes inherit what the vectors have, see Table 1.",
-    )
+class Table(NamedTuple):
+    """A table of the report: the cells of a row are those of all groups, in order."""
+
+    name: str
+    title: str
+    caption: str
+    heads: tuple[str, ...]
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
+    rows: tuple[Row, ...]
 
 
-def table_3(finished: Finished) -> Table:
-    """Table 3: a network trained on Wikipedia, asked about other collections."""
-    trained = [corpus for corpus in finished.corpora if corpus.collection == _WIKIPEDIA]
-    targets = [corpus for corpus in finished.corpora if corpus.collection != _WIKIPEDIA]
-    rows = []
-    for target in targets:
-        transferred, own = TABLE_3[target.collection], TABLE_1["Binary PV-DBOW", 128, True][_column(target)]
-        cells = [
-            finished.cell(
-                "table3",
-                corpus.name,
-                "transfer",
-                target.name,
-                metric,
-                *_beside(target, transferred[place], compared=corpus.stands_for is None),
-                also=target.name,
-            )
-            for corpus in trained
-            for place, metric in enumerate(METRICS.values())
-        ]
-        cells += [
-            finished.cell(
-                "table3", target.name, "binary-pv-dbow-128-bigrams", "codes", metric, *_beside(target, own[place])
-            )
-            for place, metric in enumerate(METRICS.values())
-        ]
-        name = target.title if target.stands_for is None else f"{target.title} (stands in for {target.stands_for})"
-        rows.append(Row((name,), tuple(cells)))
-    groups = [Group(f"Trained on {corpus.title}", corpus.stands_for, tuple(METRICS)) for corpus in trained]
-    own_group = Group("Trained on its own documents", None, tuple(METRICS))
-    return _told(
-        Table(
-            "table3",
-            "Table 3. Codes of a network trained on an unrelated corpus",
-            "128-bit Binary PV-DBOW with bigrams, trained on Wikipedia text and asked about test documents of other "
-            "collections without any training there; beside it the same network trained on each collection's own "
-            "documents.",
-            ("Test documents",),
-            (*groups, own_group),
-            tuple(rows),
-            (),
-        ),
-        "",
-    )
-
-
-_FILTERED = (
-    "NDCG@10 when binary codes select the documents within a Hamming radius of the query and 300-dimensional real "
-    "vectors rank them. A: both from one Real-Binary PV-DBOW; B: codes of Binary PV-DBOW, vectors of PV-DBOW. All with "
-    "bigrams. "
-)
-
-
-def table_4(finished: Finished) -> Table:
-    """Table 4: codes select, real vectors rank."""
-    rows = []
-    for (bits, radius), published in TABLE_4.items():
-        cells = []
-        for corpus in finished.corpora:
-            for job, figure in zip((f"real-binary-{bits}", "separate"), published[_column(corpus)], strict=True):
-                cells.append(_filtered(finished, corpus, job, bits, radius, "ndcg@10", figure))
-        rows.append(Row((str(bits), str(radius)), tuple(cells)))
-    table = Table(
-        "table4",
-        "Table 4. Retrieval with Real-Binary PV-DBOW",
-        f"{_FILTERED}The paper does not say what the best order is where fewer than ten are retrieved. Here it is that "
-        "of the retrieved documents, so that the list alone is judged; queries that retrieve nothing are left out. The "
-        "next table judges what is missing too.",
-        ("Code size", "Radius"),
-        groups(finished.corpora, ("A", "B")),
-        tuple(rows),
-        (),
-    )
-    return _told(table, "With bigrams the short codes are weaker than with words, see Table 1.")
-
-
-def table_4_strict(finished: Finished) -> Table:
-    """Table 4 with stricter figures, which the paper does not have."""
-    metrics = {"cut": "cut_ndcg@10", "strict": "strict_ndcg@10"}
-    rows = [
-        Row(
-            (str(bits), str(radius)),
-            tuple(
-                _filtered(finished, corpus, job, bits, radius, metric)
-                for corpus in finished.corpora
-                for metric in metrics.values()
-                for job in (f"real-binary-{bits}", "separate")
-            ),
-        )
-        for bits, radius in TABLE_4
-    ]
-    return Table(
-        "table4-strict",
-        "Table 4, judged more strictly",
-        f"{_FILTERED}Cut: the best order is that of the whole collection, cut after as many documents as were "
-        "retrieved. Strict: it is that of the whole collection, and a query that retrieves nothing counts as 0: what "
-        "someone sees who wants ten documents.",
-        ("Code size", "Radius"),
-        groups(finished.corpora, tuple(f"{variant}, {metric}" for metric in metrics for variant in "AB"), False),
-        tuple(rows),
-        (),
-    )
-
-
-def _filtered(
-    finished: Finished,
-    corpus: PaperCorpus,
-    job: str,
-    bits: int,
-    radius: int,
-    metric: str,
-    paper: float | None = None,
-) -> Cell:
-    """A cell of Table 4, with how much was retrieved."""
-    part = f"radius-{bits}-{radius}"
-    found = finished.scores(corpus.name, job, part)
-    note = ""
-    if found:
-        retrieved, empty = (fmean(scores[name] for scores in found) for name in ("retrieved", "empty"))
-        note = f"{retrieved:.0f} documents retrieved, {empty:.0f} queries retrieved nothing"
-    return finished.cell("table4", corpus.name, job, part, metric, paper, note)
-
-
-def _told(table: Table, why: str) -> Table:
-    """The table with sentences on where it is below the paper, and why."""
-    below = [
-        f"{group.title}, {_described(table, row)}, {metric}: {cell.mean:.3f} against {cell.paper:.2f}"
-        for row, group, metric, cell in table.cells()
-        if not group.stands_for and cell.standing == "below"
-    ]
-    if not below:
-        return table
-    sentences = (f"Below the paper's figure: {'; '.join(below)}.", why)
-    return replace(table, below=tuple(sentence for sentence in sentences if sentence))
-
-
-def _beside(target: PaperCorpus, figure: float, compared: bool = True) -> tuple[float | None, str]:
-    """The paper's figure, and a note.
-
-    Here a row is a collection: in a column that is compared with the paper, a stand-in has the figure as a note alone.
-    """
-    if target.stands_for is None or not compared:
-        return figure, ""
-    return None, f"On {target.stands_for} the paper has {figure:.2f}."
-
-
-def _described(table: Table, row: Row) -> str:
-    """What a row is about, in words."""
-    answers = {"yes": "with bigrams", "no": "without bigrams"}
-    parts = []
-    for head, label in zip(table.label_heads, row.labels, strict=True):
-        parts.append(f"{head.lower()} {label}" if label.isdigit() else answers.get(label, label))
-    return ", ".join(parts)
-
-
-def groups(corpora: Iterable[PaperCorpus], metrics: tuple[str, ...], compared: bool = True) -> tuple[Group, ...]:
-    """The collections of a table; where it is not compared with the paper, none stands for another."""
-    return tuple(Group(corpus.title, corpus.stands_for if compared else None, metrics) for corpus in corpora)
-
-
-def _column(corpus: PaperCorpus) -> int:
-    return COLLECTIONS.index(corpus.collection)
-
-
-def _part(model: str) -> str:
-    return "codes" if model.startswith("Binary") else "vectors"
-
-
-def _job(model: str, size: int, bigrams: bool) -> str:
-    """The job of a network of Table 1.
+class Figures:
+    """The long table with the paper's figures beside ours.
 
     Example:
-        >>> _job("Binary PV-DBOW", 32, True), _job("PV-DM", 128, False)
-        ('binary-pv-dbow-32-bigrams', 'pv-dm-128')
+        >>> from parabit.paper.corpora import paper_corpora
+        >>> Figures(Path("nowhere"), paper_corpora([])).get("20newsgroups", "tf-idf", "vectors", "map") is None
+        True
     """
-    name = f"{model.lower().replace(' ', '-')}-{size}"
-    if name.endswith(f"dm-{size}"):
-        return name
-    return f"{name}-{'bigrams' if bigrams else 'words'}"
+
+    def __init__(self, folder: Path, corpora: Sequence[PaperCorpus], quick: bool = False) -> None:
+        self.corpora, self.quick, store = list(corpora), quick, Store(folder)
+        lines = [line for line in store.finished().values() if line["quick"] == quick]
+        known = {corpus.name: corpus for corpus in self.corpora}
+        lines = [line for line in lines if line["corpus"] in known and line["job"] in JOBS]
+        for line in lines:
+            run = Run(JOBS[line["job"]], known[line["corpus"]], line["seed"], quick)
+            line["stale"] = not store.is_current(run, line)
+        self.runs = lines
+        self._cells = self._aggregate(store, known) if lines else {}
+
+    def _aggregate(self, store: Store, known: dict[str, PaperCorpus]) -> dict[Key, Cell]:
+        rows = pl.read_ndjson(store.results, infer_schema_length=None)
+        runs = pl.DataFrame(self.runs).select(run="id", stale="stale")
+        theirs = pl.DataFrame(list(published()), orient="row", infer_schema_length=None)
+        theirs.columns = ["table", "collection", *_KEY[1:], "paper"]
+        named = pl.DataFrame(
+            [(c.name, c.collection, not c.stand_in and c.group != "beyond") for c in known.values()],
+            schema=["corpus", "collection", "same"],
+            orient="row",
+        )
+        # A run that was repeated left its old rows in the file, with the same or another id.
+        rows = rows.join(runs, on="run").unique(["run", *_KEY, "seed"], keep="last")
+        table = (
+            rows.group_by(_KEY)
+            .agg(pl.col("value").mean(), pl.col("value").std().alias("spread"), pl.len().alias("n"), pl.any("stale"))
+            .join(named, on="corpus")
+            .join(theirs, on=["collection", *_KEY[1:]], how="left")
+        )
+        return {Key(*(row[name] for name in _KEY)): self._cell(row) for row in table.iter_rows(named=True)}
+
+    def _cell(self, row: dict[str, object]) -> Cell:
+        value, paper = float(str(row["value"])), row["paper"]
+        standing = ""
+        if paper is not None and row["same"]:
+            difference = value - float(str(paper))
+            near = abs(difference) < _ROUNDING
+            standing = "equal" if near else "above" if difference > 0 else "below"
+        spread = None if row["spread"] is None else float(str(row["spread"]))
+        what = next(name for name, experiment in EXPERIMENTS.items() if row["job"] in experiment.jobs)
+        command = f"parabit reproduce {what} --corpus {row['corpus']} --job {row['job']}{' --quick' * self.quick}"
+        shown = None if paper is None else float(str(paper))
+        return Cell(value, spread, int(str(row["n"])), bool(row["stale"]), shown, standing, command)
+
+    def get(self, corpus: str, job: str, part: str, metric: str) -> Cell | None:
+        """A cell, or None if there is no such run."""
+        return self._cells.get(Key(corpus, job, part, metric))
+
+    def value(self, corpus: str, job: str, part: str = "codes", metric: str = "map") -> float | None:
+        """The value of a cell."""
+        cell = self.get(corpus, job, part, metric)
+        return None if cell is None else cell.value
+
+    def compared(self, corpus: str) -> dict[str, int]:
+        """How the distinct figures of a collection of the paper stand beside the paper's: each is counted once."""
+        standings = [cell.standing for key, cell in self._cells.items() if key.corpus == corpus]
+        return {standing: standings.count(standing) for standing in ("above", "equal", "below")}
+
+    def below(self, corpus: str) -> list[tuple[Key, Cell]]:
+        """The figures that are below the paper's."""
+        return [(key, cell) for key, cell in self._cells.items() if key.corpus == corpus and cell.standing == "below"]
+
+
+def tables(figures: Figures) -> list[Table]:
+    """All tables of the report that have a figure."""
+    shown = {line["corpus"] for line in figures.runs}
+    paper = [corpus for corpus in figures.corpora if corpus.group in ("paper", "headers") and corpus.name in shown]
+    made = [_table_1(figures, paper), _table_2(figures, paper), _table_3(figures, paper), _table_4(figures, paper)]
+    own = [corpus for corpus in paper if corpus.group == "paper"]
+    made += [_peers(figures, own), _hashing(figures, own), _variants(figures, own)]
+    return [table for table in made if any(cell for row in table.rows for cell in row.cells)]
+
+
+def _table(
+    figures: Figures,
+    name: str,
+    title: str,
+    caption: str,
+    heads: Sequence[str],
+    lines: Iterable[tuple[tuple[str, ...], str, str]],
+    corpora: Sequence[PaperCorpus],
+    metrics: dict[str, str] = METRICS,
+) -> Table:
+    """A table with a column per collection and metric; lines are labels, job and part."""
+    keys = [(corpus.name, metric) for corpus in corpora for metric in metrics]
+    rows = [
+        Row(labels, tuple(figures.get(corpus, job, part, metric) for corpus, metric in keys), _is_ours(job))
+        for labels, job, part in lines
+    ]
+    groups = tuple((_title(corpus), tuple(metrics.values())) for corpus in corpora)
+    rows = [row for row in rows if any(row.cells)]
+    return Table(name, title, caption, tuple(heads), groups, tuple(rows))
+
+
+def _is_ours(job: str) -> bool:
+    return job.startswith("closed-form")
+
+
+def _title(corpus: PaperCorpus) -> str:
+    return f"{corpus.title} (stands in for {corpus.collection})" if corpus.stand_in else corpus.title
+
+
+def _table_1(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
+    lines = []
+    for size in SIZES:
+        for kind in ("PV-DBOW", "Binary PV-DBOW"):
+            name, part = kind.lower().replace(" ", "-"), "codes" if kind.startswith("Binary") else "vectors"
+            for bigrams in ("words", "bigrams"):
+                said = "yes" if bigrams == "bigrams" else "no"
+                lines.append(((str(size), kind, said), f"{name}-{size}-{bigrams}", part))
+        lines.append(((str(size), "PV-DM", "–"), f"pv-dm-{size}", "vectors"))
+        lines.append(((str(size), "Binary PV-DM", "–"), f"binary-pv-dm-{size}", "codes"))
+        lines.append(((str(size), "closed form, codes", "no"), f"closed-form-{size}", "codes"))
+        lines.append(((str(size), "closed form, floats", "no"), f"closed-form-{size}", "vectors"))
+    caption = "Test documents query each other, by cosine for real-valued vectors and Hamming distance for codes."
+    return _table(figures, "table1", "Table 1", caption, ("Size", "Model", "Bigrams"), lines, corpora)
+
+
+def _table_2(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
+    lines = [
+        (("Random hyperplanes on PV-DBOW",), "pv-dbow-32-bigrams", "hyperplanes"),
+        (("Iterative quantization of PV-DBOW",), "pv-dbow-32-bigrams", "itq"),
+        (("Binary PV-DBOW, as in Table 1",), "binary-pv-dbow-32-bigrams", "codes"),
+        (("closed form",), "closed-form-32", "codes"),
+    ]
+    caption = "32-bit codes made of 32-dimensional PV-DBOW vectors with bigrams by a separate algorithm."
+    return _table(figures, "table2", "Table 2", caption, ("Codes of 32 bits",), lines, corpora)
+
+
+def _table_3(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
+    wikipedia = [corpus for corpus in corpora if corpus.collection == "English Wikipedia"]
+    targets = [corpus for corpus in corpora if corpus.group == "paper" and corpus not in wikipedia]
+    rows = []
+    papers = {(p.collection, p.metric): p.value for p in published() if p.table == "table3"}
+    for target in targets:
+        for label, transfer, own in (
+            ("Binary PV-DBOW, bigrams", "transfer", "binary-pv-dbow-128-bigrams"),
+            ("closed form", "closed-form-transfer", "closed-form-128"),
+        ):
+            cells: list[Cell | None] = []
+            for corpus in wikipedia:
+                for metric in METRICS:
+                    cell = figures.get(corpus.name, transfer, target.name, metric)
+                    # Not compared: the paper trained on all of Wikipedia.
+                    paper = papers[target.collection, metric] if transfer == "transfer" else None
+                    cells.append(cell and cell._replace(paper=paper, standing=""))
+            cells += [figures.get(target.name, own, "codes", metric) for metric in METRICS]
+            rows.append(Row((_title(target), label), tuple(cells), _is_ours(transfer)))
+    groups = [(f"Trained on {corpus.title}", tuple(METRICS.values())) for corpus in wikipedia]
+    groups.append(("Trained on its own documents", tuple(METRICS.values())))
+    caption = "128-bit codes of test documents by a model that was trained on another collection."
+    return Table("table3", "Table 3", caption, ("Test documents", "Model"), tuple(groups), tuple(rows))
+
+
+def _table_4(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
+    lines = []
+    for bits, radii in RADII.items():
+        for radius in radii:
+            part = f"{bits} bits, radius {radius}"
+            for label, job in (
+                ("A: Real-Binary PV-DBOW", f"real-binary-{bits}"),
+                ("B: Binary PV-DBOW and PV-DBOW", "separate"),
+                ("closed form, code and its floats", f"closed-form-{bits}"),
+            ):
+                lines.append(((str(bits), str(radius), label), job, part))
+    metrics = {"ndcg@10": "NDCG@10", "strict_ndcg@10": "strict", "retrieved": "retrieved"}
+    caption = (
+        "Codes select the documents within a Hamming radius of the query, real-valued vectors rank them: 300 numbers, of "
+        "the closed form as many as bits. NDCG@10 is that of the list alone, over queries that retrieved something; "
+        "strict counts what was not retrieved as lost; retrieved is the mean number of documents. The paper does not "
+        "say which it used."
+    )
+    return _table(figures, "table4", "Table 4", caption, ("Bits", "Radius", "Model"), lines, corpora, metrics)
+
+
+def _peers(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
+    lines = []
+    for size in SIZES:
+        lines += [
+            ((f"closed form, {size} bits",), f"closed-form-{size}", "codes"),
+            ((f"Binary PV-DBOW, {size} bits",), f"binary-pv-dbow-{size}-words", "codes"),
+            ((f"semantic hashing autoencoder, {size} bits",), f"semantic-hashing-{size}", "codes"),
+            ((f"LSA + iterative quantization, {size} bits",), f"lsa-{size}", "itq"),
+            ((f"LSA + random hyperplanes, {size} bits",), f"lsa-{size}", "hyperplanes"),
+            ((f"closed form, {size} floats",), f"closed-form-{size}", "vectors"),
+            ((f"LSA, {size} floats",), f"lsa-{size}", "vectors"),
+            ((f"gensim Doc2Vec, {size} floats",), f"doc2vec-{size}", "vectors"),
+        ]
+    lines += [(("TF-IDF, cosine",), "tf-idf", "vectors"), (("BM25",), "bm25", "vectors")]
+    lines.append((("all-MiniLM-L6-v2, 384 floats, pretrained",), "sentences", "vectors"))
+    caption = "Not in the paper: the same words and documents for all, except MiniLM, which reads the texts themselves."
+    return _table(figures, "peers", "Beside the paper: peers", caption, ("Method",), lines, corpora)
+
+
+def _hashing(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
+    lines = []
+    for size in SIZES:
+        lines += [
+            ((f"closed form, {size} bits",), f"closed-form-{size}", "codes"),
+            ((f"Binary PV-DBOW, {size} bits",), f"binary-pv-dbow-{size}-words", "codes"),
+            ((f"semantic hashing autoencoder, {size} bits",), f"semantic-hashing-{size}", "codes"),
+            ((f"LSA + iterative quantization, {size} bits",), f"lsa-{size}", "itq"),
+        ]
+    caption = (
+        "Test documents (2,000 of them if there are more) query the training documents: precision of the first 100."
+    )
+    metric = {"training_precision@100": "P@100"}
+    title = "Beside the paper: the protocol of the hashing papers"
+    return _table(figures, "hashing", title, caption, ("Method",), lines, corpora, metric)
+
+
+def _variants(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
+    lines = [(("Binary PV-DBOW", "rounding, the paper's choice"), "binary-pv-dbow-128-words", "codes")]
+    methods = ("noise", "straight-through", "straight-through-sigmoid", "annealed")
+    lines += [(("Binary PV-DBOW", method), f"binarization-{method}", "codes") for method in methods]
+    lines.append((("Binary PV-DM", "one word before, the paper's choice"), "binary-pv-dm-128", "codes"))
+    lines.append((("Binary PV-DM", "one word before and one after"), "window-1-two-sided", "codes"))
+    lines.append((("Binary PV-DM", "three words before"), "window-3", "codes"))
+    caption = "What the paper says that it tried without giving figures; 128 bits, words."
+    first = [corpus for corpus in corpora if corpus.name == "20newsgroups"]
+    return _table(figures, "variants", "Binarizations and contexts", caption, ("Model", "Variant"), lines, first)

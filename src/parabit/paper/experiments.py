@@ -1,0 +1,205 @@
+"""What is trained and scored: a job is one or more networks or a peer, a run is a job on a collection with a seed."""
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
+from parabit.paper.corpora import PaperCorpus
+
+SIZES = (128, 32)
+RADII = {28: (1, 2), 24: (2, 3)}  # of Table 4, by code size
+QUICK_EPOCHS = {"dbow": 30, "dm": 6, "peers": 6}
+_QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # in dm every position has a softmax of its own, so samples are the time
+_REAL_DIM = 300
+
+# What peers are run with, beside size and seed.
+PEERS: dict[str, dict[str, Any]] = {
+    "closed-form": {},
+    "semantic-hashing": {
+        "words": 2000,  # as Salakhutdinov and Hinton
+        "hidden": [500, 500],
+        "noise": 8.0,
+        "word_dropout": 0.8,
+        "dropout": 0.2,
+        "epochs": 40,
+        "rate": 1e-3,
+    },
+    "lsa": {},
+    "doc2vec": {"epochs": 40},
+    "tf-idf": {},
+    "bm25": {"k1": 1.5, "b": 0.75},
+    "sentences": {"model": "all-MiniLM-L6-v2"},
+}
+# The source files that decide what comes out. Metrics are not among them: their values are defined.
+_SOURCES = {"network": ("networks",), "closed-form": ("model",), "semantic-hashing": ("networks", "baselines")}
+
+
+class Network(NamedTuple):
+    """A network, trained by the paper's recipe with some changes."""
+
+    bits: int | None = None
+    dim: int | None = None
+    architecture: str = "dbow"
+    bigrams: bool = False
+    window: int | None = None
+    two_sided: bool = False
+    changes: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        return choose_shape(self.bits, self.dim, self.architecture, self.window, self.two_sided)
+
+    def recipe(self, quick: bool) -> Recipe:
+        """How it is trained; the quick version has fewer epochs."""
+        less = {"epochs": QUICK_EPOCHS[self.architecture], "samples": _QUICK_SAMPLES[self.architecture]}
+        return paper_recipe(self.shape, self.bigrams, **dict(self.changes), **(less if quick else {}))
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is trained and scored in one run."""
+
+    name: str
+    networks: tuple[Network, ...] = ()
+    peer: str = ""
+    size: int = 0  # of the peer's codes or vectors
+    seeds: bool = True  # whether the result depends on a seed
+
+    @property
+    def bigrams(self) -> bool:
+        return any(network.bigrams for network in self.networks) or self.name.endswith("transfer")
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether torch trains it, on a GPU if there is one."""
+        return bool(self.networks) or self.peer == "semantic-hashing"
+
+    def options(self, quick: bool) -> dict[str, Any]:
+        """What a peer is run with."""
+        options = PEERS[self.peer]
+        return options | ({"epochs": QUICK_EPOCHS["peers"]} if quick and "epochs" in options else {})
+
+    def parameters(self, quick: bool) -> dict[str, Any]:
+        """Everything that decides the result, beside the collection, the seed and the code."""
+        if self.peer:
+            return {"peer": self.peer, "size": self.size, **self.options(quick)}
+        return {"networks": [asdict(network.shape) | asdict(network.recipe(quick)) for network in self.networks]}
+
+    @property
+    def code(self) -> str:
+        """The version of the source files that decide the result."""
+        return code_version(_SOURCES.get(self.peer or "network", ("baselines",)))
+
+
+@cache
+def code_version(folders: tuple[str, ...]) -> str:
+    """A digest of the source files in some folders of the package, without comments and blank lines."""
+    digest, root = blake2b(digest_size=4), Path(__file__).parent.parent
+    for path in (path for folder in folders for path in sorted((root / folder).glob("*.py"))):
+        lines = (line.partition("  #")[0].rstrip() for line in path.read_text().splitlines())
+        digest.update("\n".join(line for line in lines if line and not line.lstrip().startswith("#")).encode())
+    return digest.hexdigest()
+
+
+def _jobs() -> dict[str, Job]:
+    jobs = []
+    for size in SIZES:
+        for kind, network in (("binary-pv", Network(bits=size)), ("pv", Network(dim=size))):
+            jobs.append(Job(f"{kind}-dbow-{size}-words", (network,)))
+            jobs.append(Job(f"{kind}-dbow-{size}-bigrams", (network._replace(bigrams=True),)))
+            jobs.append(Job(f"{kind}-dm-{size}", (network._replace(architecture="dm"),)))
+        peers = ("closed-form", "semantic-hashing", "lsa", "doc2vec")
+        jobs += [Job(f"{peer}-{size}", peer=peer, size=size) for peer in peers]
+    jobs += [Job(peer, peer=peer, seeds=False) for peer in ("tf-idf", "bm25", "sentences")]
+    binary, real = (Network(bits=bits, bigrams=True) for bits in RADII), Network(dim=_REAL_DIM, bigrams=True)
+    jobs += [Job(f"real-binary-{bits}", (real._replace(bits=bits),)) for bits in RADII]
+    jobs += [Job(f"closed-form-{bits}", peer="closed-form", size=bits) for bits in RADII]
+    jobs.append(Job("separate", (*binary, real)))
+    jobs.append(Job("transfer", (Network(bits=128, bigrams=True),)))
+    jobs.append(Job("closed-form-transfer", peer="closed-form", size=128))
+    # What the paper says it tried: other binarizations, and wider contexts of distributed memory.
+    for method in ("noise", "straight-through", "straight-through-sigmoid"):
+        jobs.append(Job(f"binarization-{method}", (Network(bits=128, changes=(("binarization", method),)),)))
+    annealed = (("binarization", "straight-through-sigmoid"), ("slope_growth", 0.03))
+    jobs.append(Job("binarization-annealed", (Network(bits=128, changes=annealed),)))
+    memory = Network(bits=128, architecture="dm")
+    jobs.append(Job("window-1-two-sided", (memory._replace(window=1, two_sided=True),)))
+    jobs.append(Job("window-3", (memory._replace(window=3),)))
+    return {job.name: job for job in jobs}
+
+
+JOBS = _jobs()
+PICTURED = "binary-pv-dbow-128-bigrams"  # whose codes the t-SNE pictures show
+_NETWORKS = tuple(name for name in JOBS if "pv-d" in name)
+_CLOSED = tuple(f"closed-form-{size}" for size in SIZES)
+_HASHING = tuple(f"semantic-hashing-{size}" for size in SIZES)
+_TABLE_4 = (*(f"real-binary-{bits}" for bits in RADII), "separate", *(f"closed-form-{bits}" for bits in RADII))
+_TRANSFER = ("transfer", "closed-form-transfer", PICTURED)
+_ONE = ("20newsgroups",)
+
+
+class Experiment(NamedTuple):
+    """The jobs of a part of the report, and the collections that it runs on: of a group, or by name."""
+
+    jobs: tuple[str, ...]
+    groups: tuple[str, ...] = ("paper", "headers")
+    only: tuple[str, ...] = ()
+
+    def runs_on(self, corpus: PaperCorpus) -> bool:
+        return corpus.group in self.groups and (not self.only or corpus.name in self.only)
+
+
+EXPERIMENTS = {
+    "table1": Experiment((*_NETWORKS, *_CLOSED)),
+    "table2": Experiment(("pv-dbow-32-bigrams", "binary-pv-dbow-32-bigrams", "closed-form-32")),
+    "table3": Experiment(_TRANSFER, groups=("paper",)),
+    "table4": Experiment(_TABLE_4),
+    "figures": Experiment((*_NETWORKS, *_CLOSED, *_HASHING, *_TABLE_4, *_TRANSFER), groups=("paper",)),
+    "claims": Experiment(tuple(name for name in JOBS if name.startswith(("binarization", "window"))), only=_ONE),
+    "peers": Experiment(
+        tuple(name for name, job in JOBS.items() if job.peer and job.size not in RADII and "transfer" not in name),
+        groups=("paper",),
+    ),
+}
+ALL = "all"
+
+
+class Run(NamedTuple):
+    """A job on a collection with a seed."""
+
+    job: Job
+    corpus: PaperCorpus
+    seed: int
+    quick: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, int, bool]:
+        return self.corpus.name, self.job.name, self.seed, self.quick
+
+    @property
+    def id(self) -> str:
+        """A digest of everything that decides the result, except the data."""
+        whole = (*self.key, self.job.parameters(self.quick), self.job.code)
+        return blake2b(json.dumps(whole, sort_keys=True).encode(), digest_size=6).hexdigest()
+
+
+def runs_of(
+    names: tuple[str, ...], corpora: list[PaperCorpus], seeds: int, quick: bool = False, jobs: tuple[str, ...] = ()
+) -> list[Run]:
+    """The runs of some experiments, each once: by seed, collection, and words or bigrams."""
+    experiments = [EXPERIMENTS[name] for name in names]
+    runs = [
+        Run(JOBS[name], corpus, seed, quick)
+        for experiment in experiments
+        for corpus in corpora
+        if experiment.runs_on(corpus)
+        for name in experiment.jobs
+        if not jobs or name in jobs
+        if not name.endswith("transfer") or corpus.collection == "English Wikipedia"
+        for seed in range(seeds if JOBS[name].seeds else 1)
+    ]
+    return sorted(dict.fromkeys(runs), key=lambda run: (run.seed, corpora.index(run.corpus), run.job.bigrams))

@@ -1,0 +1,116 @@
+"""A tiny reproduction from end to end, and what is kept of it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from made_up_collections import lay_out
+from parabit.errors import EvaluationError
+from parabit.paper import experiments, report, runs
+from parabit.paper.corpora import HEADERS_KEPT, paper_corpora
+from parabit.paper.experiments import EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
+from parabit.paper.report import Plan, reproduce
+from parabit.paper.runs import Finished, Store
+from parabit.paper.tables import Figures
+
+NEWS, REUTERS, WIKIPEDIA = paper_corpora(["enwiki"])
+# One job of each kind; those of real collections take hours.
+KINDS = ("pv-dbow-32-bigrams", "binary-pv-dbow-32-bigrams", "closed-form-32")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Table 2 of made-up collections, reproduced."""
+    data, made = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("report")
+    lay_out(data, "20newsgroups", "reuters21578", "enwiki")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PARABIT_DATA", str(data))
+        for kind in QUICK_EPOCHS:
+            patch.setitem(QUICK_EPOCHS, kind, 1)
+        reproduce(Plan("table2", quick=True, device="cpu"), made, "parabit reproduce table2 --quick")
+        yield made
+
+
+def test_every_figure_has_a_row_and_every_run_says_what_made_it(folder: Path) -> None:
+    rows = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    assert {(line["corpus"], line["job"]) for line in lines} == {
+        (corpus, job) for corpus in ("20newsgroups", "reuters21578") for job in KINDS
+    }
+    for line in lines:
+        assert {"code", "device", "torch", "seconds", "data", "date"} <= line.keys()
+    assert {row["run"] for row in rows} == {line["id"] for line in lines}
+    assert all(0 <= row["value"] <= 1 for row in rows if row["metric"] in ("map", "ndcg@10"))
+    itq = [row for row in rows if row["part"] == "itq" and row["metric"] == "map"]
+    assert len(itq) == 2
+    page = (folder / "report.html").read_text()
+    assert all(f'"{name}"' in page for name in ("claims", "table2", "collections"))
+    assert "--corpus 20newsgroups --job pv-dbow-32-bigrams --quick" in page
+
+
+def test_a_finished_run_is_not_run_again_and_one_of_other_code_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    performed = []
+    real = report.perform
+    monkeypatch.setattr(report, "perform", lambda run, *rest: performed.append(run.key) or real(run, *rest))
+    plan = Plan("table2", quick=True, device="cpu")
+    assert reproduce(plan, folder, "").runs == 6
+    assert performed == []
+    monkeypatch.setattr(experiments, "code_version", lambda folders: "newer" if folders == ("networks",) else "")
+    outcome = reproduce(Plan("table2", quick=True, only_report=True), folder, "")
+    assert outcome.stale == 6
+    assert "†" in (folder / "report.html").read_text()
+    monkeypatch.undo()
+    assert reproduce(Plan("table2", quick=True, only_report=True), folder, "").stale == 0
+
+
+def test_a_line_that_was_cut_off_is_ignored_and_written_again(tmp_path: Path) -> None:
+    store, run = Store(tmp_path), Run(JOBS["tf-idf"], NEWS, 0)
+    about = {"id": run.id, "corpus": NEWS.name, "job": "tf-idf", "seed": 0, "quick": False, "data": ""}
+    store.keep(about, Finished([("vectors", "map", 0.5)]))
+    store.runs.write_text(store.runs.read_text()[:-9])
+    assert store.missing([run]) == [run]
+    store.keep(about, Finished([("vectors", "map", 0.25)]))
+    assert store.missing([run]) == []
+    assert Figures(tmp_path, [NEWS]).value(NEWS.name, "tf-idf", "vectors") == 0.25
+
+
+def test_all_networks_and_peers_can_be_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each way to score, on the arrays that were prepared: Table 4, the pictures, the hashing papers' protocol."""
+    store, news = Store(folder), NEWS.small(2000, 600)
+    parts = {}
+    for name in ("real-binary-28", "closed-form-24", "binary-pv-dbow-128-bigrams", "separate"):
+        run = Run(JOBS[name], news, 0, quick=True)
+        store.prepare(run, [news])
+        parts[name] = runs.perform(run, store.data(run), "cpu")[1]
+    assert {part for part, _, _ in parts["real-binary-28"].rows} >= {"codes", "vectors", "28 bits, radius 1"}
+    assert {part for part, _, _ in parts["separate"].rows} >= {"28 bits, radius 2", "24 bits, radius 3", "vectors"}
+    assert {part for part, _, _ in parts["closed-form-24"].rows} == {"24 bits, radius 2", "24 bits, radius 3"}
+    assert parts["binary-pv-dbow-128-bigrams"].picture
+    assert "training_precision@100" in {metric for _, metric, _ in parts["binary-pv-dbow-128-bigrams"].rows}
+
+
+def test_runs_are_each_once_and_transfer_is_from_wikipedia_only() -> None:
+    everything = runs_of(tuple(EXPERIMENTS), [NEWS, HEADERS_KEPT, REUTERS, WIKIPEDIA], seeds=2)
+    assert len(everything) == len({run.id for run in everything})
+    assert {run.corpus.name for run in everything if run.job.name == "transfer"} == {"enwiki"}
+    assert {run.seed for run in everything if run.job.name == "bm25"} == {0}
+    assert {run.corpus.name for run in everything if run.job.name.startswith("window")} == {"20newsgroups"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (Plan("table5"), "no experiment 'table5'"),
+        (Plan("table2", jobs=("bm25",)), "no job 'bm25' in table2"),
+        (Plan("table2", corpora=("moon",)), "no collection 'moon' here"),
+        (Plan("table2", only_report=True), "no run is finished"),
+    ],
+)
+def test_what_cannot_be_done_is_said(plan: Plan, words: str, tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError) as refused:
+        reproduce(plan, tmp_path, "")
+    assert str(refused.value).startswith(words)
