@@ -13,7 +13,8 @@ _MARK = "<!-- benchmarks/README.md -->"
 def on_files(files: Files, config: Any) -> Files:
     """Have the report among the pages, with its pictures."""
     report = _ROOT / "results"
-    for path in [report / "report.html", report / "report.json", *sorted((report / "figures").iterdir())]:
+    named = [report / name for name in ("report.html", "results.jsonl", "runs.jsonl")]
+    for path in [*named, *sorted((report / "figures").iterdir())]:
         files.append(File.generated(config, path.relative_to(_ROOT).as_posix(), abs_src_path=str(path)))
     return files
 

@@ -422,3 +422,29 @@ def test_the_numbers_are_those_of_every_release() -> None:
     """A saved model infers with numbers drawn by name: other ones would give its documents other codes."""
     assert generator(0, "inference", 0).initial_seed() == 7241477568000688659
     assert generator(1, "inference", 19).initial_seed() == 7468281498999639776
+
+
+def test_adagrad_by_row_keeps_the_direction_of_the_gradient() -> None:
+    gradient = torch.tensor([[3.0, 4.0], [0.0, 2.0]])
+    table = AdaGrad.start(torch.zeros(2, 2), 1e-12, by_row=True)
+    table.step(gradient, 0.5)
+    expected = -0.5 * gradient / gradient.square().mean(1, keepdim=True).sqrt()
+    assert torch.allclose(table.values, expected, atol=1e-5)
+    rows = AdaGrad.start(torch.zeros(2, 2), 1e-12, by_row=True)
+    rows.step(gradient[1:], 0.5, torch.tensor([1]))
+    assert torch.allclose(rows.values, torch.stack([torch.zeros(2), expected[1]]), atol=1e-5)
+
+
+def test_words_that_occur_less_often_than_asked_are_neither_predicted_nor_sampled(corpus: Corpus) -> None:
+    documents, counts = corpus
+    rare = counts < 4
+    assert rare.any()
+    trained = run(corpus, choose_shape(8), epochs=2, min_occurrences=4)
+    weights = trained.network.words[:, :8].abs().sum(1)
+    assert not weights[torch.from_numpy(rare)].any()
+    assert weights[torch.from_numpy(~rare)].any()
+
+
+def test_a_penalty_keeps_document_embeddings_small(corpus: Corpus) -> None:
+    free, held = (run(corpus, choose_shape(None, dim=8), epochs=5, document_prior=prior) for prior in (0.0, 100.0))
+    assert held.embeddings.norm() < 0.5 * free.embeddings.norm()

@@ -232,8 +232,8 @@ def _table_4(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
                 lines.append(((str(bits), str(radius), label), job, part))
     metrics = {"ndcg@10": "NDCG@10", "strict_ndcg@10": "strict", "retrieved": "retrieved"}
     caption = (
-        "Codes select the documents within a Hamming radius of the query, real-valued vectors rank them: 300 numbers, of "
-        "the closed form as many as bits. NDCG@10 is that of the list alone, over queries that retrieved something; "
+        "Codes select the documents within a Hamming radius of the query, real-valued vectors rank them: 300 numbers, "
+        "for the closed form as many as bits. NDCG@10 is that of the list alone, over queries that retrieved anything; "
         "strict counts what was not retrieved as lost; retrieved is the mean number of documents. The paper does not "
         "say which it used."
     )
