@@ -29,7 +29,9 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="The folder of the report.")] = Path(
         "report"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="One seed, fewer documents and epochs of two collections.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One seed, fewer documents and epochs of two collections.")
+    ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell; the report has mean and spread.")] = 3,
     corpus: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this collection; repeatable.")] = None,
     job: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this job; repeatable.")] = None,
