@@ -44,7 +44,7 @@ LANGUAGES = {"python", "pycon", "bash", "text", "json", "sql"}
 # The collections here are small, and stand for larger ones.
 _EXPECTED_WARNING = "fewer documents .* than bits"
 
-_FIGURE = re.compile(r"(\d[\d,]*(?:\.\d+)?)( s\b| documents per second)?")
+_FIGURE = re.compile(r"(\d[\d,]*(?:\.\d+)?)( s\b| documents per second| of \d+ bits)?")
 _TIMES = {"seconds", "documents_per_second"}
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHELL = re.compile(r"[|<>;&$`*]")
@@ -91,8 +91,8 @@ def reason_not_to_run(command: str) -> str | None:
 def fits(shown: str, found: str) -> bool:
     """Whether output is as a page shows it: the same words, and figures near those shown; `...` stands for anything.
 
-    Times may differ. Other figures may differ by a fifth, as most pages search the documentation of Python, which is
-    another in each version.
+    Times and distances of codes may differ, and other figures by a fifth: most pages search the documentation of
+    Python, which is another in each version.
     """
     checker = doctest.OutputChecker()
     if not checker.check_output(_plain(shown), _plain(found), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE):
@@ -106,7 +106,7 @@ def fits(shown: str, found: str) -> bool:
 
 
 def _near(shown: str, found: str) -> bool:
-    """Whether the figures of two lines are about the same, but for times."""
+    """Whether the figures of two lines are about the same, but for times and distances."""
     pairs = zip(_FIGURE.finditer(shown), _FIGURE.finditer(found), strict=True)
     return all(_about_equal(float(a[1].replace(",", "")), float(b[1].replace(",", ""))) for a, b in pairs if not a[2])
 
