@@ -225,3 +225,10 @@ def test_the_index_says_which_words_of_a_text_match(index: Index, tmp_path: Path
     assert index.matching("repair* telescope", DOCUMENTS[0].text) == {"telescope", "repaired"}
     without = Index.build(DOCUMENTS, model=binary(), words=False)
     assert without.matching("telescope", DOCUMENTS[0].text) == set()
+
+
+def test_stop_words_tell_apart_documents_that_have_the_other_words(index: Index) -> None:
+    assert index.search("of the ocean", rank="words").ids[0][0] == "measure"
+    [[first, second]] = index.search("telescope was", k=2, rank="words").ids
+    assert (first, second) == ("space", "word")  # only one of them has `was` after it
+    assert "was" not in index.search("telescope was", rank="words").words(0)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
 _MARKED = 200_000  # characters of a text in which words are marked
+_SHORT = 12  # words of a query up to which stop words tell apart the best documents: it may be a quotation
+_STOP_WEIGHT = 0.25  # how much a stop word counts then
 _NEAR = 3  # words that two of a query may stand apart and count as a pair
 _OPERATORS = re.compile(r'[":*]|(?<!\S)[+-]')  # without any, there is nothing to take apart
 _PART = re.compile(r'(?P<sign>[+-]?)(?:(?P<field>[^\s:"+-][^\s:"]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
@@ -95,6 +97,7 @@ class WordQuery:
     must: tuple[tuple[str, ...], ...] = ()  # words and phrases that documents must have
     without: tuple[tuple[str, ...], ...] = ()
     any_of: tuple[tuple[str, ...], ...] = ()  # of each of these, documents must have one word
+    quoted: "WordQuery | None" = None  # stop words and their pairs, by which the best documents are told apart
     unknown: tuple[str, ...] = ()  # words that no document has, as they were written
     corrected: dict[str, str] = field(default_factory=dict)  # words that no document has, and what was searched instead
     is_relaxed: bool = False  # no document has all that was required
@@ -176,8 +179,9 @@ def word_query(
         for first, second in pairwise(places):
             if second - first <= _NEAR and stems[first] in weights and stems[second] in weights:
                 pairs.append((stems[first], stems[second], second - first))
+    quoted = _quoted(lexicon, stems, places) if len(places) < len(tokens) <= _SHORT else None
     if not parsed.restricts:
-        return WordQuery(parsed.text, weights, tuple(pairs), unknown=tuple(unknown), corrected=corrected)
+        return WordQuery(parsed.text, weights, tuple(pairs), (), (), (), quoted, tuple(unknown), corrected)
     known = [tuple(instead.get(token, stem) for token, stem in _stems(lexicon, word)) for word in parsed.must]
     return WordQuery(
         parsed.text,
@@ -186,9 +190,22 @@ def word_query(
         tuple(stems for stems in dict.fromkeys(known) if stems),
         tuple(found for word in parsed.without if (found := tuple(stem for _, stem in _stems(lexicon, word)))),
         tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes),
+        quoted,
         tuple(unknown),
         corrected,
     )
+
+
+def _quoted(lexicon: "RowWords | Words", stems: Sequence[str], places: Sequence[int]) -> WordQuery:
+    """The stop words of a short query, and all pairs of neighbours that have one."""
+    there = set(places)
+    stops = {stems[place]: _STOP_WEIGHT for place in range(len(stems)) if place not in there}
+    pairs = [
+        (stems[place], stems[place + 1], 1)
+        for place in range(len(stems) - 1)
+        if not {place, place + 1} <= there and lexicon.frequency(stems[place]) and lexicon.frequency(stems[place + 1])
+    ]
+    return WordQuery("", stops, tuple(pairs))
 
 
 def matching_tokens(query: WordQuery, lexicon: "RowWords | Words", text: str) -> set[str]:

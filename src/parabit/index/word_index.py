@@ -16,6 +16,7 @@ from parabit.index.words import Stems, Words
 from parabit.progress import Progress, Report, silent
 
 _AT_ONCE = 4096  # documents that are read together
+_TOLD_APART = 40  # of the best documents, that are told apart by the stop words of a query
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
 _ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
 _LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
@@ -59,7 +60,13 @@ class RowWords:
         bound = float(found.scores[-1]) if len(found.scores) == more else 0.0
         if len(rows) > count:
             bound = float(scores[count])
-        return rows[:count], scores[:count], bound
+        rows, scores = rows[:count], scores[:count]
+        if query.quoted is not None and len(rows):
+            # Stop words are in most documents: to look for them everywhere would take longer than all else.
+            scores[:_TOLD_APART] += self.scores(query.quoted, rows[:_TOLD_APART])
+            order = np.argsort(-scores, kind="stable")
+            rows, scores = rows[order], scores[order]
+        return rows, scores, bound
 
     def scores(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """BM25 of some rows; 0 if they have none of the words."""
