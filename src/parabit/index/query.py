@@ -97,7 +97,7 @@ class WordQuery:
     must: tuple[tuple[str, ...], ...] = ()  # words and phrases that documents must have
     without: tuple[tuple[str, ...], ...] = ()
     any_of: tuple[tuple[str, ...], ...] = ()  # of each of these, documents must have one word
-    quoted: "WordQuery | None" = None  # stop words and their pairs, by which the best documents are told apart
+    quoted: "WordQuery | None" = None  # stop words, by which the best documents are told apart
     unknown: tuple[str, ...] = ()  # words that no document has, as they were written
     corrected: dict[str, str] = field(default_factory=dict)  # words that no document has, and what was searched instead
     is_relaxed: bool = False  # no document has all that was required
@@ -179,7 +179,9 @@ def word_query(
         for first, second in pairwise(places):
             if second - first <= _NEAR and stems[first] in weights and stems[second] in weights:
                 pairs.append((stems[first], stems[second], second - first))
-    quoted = _quoted(lexicon, stems, places) if len(places) < len(tokens) <= _SHORT else None
+    quoted = None
+    if len(places) < len(tokens) <= _SHORT:
+        quoted = WordQuery("", dict.fromkeys(set(stems) - counts.keys(), _STOP_WEIGHT))
     if not parsed.restricts:
         return WordQuery(parsed.text, weights, tuple(pairs), (), (), (), quoted, tuple(unknown), corrected)
     known = [tuple(instead.get(token, stem) for token, stem in _stems(lexicon, word)) for word in parsed.must]
@@ -194,18 +196,6 @@ def word_query(
         tuple(unknown),
         corrected,
     )
-
-
-def _quoted(lexicon: "RowWords | Words", stems: Sequence[str], places: Sequence[int]) -> WordQuery:
-    """The stop words of a short query, and all pairs of neighbours that have one."""
-    there = set(places)
-    stops = {stems[place]: _STOP_WEIGHT for place in range(len(stems)) if place not in there}
-    pairs = [
-        (stems[place], stems[place + 1], 1)
-        for place in range(len(stems) - 1)
-        if not {place, place + 1} <= there and lexicon.frequency(stems[place]) and lexicon.frequency(stems[place + 1])
-    ]
-    return WordQuery("", stops, tuple(pairs))
 
 
 def matching_tokens(query: WordQuery, lexicon: "RowWords | Words", text: str) -> set[str]:
