@@ -183,6 +183,45 @@ def queries() -> list[str]:
     return [*_rows(*rows), "", *_rows(*known)]
 
 
+def queries_short() -> list[str]:
+    """NDCG@10 and known items, for the README."""
+    result = _result("queries")
+    methods = {"hybrid": "parabit", "bm25s": "bm25s, stemmed", "tantivy": "tantivy, stemmed"}
+    real, known = result["real queries"], result["known items"]
+    rows: list[tuple[Any, ...]] = [
+        ("", *(f"{name}, NDCG@10" for name in real), f"known items in the first 10, {len(known)} collections")
+    ]
+    for method, title in methods.items():
+        mean = sum(row["scores"][method]["first_10"] for row in known.values()) / len(known)
+        cells = [_figures(row["scores"][method], "ndcg@10") for row in real.values()]
+        rows.append((title, *cells, _figures({"mean": mean}, "mean")))
+    return _rows(*rows)
+
+
+def dedupe_short() -> list[str]:
+    """The least precision and recall over all collections, for the README."""
+    planted = _result("dedupe")["planted"].values()
+    rows: list[tuple[Any, ...]] = [("", "least precision", "least recall", "mean recall")]
+    for method, title in (("parabit", "parabit"), ("minhash", "datasketch's MinHash")):
+        found = [row["methods"][method] for row in planted]
+        least = {name: min(row[name] for row in found) for name in ("precision", "recall")}
+        mean = {"recall": sum(row["recall"] for row in found) / len(found)}
+        rows.append((title, _figures(least, "precision"), _figures(least, "recall"), _figures(mean, "recall")))
+    return _rows(*rows)
+
+
+def size_short() -> list[str]:
+    """Bytes per document, for the README."""
+    rows: list[tuple[Any, ...]] = [("bytes per document", "codes and ids alone", "of all: words", "all, with texts")]
+    for row, name in zip(
+        _result("search_speed")["rows"], ("posts of 20 Newsgroups", "abstracts of arXiv"), strict=False
+    ):
+        size = row["bytes per document"]
+        cells = [f"{size[part]:,.0f}" for part in ("codes and ids alone", "words", "with texts and words")]
+        rows.append((f"{row['documents']:,} {name}", *cells))
+    return _rows(*rows)
+
+
 def query_weights() -> list[str]:
     """The hybrid score by how much the code counts."""
     found = _result("queries")["weights"]

@@ -1,13 +1,10 @@
 """What the documentation shows is true: every command and snippet of README.md and docs/ is run here."""
 
-import gzip
-import io
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -16,15 +13,12 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from doc_pages import NOT_RUN, Page, blocks_of, commands_in, fits, pages_below, same_values
-from json_lines import as_lines
-from parabit import Document
-from topics import Topics
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [path for path in pages_below(ROOT) if blocks_of(path.read_text())]
 # All other pages go on where the tutorial ended.
-WITH_A_START_OF_THEIR_OWN = [ROOT / "README.md", DOCS / "tutorial.md"]
+TUTORIAL = DOCS / "tutorial.md"
 ABOUT_CLUSTERS = DOCS / "howto" / "cluster.md"
 
 
@@ -68,8 +62,8 @@ def test_the_tutorial_leads_from_files_to_an_index(tutorial: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [path for path in PAGES if path not in [*WITH_A_START_OF_THEIR_OWN, ABOUT_CLUSTERS]],
-    ids=lambda path: str(path.relative_to(DOCS).with_suffix("")),
+    [path for path in PAGES if path not in (TUTORIAL, ABOUT_CLUSTERS)],
+    ids=lambda path: str(path.relative_to(ROOT).with_suffix("")),
 )
 def test_what_a_page_shows_runs(
     page: Path, tutorial: Path, shims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -96,38 +90,6 @@ def test_what_the_page_about_clusters_shows_runs(
     assert {path.name for path in (folder / "codes").glob("*.parquet")} == {
         f"part-{shard}.jsonl.parquet" for shard in range(4)
     }
-
-
-@pytest.fixture
-def what_the_readme_names(tmp_path: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small collection under each of the names that README.md uses, in its true format."""
-    folder, data = tmp_path / "here", tmp_path / "data"
-    named = [f"topic{label}" for label in topics.labels]
-    for place in ("papers", "posts", "new-posts"):
-        for number, (text, label) in enumerate(zip(topics.texts[:60], named, strict=False)):
-            path = folder / place / label / f"{place}-{number}.txt"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{text} hubble telescope repair")
-    documents = [Document(str(number), text) for number, text in enumerate(topics.texts[:60])]
-    (folder / "articles.jsonl.gz").write_bytes(gzip.compress(as_lines(documents).replace('"text"', '"body"').encode()))
-    (folder / "notes.txt.gz").write_bytes(gzip.compress("\n".join(topics.texts).encode()))
-    archive = data / "20newsgroups" / "20news-bydate.tar.gz"
-    archive.parent.mkdir(parents=True)
-    with tarfile.open(archive, "w:gz") as tar:
-        for number, (text, label) in enumerate(zip(topics.texts, named, strict=True)):
-            member = tarfile.TarInfo(f"20news-bydate-{'test' if number % 3 else 'train'}/{label}/{number}")
-            content = f"Subject: {label}\n\n{text} hubble telescope repair".encode()
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("PARABIT_DATA", str(data))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return folder
-
-
-def test_what_the_readme_shows_runs(what_the_readme_names: Path, shims: Path) -> None:
-    with Page(what_the_readme_names, shims) as shown:
-        shown.run(blocks_of((ROOT / "README.md").read_text()))
 
 
 def test_every_command_that_is_not_run_has_a_reason_that_is_needed() -> None:

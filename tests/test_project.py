@@ -114,7 +114,7 @@ def _page(name: str) -> str:
     return (ROOT / name).read_text()
 
 
-@pytest.mark.parametrize("page", ["docs/reproducing.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/reproducing.md"])
 def test_the_figures_of_the_paper_are_those_of_the_results(page: str) -> None:
     text, figures = _page(page), Figures(ROOT / "results", [*paper_corpora(["enwiki"]), HEADERS_KEPT])
     rows = re.findall(r'^\| `preset="paper"`, ([^|,]+), (\d+) bits \| (.*?) \| (.*?) \|', text, re.MULTILINE)
