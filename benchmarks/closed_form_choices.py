@@ -5,7 +5,7 @@
     python benchmarks/closed_form_choices.py --prepared FOLDER --out closed_form_choices.json
 
 The first command does everything. The second, where parabit, PyStemmer and the data sets are, writes word counts as
-compressed arrays; the third, where there are torch and numpy alone, tries the variants on them. On a GPU that takes
+compressed arrays; the third, with torch and numpy alone, tries the variants on them. On a GPU that takes
 minutes, on a CPU hours; `--quick` takes three small collections and one of queries.
 
 Only training parts are used: 60% of each to learn from, and the rest to query each other, where documents that share a

@@ -19,7 +19,7 @@ def machine(*packages: str) -> dict[str, Any]:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Run a benchmark; what it lacks is told in a line."""
+    """Run a benchmark; what it lacks is explained in one line."""
     try:
         main()
     except ParabitError as problem:

@@ -143,7 +143,7 @@ def check(methods: dict[str, Method], queries: Codes, ask: Ask) -> dict[str, flo
 
 
 def timed(search: Search, queries: Codes, ask: Ask, alone: bool) -> float:
-    """Milliseconds a query."""
+    """Milliseconds per query."""
     if not alone:
         start = time.perf_counter()
         search(queries, ask)
@@ -264,7 +264,7 @@ def one_size(
     for name, backend in backends.items():
         if isinstance(backend, Hashed):
             told[f"work_{name}"] = {ask.name: work(backend, queries, ask) for ask in asks}
-    print(f"  built in {told['build_seconds']} s, bytes a code {told['bytes_a_code']}")
+    print(f"  built in {told['build_seconds']} s, bytes per code {told['bytes_a_code']}")
     if "multi" in backends and len(codes) >= 1_000_000:
         wide = np.concatenate([changed(codes, bits, 600, most, seed=3) for most in (0.1, 0.3)])
         told["by_distance"] = by_distance(backends["multi"], methods[PEER].search, bits, wide, rounds)

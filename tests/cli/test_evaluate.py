@@ -248,7 +248,7 @@ def test_a_plot_that_is_asked_for_and_cannot_be_drawn_is_told_before_the_work(
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (['{"text": "badoki", "label": "tin"}'], "too few documents to query each other: 1; give two or more"),
+        (['{"text": "badoki", "label": "tin"}'], "too few: 1 queries for 1 documents; give more documents"),
         (
             ['{"text": "badoki", "label": "tin"}', '{"text": "melupa", "label": "tea"}'],
             "no two documents share a label, so no query can find another; check the labels",

@@ -63,7 +63,7 @@ def test_killed_at_any_moment_and_resumed_the_model_is_the_same_to_the_byte(
     moments = {
         "parabit.networks.training._State.progress": 3,  # between two steps
         "parabit.networks.checkpoint.np.save": 12,  # while a checkpoint, of five files, is written for the third time
-        "parabit.storage._renamed": 1,  # when a checkpoint is complete and has no name yet
+        "pathlib.Path.rename": 1,  # when a checkpoint is complete and has no name yet
         "parabit.model.persistence._card": 1,  # while the model is saved
     }
     steps = []

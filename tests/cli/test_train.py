@@ -175,6 +175,8 @@ def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
         value = getattr(usual, parameter.name)
         if parameter.type is float:
             other[parameter.name] = value / 2 if value else 0.25
+        elif parameter.type is bool:
+            other[parameter.name] = not value
         elif parameter.type is int:
             other[parameter.name] = 3
     settings = [text for name, value in other.items() for text in ("--set", f"{name}={value}")]

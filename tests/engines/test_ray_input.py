@@ -41,7 +41,7 @@ def put(address: str, content: bytes) -> None:
 def test_options_of_a_cluster_are_refused_elsewhere() -> None:
     encode = ["encode", "model", "c.jsonl", "-o", "codes"]
     code, error = explained(*encode, "--address", "auto")
-    assert (code, error) == (1, "parabit: --address is for a cluster; give --engine ray, too\n")
+    assert (code, error) == (1, "parabit: --address is for a cluster; add --engine ray\n")
     code, error = explained(*encode, "--engine", "spark")
     assert (code, "spark" in error) == (1, True)
 

@@ -154,7 +154,7 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(
         ("a single str", lambda index: index.add(TEXTS[0])),
         ("one-shot", lambda index: index.add(iter(TEXTS))),
         ("one-shot", lambda index: index.search(iter(TEXTS))),
-        ("is a int", lambda index: index.search([3])),
+        ("document 0: int", lambda index: index.search([3])),
         ("half of a surrogate pair", lambda index: index.search(["\ud800"])),
         ("cannot be kept", lambda index: index.add([Document("z", TEXTS[0], fields={"a": object()})])),
     ],

@@ -11,8 +11,9 @@ from parabit.errors import EvaluationError
 from parabit.paper import experiments, report, runs
 from parabit.paper.corpora import HEADERS_KEPT, paper_corpora
 from parabit.paper.experiments import EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
+from parabit.paper.jobs import Finished
 from parabit.paper.report import Plan, reproduce
-from parabit.paper.runs import Finished, Store
+from parabit.paper.runs import Store
 from parabit.paper.tables import Figures
 
 NEWS, REUTERS, WIKIPEDIA = paper_corpora(["enwiki"])

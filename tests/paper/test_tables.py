@@ -8,8 +8,9 @@ import pytest
 from parabit.paper.claims import FAILS, HOLDS, UNTESTED, claims
 from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
 from parabit.paper.experiments import JOBS, Run
+from parabit.paper.jobs import Finished, Rows
 from parabit.paper.published import published
-from parabit.paper.runs import Finished, Rows, Store
+from parabit.paper.runs import Store
 from parabit.paper.tables import Figures, tables
 
 NEWS, REUTERS = paper_corpora([])

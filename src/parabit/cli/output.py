@@ -57,7 +57,8 @@ def say_table(table: "Table") -> None:
 
 def line_width() -> int:
     """How wide folded lines are: as the terminal, 100 characters without one."""
-    return out.width if out.is_terminal or os.environ.get("COLUMNS") else _WIDTH
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() else out.width if out.is_terminal else _WIDTH
 
 
 def _folded(line: Text, width: int) -> Text:

@@ -62,7 +62,7 @@ class UnreadableError(CorpusError):
 
 
 class NoFilesError(CorpusError):
-    """A path where there is nothing to read: it is missing, or it has no files that are read."""
+    """A path with nothing to read: it is missing, or it has no files that are read."""
 
 
 class Source:

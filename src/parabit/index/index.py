@@ -1,6 +1,6 @@
 """The index: documents by their codes and words, kept safely."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,22 +10,20 @@ from numpy.typing import NDArray
 
 from parabit.choices import Keep
 from parabit.codes import check_codes
-from parabit.corpus import Corpus, Document, as_corpus
-from parabit.errors import CodesError, IndexFolderError, ParabitError, QueryError
-from parabit.index.corpus_files import note_below, note_files
+from parabit.corpus import Corpus, as_corpus
+from parabit.errors import CodesError, IndexFolderError, ParabitError
+from parabit.index.corpus_files import note_files
 from parabit.index.documents import (
     Kept,
     Written,
     batch_of_codes,
     batches_of,
-    check_ids,
     rows_with,
-    says_what_stays,
 )
 from parabit.index.duplicates import SHARED, Group, duplicates_of
-from parabit.index.filters import Condition, Where, conditions
+from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hits
-from parabit.index.open_index import Engine, OpenIndex, encoder_of, learned_from, with_own_words
+from parabit.index.open_index import Engine, OpenIndex, Texts, encoder_of, learned_from, with_own_words
 from parabit.index.query import (
     Parsed,
     Queries,
@@ -33,14 +31,13 @@ from parabit.index.query import (
     checked_k,
     checked_radius,
     matching_tokens,
-    parse,
     with_vectors,
     word_query,
 )
-from parabit.index.ranking import Allowed, Filter, Request, need_for, retrieve, with_words
+from parabit.index.ranking import Allowed, Request, need_for, parsed_queries, retrieve, with_words
 from parabit.index.retrain import retrain
 from parabit.index.search import check_backend
-from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
+from parabit.index.store import VECTORS, Id, Kind, Snapshot
 from parabit.index.sync import Synced, sync
 from parabit.index.word_index import searchable
 from parabit.index.words import check_language
@@ -51,8 +48,6 @@ from parabit.text.bags import FEW, make_bags
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
-
-Texts = Corpus | Iterable[str | Document]
 
 
 class Index(OpenIndex):
@@ -69,8 +64,6 @@ class Index(OpenIndex):
         >>> len(index)
         2
     """
-
-    left_out = 0  # documents that were to be added and have nothing to be found by
 
     @classmethod
     def build(
@@ -181,10 +174,10 @@ class Index(OpenIndex):
         filters = conditions(where)
         if isinstance(queries, np.ndarray):
             asked, given = asked_codes(queries, self.bits), None
-            allowed = [Allowed(only := self._filter(view, filters), only)] * len(queries)
+            allowed = [Allowed(only := view.select(filters) if filters else None, only)] * len(queries)
         else:
             texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
-            given, allowed = self._parsed(view, texts, filters)
+            given, allowed = parsed_queries(view, self.fields, texts, filters)
             asked = self._encoded([one.text for one in given])
         if query_vectors is not None:
             kinds = self._store.extra
@@ -215,7 +208,7 @@ class Index(OpenIndex):
         """
         view = self._store.snapshot()
         rows = rows_with(view, [ids] if isinstance(ids, str | int) else ids)
-        only = self._filter(view, conditions(where))
+        only = view.select(filters) if (filters := conditions(where)) else None
         given = None
         if self.keeps_text and self.knows_texts:
             given = [Parsed(searchable(fields)) for fields in view.fields_of(rows)]
@@ -236,30 +229,6 @@ class Index(OpenIndex):
         assert codes is not None
         known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
         return Queries(codes, known, activations, vectors)
-
-    @staticmethod
-    def _filter(view: Snapshot, where: Sequence[Condition]) -> Filter:
-        return view.select(where) if where else None
-
-    def _parsed(
-        self, view: Snapshot, texts: Sequence[str], where: Sequence[Condition]
-    ) -> tuple[list[Parsed], list[Allowed]]:
-        """Queries of the search box taken apart, and what each may find by its fields."""
-        given, only = [], self._filter(view, where)
-        allowed = [Allowed(only, only)] * len(texts)
-        for number, text in enumerate(texts):
-            one = parse(text, self.fields if ":" in text else ())
-            if one.fields:
-                try:
-                    own = conditions([f"{name}={value}" for name, value in one.fields])
-                    mask = view.select((*where, *own))
-                    allowed[number] = Allowed(mask, mask)
-                except QueryError:  # no document can match a field in this form, so these are words
-                    one = one.without_fields()
-            if one.lists:
-                allowed[number] = allowed[number]._replace(listed=True)
-            given.append(one)
-        return given, allowed
 
     def _find(
         self,
@@ -297,7 +266,7 @@ class Index(OpenIndex):
         if not self.has_words:
             return set()
         view = self._store.snapshot()
-        words, [[one], _] = self._words.of(view), self._parsed(view, [query], ())
+        words, [[one], _] = self._words.of(view), parsed_queries(view, self.fields, [query], ())
         return matching_tokens(word_query(one, words), words, text)
 
     def duplicates(
@@ -421,41 +390,3 @@ class Index(OpenIndex):
         self._store.put(None, ids)
         self._words.change(serials)
         self._words.commit()
-
-    def _write(self, documents: Texts, report: Report, new: bool = False) -> Written:
-        """Encode documents and put them in the index, batch by batch."""
-        corpus, store, model = as_corpus(documents), self._store, self.model
-        files = note_below(corpus, store.meta.get("corpus"), self.folder)
-        corpus = files or corpus
-        check_ids(corpus, self._need_new if new else None, report)
-        if files is not None:
-            files.note(self.folder, sure=False)
-        kept = Kept(self.keeps_text, self.has_words, VECTORS in store.extra)
-        written = Written()
-        with says_what_stays(written):
-            for batch in batches_of(model, corpus, kept, report):
-                gone = [id for id, there in zip(kept.without, self.has(kept.without), strict=True) if there]
-                replaced = self._put(batch, gone)
-                written.replaced += replaced
-                written.added += len(batch.ids) - replaced
-                written.removed += len(gone)
-                written.left_out = kept.left_out
-            self._words.commit()
-        if files is not None:
-            files.note(self.folder, sure=True)
-        self.left_out = written.left_out
-        return written
-
-    def _put(self, batch: Batch, gone: Sequence[Id]) -> int:
-        old, first = self._words.serials_of([*batch.ids, *gone]), self._words.next_serial
-        replaced = self._store.put(batch, gone)
-        self._words.change(old, first, batch.fields or ())
-        return replaced
-
-    def _need_new(self, ids: Sequence[Id]) -> None:
-        there = self.has(ids)
-        if there.any():
-            raise IndexFolderError(
-                f"the id {ids[int(np.argmax(there))]!r} is in the index already",
-                hint="nothing was changed; replace it with --update, or give a new id",
-            )

@@ -61,7 +61,7 @@ class Map(NamedTuple):
 
     @classmethod
     def load(cls, path: Path) -> "Map | None":
-        """Read it; None where there is none, or none that this version can read: it can always be drawn again."""
+        """Read it; None if there is none, or none that this version can read: it can always be drawn again."""
         try:
             with safe_open(path, framework="numpy") as file:
                 meta = json.loads((file.metadata() or {}).get("map", "{}"))
@@ -96,7 +96,7 @@ def _in_square(points: NDArray[np.float64]) -> NDArray[np.uint16]:
 def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent) -> NDArray[np.float64]:
     """A point for each code, (codes, 2), by t-SNE over exact Hamming neighbours; the same for the same seed.
 
-    The perplexity is 30, and lower where there are fewer than 91 codes.
+    The perplexity is 30, and lower if there are fewer than 91 codes.
 
     Reference: L. van der Maaten and G. Hinton, "Visualizing data using t-SNE", JMLR 2008, as openTSNE computes it.
     """

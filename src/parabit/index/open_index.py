@@ -14,9 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.choices import RANKS
-from parabit.corpus import Corpus
+from parabit.corpus import Corpus, Document, as_corpus
 from parabit.errors import IndexFolderError, ParabitError
-from parabit.index.documents import Stored, ids_of_written, stored_with
+from parabit.index.corpus_files import note_below
+from parabit.index.documents import (
+    Kept,
+    Stored,
+    Written,
+    batches_of,
+    check_ids,
+    ids_of_written,
+    says_what_stays,
+    stored_with,
+)
 from parabit.index.filters import Where, conditions
 from parabit.index.map import Map, draw
 from parabit.index.overview import Field, fields_in_use, newest, typical_phrases
@@ -30,6 +40,9 @@ if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
 
 
+Texts = Corpus | Iterable[str | Document]
+
+
 class Engine(Protocol):
     """Keeps documents elsewhere than in a folder; what it opens again offers what `Store` and `Snapshot` offer."""
 
@@ -38,7 +51,9 @@ class Engine(Protocol):
 
 
 class OpenIndex:
-    """What `Index` builds on: opening and closing, what the index is, and its files."""
+    """What `Index` builds on: opening and closing, what the index is, its files, and writing documents."""
+
+    left_out = 0  # documents that were to be added and have nothing to be found by
 
     def __init__(self, store: Store, model: TextEncoder | None = None, scratch: Path | None = None) -> None:
         self._store, self._model = store, model
@@ -294,6 +309,46 @@ class OpenIndex:
     def keep_map(self, drawn: Map) -> None:
         """Keep a map in the folder, for those who look at the index; it is no part of it and may be removed."""
         drawn.save(self.folder / MAP)
+
+    # Writing
+
+    def _write(self, documents: Texts, report: Report, new: bool = False) -> Written:
+        """Encode documents and put them in the index, batch by batch."""
+        corpus, store, model = as_corpus(documents), self._store, self.model
+        files = note_below(corpus, store.meta.get("corpus"), self.folder)
+        corpus = files or corpus
+        check_ids(corpus, self._need_new if new else None, report)
+        if files is not None:
+            files.note(self.folder, sure=False)
+        kept = Kept(self.keeps_text, self.has_words, VECTORS in store.extra)
+        written = Written()
+        with says_what_stays(written):
+            for batch in batches_of(model, corpus, kept, report):
+                gone = [id for id, there in zip(kept.without, self.has(kept.without), strict=True) if there]
+                replaced = self._put(batch, gone)
+                written.replaced += replaced
+                written.added += len(batch.ids) - replaced
+                written.removed += len(gone)
+                written.left_out = kept.left_out
+            self._words.commit()
+        if files is not None:
+            files.note(self.folder, sure=True)
+        self.left_out = written.left_out
+        return written
+
+    def _put(self, batch: Batch, gone: Sequence[Id]) -> int:
+        old, first = self._words.serials_of([*batch.ids, *gone]), self._words.next_serial
+        replaced = self._store.put(batch, gone)
+        self._words.change(old, first, batch.fields or ())
+        return replaced
+
+    def _need_new(self, ids: Sequence[Id]) -> None:
+        there = self.has(ids)
+        if there.any():
+            raise IndexFolderError(
+                f"the id {ids[int(np.argmax(there))]!r} is in the index already",
+                hint="nothing was changed; replace it with --update, or give a new id",
+            )
 
 
 def open_store(folder: Path | str, write: bool) -> Store:

@@ -97,7 +97,7 @@ class WordQuery:
     must: tuple[tuple[str, ...], ...] = ()  # words and phrases that documents must have
     without: tuple[tuple[str, ...], ...] = ()
     any_of: tuple[tuple[str, ...], ...] = ()  # of each of these, documents must have one word
-    quoted: "WordQuery | None" = None  # stop words, by which the best documents are told apart
+    quoted: "WordQuery | None" = None  # stop words, which decide between the best documents
     unknown: tuple[str, ...] = ()  # words that no document has, as they were written
     corrected: dict[str, str] = field(default_factory=dict)  # words that no document has, and what was searched instead
     is_relaxed: bool = False  # no document has all that was required

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.choices import RANKS
-from parabit.errors import CodesError
-from parabit.index.query import Parsed, Queries, word_query
+from parabit.errors import CodesError, QueryError
+from parabit.index.filters import Condition, conditions
+from parabit.index.query import Parsed, Queries, parse, word_query
 from parabit.index.results import Found, join
 from parabit.parallel import ordered_map
 
@@ -73,6 +74,27 @@ class Ranked(NamedTuple):
     found: Found
     scores: Scores
     by_words: Scores | None = None  # the part of each score that comes from words
+
+
+def parsed_queries(
+    view: "Snapshot", fields: Sequence[str], texts: Sequence[str], where: Sequence[Condition]
+) -> tuple[list[Parsed], list[Allowed]]:
+    """Queries of the search box taken apart, and what each may find by its fields."""
+    given, only = [], view.select(where) if where else None
+    allowed = [Allowed(only, only)] * len(texts)
+    for number, text in enumerate(texts):
+        one = parse(text, fields if ":" in text else ())
+        if one.fields:
+            try:
+                own = conditions([f"{name}={value}" for name, value in one.fields])
+                mask = view.select((*where, *own))
+                allowed[number] = Allowed(mask, mask)
+            except QueryError:  # no document can match a field in this form, so these are words
+                one = one.without_fields()
+        if one.lists:
+            allowed[number] = allowed[number]._replace(listed=True)
+        given.append(one)
+    return given, allowed
 
 
 def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) -> None:

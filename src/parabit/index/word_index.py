@@ -16,7 +16,7 @@ from parabit.index.words import Stems, Words
 from parabit.progress import Progress, Report, silent
 
 _AT_ONCE = 4096  # documents that are read together
-_TOLD_APART = 40  # of the best documents, that are told apart by the stop words of a query
+_RANKED_AGAIN = 40  # of the best documents, that are ranked again with the stop words of a query
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
 _ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
 _LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
@@ -63,7 +63,7 @@ class RowWords:
         rows, scores = rows[:count], scores[:count]
         if query.quoted is not None and len(rows):
             # Stop words are in most documents: to look for them everywhere would take longer than all else.
-            scores[:_TOLD_APART] += self.scores(query.quoted, rows[:_TOLD_APART])
+            scores[:_RANKED_AGAIN] += self.scores(query.quoted, rows[:_RANKED_AGAIN])
             order = np.argsort(-scores, kind="stable")
             rows, scores = rows[order], scores[order]
         return rows, scores, bound

@@ -16,7 +16,7 @@ from parabit.text.bags import Bags
 if TYPE_CHECKING:
     from parabit.text import Vocabulary
 
-# Always this many documents at once, padded where there are fewer: libraries choose the order of additions by the
+# Always this many documents at once, padded if there are fewer: libraries choose the order of additions by the
 # number of rows, and a document's code must not depend on the documents beside it.
 _BATCH = 256
 

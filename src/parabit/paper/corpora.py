@@ -1,6 +1,6 @@
 """The collections of the paper, what stands in for those that are not here, and both as arrays.
 
-Arrays are all that training and scoring need, so that runs can be made where there are torch, numpy and scipy alone.
+Arrays are all that training and scoring need, so that runs can be made with torch, numpy and scipy alone.
 """
 
 import json

@@ -16,9 +16,10 @@ import numpy as np
 from parabit.errors import BaselineError, EvaluationError, need
 from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
 from parabit.paper.experiments import ALL, EXPERIMENTS, JOBS, PICTURED, QUICK_EPOCHS, SIZES, Run, runs_of
+from parabit.paper.jobs import RECALLS, perform
 from parabit.paper.machine import machine, versions
 from parabit.paper.plots import Curve, Family, draw, points, precision_recall
-from parabit.paper.runs import RECALLS, Store, perform
+from parabit.paper.runs import Store
 from parabit.paper.tables import Figures, tables
 from parabit.progress import Progress, silent
 from parabit.progress import Report as ProgressReport

@@ -11,7 +11,7 @@ from parabit.paper.experiments import EXPERIMENTS, JOBS, RADII, SIZES, Run
 from parabit.paper.published import published
 from parabit.paper.runs import Store
 
-_ROUNDING = 0.005  # the paper gives two decimals: what is nearer cannot be told from it
+_ROUNDING = 0.005  # the paper gives two decimals: what is nearer counts as equal
 METRICS = {"map": "MAP", "ndcg@10": "NDCG@10"}
 _KEY = ["corpus", "job", "part", "metric"]
 

@@ -27,7 +27,7 @@ __all__ = [
     "tf_idf_weights",
 ]
 
-# Bags and TF-IDF need no polars, and `parabit reproduce` uses them where there is none.
+# Bags and TF-IDF need no polars, and `parabit reproduce` uses them without it.
 __getattr__ = lazy(
     __name__,
     {

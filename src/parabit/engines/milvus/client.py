@@ -86,7 +86,7 @@ class Server:
             yield
         except self._errors as problem:
             said = " ".join(str(getattr(problem, "message", "") or problem).split())[:500]
-            lower = f"{said} {problem.__cause__}".lower()  # only the cause tells of a wrong password
+            lower = f"{said} {problem.__cause__}".lower()  # only the cause names a wrong password
             failed, hint = f"failed to {doing.replace('_', ' ')}: {said}", "its log may say why"
             if "unauthenticated" in lower or "auth check failure" in lower:
                 failed, hint = "does not let us in", f"set {TOKEN} to a token or USER:PASSWORD"

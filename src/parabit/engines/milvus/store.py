@@ -204,7 +204,7 @@ class MilvusStore:
         self._newest = first + len(ids)
         self._keep_names(() if batch is None else batch.fields or ())
         there = self.snapshot().rows_of(ids) >= 0
-        # To Milvus whatever may replace something is a deletion, too, so new documents are told apart.
+        # To Milvus whatever may replace something is a deletion, too, so new documents are kept apart.
         for old in (False, True):
             self.entities().write([entities[place] for place in np.flatnonzero(there == old)], new=not old)
         self.entities().delete([key_of(identity) for identity in delete])

@@ -243,5 +243,5 @@ def _plain(value: object) -> object:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
-# NaN is written where there is no value, as pandas has it; JSON does not know it, so it is read as null.
+# NaN is written if there is no value, as pandas has it; JSON does not know it, so it is read as null.
 _DECODER = json.JSONDecoder(parse_constant=lambda constant: None if constant == "NaN" else float(constant))

@@ -172,7 +172,8 @@ class Tail:
             self._with_fields += 1
 
     def _read(self, name: str, first: int) -> list[bytes]:
-        return strings(Ragged(self[name], self[name + OFFSETS]), np.arange(first, self.documents))
+        last = self.documents  # before the arrays: a thread that writes extends these first
+        return strings(Ragged(self[name], self[name + OFFSETS]), np.arange(first, last))
 
 
 class Snapshot:

@@ -35,7 +35,7 @@ export function keepToken(value) {
   } catch { /* storage may be forbidden; this page still knows it */ }
 }
 
-/** The answer as it came, with the token sent along; `Unreachable` where there is none. */
+/** The answer as it came, with the token sent along; `Unreachable` if there is none. */
 export async function send(path, { method = "GET", body, signal } = {}) {
   const headers = {};
   if (token()) headers.Authorization = `Bearer ${token()}`;

@@ -30,7 +30,7 @@ const LINES = {
   key: ["M8 8a4 4 0 1 0 0 8a4 4 0 0 0 0-8z", "M12 12h9", "M18 12v4"],
 };
 
-/** A picture by its name; what it means must be told beside it, or in the label of its button. */
+/** A picture by its name; what it means must stand beside it, or in the label of its button. */
 export function icon(name) {
   const lines = LINES[name].map((d) => svg("path", { d }));
   return svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true", focusable: "false" }, lines);

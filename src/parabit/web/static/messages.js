@@ -1,4 +1,4 @@
-// What is said where there are no hits to show: a start, no hits, unknown words, an empty index, an error.
+// What is said if there are no hits to show: a start, no hits, unknown words, an empty index, an error.
 
 import { $, counted, el, put } from "./dom.js";
 import { conditionText } from "./fields.js";

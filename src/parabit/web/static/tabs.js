@@ -21,7 +21,7 @@ function showFilters(open) {
   $("filters-button").setAttribute("aria-expanded", String(open));
 }
 
-/** Sections are panels of tabs only where there are tabs. */
+/** Sections are panels of tabs only if there are tabs. */
 function roles() {
   for (const [tab, section] of Object.values(TABS)) {
     if (NARROW.matches) {
