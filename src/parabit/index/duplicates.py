@@ -1,7 +1,7 @@
 """Near-duplicates: documents that share at least half of their words.
 
 Two documents are near-duplicates if, of the different words that either has, both have at least half (Jaccard), and at
-least two fifths by weight, where rare words weigh more: two dividend notices that differ in the names and figures of
+least .45 by weight, where rare words weigh more: two dividend notices that differ in the names and figures of
 the companies are no copies. `benchmarks/dedupe.py` shows how well this finds planted copies, from short titles to long
 articles.
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 SHARED = 0.5  # the share of common words from which two documents are near-duplicates
-_BY_WEIGHT = 0.8  # times that: the share of their weight
+_BY_WEIGHT = 0.9  # times that: the share of their weight
 _OTHERS = 1000  # documents that a collection is taken to have besides, as frequencies in a small one say little
 _PROPOSED = 0.15  # the share of its rare words that a candidate has in common
 _WORK = 2e9  # steps of the product, a minute or two: the most frequent words propose no candidates if it took more

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
 _MARKED = 200_000  # characters of a text in which words are marked
-_SHORT = 12  # words of a query up to which stop words tell apart the best documents: it may be a quotation
+_SHORT = 12  # words of a query up to which stop words help to rank the best documents: it may be a quotation
 _STOP_WEIGHT = 0.25  # how much a stop word counts then
 _NEAR = 3  # words that two of a query may stand apart and count as a pair
 _OPERATORS = re.compile(r'[":*]|(?<!\S)[+-]')  # without any, there is nothing to take apart
