@@ -19,6 +19,7 @@ DOCS = ROOT / "docs"
 PAGES = [path for path in pages_below(ROOT) if blocks_of(path.read_text())]
 # All other pages go on where the tutorial ended.
 TUTORIAL = DOCS / "tutorial.md"
+ABOUT_MILVUS = DOCS / "howto" / "milvus.md"
 ABOUT_CLUSTERS = DOCS / "howto" / "cluster.md"
 
 
@@ -62,7 +63,11 @@ def test_the_tutorial_leads_from_files_to_an_index(tutorial: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [path for path in PAGES if path not in (TUTORIAL, ABOUT_CLUSTERS)],
+    [
+        pytest.param(path, marks=pytest.mark.scale if path == ABOUT_MILVUS else ())
+        for path in PAGES
+        if path not in (TUTORIAL, ABOUT_CLUSTERS)
+    ],
     ids=lambda path: str(path.relative_to(ROOT).with_suffix("")),
 )
 def test_what_a_page_shows_runs(

@@ -179,7 +179,7 @@ def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
             other[parameter.name] = not value
         elif parameter.type is int:
             other[parameter.name] = 3
-    settings = [text for name, value in other.items() for text in ("--set", f"{name}={value}")]
+    settings = [text for name, value in other.items() for text in ("--set", f"{name}={str(value).lower()}")]
     assert run("news.jsonl", "-o", "model", "--solver", "network", "--bits", "16", *settings).exit_code == 130
     assert [asdict(recipe) for recipe in arrived] == [asdict(usual), other]
 

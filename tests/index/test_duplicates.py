@@ -43,7 +43,7 @@ def by_comparing_all(texts: list[str], shared: float = 0.5) -> dict[int, dict[in
     def share(one: frozenset[str], other: frozenset[str]) -> float:
         common, both = one & other, one | other
         by_weight = sum(map(weights.__getitem__, common)) / sum(map(weights.__getitem__, both))
-        return len(common) / len(both) if by_weight >= 0.8 * shared else 0.0
+        return len(common) / len(both) if by_weight >= duplicates._BY_WEIGHT * shared else 0.0
 
     kept: list[int] = []
     copies: list[int] = []
@@ -82,7 +82,7 @@ def test_blocks_do_not_change_the_groups(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_without_the_most_frequent_words_edited_copies_are_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = collection(0, 60)
     groups = find_duplicates(texts)
-    monkeypatch.setattr(duplicates, "_WORK", 5000)
+    monkeypatch.setattr(duplicates, "_WORK", 8000)
     assert find_duplicates(texts) == groups
 
 
