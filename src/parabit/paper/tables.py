@@ -240,14 +240,21 @@ def _table_4(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
     return _table(figures, "table4", "Table 4", caption, ("Bits", "Radius", "Model"), lines, corpora, metrics)
 
 
+def _codes(size: int) -> list[tuple[tuple[str, ...], str, str]]:
+    """The methods that give codes of a size: what each is called, its job, and the part of it."""
+    return [
+        ((f"closed form, {size} bits",), f"closed-form-{size}", "codes"),
+        ((f"Binary PV-DBOW, {size} bits",), f"binary-pv-dbow-{size}-words", "codes"),
+        ((f"semantic hashing autoencoder, {size} bits",), f"semantic-hashing-{size}", "codes"),
+        ((f"LSA + iterative quantization, {size} bits",), f"lsa-{size}", "itq"),
+    ]
+
+
 def _peers(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
     lines = []
     for size in SIZES:
         lines += [
-            ((f"closed form, {size} bits",), f"closed-form-{size}", "codes"),
-            ((f"Binary PV-DBOW, {size} bits",), f"binary-pv-dbow-{size}-words", "codes"),
-            ((f"semantic hashing autoencoder, {size} bits",), f"semantic-hashing-{size}", "codes"),
-            ((f"LSA + iterative quantization, {size} bits",), f"lsa-{size}", "itq"),
+            *_codes(size),
             ((f"LSA + random hyperplanes, {size} bits",), f"lsa-{size}", "hyperplanes"),
             ((f"closed form, {size} floats",), f"closed-form-{size}", "vectors"),
             ((f"LSA, {size} floats",), f"lsa-{size}", "vectors"),
@@ -260,14 +267,7 @@ def _peers(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
 
 
 def _hashing(figures: Figures, corpora: Sequence[PaperCorpus]) -> Table:
-    lines = []
-    for size in SIZES:
-        lines += [
-            ((f"closed form, {size} bits",), f"closed-form-{size}", "codes"),
-            ((f"Binary PV-DBOW, {size} bits",), f"binary-pv-dbow-{size}-words", "codes"),
-            ((f"semantic hashing autoencoder, {size} bits",), f"semantic-hashing-{size}", "codes"),
-            ((f"LSA + iterative quantization, {size} bits",), f"lsa-{size}", "itq"),
-        ]
+    lines = [line for size in SIZES for line in _codes(size)]
     caption = (
         "Test documents (2,000 of them if there are more) query the training documents: precision of the first 100."
     )
