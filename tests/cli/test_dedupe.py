@@ -109,7 +109,7 @@ def test_errors_say_what_to_do(posts: Path) -> None:
     for arguments, code, words in (
         (["nowhere"], 1, "no such file or folder: nowhere"),
         ([posts, "-o", "a.txt"], 1, "a.txt ends in none of .csv, .tsv, .jsonl, .parquet; give one of these"),
-        ([posts, "-o", "old.csv"], 1, "old.csv is there already; choose another name"),
+        ([posts, "-o", "old.csv"], 1, "old.csv exists already; choose another name"),
         ([posts, "-o", "no/such.csv"], 1, "there is no folder no"),
         ([posts, "--keep", "newest", "--date-field", "day"], 1, "no document has a date in its field 'day'"),
         ([posts, "--json", "--print-delete"], 1, "leave out one of them"),

@@ -89,7 +89,7 @@ def test_the_command_reads_standard_input_and_makes_the_librarys_model_to_the_by
     assert config["parameters"].pop("tokenizer") is not None  # the command line writes out what a word is
     same["parameters"].pop("tokenizer")
     assert config == same
-    for name in ("model.safetensors", "vocabulary.parquet", "README.md"):
+    for name in ("model.safetensors", "vocabulary.safetensors", "README.md"):
         assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "same" / name).read_bytes()
 
 

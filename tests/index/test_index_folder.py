@@ -234,7 +234,7 @@ def test_a_kept_model_that_is_not_the_one_is_refused(folder: Path, tmp_path: Pat
         real_binary().save(tmp_path / "other")
         shutil.copy(tmp_path / "other" / "config.json", kept)
     elif damage == "a file":
-        (kept / "vocabulary.parquet").unlink()
+        (kept / "vocabulary.safetensors").unlink()
     else:
         shutil.rmtree(kept)
         if damage == "the model of another":

@@ -23,7 +23,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "network": {"bits": 16, "solver": "network", "network_params": QUICK},
     "dm": {"bits": None, "dim": 8, "preset": "paper", "architecture": "dm", "network_params": QUICK},
 }
-FILES = ["README.md", "config.json", "model.safetensors", "vocabulary.parquet"]
+FILES = ["README.md", "config.json", "model.safetensors", "vocabulary.safetensors"]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -118,7 +118,7 @@ def retensor(name: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
             for harm in (drop, lambda name: put(name, b"no tensors"), lambda name: cut(name, 0.5))
         ),
         *(
-            (harm("vocabulary.parquet"), "{folder}/vocabulary.parquet is damaged or missing")
+            (harm("vocabulary.safetensors"), "{folder}/vocabulary.safetensors is damaged or missing")
             for harm in (drop, lambda name: put(name, b"no table"), lambda name: cut(name, 0.5))
         ),
         (retensor("weights", lambda weights: weights[:-1]), "the files in {folder} are not those of one model"),
@@ -135,7 +135,7 @@ def test_what_is_wrong_with_a_folder_is_said(saved: Path, harm: Callable[[Path],
 
 def test_files_of_two_models_do_not_make_a_third(saved: Path, topics: Topics, tmp_path: Path) -> None:
     ParagraphVectors(16).fit(topics.texts[:100]).save(tmp_path / "other")
-    shutil.copy(tmp_path / "other" / "vocabulary.parquet", saved)
+    shutil.copy(tmp_path / "other" / "vocabulary.safetensors", saved)
     with pytest.raises(ModelError, match="are not those of one model"):
         load_model(saved)
 

@@ -163,7 +163,7 @@ def test_test_documents_of_other_collections_are_in_the_words_that_were_trained_
     found = prepared(tmp_path, WIKIPEDIA, bigrams=True, others=(NEWS, REUTERS))
     assert list(found.tests) == list(found.facts["tests"]) == ["enwiki", "20newsgroups", "reuters21578"]
     vocabulary, _ = vocabulary_of(WIKIPEDIA, True)
-    names = vocabulary.names.to_list()
+    names = vocabulary.names
     for corpus in (NEWS, REUTERS):
         documents = [document for document in open_corpus(f"{corpus.name}/test") if document.labels]
         bags = make_bags([document.text for document in documents], vocabulary)

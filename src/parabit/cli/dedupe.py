@@ -11,16 +11,16 @@ from rich.markup import escape
 from parabit.choices import Keep
 from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.options import Overwrite, complete_corpus, reads_corpus
-from parabit.cli.output import reading_of, say_skipped
+from parabit.cli.output import check_table, reading_of, say_skipped, write_table
 from parabit.corpus import ReadOptions, open_corpus
 from parabit.errors import ParabitError
 from parabit.progress import Progress
-from parabit.storage import need_room_for_file, plain_disk_errors, whole_file
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from parabit.index import Group
 
-_ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 _GROUPS, _COPIES = 10, 3  # that are shown
 
 
@@ -70,7 +70,7 @@ def dedupe(
     from parabit.index.store.manifest import is_index
 
     if output is not None:
-        _check(output, overwrite)
+        check_table(output, overwrite)
     if print_delete and json:
         raise ParabitError("--print-delete and --json are two kinds of output", hint="leave out one of them")
     start, count = time.perf_counter(), 0
@@ -97,7 +97,7 @@ def dedupe(
         **({} if reading is None else {"reading": reading}),
     }
     if output is not None:
-        _write(groups, output)
+        write_table(_table(groups), output)
         result["output"] = str(output)
     if print_delete:
         sys.stdout.writelines(f"{copy.id}\n" for group in groups for copy in group.copies)
@@ -107,19 +107,11 @@ def dedupe(
         _show(result, groups)
 
 
-def _check(output: Path, overwrite: bool) -> None:
-    if output.suffix not in _ENDINGS:
-        raise ParabitError(f"{output} ends in none of {', '.join(_ENDINGS)}", hint="give one of these endings")
-    if (output.exists() or output.is_symlink()) and not overwrite:
-        raise ParabitError(f"{output} is there already", hint="choose another name, or replace it with --overwrite")
-    need_room_for_file(output)
-
-
 def _as_json(group: "Group") -> dict[str, Any]:
     return {"kept": group.kept, "title": group.title, "copies": [copy._asdict() for copy in group.copies]}
 
 
-def _write(groups: "list[Group]", output: Path) -> None:
+def _table(groups: "list[Group]") -> "pl.DataFrame":
     """One row per document, the one that is kept first in its group."""
     import polars as pl
 
@@ -129,14 +121,7 @@ def _write(groups: "list[Group]", output: Path) -> None:
         for id, title, shared, bits in ((group.kept, group.title, None, None), *group.copies)
     ]
     columns = {"group": pl.Int64, "id": pl.String, "kept": pl.String, "shared": pl.Float64, "bits": pl.Int32}
-    frame = pl.DataFrame(rows, schema={**columns, "title": pl.String}, orient="row")
-    with whole_file(output) as partial, plain_disk_errors():
-        if output.suffix == ".parquet":
-            frame.write_parquet(partial)
-        elif output.suffix == ".jsonl":
-            frame.write_ndjson(partial)
-        else:
-            frame.write_csv(partial, separator="," if output.suffix == ".csv" else "\t")
+    return pl.DataFrame(rows, schema={**columns, "title": pl.String}, orient="row")
 
 
 def _show(result: dict[str, Any], groups: "list[Group]") -> None:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -15,8 +16,10 @@ from rich.text import Text
 
 from parabit import __version__
 from parabit.errors import ParabitError
+from parabit.storage import need_room_for_file, plain_disk_errors, whole_file
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.table import Table
 
     from parabit.corpus import Corpus
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 100  # of lines that are folded, if there is no terminal
 _LISTED = 10  # skipped files and records that are named
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 _NEEDED = ("numpy", "polars", "faiss-cpu", "tantivy", "scipy", "scikit-learn", "safetensors")
 _EXTRAS = {"torch": "networks", "fastapi": "web"}  # and the extra that brings each
 
@@ -148,6 +152,26 @@ def say_skipped(reading: Mapping[str, Any]) -> None:
         first = next(one["place"] for one in reading["notes"] if one["reason"] == kind)
         others = f" and {kinds.count(kind) - 1:,} more" if kinds.count(kind) > 1 else ""
         say(f"  {escape(kind)}: {escape(first)}{others}")
+
+
+def check_table(path: Path, overwrite: bool) -> None:
+    """Find out before the work, not after, that a table could not be written."""
+    if path.suffix not in _TABLES:
+        raise ParabitError(f"{path} ends in none of {', '.join(_TABLES)}", hint="give one of these endings")
+    if (path.exists() or path.is_symlink()) and not overwrite:
+        raise ParabitError(f"{path} exists already", hint="choose another name, or replace it with --overwrite")
+    need_room_for_file(path)
+
+
+def write_table(table: "pl.DataFrame", path: Path) -> None:
+    """A table as a file that appears when it is complete."""
+    with whole_file(path) as partial, plain_disk_errors():
+        if path.suffix == ".parquet":
+            table.write_parquet(partial)
+        elif path.suffix == ".jsonl":
+            table.write_ndjson(partial)
+        else:
+            table.write_csv(partial, separator="," if path.suffix == ".csv" else "\t")
 
 
 def versions() -> Iterator[str]:

@@ -10,9 +10,8 @@ from rich.markup import escape
 
 from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
 from parabit.cli.options import CorpusNames, Overwrite, counts_words, reads_corpus
-from parabit.cli.output import reading_of, say_skipped
+from parabit.cli.output import check_table, reading_of, say_skipped, write_table
 from parabit.corpus import ReadOptions, open_corpus
-from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
     from parabit.text import Tokenizer
@@ -25,7 +24,7 @@ def vocabulary(
     corpus: CorpusNames,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Save the vocabulary as Parquet.", show_default=False),
+        typer.Option("--output", "-o", metavar="FILE", help="Write a table: .csv, .tsv, .jsonl or .parquet."),
     ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -49,13 +48,13 @@ def vocabulary(
 
     rule = VocabularyRule(tokenizer=tokenizer(), **counts)
     if output is not None:
-        _check_output(output, overwrite)
+        check_table(output, overwrite)
     start = time.perf_counter()
     with progress(quiet or json) as report:
         documents = open_corpus(corpus, options, format, report)
         built = build_vocabulary(documents, rule, report)
         if output is not None:
-            built.save(output)
+            write_table(built.table(), output)
     seconds = time.perf_counter() - start
     result: dict[str, Any] = {
         "corpus": " ".join(corpus),
@@ -80,19 +79,8 @@ def vocabulary(
     say_skipped(result["reading"])
     say(f"  {built.tokens:,} tokens, {built.tokens / built.documents:,.0f} per document")
     say(f"  {len(built.words):,} words, which cover {built.coverage:.1%} of the tokens")
-    say(f"    most frequent: {escape(', '.join(built.words.head(8)))}")
+    say(f"    most frequent: {escape(', '.join(built.words[:8]))}")
     if len(built.bigrams):
         say(f"  {len(built.bigrams):,} bigrams")
-        say(f"    most frequent: {escape(', '.join(built.names.slice(len(built.words), 5)))}")
-
-
-def _check_output(output: Path, overwrite: bool) -> None:
-    """Find out before the work, not after, that its result could not be saved."""
-    from parabit.storage import need_room_for_file
-    from parabit.text import is_vocabulary
-
-    need_room_for_file(output)
-    if output.exists() and not overwrite:
-        raise ParabitError(f"{output} exists already", hint="choose another name, or replace it with --overwrite")
-    if output.exists() and not is_vocabulary(output):
-        raise ParabitError(f"{output} exists and is not a vocabulary", hint="nothing was changed; use another name")
+        first = range(len(built.words), len(built))[:5]
+        say(f"    most frequent: {escape(', '.join(map(built.name, first)))}")

@@ -39,7 +39,7 @@ _ARCHIVE = re.compile(
 # Not documents of anybody's: tools keep them. Spark leaves marks beside its shards.
 _OTHERS = frozenset(("node_modules", "__pycache__", "_SUCCESS", "_metadata", "_common_metadata"))
 # An index and a model, which people keep beside their documents.
-_OURS = ({"manifest.json", "lock"}, {"model.safetensors", "vocabulary.parquet"})
+_OURS = ({"manifest.json", "lock"}, {"model.safetensors", "vocabulary.safetensors"})
 
 _LINKED = "link to a folder that is read already"
 

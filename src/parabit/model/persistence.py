@@ -1,4 +1,4 @@
-"""A model as a folder: config.json, model.safetensors, vocabulary.parquet and a card."""
+"""A model as a folder: config.json, model.safetensors, vocabulary.safetensors and a card."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from parabit.storage import recover, whole_folder
 from parabit.text import Vocabulary
 
 FORMAT = 1
-CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.parquet", "README.md"
+CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.safetensors", "README.md"
 _AGAIN = "train the model again, or restore it from a copy"
 
 
@@ -117,7 +117,7 @@ def _card(config: Mapping[str, Any]) -> str:
         f"| vocabulary | {training['words']:,} words, {training['bigrams']:,} bigrams |",
         f"| levels of the code | {' + '.join(map(str, config['levels']))} |",
         "",
-        "`config.json` has every parameter, `vocabulary.parquet` the words, `model.safetensors` the weights.",
+        "`config.json` has every parameter, `vocabulary.safetensors` the words, `model.safetensors` the weights.",
     ]
     if history := training.get("history"):
         lines += ["", "## Loss per word", "", "| epoch | loss |", "| --- | --- |"]

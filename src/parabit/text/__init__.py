@@ -6,13 +6,12 @@ from parabit.errors import lazy
 
 if TYPE_CHECKING:
     from parabit.text.bags import Bags, inverse_frequencies, make_bags, tf_idf_rows, tf_idf_weights
-    from parabit.text.counting import Texts, VocabularyRule, build_vocabulary, count_bags
+    from parabit.text.counting import VocabularyRule, build_vocabulary, count_bags
     from parabit.text.tokenizer import Tokenizer, english_stop_words, read_stop_words
-    from parabit.text.vocabulary import Vocabulary, is_vocabulary
+    from parabit.text.vocabulary import Vocabulary
 
 __all__ = [
     "Bags",
-    "Texts",
     "Tokenizer",
     "Vocabulary",
     "VocabularyRule",
@@ -20,7 +19,6 @@ __all__ = [
     "count_bags",
     "english_stop_words",
     "inverse_frequencies",
-    "is_vocabulary",
     "make_bags",
     "read_stop_words",
     "tf_idf_rows",
@@ -32,8 +30,8 @@ __getattr__ = lazy(
     __name__,
     {
         "parabit.text.bags": ("Bags", "inverse_frequencies", "make_bags", "tf_idf_rows", "tf_idf_weights"),
-        "parabit.text.counting": ("Texts", "VocabularyRule", "build_vocabulary", "count_bags"),
+        "parabit.text.counting": ("VocabularyRule", "build_vocabulary", "count_bags"),
         "parabit.text.tokenizer": ("Tokenizer", "english_stop_words", "read_stop_words"),
-        "parabit.text.vocabulary": ("Vocabulary", "is_vocabulary"),
+        "parabit.text.vocabulary": ("Vocabulary",),
     },
 )

@@ -1,7 +1,7 @@
 """Counting the words and bigrams of documents, and choosing those that make the vocabulary."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -9,15 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from parabit.corpus import Corpus, Document, as_corpus
+from parabit.corpus import Texts, as_corpus
 from parabit.errors import VocabularyError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text.bags import Bags, bags_of_ids, pair_keys, run_lengths
 from parabit.text.tokenizer import STOP, Dictionary, Tokenizer, Tokens
 from parabit.text.vocabulary import Vocabulary
-
-Texts = Corpus | Iterable[str | Document]
 
 MOST_WORDS = 2_000_000  # different ones that `build_vocabulary` counts exactly
 MOST_BIGRAMS = 5_000_000
@@ -65,7 +63,7 @@ def build_vocabulary(documents: Texts, rule: VocabularyRule | None = None, repor
 
     Example:
         >>> vocabulary = build_vocabulary(["hubble space telescope", "space telescope"], VocabularyRule(bigrams=True))
-        >>> vocabulary.names.to_list()
+        >>> vocabulary.names
         ['space', 'telescope', 'hubble', 'space telescope', 'hubble space']
     """
     rule = rule or VocabularyRule()
@@ -209,7 +207,7 @@ class _Counting:
             ids[ids >= kept] = -1
         vocabulary = Vocabulary(
             tokenizer,
-            words["word"],
+            words["word"].to_list(),
             bigrams.select("first", "second").to_numpy().astype(np.int32),
             features["count"].to_numpy(),
             features["documents"].to_numpy(),

@@ -10,13 +10,15 @@ from functools import cached_property, lru_cache
 from importlib.resources import files
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from parabit.errors import CorpusError, VocabularyError
+
+if TYPE_CHECKING:
+    import polars as pl  # imported where it is used: most queries need none, and it takes a third of a search's start
 
 STOP = -2  # the number of stop words, which are left out
 UNKNOWN = -1
@@ -257,7 +259,9 @@ class Tokenizer:
             text = text.translate(_FOLDED)
         return text.replace("\u0130", "i").lower() if self.lowercase else text
 
-    def _matches(self, texts: list[str]) -> pl.Series:
+    def _matches(self, texts: list[str]) -> "pl.Series":
+        import polars as pl
+
         try:
             return pl.Series(texts, dtype=pl.String).str.extract_all(self.pattern)
         except UnicodeEncodeError as problem:
@@ -268,6 +272,10 @@ class Tokenizer:
     def _ascii_table(self) -> str:
         """What each ASCII character becomes: itself, perhaps in lower case, or a space if no token has it."""
         lowered = "".join(_ASCII).lower() if self.lowercase else "".join(_ASCII)
+        if self.pattern == WORDS:
+            return "".join(character if character.isalnum() else " " for character in lowered)
+        import polars as pl
+
         try:
             members = pl.Series(list(lowered)).str.contains(rf"\A(?:{self.pattern})\z")
         except pl.exceptions.ComputeError as problem:

@@ -4,19 +4,25 @@ import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from itertools import compress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from parabit.errors import VocabularyError
-from parabit.storage import plain_disk_errors, whole_file
+from parabit.storage import whole_file
 from parabit.text.tokenizer import STOP, Dictionary, Tokenizer
 
+if TYPE_CHECKING:
+    import polars as pl
+
 FORMAT = 1
-_METADATA = "parabit"
-_COLUMNS = ["feature", "first", "second", "count", "documents"]
+_ARRAYS = ("bigrams", "counts", "document_frequencies")
+_NEWLINE = ord("\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +33,7 @@ class Vocabulary:
     """
 
     tokenizer: Tokenizer
-    words: pl.Series  # (words,) strings
+    words: list[str]
     bigrams: NDArray[np.int32]  # (bigrams, 2) word ids
     counts: NDArray[np.int64]  # (features,) occurrences in the corpus
     document_frequencies: NDArray[np.int64]  # (features,) documents of the corpus that have the feature
@@ -48,17 +54,21 @@ class Vocabulary:
         """The share of the corpus's tokens that are words of the vocabulary."""
         return float(self.counts[: len(self.words)].sum() / self.tokens)
 
-    @cached_property
-    def names(self) -> pl.Series:
-        """The features as people read them: `telescope`, `hubble telescope`."""
-        first, second = (self.words.gather(self.bigrams[:, side]) for side in (0, 1))
-        return pl.concat([self.words, first + " " + second]).rename("feature")
+    def name(self, feature: int) -> str:
+        """A feature as people read it: `telescope`, `hubble telescope`."""
+        ids = [feature] if feature < len(self.words) else self.bigrams[feature - len(self.words)]
+        return " ".join(self.words[word] for word in ids)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all features."""
+        return [*self.words, *(f"{self.words[first]} {self.words[second]}" for first, second in self.bigrams.tolist())]
 
     @cached_property
     def dictionary(self) -> Dictionary:
         """The id of each word."""
         stop_words = dict.fromkeys(self.tokenizer.normal_stop_words, STOP)
-        return Dictionary(stop_words | {word: number for number, word in enumerate(self.words.to_list())})
+        return Dictionary(stop_words | {word: number for number, word in enumerate(self.words)})
 
     def without_features(self, dropped: NDArray[np.bool_]) -> "Vocabulary":
         """The same without some words and bigrams. A bigram never has a word that is rarer than itself."""
@@ -67,7 +77,7 @@ class Vocabulary:
         renumbered = np.cumsum(words, dtype=np.int32) - np.int32(1)
         return replace(
             self,
-            words=self.words.filter(pl.Series(words)),
+            words=list(compress(self.words, words)),
             bigrams=renumbered[self.bigrams[kept[len(self.words) :]]],
             counts=self.counts[kept],
             document_frequencies=self.document_frequencies[kept],
@@ -77,8 +87,10 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """A digest of all that the vocabulary is; two with the same fingerprint are the same."""
         digest = sha256(json.dumps(self._summary, sort_keys=True).encode())
-        digest.update(self.words.str.len_bytes().to_numpy().astype("<u4").data)
-        digest.update("".join(self.words).encode())
+        words = self._word_bytes
+        ends = np.flatnonzero(words == _NEWLINE)
+        digest.update((np.diff(ends, prepend=-1) - 1).astype("<u4").data)
+        digest.update(words[words != _NEWLINE].data)
         for array in (self.bigrams, self.counts, self.document_frequencies):
             digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
         return digest.hexdigest()
@@ -94,44 +106,43 @@ class Vocabulary:
         return ids
 
     def save(self, path: Path | str) -> None:
-        """Write the vocabulary to a Parquet file that other programs can read too."""
-        bigrams = pl.DataFrame(self.bigrams, schema={"first": pl.Int32, "second": pl.Int32})
-        words = pl.DataFrame(
-            {"first": [None] * len(self.words), "second": [None] * len(self.words)}, schema=bigrams.schema
-        )
-        frame = pl.concat([words, bigrams]).with_columns(count=self.counts, documents=self.document_frequencies)
-        frame.insert_column(0, self.names)
-        with whole_file(Path(path)) as partial, plain_disk_errors():
-            frame.write_parquet(partial, metadata={_METADATA: json.dumps(self._summary)})
+        """Write the vocabulary to a file that is read in milliseconds; `table` is for other programs."""
+        kind = np.int32 if self.counts.max(initial=0) <= np.iinfo(np.int32).max else np.int64
+        arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=kind) for name in _ARRAYS}
+        with whole_file(Path(path)) as partial:
+            partial.write_bytes(save({**arrays, "words": self._word_bytes}, {"vocabulary": json.dumps(self._summary)}))
 
     @classmethod
     def load(cls, path: Path | str) -> "Vocabulary":
         """Read a vocabulary that was saved."""
-        path = Path(path)
-        if not path.is_file():
-            raise VocabularyError(f"no vocabulary at {path}", hint="make one with `parabit vocabulary CORPUS -o FILE`")
         try:
-            with path.open("rb") as file:  # a path would be taken for a pattern
-                summary = json.loads(pl.read_parquet_metadata(file)[_METADATA])
-            frame = pl.read_parquet(path, glob=False)
-            newer = summary["format"] > FORMAT
-            if not newer and frame.columns != _COLUMNS:
-                raise ValueError("other columns")
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError, TypeError) as problem:
-            hint = "recreate it with `parabit vocabulary CORPUS -o FILE`"
-            raise VocabularyError(f"{path} is not a whole vocabulary file", hint) from problem
-        if newer:
-            raise VocabularyError(f"{path} was made by a newer version of parabit", hint="upgrade parabit")
-        is_word = frame["first"].is_null()
+            with safe_open(path, framework="numpy") as file:
+                summary = json.loads(file.metadata()["vocabulary"])
+                if summary["format"] > FORMAT:
+                    raise VocabularyError(f"{path} was made by a newer version of parabit", hint="upgrade parabit")
+                words = file.get_tensor("words").tobytes().decode().split("\n")[:-1]
+                bigrams, counts, frequencies = map(file.get_tensor, _ARRAYS)
+        except FileNotFoundError as problem:
+            raise VocabularyError(f"no vocabulary at {path}", hint="make one with Vocabulary.save") from problem
+        except VocabularyError:
+            raise
+        except (OSError, SafetensorError, KeyError, ValueError, TypeError) as problem:
+            raise VocabularyError(f"{path} is not a whole vocabulary file", hint="save it again") from problem
         return cls(
             Tokenizer.from_config(summary["tokenizer"]),
-            frame["feature"].filter(is_word).rename("word"),
-            frame.filter(~is_word).select("first", "second").to_numpy().astype(np.int32),
-            frame["count"].to_numpy(),
-            frame["documents"].to_numpy(),
+            words,
+            bigrams.astype(np.int32),
+            counts.astype(np.int64),
+            frequencies.astype(np.int64),
             summary["documents"],
             summary["tokens"],
         )
+
+    def table(self) -> "pl.DataFrame":
+        """A row per word and bigram: `feature`, `count` and the number of `documents` that have it."""
+        import polars as pl  # here: a search needs none
+
+        return pl.DataFrame({"feature": self.names, "count": self.counts, "documents": self.document_frequencies})
 
     @property
     def _summary(self) -> dict[str, object]:
@@ -139,17 +150,13 @@ class Vocabulary:
         return {"format": FORMAT, "tokenizer": self.tokenizer.config, **corpus}
 
     @cached_property
+    def _word_bytes(self) -> NDArray[np.uint8]:
+        """The words in UTF-8, each with a newline, which no word has."""
+        return np.frombuffer("".join(f"{word}\n" for word in self.words).encode(), np.uint8)
+
+    @cached_property
     def _bigram_table(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The bigrams' keys in order, and their feature ids."""
         keys = self.bigrams[:, 0].astype(np.int64) * len(self.words) + self.bigrams[:, 1]
         order = np.argsort(keys)
         return keys[order], (len(self.words) + order).astype(np.int32)
-
-
-def is_vocabulary(path: Path) -> bool:
-    """Whether a file is a vocabulary, of whatever format."""
-    try:
-        with path.open("rb") as file:
-            return _METADATA in pl.read_parquet_metadata(file)
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return False
