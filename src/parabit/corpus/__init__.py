@@ -1,7 +1,17 @@
 """Reading documents: files, folders, standard input, Python objects, and the public data sets."""
 
 from parabit.corpus.datasets import DATASETS, cache_folder, data_folder, names_dataset
-from parabit.corpus.document import CommonLabels, Corpus, Document, Skipped, Tally, as_corpus, documents_from, title_of
+from parabit.corpus.document import (
+    CommonLabels,
+    Corpus,
+    Document,
+    Skipped,
+    Tally,
+    Texts,
+    as_corpus,
+    documents_from,
+    title_of,
+)
 from parabit.corpus.files import FORMATS, open_corpus
 from parabit.corpus.readers import ReadOptions
 
@@ -14,6 +24,7 @@ __all__ = [
     "ReadOptions",
     "Skipped",
     "Tally",
+    "Texts",
     "as_corpus",
     "cache_folder",
     "data_folder",

@@ -191,6 +191,9 @@ def _document_at(position: int, given: object, *named: Any) -> Document:
     return given
 
 
+Texts = Corpus | Iterable[str | Document]
+
+
 def as_corpus(documents: Corpus | Iterable[str | Document | Mapping[str, Any]]) -> Corpus:
     """Take a corpus as it is, and strings, Documents or dictionaries from Python as a corpus.
 

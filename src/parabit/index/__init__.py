@@ -1,6 +1,9 @@
 """The index: search by codes and words, and files that are safe to keep."""
 
+from typing import TYPE_CHECKING
+
 from parabit.choices import RANKS
+from parabit.errors import lazy
 from parabit.index.documents import Stored, Written
 from parabit.index.duplicates import Copy, Group, copies_among, find_duplicates
 from parabit.index.filters import Where, conditions
@@ -9,7 +12,9 @@ from parabit.index.index import Index
 from parabit.index.map import Map
 from parabit.index.overview import Field
 from parabit.index.passages import Piece, marked, passages
-from parabit.index.sync import Synced
+
+if TYPE_CHECKING:
+    from parabit.index.sync import Synced
 
 __all__ = [
     "RANKS",
@@ -32,3 +37,5 @@ __all__ = [
     "marked",
     "passages",
 ]
+
+__getattr__ = lazy(__name__, {"parabit.index.sync": ("Synced",)})  # it needs polars, and a search does not

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from parabit.choices import Keep
 from parabit.codes import check_codes
-from parabit.corpus import Corpus, as_corpus
+from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.errors import CodesError, IndexFolderError, ParabitError
-from parabit.index.corpus_files import note_files
 from parabit.index.documents import (
     Kept,
     Written,
@@ -23,7 +22,7 @@ from parabit.index.documents import (
 from parabit.index.duplicates import SHARED, Group, duplicates_of
 from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hits
-from parabit.index.open_index import Engine, OpenIndex, Texts, encoder_of, learned_from, with_own_words
+from parabit.index.open_index import Engine, OpenIndex, encoder_of, learned_from, with_own_words
 from parabit.index.query import (
     Parsed,
     Queries,
@@ -38,7 +37,6 @@ from parabit.index.ranking import Allowed, Request, need_for, parsed_queries, re
 from parabit.index.retrain import retrain
 from parabit.index.search import check_backend
 from parabit.index.store import VECTORS, Id, Kind, Snapshot
-from parabit.index.sync import Synced, sync
 from parabit.index.word_index import searchable
 from parabit.index.words import check_language
 from parabit.model import TextEncoder
@@ -47,6 +45,7 @@ from parabit.progress import Report, silent
 from parabit.text.bags import FEW, make_bags
 
 if TYPE_CHECKING:
+    from parabit.index.sync import Synced
     from parabit.model import ParagraphVectors
 
 
@@ -101,6 +100,8 @@ class Index(OpenIndex):
             raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
         words = text if words is None else words
         kept = Kept(text, words, vectors)
+        from parabit.index.corpus_files import note_files  # here: it needs polars, and a search does not
+
         files = note_files(documents, folder)
         batches = batches_of(model, files or documents, kept, report)
         meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
@@ -317,7 +318,7 @@ class Index(OpenIndex):
         dry_run: bool = False,
         allow_empty: bool = False,
         report: Report = silent,
-    ) -> Synced:
+    ) -> "Synced":
         """Bring the index up to date with the files it was made of, or with others, which it then remembers.
 
         Adds what is new, replaces what changed, deletes what is gone, and gives renamed documents their new ids. Files
@@ -338,6 +339,8 @@ class Index(OpenIndex):
             >>> index.sync().renamed
             [('ice.txt', 'goalies.txt')]
         """
+        from parabit.index.sync import sync
+
         try:
             return sync(self, corpus, dry_run, allow_empty, report)
         finally:

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.choices import RANKS
-from parabit.corpus import Corpus, Document, as_corpus
+from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.errors import IndexFolderError, ParabitError
-from parabit.index.corpus_files import note_below
 from parabit.index.documents import (
     Kept,
     Stored,
@@ -38,9 +37,6 @@ from parabit.storage import whole_file
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
-
-
-Texts = Corpus | Iterable[str | Document]
 
 
 class Engine(Protocol):
@@ -314,6 +310,8 @@ class OpenIndex:
 
     def _write(self, documents: Texts, report: Report, new: bool = False) -> Written:
         """Encode documents and put them in the index, batch by batch."""
+        from parabit.index.corpus_files import note_below  # here: it needs polars, and a search does not
+
         corpus, store, model = as_corpus(documents), self._store, self.model
         files = note_below(corpus, store.meta.get("corpus"), self.folder)
         corpus = files or corpus

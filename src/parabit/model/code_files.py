@@ -11,12 +11,11 @@ import numpy as np
 import polars as pl
 
 from parabit import __version__
-from parabit.corpus import Corpus, as_corpus
+from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.errors import ParabitError
 from parabit.model.encoder import InferredBatches, TextEncoder
 from parabit.progress import Report, silent
 from parabit.storage import ArrayWriter, need_room_for_file, plain_disk_errors, whole_file
-from parabit.text import Texts
 
 SUFFIXES = (".npy", ".parquet")
 META = "parabit"  # the key of the metadata in a Parquet file

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import pack
-from parabit.corpus import Corpus, Document, as_corpus
+from parabit.corpus import Corpus, Document, Texts, as_corpus
 from parabit.errors import ModelError, need
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
-from parabit.text import Bags, Texts, Vocabulary, inverse_frequencies, make_bags, tf_idf_weights
+from parabit.text import Bags, Vocabulary, inverse_frequencies, make_bags, tf_idf_weights
 from parabit.text.bags import FEW, row_offsets
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class TextEncoder:
         parts = encode.parts(bags)  # (words, columns)
         whole = parts.sum(axis=0)
         shares = parts @ whole / max(float(whole @ whole), 1e-30)
-        names = self.vocabulary.names.gather(bags.features).to_list()
+        names = [self.vocabulary.name(feature) for feature in bags.features.tolist()]
         order = np.argsort(-shares, kind="stable").tolist()
         return {names[place]: round(float(shares[place]), 4) for place in order}
 
