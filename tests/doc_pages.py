@@ -7,8 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -17,13 +15,11 @@ from io import StringIO
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
-from urllib.error import URLError
-from urllib.request import urlopen
 
 from typer.testing import CliRunner
 
 from parabit.cli.app import app
-from ports import free_ports
+from serve_process import ServeProcess
 
 # Commands that are shown and not run here, each with the reason.
 NOT_RUN = {
@@ -148,8 +144,7 @@ class Page:
         self.skipped: list[str] = []
         self._space: dict[str, Any] = {"__name__": "__main__"}
         self._shims = shims
-        self._server: subprocess.Popen[bytes] | None = None
-        self._address = _ADDRESS
+        self._server: ServeProcess | None = None
         self._database: Database | None = None
 
     def __enter__(self) -> "Page":
@@ -157,8 +152,7 @@ class Page:
 
     def __exit__(self, *_: object) -> None:
         if self._server is not None:
-            self._server.terminate()
-            self._server.wait(20)
+            self._server.end()
         if self._database is not None:
             self._database.stop()
 
@@ -243,31 +237,15 @@ class Page:
 
     def _addressed(self, text: str) -> str:
         """With the addresses that the servers have here."""
-        return text.replace(_ADDRESS, self._address)
+        return text.replace(_ADDRESS, self._server.address) if self._server else text
 
     def _serve(self, command: str) -> None:
-        """Start the server, on a port that is free, for the rest of the page."""
+        """Start the server, at a port that is free, for the rest of the page."""
         if self._server is not None:
-            self._server.terminate()
-            self._server.wait(20)
-        port = next(free_ports())
+            self._server.end()
         words = [word for word in shlex.split(command, comments=True) if word != "&"]
-        environment = dict(word.split("=", 1) for word in words[: words.index("parabit")])
-        words = [*words[words.index("parabit") + 1 :], "--port", str(port)]
-        with (self.folder / "serve.log").open("wb") as log:
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "parabit", *words],
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **environment},
-            )
-        self._address = f"http://127.0.0.1:{port}"
-        end = time.monotonic() + 60
-        while not _answers(f"{self._address}/healthz"):
-            output = (self.folder / "serve.log").read_text()
-            assert self._server.poll() is None, f"{command} ended:\n{output}"
-            assert time.monotonic() < end, f"{command} does not answer:\n{output}"
-            time.sleep(0.1)
+        start = words.index("parabit")
+        self._server = ServeProcess(*words[start + 2 :], **dict(word.split("=", 1) for word in words[:start]))
 
 
 def _needs_shell(command: str) -> bool:
@@ -328,14 +306,6 @@ def _has(needed: str) -> bool:
         as_user = shutil.which("runuser") and Path("/etc/passwd").read_text().count("\npostgres:")
         return here and (os.geteuid() != 0 or bool(as_user))
     return shutil.which(needed) is not None
-
-
-def _answers(address: str) -> bool:
-    try:
-        with urlopen(address, timeout=5) as answer:
-            return bool(answer.status == 200)
-    except (URLError, OSError):
-        return False
 
 
 def _unquoted(command: str) -> str:

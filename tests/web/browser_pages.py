@@ -4,48 +4,84 @@ A plugin of pytest, so that the tests in several files share what is opened once
 PYTEST_DONT_REWRITE: its assertions stay as they are written.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from browser_chromium import browsing, watched
-from browser_server import ServeProcess
-from playwright.sync_api import Browser, Page, expect
+from live_server import PATIENT, serving
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from topics import Topics
 
 Opened = Callable[..., AbstractContextManager[Page]]
+PATIENCE = 300_000  # milliseconds until something that should happen counts as missing: no test is to fail of load
+
+expect.set_options(timeout=PATIENCE)
+
+
+def chromium_program(playwright: Playwright) -> str | None:
+    """The path of a Chromium: the one that is named, one of the system, or playwright's own."""
+    named = os.environ.get("PARABIT_CHROMIUM")
+    of_system = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    own = playwright.chromium.executable_path
+    return named or of_system or (own if Path(own).exists() else None)
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    with browsing() as browser:
+    """A browser without a window. Without a Chromium the test is skipped, or fails where PARABIT_NEED_BROWSER is 1."""
+    with sync_playwright() as playwright:
+        program = chromium_program(playwright)
+        if program is None:
+            missing = pytest.fail if os.environ.get("PARABIT_NEED_BROWSER") == "1" else pytest.skip
+            missing("no Chromium was found: install it, run `make browser`, or set PARABIT_CHROMIUM to the program")
+        options = {"executable_path": program, "args": ["--no-sandbox"], "timeout": PATIENCE}
+        browser = playwright.chromium.launch(**options)
         yield browser
+        browser.close()
+
+
+@contextmanager
+def watched(browser: Browser, address: str, *expected: str, **options: Any) -> Iterator[Page]:
+    """A page of its own. No error in the console, no dialog, no request to another host; `expected` errors may be."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "base_url": address, **options})
+    context.set_default_timeout(PATIENCE)
+    troubles: list[str] = []
+    host = urlsplit(address).netloc
+
+    def note(kind: str, text: str) -> None:
+        if not any(part in text for part in expected):
+            troubles.append(f"{kind}: {text}")
+
+    def dialog(dialog: Any) -> None:
+        troubles.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page = context.new_page()
+    page.on("console", lambda line: note("console", line.text) if line.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: note("error", str(error)))
+    page.on("dialog", dialog)
+    page.on("request", lambda sent: None if urlsplit(sent.url).netloc == host else note("request", sent.url))
+    try:
+        yield page
+        page.evaluate("() => new Promise(requestAnimationFrame)")  # what is about to go wrong, does so
+    finally:
+        context.close()
+    assert not troubles, troubles
 
 
 @pytest.fixture(scope="session")
-def built(_made: Path) -> Path:
-    """The folder of an index of 300 documents, 20 bits each, for reading."""
-    return _made
-
-
-@pytest.fixture(scope="session")
-def served(browser: Browser, built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    """`parabit serve` with this index; the map is drawn meanwhile."""
+def address(browser: Browser, _made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with an index of 300 documents, 20 bits each; the map is drawn meanwhile."""
     folder = tmp_path_factory.mktemp("served") / "news.index"
-    shutil.copytree(built, folder)
-    server = ServeProcess(folder)
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def address(served: ServeProcess) -> str:
-    return served.address
+    shutil.copytree(_made, folder)
+    with serving(folder, PATIENT) as address:
+        yield address
 
 
 @pytest.fixture
@@ -57,11 +93,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
 @pytest.fixture
 def opened(browser: Browser) -> Opened:
     """A watched page of any server, with errors that are expected."""
-
-    def open_page(address: str, *expected: str, **options: Any) -> AbstractContextManager[Page]:
-        return watched(browser, address, expected, **options)
-
-    return open_page
+    return lambda address, *expected, **options: watched(browser, address, *expected, **options)
 
 
 @pytest.fixture(scope="session")
@@ -88,7 +120,7 @@ def frame(page: Page) -> None:
 
 
 def wait_for_map(page: Page) -> None:
-    expect(page.locator("#map.ready[data-view]")).to_be_visible(timeout=60_000)
+    expect(page.locator("#map.ready[data-view]")).to_be_visible()
 
 
 def on_screen(page: Page, position: list[float]) -> tuple[float, float]:
@@ -98,21 +130,6 @@ def on_screen(page: Page, position: list[float]) -> tuple[float, float]:
     assert box is not None
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     return middle[0] + (position[0] - x) * scale, middle[1] + (position[1] - y) * scale
-
-
-def colour_at(page: Page, position: list[float]) -> str:
-    """The colour over the points at a place of the map, as the style sheet would say it."""
-    x, y = on_screen(page, position)
-    script = """([x, y]) => {
-        const canvas = document.getElementById("map-marks"), { left, top } = canvas.getBoundingClientRect();
-        const ratio = canvas.width / canvas.clientWidth;
-        const at = [(x - left) * ratio, (y - top) * ratio].map(Math.round);
-        const pixel = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-        pixel.drawImage(canvas, ...at, 1, 1, 0, 0, 1, 1);
-        const [red, green, blue, alpha] = pixel.getImageData(0, 0, 1, 1).data;
-        return alpha ? `rgb(${red}, ${green}, ${blue})` : "nothing";
-    }"""
-    return str(page.evaluate(script, [x, y]))
 
 
 def state(page: Page) -> str:

@@ -2,29 +2,36 @@
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import uvicorn
 
 from parabit.web import Settings, create_app
 
+PATIENT = Settings(seconds=600)  # no answer is late, however busy the machine is
+NO_MAP = Settings(seconds=600, map=False)
+
 
 @contextmanager
-def serving(folder: Path, settings: Settings | None = None) -> Iterator[str]:
-    """The address of a server that answers until the block ends."""
+def serving(folder: Path, settings: Settings = NO_MAP) -> Iterator[str]:
+    """The address of a server that answers until the block ends; what is asked before it is ready waits."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(create_app(folder, settings), log_level="critical", lifespan="on"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(timeout=20)
+        thread.join(600)
         listener.close()
+
+
+@contextmanager
+def connected(folder: Path, settings: Settings = NO_MAP) -> Iterator[httpx.Client]:
+    """A client of such a server."""
+    with serving(folder, settings) as address, httpx.Client(base_url=address, timeout=600) as client:
+        yield client

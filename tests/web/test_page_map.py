@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser_pages import colour_at, frame, on_screen, wait_for_map
+from browser_pages import frame, on_screen, wait_for_map
 from playwright.sync_api import Page, expect
 
 pytest_plugins = ("browser_pages",)
@@ -99,6 +99,21 @@ def test_the_map_can_be_moved_and_zoomed(page: Page) -> None:
     page.keyboard.press("0")
     page.keyboard.press("-")
     assert view()[2] < scale
+
+
+def colour_at(page: Page, position: list[float]) -> str:
+    """The colour over the points at a place of the map, as the style sheet would say it."""
+    x, y = on_screen(page, position)
+    script = """([x, y]) => {
+        const canvas = document.getElementById("map-marks"), { left, top } = canvas.getBoundingClientRect();
+        const ratio = canvas.width / canvas.clientWidth;
+        const at = [(x - left) * ratio, (y - top) * ratio].map(Math.round);
+        const pixel = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+        pixel.drawImage(canvas, ...at, 1, 1, 0, 0, 1, 1);
+        const [red, green, blue, alpha] = pixel.getImageData(0, 0, 1, 1).data;
+        return alpha ? `rgb(${red}, ${green}, ${blue})` : "nothing";
+    }"""
+    return str(page.evaluate(script, [x, y]))
 
 
 def test_hits_light_up_on_the_map(page: Page, words: list[str]) -> None:

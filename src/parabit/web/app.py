@@ -1,9 +1,8 @@
 """The server: routes to the service, and errors in words."""
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from logging import getLogger
 from pathlib import Path
@@ -21,7 +20,7 @@ from parabit.errors import ParabitError
 from parabit.web import schemas
 from parabit.web.guard import CONTENT, Guard, Metrics
 from parabit.web.map import Drawing
-from parabit.web.service import RefusalError, Search, Service, Settings, Wanted, as_json, refusal_of
+from parabit.web.service import RefusalError, Service, Settings, as_json, refusal_of
 from parabit.web.worker import BusyError, Work, Worker
 
 _EVERY = 1.0  # seconds between two looks at what others have written
@@ -45,6 +44,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 _NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": schemas.Problem, "description": "no such document"}}
+_FAILING: dict[int | str, dict[str, Any]] = {503: {"model": schemas.Health, "description": "it cannot answer"}}
 
 
 class Server:
@@ -55,25 +55,24 @@ class Server:
         self.service = Service(folder, settings)
         self.drawing: Drawing | None = None
         self._folder, self._looked = folder, time.monotonic()
-        self.worker: Worker | None = None
+        self.worker: Worker  # while it runs
 
-    def start(self) -> None:
-        """Begin to answer, and to draw the map if there is none."""
+    @asynccontextmanager
+    async def running(self, _: FastAPI) -> AsyncIterator[None]:
+        """Answer requests, and draw the map if there is none."""
         self.worker = Worker(self.settings.most_waiting, before=self._refresh)
         if self.settings.map and self.service.map is None and self.service.documents >= _LEAST:
             self.drawing = Drawing(self._folder, self.service.use_map)
-
-    def stop(self) -> None:
-        """End everything."""
-        if self.drawing is not None:
-            self.drawing.stop()
-        if self.worker is not None:
+        try:
+            yield
+        finally:
+            if self.drawing is not None:
+                self.drawing.stop()
             self.worker.close()
-        self.service.close()
+            self.service.index.close()
 
-    async def ask(self, kind: object, work: Work, request: Any) -> Response:
+    async def ask(self, kind: Hashable, work: Work, request: Any) -> Response:
         """The answer of the worker, within the time that is allowed."""
-        assert self.worker is not None
         try:
             async with asyncio.timeout(self.settings.seconds):
                 answer = await self.worker.ask(kind, work, request)
@@ -88,12 +87,10 @@ class Server:
             raise RefusalError(503, "the server is out of memory", "ask for less", retry=5) from None
         if isinstance(answer, RefusalError):
             raise answer
-        return Response(answer, media_type="application/json")
+        return _json(answer)
 
     def wake(self) -> int:
         """Have the worker look at what others have written; how many requests wait."""
-        if self.worker is None:
-            return 0
         self.worker.wake()
         return self.worker.waiting
 
@@ -101,11 +98,8 @@ class Server:
         """Why there is no map to show."""
         if self.drawing is not None and not self.drawing.failure:
             return {"state": "drawing", "share": self.drawing.share, "points": 0}
-        if not self.settings.map:
-            return {"state": "none", "why": "the server was started without a map"}
-        if self.drawing is not None:
-            return {"state": "none", "why": self.drawing.failure}
-        return {"state": "none", "why": f"a map needs {_LEAST} documents"}
+        why = f"a map needs {_LEAST} documents" if self.settings.map else "the server was started without a map"
+        return {"state": "none", "why": why if self.drawing is None else self.drawing.failure}
 
     def _refresh(self) -> None:
         if time.monotonic() - self._looked >= _EVERY:
@@ -116,15 +110,6 @@ class Server:
 def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
     """The application that serves an index; opening one that cannot be read raises here."""
     server = Server(Path(folder), settings or Settings())
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        server.start()
-        try:
-            yield
-        finally:
-            server.stop()
-
     app = FastAPI(
         title="parabit",
         summary="Search by meaning and by words",
@@ -132,7 +117,8 @@ def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
         version=__version__,
         docs_url=None,
         redoc_url=None,
-        lifespan=lifespan,
+        lifespan=server.running,
+        responses=_REFUSALS,
     )
     if server.settings.local:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOCAL, www_redirect=False)
@@ -144,50 +130,48 @@ def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
 
 
 def _add_api(app: FastAPI, server: Server) -> None:
-    service, settings = server.service, server.settings
+    service = server.service
 
-    @app.get("/api/about", summary="The index", response_model=schemas.About, responses=_REFUSALS)
+    @app.get("/api/about", summary="The index", response_model=schemas.About)
     async def about() -> Response:
         """What the index is and what it can do."""
         server.wake()
         return _json(service.about())
 
-    @app.get("/api/fields", summary="Its fields", response_model=list[schemas.DocumentField], responses=_REFUSALS)
+    @app.get("/api/fields", summary="Its fields", response_model=list[schemas.DocumentField])
     async def fields() -> Response:
         """The fields of the documents with their types: the values of some, the range of others."""
-        return _json(await asyncio.to_thread(service.fields))
+        return _json(await asyncio.to_thread(service.once, service.fields))
 
-    @app.get("/api/start", summary="Where to begin", response_model=schemas.Start, responses=_REFUSALS)
+    @app.get("/api/start", summary="Where to begin", response_model=schemas.Start)
     async def start() -> Response:
         """Queries that have answers here, and the newest documents."""
-        return _json(await asyncio.to_thread(service.start))
+        return _json(await asyncio.to_thread(service.once, service.start))
 
-    @app.post("/api/search", summary="Search", response_model=schemas.Answer, responses={**_REFUSALS, **_NOT_FOUND})
+    @app.post("/api/search", summary="Search", response_model=schemas.Answer, responses=_NOT_FOUND)
     async def search(query: schemas.Query) -> Response:
         """Find the documents that fit a text best, or that are most like one that is in the index."""
-        asked = checked(query, settings, service.index.bits)
-        return await server.ask(asked.kind, service.search, asked)
+        service.check(query)
+        return await server.ask(query.kind, service.search, query)
 
-    @app.get("/api/document", summary="A document", response_model=schemas.Whole, responses={**_REFUSALS, **_NOT_FOUND})
+    @app.get("/api/document", summary="A document", response_model=schemas.Whole, responses=_NOT_FOUND)
     async def document(
         id: Annotated[str, Query(description="as it is shown; 7 is the string, or else the number")],
         query: Annotated[str | None, Query(description="mark the words of this text", max_length=10_000)] = None,
         like: Annotated[str | None, Query(description="mark the words of this document")] = None,
     ) -> Response:
         """A document with everything that is kept of it."""
-        return await server.ask("document", service.documents_of, Wanted(id, query, like))
+        return await server.ask("document", service.documents_of, (id, query, like))
 
-    @app.get("/api/map", summary="The map", response_model=schemas.Chart, responses=_REFUSALS)
+    @app.get("/api/map", summary="The map", response_model=schemas.Chart)
     async def chart() -> Response:
         """The map of the collection: a point for each document, or for a sample of 20,000."""
-        content = await asyncio.to_thread(service.chart)
-        if content is None:
+        if service.map is None:
             return _json(server.chart_state())
-        return Response(content, media_type="application/json", headers={"content-encoding": "gzip"})
+        content = await asyncio.to_thread(service.once, service.chart)
+        return _json(content, headers={"content-encoding": "gzip"})
 
-    failing: dict[int | str, Any] = {503: {"model": schemas.Health, "description": "it cannot answer"}}
-
-    @app.get("/healthz", summary="Health", response_model=schemas.Health, responses=failing)
+    @app.get("/healthz", summary="Health", response_model=schemas.Health, responses=_FAILING)
     async def healthz() -> Response:
         """Whether the server can answer; said at once, however many requests wait."""
         server.wake()
@@ -199,25 +183,6 @@ def _add_api(app: FastAPI, server: Server) -> None:
     async def metrics() -> Response:
         """Counts and times, as Prometheus reads them."""
         return Response(server.metrics.text(service.documents, server.wake()), media_type=CONTENT)
-
-
-def checked(query: schemas.Query, settings: Settings, bits: int) -> Search:
-    """A search within the limits, or a refusal."""
-    k = 10 if query.k is None else query.k
-    if (query.query is None) == (query.like is None):
-        raise RefusalError(400, "a search has either `query` or `like`", "give one of the two")
-    if query.query is not None and not query.query.strip():
-        raise RefusalError(400, "the query is empty", "give a text")
-    if query.query is not None and len(query.query) > settings.most_characters:
-        limit = f"{settings.most_characters:,}"
-        raise RefusalError(413, f"the query has more than {limit} characters", "give the part that matters")
-    if k > settings.most_hits:
-        raise RefusalError(400, f"k is {k}", f"at most {settings.most_hits} hits are given")
-    if query.radius is not None and query.radius > bits:
-        raise RefusalError(400, f"the radius is {query.radius}", f"codes have {bits} bits")
-    where = json.dumps(query.where or {}, sort_keys=True)
-    ways = query.collapse, query.why, query.positions
-    return Search(query.query, query.like, k, query.radius, query.rank, where, *ways)
 
 
 def _add_files(app: FastAPI) -> None:
@@ -260,4 +225,5 @@ def _problem(status: int, error: str, hint: str, headers: dict[str, str] | None 
 
 
 def _json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(as_json(content), status, headers, media_type="application/json")
+    body = content if isinstance(content, bytes) else as_json(content)
+    return Response(body, status, headers, media_type="application/json")

@@ -1,13 +1,13 @@
 """What every request passes: its size and its token are checked before anything else, and it is counted."""
 
 import hmac
-import json
 import time
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parabit.web.service import Settings
@@ -42,7 +42,7 @@ class Metrics:
         self._waiting = Gauge("parabit_waiting", "Requests that wait for the index", registry=registry)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """Count a request; the route is one of the server's own, not what somebody asked for."""
+        """Count a request; the route is one of the server's own, not the path of the request."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
@@ -77,22 +77,23 @@ class Guard:
 
         try:
             if refusal := self._refusal(scope["path"], dict(scope["headers"])):
-                await _answer(send_on, *refusal)
+                await refusal(scope, receive, send_on)
                 return
             await self._app(scope, self._limited(receive), send_on)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.answered(route, status, time.perf_counter() - start)
 
-    def _refusal(self, path: str, headers: Mapping[bytes, bytes]) -> tuple[int, str, str] | None:
-        settings = self._settings
-        length = headers.get(b"content-length", b"0")
+    def _refusal(self, path: str, headers: Mapping[bytes, bytes]) -> JSONResponse | None:
+        settings, length = self._settings, headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > settings.most_bytes:
-            return 413, f"the request has more than {settings.most_bytes:,} bytes", "send less"
+            error = f"the request has more than {settings.most_bytes:,} bytes"
+            return JSONResponse({"error": error, "hint": "send less"}, 413)
         if settings.token is not None and path.startswith(_GUARDED):
-            given = headers.get(b"authorization", b"")
-            if not hmac.compare_digest(given, b"Bearer " + settings.token.encode()):
-                return 401, "a token is needed", "send it in the header `Authorization: Bearer TOKEN`"
+            sent = headers.get(b"authorization", b"")
+            if not hmac.compare_digest(sent, b"Bearer " + settings.token.encode()):
+                hint = "send it in the header `Authorization: Bearer TOKEN`"
+                return JSONResponse({"error": "a token is needed", "hint": hint}, 401, {"www-authenticate": "Bearer"})
         return None
 
     def _limited(self, receive: Receive) -> Receive:
@@ -108,12 +109,3 @@ class Guard:
             return message
 
         return receive_some
-
-
-async def _answer(send: Send, status: int, error: str, hint: str) -> None:
-    body = json.dumps({"error": error, "hint": hint}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -6,16 +6,13 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from logging import getLogger
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 from parabit.errors import ParabitError
 from parabit.index import Index, Map
 from parabit.progress import Progress
 
-_log = getLogger(__name__)
 _NICE = 10  # people who wait for an answer come first
 
 
@@ -27,9 +24,10 @@ class Drawing:
         self._scratch = tempfile.TemporaryDirectory(prefix="parabit-map-")
         self._drawn = Path(self._scratch.name) / "map.safetensors"
         command = [sys.executable, "-m", "parabit.web.map", str(folder.resolve()), str(self._drawn)]
-        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        # A session of its own: Ctrl-C is for the server, which ends this one, too.
-        self._process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
+        # A session of its own: Ctrl-C is for the server, which ends this one, too. Its errors join the server's.
+        self._process = subprocess.Popen(
+            command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+        )
         self._thread = Thread(target=self._follow, name="parabit-map", daemon=True)
         self._thread.start()
 
@@ -41,16 +39,11 @@ class Drawing:
 
     def _follow(self) -> None:
         assert self._process.stdout is not None
-        assert self._process.stderr is not None
         with self._process.stdout as shares:
             for line in shares:
                 with suppress(ValueError):
                     self.share = float(line)
-        with self._process.stderr as stream:
-            problem = stream.read().strip()
         if self._process.wait() != 0:
-            if self._process.returncode > 0:
-                _log.warning("the map could not be drawn: %s", problem[-2000:])
             self.failure = "it could not be drawn; the server's log says why"
         elif (drawn := Map.load(self._drawn)) is None:
             self.failure = "it could not be read"
@@ -60,13 +53,13 @@ class Drawing:
 
 def draw_map(folder: Path, to: Path) -> None:
     """Draw the map of an index to a file, print the share that is done line by line, and keep the map if possible."""
-    with suppress(OSError):
+    if hasattr(os, "nice"):  # Windows has none
         os.nice(_NICE)
     parent = os.getppid()
 
     def report(progress: Progress) -> None:
         if os.getppid() != parent:  # the server was killed, and nobody waits any more
-            sys.exit("nobody waits for the map")
+            sys.exit(1)
         sys.stdout.write(f"{progress.share}\n")
         sys.stdout.flush()
 

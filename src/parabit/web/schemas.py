@@ -79,7 +79,7 @@ class Query(BaseModel):
 
     query: StrictStr | None = Field(None, description="a text; give this or `like`")
     like: Identity | None = Field(None, description="the id of a document, which is not among its own hits")
-    k: StrictInt | None = Field(None, ge=1, description="how many hits; 10 by default")
+    k: StrictInt = Field(10, ge=1, description="how many hits")
     radius: StrictInt | None = Field(
         None, ge=0, description="only documents whose codes differ in at most this many bits"
     )
@@ -92,6 +92,11 @@ class Query(BaseModel):
     collapse: StrictBool = Field(False, description="put near-copies of a hit into its `copies`")
     why: StrictBool = Field(False, description="say what each score is made of")
     positions: StrictBool = Field(False, description="say where the query and its hits lie on the map")
+
+    @property
+    def kind(self) -> str:
+        """What searches that are answered together have in common, as Python writes it: True and 1 differ in it."""
+        return repr((self.query is None, self.model_dump(exclude={"query", "like"})))
 
 
 class Why(BaseModel):

@@ -1,15 +1,14 @@
 """The index as the page sees it: requests of several people answered together, in the words of the API."""
 
 import gzip
-import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from logging import getLogger
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,8 @@ from pydantic_core import to_json
 
 from parabit import __version__
 from parabit.errors import CodesError, ParabitError, QueryError
-from parabit.index import Field, Hit, Hits, Index, Map, Piece, Stored, copies_among, marked
+from parabit.index import Hit, Hits, Index, Map, Piece, Stored, copies_among, marked
+from parabit.web.schemas import Query
 
 _WHOLE = 200_000  # characters of a document that are shown
 _COMPARED = 20_000  # characters by which near-copies are recognised
@@ -51,33 +51,6 @@ class RefusalError(Exception):
         self.retry = retry  # seconds after which it may work
 
 
-class Search(NamedTuple):
-    """A search that was checked."""
-
-    query: str | None
-    like: str | int | None
-    k: int
-    radius: int | None
-    rank: str | None
-    where: str  # the conditions as JSON, in which true and 1 differ
-    collapse: bool = False
-    why: bool = False
-    positions: bool = False
-
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """What searches that are answered together have in common."""
-        return ("search", self.query is None, *self[2:])
-
-
-class Wanted(NamedTuple):
-    """A document to show, with the words of a text or of another document marked."""
-
-    id: str
-    query: str | None
-    like: str | None
-
-
 class Service:
     """An index that is open for reading, and its map.
 
@@ -92,14 +65,10 @@ class Service:
         self.name = folder.resolve().name
         self.documents = len(self.index)  # when they were last counted
         self.failure = ""  # why the index could not be read again
-        self._lock, self._known = threading.Lock(), dict[str, Any]()  # what was worked out about the documents
+        self._lock, self._known = threading.Lock(), dict[str, bytes]()  # JSON about all documents
         self.map: Map | None = None
         if settings.map:
             self.use_map(self.index.map())
-
-    def close(self) -> None:
-        """Close the files."""
-        self.index.close()
 
     def refresh(self) -> None:
         """See what others have written; an index that cannot be read any more is searched as it was."""
@@ -136,27 +105,27 @@ class Service:
             | {"characters": settings.most_characters, "seconds": settings.seconds},
         }
 
-    def fields(self) -> list[dict[str, Any]]:
-        """The fields of the documents."""
-        fields: list[Field] = self._once("fields", self.index.field_types)
-        return [field._asdict() | {"values": list(field.values.items())} for field in fields]
+    def once(self, work_out: Callable[[], bytes]) -> bytes:
+        """What a method works out from all documents; it is asked again when they have changed."""
+        with self._lock:
+            known, name = self._known, work_out.__name__
+            if name not in known:
+                known[name] = work_out()
+            return known[name]
 
-    def start(self) -> dict[str, Any]:
-        """Queries that have answers here, and the newest documents."""
-        return dict(self._once("start", self._start))
+    def fields(self) -> bytes:
+        """The fields of the documents, as JSON."""
+        return as_json([field._asdict() | {"values": list(field.values.items())} for field in self.index.field_types()])
 
-    def _start(self) -> dict[str, Any]:
+    def start(self) -> bytes:
+        """Queries that have answers here, and the newest documents, as JSON."""
         dated = next((field.name for field in self.index.field_types(most=0) if field.kind == "date"), "")
-        examples = list(self._settings.examples) or (self.index.phrases() if self._text_is_there else [])
+        examples = list(self._settings.examples) or (self.index.phrases() if self._has_texts else [])
         recent = [_listed(one) for one in self.index.newest(_RECENT, dated or None)]
-        return {"examples": examples, "recent": recent, "recent_by": dated}
+        return as_json({"examples": examples, "recent": recent, "recent_by": dated})
 
-    def chart(self) -> bytes | None:
-        """The map as JSON, compressed; None if there is none."""
-        chart: bytes | None = None if self.map is None else self._once("chart", self._chart)
-        return chart
-
-    def _chart(self) -> bytes:
+    def chart(self) -> bytes:
+        """The map as JSON, compressed; there must be one."""
         assert self.map is not None
         there = np.flatnonzero(self.index.has(self.map.ids))
         stored = self.index.stored([self.map.ids[place] for place in there.tolist()])
@@ -176,90 +145,83 @@ class Service:
             "ids": [_plain(one.id) for one in stored],
             "titles": [one.title for one in stored],
         }
-        return gzip.compress(to_json(content), compresslevel=5, mtime=0)
+        return gzip.compress(as_json(content), compresslevel=5, mtime=0)
 
-    def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Work something out once, until the documents change."""
-        with self._lock:
-            known = self._known
-            if name not in known:
-                known[name] = make()
-            return known[name]
+    def check(self, query: Query) -> None:
+        """Refuse a search that makes no sense, or that this index cannot do."""
+        settings, text = self._settings, query.query
+        if (text is None) == (query.like is None):
+            raise RefusalError(400, "a search has either `query` or `like`", "give one of the two")
+        if text is not None and not text.strip():
+            raise RefusalError(400, "the query is empty", "give a text")
+        if text is not None and len(text) > settings.most_characters:
+            limit = f"{settings.most_characters:,}"
+            raise RefusalError(413, f"the query has more than {limit} characters", "give the part that matters")
+        if query.k > settings.most_hits:
+            raise RefusalError(400, f"k is {query.k}", f"at most {settings.most_hits} hits are given")
+        if query.radius is not None and query.radius > self.index.bits:
+            raise RefusalError(400, f"the radius is {query.radius}", f"codes have {self.index.bits} bits")
+        if text is not None and not self.index.knows_texts:
+            raise RefusalError(400, "this index was made of codes and knows no texts", "search with `like`")
+        ranks = self.index.ranks if text is not None or self._has_texts else ("hamming",)
+        if query.rank is not None and query.rank not in ranks:
+            raise RefusalError(400, f"this index cannot rank by {query.rank[:100]!r}", f"it can by {', '.join(ranks)}")
 
     # In the worker's thread
 
-    def search(self, searches: Sequence[Search]) -> list[bytes | RefusalError]:
+    def search(self, queries: Sequence[Query]) -> Sequence[bytes | RefusalError]:
         """The answers to searches of one kind, as JSON."""
-        first = searches[0]
-        self._check(first)
-        start = time.perf_counter()
-        options: dict[str, Any] = {"where": json.loads(first.where)}
+        first, start = queries[0], time.perf_counter()
+        options: dict[str, Any] = {name: getattr(first, name) for name in ("k", "radius", "rank", "where")}
         if first.query is not None:
-            rank = first.rank or self.index.best_rank
-            texts = [_clean(one.query or "") for one in searches]
-            hits = self.index.search(texts, first.k, first.radius, rank, **options)
-            return list(self._answers(hits, rank, first, start))
-        rank = first.rank or (self.index.best_rank if self._text_is_there else "hamming")
-        ids = [self._id_of(one.like) for one in searches]
+            texts = [_clean(one.query or "") for one in queries]
+            return self._answers(self.index.search(texts, **options), first, start)
+        ids = [self._id_of(one.like) for one in queries]
         there = self.index.has(ids).tolist()
         known = [identity for identity, is_there in zip(ids, there, strict=True) if is_there]
-        found: Iterator[bytes] = iter(())
-        if known:
-            hits = self.index.like(known, first.k, first.radius, rank, **options)
-            found = iter(self._answers(hits, rank, first, start))
-        return [next(found) if is_there else _missing(one.like) for one, is_there in zip(searches, there, strict=True)]
+        answers = iter(self._answers(self.index.like(known, **options), first, start) if known else ())
+        return [next(answers) if is_there else _missing(one.like) for one, is_there in zip(queries, there, strict=True)]
 
-    def documents_of(self, wanted: Sequence[Wanted]) -> list[bytes | RefusalError]:
-        """Whole documents, as JSON."""
-        return [self._document(one) for one in wanted]
+    def documents_of(self, wanted: Sequence[tuple[str, str | None, str | None]]) -> Sequence[bytes | RefusalError]:
+        """Whole documents, as JSON; each has the words of a text marked, or those of another document."""
+        return [self._document(*one) for one in wanted]
 
     @property
-    def _text_is_there(self) -> bool:
+    def _has_texts(self) -> bool:
         return self.index.knows_texts and self.index.keeps_text
 
-    def _check(self, search: Search) -> None:
-        """Refuse what this index cannot do."""
-        by_text = search.query is not None
-        if by_text and not self.index.knows_texts:
-            raise RefusalError(400, "this index was made of codes and knows no texts", "search with `like`")
-        ranks = self.index.ranks if by_text or self._text_is_there else ("hamming",)
-        if search.rank is not None and search.rank not in ranks:
-            raise RefusalError(400, f"this index cannot rank by {search.rank[:100]!r}", f"it can by {', '.join(ranks)}")
-
-    def _answers(self, hits: Hits, rank: str, asked: Search, start: float) -> list[bytes]:
+    def _answers(self, hits: Hits, query: Query, start: float) -> list[bytes]:
         seconds = round(time.perf_counter() - start, 6)
-        codes = [hits.codes, *(hits.codes_of(query) for query in range(len(hits)))]
-        positions = iter(self._positions(np.concatenate(codes), asked.positions))  # all at once
+        codes = [hits.codes, *(hits.codes_of(place) for place in range(len(hits)))]
+        positions = iter(self._positions(np.concatenate(codes), query.positions))  # all at once
         own, notes = list(islice(positions, len(hits))), hits.notes
+        rank = query.rank or (self.index.best_rank if query.query is not None or self._has_texts else "hamming")
         answers = []
-        for query, rows in enumerate(hits):
-            each = zip(rows, codes[query + 1], islice(positions, len(rows)), strict=True)
-            listed = [self._hit(hit, code, position, asked.why) for hit, code, position in each]
-            if asked.collapse and self.index.keeps_text:
+        for place, rows in enumerate(hits):
+            each = zip(rows, codes[place + 1], islice(positions, len(rows)), strict=True)
+            listed = [self._hit(hit, code, position, query.why) for hit, code, position in each]
+            if query.collapse and self.index.keeps_text:
                 listed = _collapsed(listed, copies_among([hit.text[:_COMPARED] for hit in rows]))
             answer = {
-                "known": bool(hits.known[query]),
+                "known": bool(hits.known[place]),
                 "rank": rank,
                 "documents": self.documents,
                 "seconds": seconds,
-                "code": hits.codes[query].tobytes().hex(),
-                "words": hits.words(query),
-                "unknown": hits.unknown(query),
-                "corrected": hits.corrected(query),
-                "position": own[query] if hits.known[query] else None,
-                "notes": notes[query],
+                "code": hits.codes[place].tobytes().hex(),
+                "words": hits.words(place),
+                "unknown": hits.unknown(place),
+                "corrected": hits.corrected(place),
+                "position": own[place] if hits.known[place] else None,
+                "notes": notes[place],
                 "hits": listed,
             }
             answers.append(as_json(answer))
         return answers
 
     def _hit(self, hit: Hit, code: NDArray[np.uint8], position: Any, why: bool) -> dict[str, Any]:
-        return {
-            "id": _plain(hit.id),
-            "title": hit.title,
+        return _listed(hit) | {
             "distance": hit.distance,
             "score": round(hit.score, 6),
-            "fields": hit.fields,
             "code": code.tobytes().hex(),
             "snippet": _pieces(hit.snippet) if self.index.keeps_text else [],
             "position": position,
@@ -271,24 +233,24 @@ class Service:
         """Where codes lie on the map."""
         return [None] * len(codes) if self.map is None or not wanted else self.map.place(codes).tolist()
 
-    def _document(self, wanted: Wanted) -> bytes | RefusalError:
-        [identity] = self.index.ids_of([wanted.id])
+    def _document(self, written: str, query: str | None, like: str | None) -> bytes | RefusalError:
+        [identity] = self.index.ids_of([written])
         if not self.index.has([identity])[0]:
-            return _missing(wanted.id)
+            return _missing(written)
         [stored] = self.index.stored([identity])
         text = stored.text[:_WHOLE]
         pieces = [Piece(text, mark=False)] if text else []
-        if text and (asked := self._text_of(wanted)):
-            pieces = marked(self.index.model.vocabulary.tokenizer, text, self.index.matching(asked, text))
+        if text and (source := self._source_of_marks(query, like)):
+            pieces = marked(self.index.model.vocabulary.tokenizer, text, self.index.matching(source, text))
         code, [position] = stored.code.tobytes().hex(), self._positions(stored.code[None])
         rest = {"text": _pieces(pieces), "cut": len(stored.text) > _WHOLE, "code": code, "position": position}
-        return as_json({**_listed(stored), **rest})
+        return as_json(_listed(stored) | rest)
 
-    def _text_of(self, wanted: Wanted) -> str:
+    def _source_of_marks(self, query: str | None, like: str | None) -> str:
         """The text whose words are marked in a document."""
-        if wanted.query is not None or wanted.like is None or not self._text_is_there:
-            return _clean(wanted.query or "") if self.index.knows_texts else ""
-        ids = [self._id_of(wanted.like)]
+        if query is not None or like is None or not self._has_texts:
+            return _clean(query or "") if self.index.knows_texts else ""
+        ids = [self._id_of(like)]
         return self.index.stored(ids)[0].text if self.index.has(ids)[0] else ""
 
     def _id_of(self, like: str | int | None) -> str | int:
@@ -317,7 +279,7 @@ def as_json(content: Any) -> bytes:
     return to_json(content, inf_nan_mode="null")  # JSON knows no NaN
 
 
-def _listed(stored: Stored) -> dict[str, Any]:
+def _listed(stored: Stored | Hit) -> dict[str, Any]:
     return {"id": _plain(stored.id), "title": stored.title, "fields": stored.fields}
 
 
