@@ -1,16 +1,25 @@
 import re
-from collections import defaultdict
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from parabit.errors import CorpusError, VocabularyError
-from parabit.text import Tokenizer, english_stop_words, read_stop_words
-from parabit.text.tokenizer import STOP, WORDS, Dictionary
+from parabit.text import (
+    Tokenizer,
+    Vocabulary,
+    VocabularyRule,
+    build_vocabulary,
+    count_bags,
+    english_stop_words,
+    read_stop_words,
+)
+from parabit.text.tokenizer import WORDS, Numbering
 
 # What goes wrong: letters whose case changes their length, marks, digits of other scripts, scripts without spaces.
 STRANGE = "abYZ019_-+#.,'’ \n\t\x7f\0cCfFnNeEtTéÉ\u0301ßΣςİı\u212aाกไทย北京大学テスト한국어Привет١٢ǅﬁ𝒳"
@@ -24,37 +33,23 @@ TOKENIZERS = st.builds(Tokenizer, st.sampled_from(PATTERNS), st.booleans(), st.b
 
 
 def content(tokenizer: Tokenizer, texts: list[str]) -> list[list[str]]:
-    """The words that models count, split and looked up for all texts at once."""
-    names: defaultdict[str, int] = defaultdict(count().__next__, dict.fromkeys(tokenizer.normal_stop_words, STOP))
-    dictionary = Dictionary(names)
-    numbers, lengths = dictionary.look_up(tokenizer.content_tokens(texts))
-    again, _ = dictionary.look_up(tokenizer.content_tokens(texts))
-    frozen, _ = Dictionary(dict(names)).look_up(tokenizer.content_tokens(texts))
-    assert numbers.tolist() == again.tolist() == frozen.tolist()
-    named = {number: word for word, number in names.items()}
-    words = [named[number] for number in numbers.tolist()]
-    return [words[end - length : end] for end, length in zip(np.cumsum(lengths), lengths, strict=True)]
+    """The words that models count, of all texts at once."""
+    words, lengths = tokenizer.content_tokens(texts)
+    ends = np.cumsum(lengths)
+    return [words[end - length : end].to_list() for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
 
 
-@given(st.lists(TEXTS, max_size=8), TOKENIZERS, st.sampled_from([1, 2, 64, 1 << 16]))
-def test_one_text_and_many_have_the_same_tokens(texts: list[str], tokenizer: Tokenizer, slots: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("parabit.text.tokenizer._SLOTS", slots)  # in a small table most words have no place
-        assert content(tokenizer, texts) == [tokenizer.content_words(text) for text in texts]
+@given(st.lists(TEXTS, max_size=8), TOKENIZERS)
+def test_one_text_and_many_have_the_same_tokens(texts: list[str], tokenizer: Tokenizer) -> None:
+    assert content(tokenizer, texts) == [tokenizer.content_words(text) for text in texts]
 
 
-def test_words_that_are_alike_have_numbers_of_their_own() -> None:
-    words = ["a", "a\0", "\0a", "ab", *("x" * length for length in range(7, 20)), "é" * 7 + "ab", "é" * 8, "é" * 9]
-    tokenizer = Tokenizer(r"[^ ]+", min_length=1, max_length=100, stop_words=frozenset({"x" * 15, "é" * 8}))
-    assert content(tokenizer, words * 2) == [tokenizer.content_words(word) for word in words * 2]
-
-
-def test_a_dictionary_forgets_words_but_not_their_numbers() -> None:
-    dictionary = Dictionary(defaultdict(count().__next__))
-    tokens = Tokenizer().content_tokens(["hubble space probe"])
-    before = dictionary.look_up(tokens)[0].tolist()
-    dictionary.forget(["space"])
-    assert dictionary.look_up(tokens)[0].tolist() == [before[0], 3, before[2]]
+def test_words_keep_their_numbers_while_new_ones_come() -> None:
+    words = pl.Series(["a", "a\0", "\0a", "é" * 9, "a"])
+    numbering = Numbering(words[:2])
+    assert numbering.of(words).tolist() == [0, 1, 2, 3, 0]
+    assert numbering.of(words[3:]).tolist() == [3, 0]
+    assert numbering.words().to_list() == words[:4].to_list()
 
 
 @given(TEXTS, st.sampled_from(PATTERNS), st.booleans())
@@ -104,36 +99,24 @@ def test_tokens_are_what_people_search_for(text: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "text", "words"),
+    ("tokenizer", "text", "words", "counted"),
     [
-        ({"pattern": r"[A-Z]\w*", "lowercase": False}, "Abc A low", ["Abc", "A"]),
-        ({"lowercase": False}, "C++ Hubble", ["C++", "Hubble"]),
-        ({"fold_accents": True}, "ÉCOLE cafe\u0301 İs Ø हिन्दी 한국", ["ecole", "cafe", "is", "ø", "हिन्दी", "한국"]),
-        ({"pattern": "[a-z ]+"}, "ab cd, ef", ["ab", "cd", "ef"]),
-        ({"pattern": r"\p{Han}"}, "北京", ["北", "京"]),
-        ({"pattern": r"\S+"}, "北京大学 C++", ["北京大学", "c++"]),
-        ({"pattern": "[a-z]*"}, "hubble 2 space!", ["hubble", "space"]),
+        (Tokenizer(r"[A-Z]\w*", lowercase=False), "Abc A low", "Abc A", "Abc"),
+        (Tokenizer(lowercase=False, stop_words=frozenset({"The"})), "the The C++", "the The C++", "the C++"),
+        (Tokenizer(fold_accents=True), "ÉCOLE cafe\u0301 İs Ø हिन्दी", "ecole cafe is ø हिन्दी", "ecole cafe हिन्दी"),
+        (Tokenizer(fold_accents=True, stop_words=frozenset({"été"})), "Été ete hiver", "ete ete hiver", "hiver"),
+        (Tokenizer("[a-z ]+"), "ab cd, ef", "ab cd ef", "ab cd ef"),
+        (Tokenizer(r"\p{Han}", min_length=1), "北京", "北 京", "北 京"),
+        (Tokenizer(r"\S+"), "北京大学 C++", "北京大学 c++", "北京大学 c++"),
+        (Tokenizer("[a-z]*"), "hubble 2 space!", "hubble space", "hubble space"),
+        (Tokenizer(), f"The c {'é' * 15} {'b' * 16} of 42", f"the c {'é' * 15} {'b' * 16} of 42", f"{'é' * 15} 42"),
+        (Tokenizer(min_length=1, max_length=3, stop_words=frozenset()), "the c four", "the c four", "the c"),
+        (Tokenizer.paper(), f"The MP3's C++ {'a' * 16} É", f"the mp s c {'a' * 16}", "mp"),
     ],
 )  # fmt: skip
-def test_everything_can_be_set(options: dict[str, object], text: str, words: list[str]) -> None:
-    assert Tokenizer(**options).words(text) == words  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("tokenizer", "text", "words"),
-    [
-        (Tokenizer(), f"The c {'é' * 15} {'b' * 16} of 42", ["é" * 15, "42"]),
-        (Tokenizer(min_length=1, max_length=3, stop_words=frozenset()), "the c four", ["the", "c"]),
-        (Tokenizer(stop_words=frozenset({"The"})), "the The hubble", ["hubble"]),
-        (Tokenizer(lowercase=False, stop_words=frozenset({"The"})), "the The", ["the"]),
-        (Tokenizer(fold_accents=True, stop_words=frozenset({"été"})), "Été ete hiver", ["hiver"]),
-        (Tokenizer.paper(), f"The MP3's C++ {'a' * 15} {'a' * 16} É", ["mp", "a" * 15]),
-    ],
-)
-def test_models_leave_out_stop_words_and_words_of_other_lengths(
-    tokenizer: Tokenizer, text: str, words: list[str]
-) -> None:
-    assert tokenizer.content_words(text) == words
+def test_everything_can_be_set(tokenizer: Tokenizer, text: str, words: str, counted: str) -> None:
+    assert tokenizer.words(text) == words.split()
+    assert tokenizer.content_words(text) == counted.split()
 
 
 def test_places_of_pairs_of_characters_become_one() -> None:
@@ -147,38 +130,31 @@ def test_stop_words_come_by_name_or_from_a_file(tmp_path: Path) -> None:
     assert read_stop_words("none") == frozenset()
     assert read_stop_words("english") == english_stop_words()
     file.write_bytes(b"\xff\xfe\0")
-    for name, words in ((str(file), "not UTF-8 text"), (str(tmp_path / "none.txt"), "No such file.*or a file")):
-        with pytest.raises(VocabularyError, match=words):
-            read_stop_words(name)
-
-
-def test_the_english_stop_words_are_those_of_scikit_learn() -> None:
-    text = pytest.importorskip("sklearn.feature_extraction.text")
-    assert english_stop_words() == text.ENGLISH_STOP_WORDS
+    with pytest.raises(VocabularyError, match="not UTF-8 text"):
+        read_stop_words(str(file))
+    assert english_stop_words() == ENGLISH_STOP_WORDS
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("call", "words"),
     [
-        ({"pattern": "[a"}, r"the pattern '\[a' is not valid: .*unclosed character class"),
-        ({"min_length": 0}, "words of 0 to 15 characters are not possible"),
-        ({"min_length": 5, "max_length": 4}, "words of 5 to 4 characters"),
-        ({"stop_words": "the"}, "must be a set of strings"),
-        ({"stop_words": frozenset({1})}, "must be a set of strings"),
+        (lambda: Tokenizer("[a"), r"the pattern '\[a' is not valid: .*unclosed character class"),
+        (lambda: Tokenizer(min_length=0), "words of 0 to 15 characters are not possible"),
+        (lambda: Tokenizer(min_length=5, max_length=4), "words of 5 to 4 characters"),
+        (lambda: Tokenizer(stop_words="the"), "must be a set of strings"),  # type: ignore[arg-type]
+        (lambda: Tokenizer().content_tokens(["ok", None]), "a text is a NoneType"),  # type: ignore[list-item]
+        (lambda: Tokenizer().content_tokens(["é", "\ud800"]), "a text has half of a surrogate pair"),
+        (lambda: build_vocabulary([]), "the corpus has no documents"),
+        (lambda: count_bags(["! the", "of"]), "not one word in 2 documents; words match the pattern, have 2 to 15"),
+        (lambda: VocabularyRule(min_count=0), "min_count is 0"),
+        (lambda: VocabularyRule(max_size=-1), "max_size is -1"),
+        (lambda: Vocabulary.load("no.parquet"), "no vocabulary at"),
+        (lambda: read_stop_words("no.txt"), "No such file.*or a file"),
     ],
 )
-def test_an_impossible_tokenizer_is_refused(wrong: dict[str, object], words: str) -> None:
-    with pytest.raises(VocabularyError, match=words):
-        Tokenizer(**wrong)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("texts", "words"),
-    [(["ok", None], "a text is a NoneType"), (["é", "\ud800"], "a text has half of a surrogate pair")],
-)
-def test_texts_that_are_not_text_are_refused(texts: list[str], words: str) -> None:
-    with pytest.raises(CorpusError, match=words):
-        Tokenizer().content_tokens(texts)
+def test_what_makes_no_sense_is_refused(call: Callable[[], object], words: str) -> None:
+    with pytest.raises((VocabularyError, CorpusError), match=words):
+        call()
 
 
 def test_a_tokenizer_survives_its_config() -> None:

@@ -31,7 +31,7 @@ from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text import Tokenizer
 from parabit.text.bags import row_offsets
-from parabit.text.tokenizer import Dictionary, Tokens
+from parabit.text.tokenizer import Numbering, Tokens
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -143,7 +143,7 @@ def _groups(
         raise ParabitError(f"a share of {shared} of the words", hint="give more than 0 and at most 1")
     whole = Tokenizer(min_length=1, max_length=1 << 30, stop_words=frozenset())  # all words
     ids, titles, ages = list[Id](), list[str](), list[float]()
-    dictionary, sets = _dictionary(), list[_Sets]()
+    numbering, sets = Numbering(), list[_Sets]()
     read = ordered_map(lambda batch: (*batch, whole.content_tokens([one.text for one in batch[1]])), batches)
     for some, documents, tokens in read:
         ids += some
@@ -152,7 +152,7 @@ def _groups(
             ages += [-len(document.text) for document in documents]
         elif keep == "newest":
             ages += [-_or_never(number_of(document.fields.get(date))) for document in documents]
-        sets.append(_sets_of(tokens, dictionary))
+        sets.append(_sets_of(tokens, numbering))
     if ids and keep == "newest" and min(ages) == np.inf:
         raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
     order = np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))  # the first is kept
@@ -201,15 +201,9 @@ class _Sets(NamedTuple):
         return cls(*(np.concatenate(columns) for columns in zip(empty, *parts, strict=True)))
 
 
-def _dictionary() -> Dictionary:
-    numbers: defaultdict[str, int] = defaultdict()
-    numbers.default_factory = numbers.__len__
-    return Dictionary(numbers)
-
-
-def _sets_of(tokens: Tokens, dictionary: Dictionary) -> _Sets:
-    words, lengths = dictionary.look_up(tokens)
-    own = np.sort(np.repeat(np.arange(len(lengths)), lengths) << 32 | words)
+def _sets_of(tokens: Tokens, numbering: Numbering) -> _Sets:
+    numbers, lengths = numbering.of(tokens.words).astype(np.int64), tokens.lengths
+    own = np.sort(np.repeat(np.arange(len(lengths)), lengths) << 32 | numbers)
     own = own[np.diff(own, prepend=-1) > 0]
     lengths = np.bincount(own >> 32, minlength=len(lengths))
     words = (own & 0xFFFFFFFF).astype(np.int32)

@@ -176,8 +176,7 @@ class TextEncoder:
         """The share of each text's words that the model knows; 0 if it knows none, and the code means nothing."""
         shares = [np.zeros(0)]
         for batch in as_corpus(texts).batches(documents=AT_ONCE):
-            tokens = self.vocabulary.tokenizer.content_tokens([document.text for document in batch])
-            ids, lengths = self.vocabulary.dictionary.look_up(tokens)
+            ids, lengths = self.vocabulary.ids_of([document.text for document in batch])
             of = np.repeat(np.arange(len(lengths)), lengths)
             shares.append(np.bincount(of, ids >= 0, len(lengths)) / np.maximum(lengths, 1))
         return np.concatenate(shares)

@@ -1,6 +1,5 @@
 """Bags: documents as arrays of word and bigram ids, and their TF-IDF weights. Needs no polars and no torch."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
     from parabit.text.vocabulary import Vocabulary
 
-FEW = 32  # texts, such as queries, that are split in Python
+FEW = 32  # texts, such as queries, that are answered without threads and other machinery
 
 
 def row_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -84,10 +83,7 @@ class Bags:
 
 def make_bags(texts: Sequence[str], vocabulary: "Vocabulary") -> Bags:
     """Turn texts into bags; stop words and words that the vocabulary does not have are left out."""
-    if len(texts) <= FEW:
-        return _bags_of_few(texts, vocabulary)
-    ids, lengths = vocabulary.dictionary.look_up(vocabulary.tokenizer.content_tokens(texts))
-    return bags_of_ids(ids, lengths, vocabulary)
+    return bags_of_ids(*vocabulary.ids_of(texts), vocabulary)
 
 
 def bags_of_ids(ids: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: "Vocabulary") -> Bags:
@@ -111,27 +107,6 @@ def bags_of_ids(ids: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: 
         feature_offsets=offsets,
         tokens=known_ids,
         token_offsets=row_offsets(np.bincount(of_document, minlength=documents)),
-    )
-
-
-def _bags_of_few(texts: Sequence[str], vocabulary: "Vocabulary") -> Bags:
-    """The same for few texts: one text takes a tenth of the time."""
-    numbers, tokens, tallies = vocabulary.dictionary.numbers, list[list[int]](), list[dict[int, int]]()
-    for text in texts:
-        ids = [numbers.get(word, -1) for word in vocabulary.tokenizer.content_words(text)]
-        known = [number for number in ids if number >= 0]
-        tally = Counter(known)
-        if len(vocabulary.bigrams):
-            pairs, _ = pair_keys(np.array(ids, np.int32), np.array([len(ids)]), len(vocabulary.words))
-            tally.update(number for number in vocabulary.bigram_ids(pairs).tolist() if number >= 0)
-        tokens.append(known)
-        tallies.append(dict(sorted(tally.items())))
-    return Bags(
-        np.array([feature for tally in tallies for feature in tally], dtype=np.int32),
-        np.array([count for tally in tallies for count in tally.values()], dtype=np.int32),
-        row_offsets(np.array(list(map(len, tallies)))),
-        np.array([number for known in tokens for number in known], dtype=np.int32),
-        row_offsets(np.array(list(map(len, tokens)))),
     )
 
 

@@ -1,9 +1,7 @@
 """Counting the words and bigrams of documents, and choosing those that make the vocabulary."""
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
 
 import numpy as np
 import polars as pl
@@ -14,13 +12,14 @@ from parabit.errors import VocabularyError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text.bags import Bags, bags_of_ids, pair_keys, run_lengths
-from parabit.text.tokenizer import STOP, Dictionary, Tokenizer, Tokens
+from parabit.text.tokenizer import Numbering, Tokenizer, Tokens
 from parabit.text.vocabulary import Vocabulary
 
 MOST_WORDS = 2_000_000  # different ones that `build_vocabulary` counts exactly
 MOST_BIGRAMS = 5_000_000
 _CHARACTERS = 1_000_000  # of a batch: small ones keep all cores busy, and their dictionaries in the cache
 _MERGED = 1_000_000  # rows of counts that wait until they are added up
+_SECOND = (1 << 32) - 1  # the bits of a bigram's key that are its second word; those above are its first
 
 
 @dataclass(frozen=True)
@@ -146,21 +145,30 @@ class _Table:
         self._parts, self._rows = [table], 0
         return table
 
+    def renumber(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
+        """Give keys other numbers; those whose number is -1 are dropped."""
+        table = self.merged()
+        self._parts = [table.with_columns(key=numbers(table["key"].to_numpy())).filter(pl.col("key") >= 0)]
+
+
+def _pair(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The key of each pair of words; -1 if one of them is -1."""
+    return np.where((first < 0) | (second < 0), -1, first << 32 | second)
+
 
 class _Counting:
-    """The words and bigrams seen so far. Words have numbers for as long as they are counted."""
+    """The words and bigrams seen so far; words are counted by their numbers."""
 
     def __init__(self, rule: VocabularyRule, most_words: int | None = None, most_bigrams: int | None = None) -> None:
         self._rule = rule
-        self._next = count()
-        stop_words = dict.fromkeys(rule.tokenizer.normal_stop_words, STOP)
-        self._dictionary = Dictionary(defaultdict(self._next.__next__, stop_words))
+        self._numbering = Numbering()
         self._words, self._bigrams = _Table(most_words), _Table(most_bigrams)
         self._documents = self._tokens = 0
 
-    def add(self, tokens: Tokens) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def add(self, tokens: Tokens) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Count the words of some documents; returns their numbers, and how many words each document has."""
-        numbers, lengths = self._dictionary.look_up(tokens)
+        lengths = tokens.lengths
+        numbers = self._numbering.of(tokens.words)
         self._documents += len(lengths)
         self._tokens += len(numbers)
         document = np.repeat(np.arange(len(lengths)), lengths)
@@ -173,11 +181,20 @@ class _Counting:
             size = max(len(distinct), 1)
             pairs, starts = pair_keys(own[numbers], lengths, size)
             pairs, *counts = _tally(pairs, document[:-1][starts], len(lengths))
-            self._bigrams.add(distinct[pairs // size] << 32 | distinct[pairs % size], *counts)
+            self._bigrams.add(_pair(distinct[pairs // size], distinct[pairs % size]), *counts)
         if dropped:
-            kept = {STOP, *self._words.merged()["key"].to_list()}
-            self._dictionary.forget([word for word, number in self._dictionary.numbers.items() if number not in kept])
+            self._forget()
         return numbers, lengths
+
+    def _forget(self) -> None:
+        """Number the words that are still counted again, so that the others take no memory."""
+        kept = self._words.merged()["key"].to_numpy()
+        words = self._numbering.words()
+        self._numbering = Numbering(words.gather(kept))
+        numbers = np.full(len(words), -1)
+        numbers[kept] = np.arange(len(kept))
+        self._words.renumber(lambda keys: numbers[keys])
+        self._bigrams.renumber(lambda keys: _pair(numbers[keys >> 32], numbers[keys & _SECOND]))
 
     def vocabulary(self) -> tuple[Vocabulary, NDArray[np.int32]]:
         """The vocabulary, and the id in it of each number that a word has had; -1 for words that it does not have."""
@@ -188,14 +205,13 @@ class _Counting:
             lengths = f"{tokenizer.min_length} to {tokenizer.max_length}"
             hint = f"words match the pattern, have {lengths} characters and are not stop words; all this can be set"
             raise VocabularyError(f"not one word in {self._documents} documents", hint)
-        numbers = self._dictionary.numbers
-        named = pl.DataFrame({"word": list(numbers), "key": list(numbers.values())})
+        named = pl.DataFrame({"word": self._numbering.words()}).with_row_index("key")
         frequent = self._words.merged().filter(pl.col("count") >= rule.min_count)
         words = named.join(frequent, on="key").sort(["count", "word"], descending=[True, False])
         words = words if rule.max_size is None else words.head(rule.max_size)
         if not len(words):
             raise VocabularyError(f"no word occurs {rule.min_count} times", hint="lower the minimum count")
-        ids = np.full(next(self._next), -1, dtype=np.int32)
+        ids = np.full(len(named), -1, dtype=np.int32)
         ids[words["key"].to_numpy()] = np.arange(len(words), dtype=np.int32)
         bigrams = self._frequent_bigrams(ids)
         features = pl.concat([words.select("count", "documents"), bigrams.select("count", "documents")])
@@ -220,6 +236,6 @@ class _Counting:
         """The bigrams of kept words, most frequent first: `first`, `second` (word ids), `count` and `documents`."""
         table = self._bigrams.merged().filter(pl.col("count") >= self._rule.least_bigrams)
         keys = table["key"].to_numpy()
-        table = table.with_columns(first=ids[keys >> 32], second=ids[keys & 0xFFFFFFFF])
+        table = table.with_columns(first=ids[keys >> 32], second=ids[keys & _SECOND])
         known = table.filter(pl.col("first") >= 0, pl.col("second") >= 0)
         return known.sort(["count", "first", "second"], descending=[True, False, False])
