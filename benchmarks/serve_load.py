@@ -36,6 +36,7 @@ import numpy as np
 
 from common import keep, machine, run
 from parabit import Corpus, Document, Index, ParagraphVectors, open_corpus
+from parabit.index import draw_map, keep_map
 
 BITS, K, WARM_UP = 128, 10, 5.0
 OLD_BUILD = """
@@ -77,7 +78,7 @@ def build(folder: Path, documents: int) -> float:
     start = time.perf_counter()
     with Index.build(Parts(open_corpus("arxiv"), documents), folder, model=model) as index:
         took = time.perf_counter() - start
-        index.keep_map(index.draw_map())
+        keep_map(index, draw_map(index))
     return took
 
 

@@ -98,7 +98,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("add", "news.index", "posts.jsonl"), "the id 'post0' is in the index already; nothing was changed"),
     (("add", "news.index", "twice.jsonl", "--update"), "two documents have the id 'a': numbers 0 and 1"),
     (("add", "news.index", "bad.jsonl", "--strict"), "line 2: no text field: 'text' is not among id, words"),
-    (("delete", "news.index", "post1", "nobody"), "no document with the id 'nobody'; nothing was changed"),
+    (("delete", "news.index", "post1", "nobody"), "there is no document 'nobody'; nothing was changed"),
     (("delete", "news.index", "post1", "post1"), "the id 'post1' is given twice"),
     (("delete", "news.index"), "give either ids, or - for standard input, or --where"),
     (("delete", "news.index", "a", "--where", "id=b"), "give either ids, or - for standard input, or --where"),

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from parabit import Document, Index, ParagraphVectors
 from parabit.errors import CodesError, IndexFolderError
-from parabit.index import RANKS, Map, marked, passages
-from parabit.index.overview import fields_in_use
+from parabit.index import RANKS, Map, draw_map, field_types, keep_map, kept_map, marked, newest, passages
 from parabit.text import Tokenizer
 
 
@@ -37,15 +36,15 @@ def test_a_document_is_given_as_it_was_stored(index: Index, topic_documents: lis
 
 def test_fields_are_counted_without_deleted_documents(index: Index, topic_documents: list[Document]) -> None:
     counts = Counter(document.labels[0] for document in topic_documents)
-    year, labels = index.field_types()
+    year, labels = field_types(index.snapshot())
     assert (year.kind, year.least, year.most) == ("number", 1990, 1993)
     assert (labels.name, labels.kind, labels.values) == ("labels", "choice", dict(counts))
     assert list(labels.values.values()) == sorted(counts.values(), reverse=True)
     index.delete([document.id for document in topic_documents if document.labels == ("topic0",)])
-    year, labels = index.field_types(most=1)
+    year, labels = field_types(index.snapshot(), most=1)
     assert (year.least, len(labels.values), labels.complete) == (1991, 1, False)
     # Values come from a sample of a large index, and counts from all.
-    everything, sample = index.field_types(), fields_in_use(index._store.snapshot(), looked_at=100)
+    everything, sample = field_types(index.snapshot()), field_types(index.snapshot(), looked_at=100)
     assert sample[1].values == everything[1].values
     assert not sample[1].complete
 
@@ -56,7 +55,7 @@ def test_every_kind_of_field_is_told_apart() -> None:
         for row in range(6)
     ]
     index = Index.of_codes(np.zeros((6, 1), np.uint8), 8, fields=[*fields[:5], {}], ids=list("abcdef")[:6])
-    found = {field.name: (field.kind, field.values, field.least) for field in index.field_types()}
+    found = {field.name: (field.kind, field.values, field.least) for field in field_types(index.snapshot())}
     assert found == {
         "n": ("number", {}, 1.5),
         "day": ("date", {}, "2001-05-03"),
@@ -65,8 +64,8 @@ def test_every_kind_of_field_is_told_apart() -> None:
         "name": ("string", {}, None),
         "mixed": ("string", {}, None),
     }
-    assert [one.id for one in index.newest(2)] == ["f", "e"]
-    assert [one.id for one in index.newest(9, "day")] == list("abcde")
+    assert [one.id for one in newest(index.snapshot(), 2)] == ["f", "e"]
+    assert [one.id for one in newest(index.snapshot(), 9, "day")] == list("abcde")
 
 
 @pytest.mark.parametrize("rank", [None, "hamming", "asymmetric", "words", "hybrid"])
@@ -173,8 +172,8 @@ def test_a_passage_has_the_words_and_is_no_longer_than_asked(before: int, after:
 
 
 def test_the_map_lays_codes_where_they_belong(index: Index, topic_documents: list[Document], news: Path) -> None:
-    assert index.map() is None
-    drawn = index.draw_map()
+    assert kept_map(index) is None
+    drawn = draw_map(index)
     labels = np.array([index.stored([identity])[0].fields["labels"][0] for identity in drawn.ids])
     points = drawn.points.astype(float)
     inside, outside = [], []
@@ -184,40 +183,40 @@ def test_the_map_lays_codes_where_they_belong(index: Index, topic_documents: lis
         outside.append(np.median(away[labels != labels[place]]))
     assert np.mean(inside) < 0.6 * np.mean(outside)  # documents on one topic lie together
     assert np.array_equal(drawn.place(drawn.codes[:1]), drawn.points[:1])
-    index.keep_map(drawn)
-    kept = index.map()
+    keep_map(index, drawn)
+    kept = kept_map(index)
     assert kept is not None
     assert kept.ids == drawn.ids
     assert np.array_equal(kept.points, drawn.points)
-    assert np.array_equal(index.draw_map().points, drawn.points)
+    assert np.array_equal(draw_map(index).points, drawn.points)
 
 
 def test_a_map_that_no_longer_shows_the_index_is_not_given(
     index: Index, topic_documents: list[Document], news: Path
 ) -> None:
-    index.keep_map(index.draw_map())
+    keep_map(index, draw_map(index))
     index.delete([document.id for document in topic_documents[:50]])
-    assert index.map() is not None
+    assert kept_map(index) is not None
     index.delete([document.id for document in topic_documents[50:80]])
-    assert index.map() is None
+    assert kept_map(index) is None
     path = news / "map.safetensors"
     for content in (b"", b"{}", path.read_bytes()[:-9]):
         path.write_bytes(content)
-        assert index.map() is None
+        assert kept_map(index) is None
         assert Map.load(path) is None
 
 
 def test_another_index_in_the_same_place_does_not_take_the_map(
     index: Index, topic_documents: list[Document], news: Path
 ) -> None:
-    index.keep_map(index.draw_map())
+    keep_map(index, draw_map(index))
     index.close()
     codes = np.random.default_rng(0).integers(0, 256, (300, 3), dtype=np.uint8) & np.uint8(0xF0)
     ids = [document.id for document in topic_documents]
     with Index.of_codes(codes, 20, news, ids=ids, overwrite=True) as other:  # the map is no stranger there
-        assert other.map() is None
+        assert kept_map(other) is None
 
 
 def test_three_documents_are_too_few_for_a_map() -> None:
     with pytest.raises(IndexFolderError, match="a map needs 4 documents"):
-        Index.of_codes(np.zeros((3, 2), dtype=np.uint8), 16).draw_map()
+        draw_map(Index.of_codes(np.zeros((3, 2), dtype=np.uint8), 16))

@@ -102,11 +102,11 @@ def test_neither_k_nor_radius_gives_ten(index: Index) -> None:
 @pytest.mark.parametrize(
     ("problem", "change"),
     [
-        ("no document with the id 99", lambda index: index.delete([3, 99])),
-        ("no document with the id 0", lambda index: index.delete([0])),  # deleted before
-        ("no document with the id '3'", lambda index: index.delete(["3"])),
+        ("there is no document 99", lambda index: index.delete([3, 99])),
+        ("there is no document 0", lambda index: index.delete([0])),  # deleted before
+        ("there is no document '3'", lambda index: index.delete(["3"])),
         ("the id 3 is given twice", lambda index: index.delete([3, 4, 3])),
-        ("no document with the id '3'", lambda index: index.delete("3")),
+        ("there is no document '3'", lambda index: index.delete("3")),
         ("an id must be a string or an integer", lambda index: index.delete([3, 4.5])),
         ("an id must be a string or an integer", lambda index: index.delete([None])),
         ("the id 77 is given twice", lambda index: index.put_codes(CODES[:2], [77, 77])),

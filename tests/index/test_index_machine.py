@@ -114,7 +114,7 @@ class IndexMachine(RuleBasedStateMachine):
         for identity in gone:
             del self.expected[identity]
         if gone:
-            with pytest.raises(ParabitError, match="no document with the id"):
+            with pytest.raises(ParabitError, match="there is no document"):
                 self.index.delete([*self.expected, gone[0]])
 
     @rule(documents=DOCUMENTS)

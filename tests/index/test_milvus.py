@@ -20,7 +20,7 @@ import milvus_file
 from parabit import Document, Index
 from parabit.engines.milvus import Milvus, client, snapshot
 from parabit.errors import IndexFolderError
-from parabit.index import Hits
+from parabit.index import Hits, field_types
 from parabit.index.store import Id
 
 pytestmark = [pytest.mark.scale]
@@ -98,7 +98,7 @@ def test_an_index_says_the_same_about_itself(texts: Both) -> None:
     for ask in (
         lambda index: (len(index), index.bits, index.ranks, index.best_rank, sorted(index.fields)),
         lambda index: (index.keeps_text, index.knows_texts),
-        lambda index: [(one.name, one.kind, one.values) for one in index.field_types()],
+        lambda index: [(one.name, one.kind, one.values) for one in field_types(index.snapshot())],
         lambda index: (index.has(["d1", "none", 1]).tolist(), index.ids_of(["d1", "7"])),
         lambda index: [(one.id, one.code.tolist(), one.text, one.fields) for one in index.stored(["d7", "d0"])],
         lambda index: [(group.ids, group.copies) for group in index.duplicates()],

@@ -22,8 +22,9 @@ from index_models import TEXTS, UNKNOWN, binary
 from parabit import Document, Index, ReadOptions, open_corpus
 from parabit.corpus.sources import Source
 from parabit.errors import ParabitError
-from parabit.index.corpus_files import Files
+from parabit.index.corpus_files import Files, write_files
 from parabit.index.sync import Synced
+from parabit.index.writing import put as put_documents
 
 FOLDERS, NAMES = ("", "a/", "a/b/", "c/"), ("one.txt", "two.txt", "three.md")
 PLACES = [folder + name for folder in FOLDERS for name in NAMES]
@@ -323,8 +324,8 @@ def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path,
     put(root, {"new.txt": TEXTS[3], "b.jsonl": json.dumps({"id": "r2", "text": TEXTS[5]})})
     (root / "a/one.txt").rename(root / "renamed.txt")
     with (
-        mock.patch.object(Files, "write", stopping(Files.write)),
-        mock.patch.object(Index, "_put", stopping(Index._put)),
+        mock.patch("parabit.index.sync.write_files", stopping(write_files)),
+        mock.patch("parabit.index.sync.put", stopping(put_documents)),
         mock.patch.object(Index, "delete", stopping(Index.delete)),
     ):
         done = None
@@ -341,14 +342,13 @@ def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path,
 
 _DIES = """
 import os, signal, sys
-from parabit.index import Index
-from parabit.index.corpus_files import Files
-write, times = Files.write, iter(range(9))
-def dying(self, path):
+from parabit.index import Index, sync
+write, times = sync.write_files, iter(range(9))
+def dying(path, files):
     if next(times) == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    write(self, path)
-Files.write = dying
+    write(path, files)
+sync.write_files = dying
 Index.open(sys.argv[1], write=True).sync()
 """
 
@@ -369,13 +369,12 @@ def test_a_process_that_is_killed_before_it_notes_what_it_did(root: Path, tmp_pa
 def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_sync(root: Path) -> None:
     with build(root) as index:
         put(root, {"new.txt": TEXTS[3]})
-        write = Files.write
 
-        def meddling(self: Files, path: Path) -> None:
-            write(self, path)
+        def meddling(path: Path, files: Files) -> None:
+            write_files(path, files)
             put(root, {"new.txt": TEXTS[4]}, 1)
 
-        with mock.patch.object(Files, "write", meddling):
+        with mock.patch("parabit.index.sync.write_files", meddling):
             done = index.sync()
         assert [reason for _, reason in done.kept] == ["changed while it was read: sync again"]
         index.sync()

@@ -18,6 +18,7 @@ from live_server import NO_MAP, PATIENT, connected
 import parabit
 from parabit import Document, Index
 from parabit.codes import hamming
+from parabit.index import draw_map, keep_map, kept_map
 from parabit.web import Settings
 from parabit.web.schemas import Query
 from parabit.web.service import Service
@@ -30,7 +31,7 @@ def folder(_made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("served") / "news.index"
     shutil.copytree(_made, copy)
     with Index.open(copy) as index:
-        index.keep_map(index.draw_map())
+        keep_map(index, draw_map(index))
     return copy
 
 
@@ -471,7 +472,7 @@ def test_the_map_is_drawn_once_and_kept(news: Path) -> None:
     assert (news / "map.safetensors").read_bytes() == kept
     with Index.open(news, write=True) as writer:  # and is no stranger in the folder
         writer.compact()
-        assert writer.map() is not None
+        assert kept_map(writer) is not None
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from live_server import PATIENT, serving
 from playwright.sync_api import Route, expect
 
 from parabit import Document, Index, ParagraphVectors
+from parabit.index import draw_map, keep_map
 from parabit.web import Settings
 from topics import Topics
 
@@ -40,7 +41,7 @@ def test_a_hostile_document_is_shown_and_never_run(
     ]
     folder = tmp_path / "<b onmouseover=alert(4)>.index"
     with Index.build(documents, folder, model=ParagraphVectors.load(topic_model)) as index:
-        index.keep_map(index.draw_map())
+        keep_map(index, draw_map(index))
     word = topics.texts[1].split()[0]
     example = Settings(examples=("<img src=x onerror=alert(5)>",), seconds=600)
     with serving(folder, example) as address, opened(address) as page:
@@ -94,7 +95,7 @@ def test_an_index_of_codes_is_browsed(opened: Opened, tmp_path: Path) -> None:
     codes = np.random.default_rng(3).integers(256, size=(40, 4), dtype=np.uint8)
     folder = tmp_path / "codes.index"
     with Index.of_codes(codes, 32, folder, fields=[{"labels": [f"part {row % 2}"]} for row in range(40)]) as index:
-        index.keep_map(index.draw_map())
+        keep_map(index, draw_map(index))
     with serving(folder, PATIENT) as address, opened(address) as page:
         page.goto("/")
         expect(page.locator("#query")).to_be_disabled()

@@ -107,6 +107,8 @@ def index(
 
 def about(built: "Index") -> dict[str, Any]:
     """What an index that was just built is, and what it takes."""
+    from parabit.index import typical_phrases
+
     info, learned = built.info(), built.model.config["training"]
     sizes = {"codes": info["bytes_a_code"] * info["documents"], "words": info["words_bytes"]}
     rest = info["bytes"] - info["model_bytes"] - sum(sizes.values())
@@ -120,7 +122,7 @@ def about(built: "Index") -> dict[str, Any]:
         "backend": info["backends"][-1],
         "engine": info.get("engine"),
         "fields": info["fields"],
-        "examples": built.phrases(3) if built.keeps_text else [],
+        "examples": typical_phrases(built.snapshot(), 3) if built.keeps_text else [],
     }
 
 

@@ -1,20 +1,17 @@
 """The index: search by codes and words, and files that are safe to keep."""
 
-from typing import TYPE_CHECKING
-
 from parabit.choices import RANKS
-from parabit.errors import lazy
-from parabit.index.documents import Stored, Written
+from parabit.index.documents import Stored
 from parabit.index.duplicates import Copy, Group, copies_among, find_duplicates
 from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hit, Hits, Why
 from parabit.index.index import Index
-from parabit.index.map import Map
-from parabit.index.overview import Field
+from parabit.index.map import Map, draw_map, keep_map, kept_map
+from parabit.index.overview import Field, field_types, newest, typical_phrases
 from parabit.index.passages import Piece, marked, passages
-
-if TYPE_CHECKING:
-    from parabit.index.sync import Synced
+from parabit.index.retrieval import matching
+from parabit.index.sync import Synced
+from parabit.index.writing import Written
 
 __all__ = [
     "RANKS",
@@ -33,9 +30,14 @@ __all__ = [
     "Written",
     "conditions",
     "copies_among",
+    "draw_map",
+    "field_types",
     "find_duplicates",
+    "keep_map",
+    "kept_map",
     "marked",
+    "matching",
+    "newest",
     "passages",
+    "typical_phrases",
 ]
-
-__getattr__ = lazy(__name__, {"parabit.index.sync": ("Synced",)})  # it needs polars, and a search does not

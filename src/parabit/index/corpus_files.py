@@ -1,21 +1,22 @@
 """What an index remembers of its corpus: where it is and how it is read, and each file with its documents.
 
-The manifest has the first, a Parquet file beside it the second: one row per file, with what changes when the file does,
-and the ids and digests of its documents. That file is derived. It is written before documents change, without
+The manifest has the first, a file beside it the second: for each file what changes when it does, and the ids and digests of
+its documents. That file is derived. It is written before documents change, without
 versions and digests, and again afterwards; so a kill leaves a file that says which documents may be in the index, and
 the next sync reads those files again. If it is missing or damaged, sync reads all files.
 """
 
+import gzip
+import json
 import os
-import secrets
 import time
-from collections.abc import Collection, Iterator, Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import polars as pl
+from secrets import token_hex
+from typing import Any, NamedTuple, TypeAlias
 
 from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
 from parabit.corpus.files import FileCorpus
@@ -25,138 +26,58 @@ from parabit.index.documents import stored_fields
 from parabit.index.store.schema import TEXT, record_of
 from parabit.storage import plain_disk_errors, whole_file
 
-_AT_ONCE = 1 << 16  # documents that are noted as Python objects
 # A file that changes twice within a tick of the file system's clock looks unchanged after the second time. What was
 # written so recently is read again. Times in whole seconds are those of a slow clock.
 _TICK, _SLOW_TICK = 50_000_000, 2_000_000_000  # nanoseconds
 
-_DOCUMENTS = {"file": pl.String, "id": pl.String, "text": pl.UInt64, "rest": pl.UInt64}
+_DIGEST = 16  # characters for the text of a document, and as many for the rest
 
 
-class Files(NamedTuple):
-    """The files of a corpus, and the documents in them."""
+class File(NamedTuple):
+    """A file of a corpus, as it was when it was read."""
 
-    versions: pl.DataFrame  # file, version: empty if the file is to be read again
-    documents: pl.DataFrame  # file, id, and digests of the text and of the rest; null if they are not known
-
-    @classmethod
-    def read(cls, path: Path) -> "Files | None":
-        """What `write` wrote; None if it is missing or damaged."""
-        try:
-            table = pl.read_parquet(path)
-            return cls(
-                table.select("file", "version"), table.drop("version").explode("id", "text", "rest").drop_nulls("id")
-            )
-        except (OSError, pl.exceptions.PolarsError):
-            return None
-
-    def write(self, path: Path) -> None:
-        """Write the table, complete or not at all."""
-        documents = self.documents.group_by("file", maintain_order=True).agg(pl.all())
-        table = self.versions.join(documents, on="file", how="left", maintain_order="left")
-        with plain_disk_errors(), whole_file(path, durable=True) as partial:
-            table.write_parquet(partial)
-
-    def without(self, files: pl.Series | Collection[str]) -> "Files":
-        """The others."""
-        names = pl.Series(list(files), dtype=pl.String).implode()
-        return Files(*(table.filter(~pl.col("file").is_in(names)) for table in self))
-
-    def unsure(self) -> "Files":
-        """The same while documents change: which ones there may be, and nothing about them."""
-        nothing = pl.lit(None, dtype=pl.UInt64)
-        return Files(
-            self.versions.with_columns(version=pl.lit("")), self.documents.with_columns(text=nothing, rest=nothing)
-        )
-
-    def with_others(self, others: "Files") -> "Files":
-        """Both; if a document is in both, its file is that of the others."""
-        versions = pl.concat([self.versions, others.versions]).unique("file", keep="last", maintain_order=True)
-        documents = pl.concat([self.documents, others.documents]).unique("id", keep="last", maintain_order=True)
-        return Files(versions, documents)
+    version: str  # what changes when the file does; empty if it is to be read again
+    documents: dict[str, str]  # the digest of each by its id; empty if it is not known
 
 
-class Notes:
-    """Takes note of documents as they are read."""
-
-    def __init__(self) -> None:
-        self._parts = [pl.DataFrame(schema=_DOCUMENTS)]
-        self._rows: list[tuple[str, str, int | None, int | None]] = []
-
-    def add(self, file: str, document: Document) -> None:
-        """Take note of a document of a file."""
-        self.add_digests(file, document.id, digests(stored_fields(document, text=True)))
-
-    def add_digests(self, file: str, identity: str, of: tuple[int, int] | tuple[None, None]) -> None:
-        """Take note of a document by what is known of it."""
-        self._rows.append((file, identity, *of))
-        if len(self._rows) == _AT_ONCE:
-            self._flush()
-
-    def table(self) -> pl.DataFrame:
-        """The documents so far."""
-        self._flush()
-        return pl.concat(self._parts)
-
-    def _flush(self) -> None:
-        self._parts.append(pl.DataFrame(self._rows, schema=_DOCUMENTS, orient="row"))
-        self._rows = []
+Files: TypeAlias = dict[str, File]
 
 
-class NotedCorpus(Corpus):
-    """A corpus of files that takes note of them as it is read."""
-
-    def __init__(self, corpus: FileCorpus, memory: dict[str, Any], asked: Corpus | None = None) -> None:
-        self._corpus, self.memory, self._asked = corpus, memory, asked or corpus
-
-    def __iter__(self) -> Iterator[Document]:
-        # Before the files are read: a file that changes meanwhile has another version then.
-        self._versions = versions_of(self._corpus)
-        self._notes = Notes()
-        for document in self._corpus:
-            self._notes.add(self._corpus.source.id, document)
-            yield document
-        self._asked.skipped, self._asked.notes = self._corpus.skipped, self._corpus.notes
-
-    @property
-    def share_read(self) -> float | None:
-        return self._corpus.share_read
-
-    def files(self) -> Files:
-        """What the latest reading found."""
-        unsure = {place for place, reason in self._corpus.skipped if may_pass(reason)}
-        versions = {file: "" if file in unsure else version for file, version in self._versions.items()}
-        return Files(version_table(versions), self._notes.table())
-
-    def note(self, folder: Path, sure: bool) -> None:
-        """Add the files to those of an index, whose documents are being added, or were, if that is sure."""
-        table = folder / self.memory["files"]
-        old, files = Files.read(table), self.files() if sure else self.files().unsure()
-        if old is None:  # then all files will be read
-            return
-        both = old.with_others(files)
-        # Documents that a file has no more are deleted by the next sync.
-        again = old.documents.filter(pl.col("file").is_in(files.versions["file"].implode()))
-        stale = again.join(files.documents, on="id", how="anti")["file"]
-        Files(forget_versions(both.versions, stale), both.documents).write(table)
+def read_files(path: Path) -> Files | None:
+    """What `write_files` wrote; None if it is missing or damaged."""
+    try:
+        content = json.loads(gzip.decompress(path.read_bytes()))
+    except (OSError, EOFError, zlib.error, ValueError):
+        return None
+    return {name: File(*file) for name, file in content.items()}
 
 
-def version_table(versions: Mapping[str, str]) -> pl.DataFrame:
-    """The files of a corpus and their versions."""
-    return pl.DataFrame(
-        {"file": list(versions), "version": list(versions.values())},
-        schema_overrides={"file": pl.String, "version": pl.String},
-    )
+def write_files(path: Path, files: Files) -> None:
+    """Write a table of files, complete or not at all."""
+    content = gzip.compress(json.dumps(files).encode(), compresslevel=1)
+    with plain_disk_errors(), whole_file(path, durable=True) as partial:
+        partial.write_bytes(content)
 
 
-def digests(fields: Mapping[str, Any]) -> tuple[int, int]:
-    """64 bits that stand for the text of a document, and 64 for all else that is kept of it."""
+def unsure(*tables: Files) -> Files:
+    """Files while their documents change: which documents there may be, and nothing about them."""
+    files: Files = {}
+    for table in tables:
+        for name, file in table.items():
+            files.setdefault(name, File("", {})).documents.update(dict.fromkeys(file.documents, ""))
+    return files
+
+
+def digest_of(fields: Mapping[str, Any]) -> str:
+    """What stands for a document: a digest of its text, and one of all else that is kept of it."""
+    text = str(fields.get(TEXT, "")).encode("utf-8", "surrogatepass")
     rest = record_of({name: value for name, value in fields.items() if name != TEXT}, "")
-    return _digest(str(fields.get(TEXT, "")).encode("utf-8", "surrogatepass")), _digest(rest)
+    return "".join(blake2b(part, digest_size=_DIGEST // 2).hexdigest() for part in (text, rest))
 
 
-def _digest(content: bytes) -> int:
-    return int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
+def text_part(digest: str) -> str:
+    """The digest of the text."""
+    return digest[:_DIGEST]
 
 
 def versions_of(corpus: FileCorpus) -> dict[str, str]:
@@ -176,7 +97,39 @@ def _version(source: Source, now: int) -> str:
     return "" if abs(now - about.st_mtime_ns) < tick else f"{about.st_size}-{about.st_mtime_ns}"
 
 
-# The corpus
+class NotedCorpus(Corpus):
+    """A corpus of files that takes note of them as it is read: `files` is what the latest reading found."""
+
+    def __init__(self, corpus: FileCorpus, memory: dict[str, Any], named: Corpus | None = None) -> None:
+        self._corpus, self.memory, self._named = corpus, memory, named or corpus
+
+    def __iter__(self) -> Iterator[Document]:
+        # Before the files are read: a file that changes meanwhile has another version then.
+        self.files = {name: File(version, {}) for name, version in versions_of(self._corpus).items()}
+        for document in self._corpus:
+            self.files[self._corpus.source.id].documents[document.id] = digest_of(stored_fields(document, text=True))
+            yield document
+        self._named.skipped, self._named.notes = self._corpus.skipped, self._corpus.notes
+        for place, reason in self._corpus.skipped:
+            if place in self.files and may_pass(reason):
+                self.files[place] = self.files[place]._replace(version="")
+
+    @property
+    def share_read(self) -> float | None:
+        return self._corpus.share_read
+
+    def note(self, folder: Path, sure: bool) -> None:
+        """Add the files to those of an index, whose documents are being added, or were, if that is sure."""
+        table = folder / self.memory["files"]
+        old = read_files(table)
+        if old is None:  # then all files will be read
+            return
+        for name, file in (self.files if sure else unsure(self.files)).items():
+            before = old.get(name, file).documents
+            # Documents that a file has no more are deleted by the next sync.
+            version = "" if before.keys() - file.documents.keys() else file.version
+            old[name] = File(version, before | file.documents)
+        write_files(table, old)
 
 
 def memory_of(corpus: FileCorpus, folder: Path | str | None, files: str | None = None) -> dict[str, Any]:
@@ -187,15 +140,15 @@ def memory_of(corpus: FileCorpus, folder: Path | str | None, files: str | None =
         "paths": [root if is_address(root) else os.path.abspath(root) for root in corpus.roots],  # noqa: PTH100
         "format": corpus.format,
         "options": asdict(corpus.options),
-        "files": files or f"files-{secrets.token_hex(4)}.parquet",  # a name that no other index has had
+        "files": files or f"files-{token_hex(4)}.json.gz",  # a name that no other index has had
     }
 
 
 def remembered_options(memory: Mapping[str, Any]) -> ReadOptions:
     """How the files of a remembered corpus are read."""
     options: dict[str, Any] = memory["options"]
-    given: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in options.items()}
-    return ReadOptions(**given)
+    tuples: dict[str, Any] = {name: tuple(value) for name, value in options.items() if isinstance(value, list)}
+    return ReadOptions(**options | tuples)
 
 
 def remembered_paths(memory: Mapping[str, Any], folder: Path) -> list[str]:
@@ -239,9 +192,3 @@ def note_below(corpus: Corpus, memory: dict[str, Any] | None, folder: Path) -> N
             hint="add them one after the other, or index with other --include and --exclude",
         )
     return NotedCorpus(FileCorpus(sources, whole.options, whole.format, ", ".join(corpus.roots)), memory, corpus)
-
-
-def forget_versions(versions: pl.DataFrame, files: pl.Series | Collection[str]) -> pl.DataFrame:
-    """Have some files read again next time."""
-    some = pl.col("file").is_in(pl.Series(list(files), dtype=pl.String).implode())
-    return versions.with_columns(version=pl.when(some).then(pl.lit("")).otherwise("version"))

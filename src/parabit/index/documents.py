@@ -1,9 +1,7 @@
-"""Documents on their way into an index, encoded batch by batch, and as an index keeps them."""
+"""Documents as an index keeps them, and on their way there: encoded batch by batch."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import shake_128
 from typing import Any, NamedTuple
 
@@ -11,43 +9,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import pack, unpack
-from parabit.corpus import Corpus, Document, title_of
-from parabit.errors import CodesError, CorpusError, IndexFolderError
-from parabit.index.ranking import unit
+from parabit.corpus import Corpus, Document, as_corpus, title_of
+from parabit.errors import CodesError, IndexFolderError
+from parabit.index.ranking import Rows, unit
 from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
 from parabit.model import TextEncoder
-from parabit.progress import Progress, Report
+from parabit.model.encoder import Inferred, joined
+from parabit.progress import Report
+from parabit.text.bags import FEW, make_bags
 
 _AT_ONCE = 1 << 16  # codes
 
 
-@dataclass
-class Written:
-    """What became of documents."""
-
-    added: int = 0
-    replaced: int = 0
-    removed: int = 0  # whose new text has nothing to be found by
-    left_out: int = 0  # that have nothing to be found by; those removed among them
-
-
-@dataclass
-class Kept:
+class Keeps(NamedTuple):
     """What an index keeps of a document beside its code, its id and its fields."""
 
     text: bool
     words: bool
     vectors: bool
-    left_out: int = 0  # documents with nothing to be found by, counted on the way
-    without: list[str] = field(default_factory=list)  # the ids of those in the latest batch
 
     def kinds(self, model: TextEncoder) -> dict[str, Kind]:
         """The extra arrays of the store."""
         return {VECTORS: Kind("<f2", model.dim)} if self.vectors else {}
 
 
-def batches_of(model: TextEncoder, corpus: Corpus, kept: Kept, report: Report) -> Iterator[Batch]:
-    """Encode a corpus, batch by batch.
+def encode(model: TextEncoder, texts: Sequence[str]) -> tuple[Inferred, NDArray[np.bool_]]:
+    """What a model says about texts, and whether it knows a word of each."""
+    if 0 < len(texts) <= FEW:  # the fastest way, for queries
+        bags = make_bags(list(texts), model.vocabulary)
+        return model.infer_bags(bags), bags.feature_lengths > 0
+    parts = list(model.infer_each(as_corpus(texts)))
+    known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
+    return joined([part.inferred for part in parts], model.bits, model.dim), known
+
+
+def batches_of(
+    model: TextEncoder, corpus: Corpus, keeps: Keeps, left_out: list[str], report: Report
+) -> Iterator[Batch]:
+    """Encode a corpus, batch by batch; the ids of documents with nothing to be found by go to `left_out`.
 
     A document of which the model knows no word is found by its words alone: its code is drawn from its text, far from
     all others. If the index keeps no words, it is left out, and so is a document without any word.
@@ -57,16 +56,15 @@ def batches_of(model: TextEncoder, corpus: Corpus, kept: Kept, report: Report) -
         assert codes is not None
         assert model.bits is not None
         there = part.known.copy()
-        for place in np.flatnonzero(~part.known).tolist() if kept.words else ():
+        for place in np.flatnonzero(~part.known).tolist() if keeps.words else ():
             text = part.documents[place].text
             if model.vocabulary.tokenizer.words(text):
                 codes[place] = drawn_code(text, model.bits)
                 there[place] = True
-        kept.without = [part.documents[place].id for place in np.flatnonzero(~there).tolist()]
-        kept.left_out += len(kept.without)
+        left_out += [part.documents[place].id for place in np.flatnonzero(~there).tolist()]
         documents = [part.documents[place] for place in np.flatnonzero(there).tolist()]
-        extra = {VECTORS: halves(vectors[there])} if kept.vectors else {}
-        fields = [stored_fields(document, kept.text) for document in documents]
+        extra = {VECTORS: halves(vectors[there])} if keeps.vectors else {}
+        fields = [stored_fields(document, keeps.text) for document in documents]
         yield Batch([document.id for document in documents], codes[there], fields, extra)
 
 
@@ -86,7 +84,7 @@ def stored_fields(document: Document, text: bool) -> dict[str, Any]:
     return fields
 
 
-def batch_of_codes(
+def batches_of_codes(
     codes: NDArray[np.uint8],
     ids: Sequence[Id] | None,
     fields: Sequence[Mapping[str, Any]] | None,
@@ -99,45 +97,9 @@ def batch_of_codes(
             raise CodesError(f"{len(codes)} codes and {len(given)} {name}", hint=f"give {name} for each code")
     for start in range(0, len(codes), at_once):
         here = slice(start, min(start + at_once, len(codes)))
-        mine = list(range(here.start, here.stop)) if ids is None else list(ids[here])
+        some = list(range(here.start, here.stop)) if ids is None else list(ids[here])
         extra = {} if vectors is None else {VECTORS: halves(vectors[here])}
-        yield Batch(mine, codes[here], None if fields is None else fields[here], extra)
-
-
-def check_ids(corpus: Corpus, check: Callable[[Sequence[Id]], None] | None, report: Report) -> None:
-    """Read a corpus and raise if an id is there twice, or as `check` does: before the first document goes in."""
-    seen, done, collisions = set[int](), 0, 0  # hashes, which take less memory than ids
-    for batch in corpus.batches():
-        ids = [document.id for document in batch]
-        seen.update(map(hash, ids))
-        done += len(ids)
-        if len(seen) < done - collisions:
-            _need_unique(corpus)
-            collisions = done - len(seen)
-        if check is not None:
-            check(ids)
-        report(Progress("checking", done, "documents", corpus.share_read))
-
-
-def _need_unique(corpus: Corpus) -> None:
-    first: dict[str, int] = {}
-    for number, document in enumerate(corpus):
-        if first.setdefault(document.id, number) != number:
-            raise CorpusError(
-                f"two documents have the id {document.id!r}: numbers {first[document.id]} and {number}, from 0",
-                hint="choose another field with --id-field; --id-field '' names records by path and line",
-            )
-
-
-@contextmanager
-def says_what_stays(written: Written) -> Iterator[None]:
-    """If writing stops, the error says how many documents are in the index already."""
-    try:
-        yield
-    except BaseException as stop:
-        if done := written.added + written.replaced:
-            stop.add_note(f"{done:,} documents are in the index and stay; go on with --update")
-        raise
+        yield Batch(some, codes[here], None if fields is None else fields[here], extra)
 
 
 def halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:
@@ -165,32 +127,29 @@ class Stored(NamedTuple):
         return title_of(Document(str(self.id), self.text, fields=self.fields)) or str(self.id)
 
 
-def stored_with(view: Snapshot, ids: Sequence[Id]) -> list[Stored]:
-    """The documents with these ids; an IndexFolderError names one that is not there."""
-    rows = rows_with(view, ids)
+def stored_in(snapshot: Snapshot, rows: Rows) -> list[Stored]:
+    """The documents in some rows."""
     if not len(rows):
         return []
-    codes, fields = view.codes(rows), view.fields_of(rows)
+    ids, codes, fields = snapshot.ids_of(rows), snapshot.codes(rows), snapshot.fields_of(rows)
     return [
-        Stored(identity, code, its.pop("text", ""), its)
-        for identity, code, its in zip(view.ids_of(rows), codes, fields, strict=True)
+        Stored(identity, code, its.pop("text", ""), its) for identity, code, its in zip(ids, codes, fields, strict=True)
     ]
 
 
-def rows_with(view: Snapshot, ids: Sequence[Id]) -> NDArray[np.int64]:
+def rows_with(snapshot: Snapshot, ids: Sequence[Id], hint: str = "give the id of one that is there") -> Rows:
     """The rows of documents; an IndexFolderError names one that is not there."""
-    rows = view.rows_of(ids)
+    rows = snapshot.rows_of(ids)
     if (rows < 0).any():
-        missing = ids[int(np.argmax(rows < 0))]
-        raise IndexFolderError(f"there is no document {missing!r}", hint="give the id of one that is in the index")
+        raise IndexFolderError(f"there is no document {ids[int(np.argmax(rows < 0))]!r}", hint=hint)
     return rows
 
 
-def ids_of_written(view: Snapshot, written: Sequence[str]) -> list[Id]:
-    """Ids as people write them: 7 is the number 7 where no document has the string as its id and one has the number."""
+def ids_of_written(snapshot: Snapshot, written: Sequence[str]) -> list[Id]:
+    """Ids as people write them: 7 is the number 7 if no document has the string as its id and one has the number."""
     ids: list[Id] = list(written)
-    for place in np.flatnonzero(view.rows_of(ids) < 0).tolist():
+    for place in np.flatnonzero(snapshot.rows_of(ids) < 0).tolist():
         number = int(written[place]) if re.fullmatch(r"-?[0-9]{1,4000}", written[place]) else None
-        if number is not None and view.rows_of([number])[0] >= 0:
+        if number is not None and snapshot.rows_of([number])[0] >= 0:
             ids[place] = number
     return ids

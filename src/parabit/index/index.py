@@ -1,55 +1,35 @@
 """The index: documents by their codes and words, kept safely."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.choices import Keep
+from parabit.choices import RANKS, Keep
 from parabit.codes import check_codes
-from parabit.corpus import Corpus, Texts, as_corpus
-from parabit.errors import CodesError, IndexFolderError, ParabitError
-from parabit.index.documents import (
-    Kept,
-    Written,
-    batch_of_codes,
-    batches_of,
-    rows_with,
-)
+from parabit.corpus import Corpus, Texts
+from parabit.errors import IndexFolderError, ParabitError
+from parabit.index import retrieval, writing
+from parabit.index.documents import Keeps, Stored, batches_of_codes, ids_of_written, rows_with, stored_in
 from parabit.index.duplicates import SHARED, Group, duplicates_of
 from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hits
-from parabit.index.open_index import Engine, OpenIndex, encoder_of, learned_from, with_own_words
-from parabit.index.query import (
-    Parsed,
-    Queries,
-    asked_codes,
-    checked_k,
-    checked_radius,
-    matching_tokens,
-    with_vectors,
-    word_query,
-)
-from parabit.index.ranking import Allowed, Request, need_for, parsed_queries, retrieve, with_words
 from parabit.index.retrain import retrain
 from parabit.index.search import check_backend
-from parabit.index.store import VECTORS, Id, Kind, Snapshot
-from parabit.index.word_index import searchable
-from parabit.index.words import check_language
+from parabit.index.store import VECTORS, Id, Kind, Snapshot, Store
+from parabit.index.sync import Synced, sync
+from parabit.index.word_index import WordIndex
+from parabit.index.writing import Engine, Written, encoder_of, open_store
 from parabit.model import TextEncoder
-from parabit.model.encoder import joined
 from parabit.progress import Report, silent
-from parabit.text.bags import FEW, make_bags
 
 if TYPE_CHECKING:
-    from parabit.index.sync import Synced
     from parabit.model import ParagraphVectors
 
 
-class Index(OpenIndex):
+class Index:
     """Documents by their codes and words: search, ranking, changes and files that are safe to keep, in one place.
 
     Example:
@@ -63,6 +43,17 @@ class Index(OpenIndex):
         >>> len(index)
         2
     """
+
+    left_out = 0  # documents that were to be added and have nothing to be found by
+
+    def __init__(self, store: Store, model: TextEncoder | None = None) -> None:
+        self._store, self._model, self._words = store, model, WordIndex(store)
+        self._remove: Callable[[], Any] | None = None  # the folder, if it is a temporary one
+        if model is not None and model.fingerprint != store.fingerprint:
+            store.close()
+            raise IndexFolderError(
+                f"{store.folder} was made with another model", hint="give the model it was made with, or build it again"
+            )
 
     @classmethod
     def build(
@@ -90,31 +81,9 @@ class Index(OpenIndex):
         `engine` of `parabit.engines` keeps and searches documents elsewhere, and the folder has the model. Documents
         with nothing to be found by are left out, and counted in `left_out`.
         """
-        check_backend(backend)
-        check_language(language)
-        if words and not text:
-            raise ParabitError("words are found in texts, which text=False does not keep", hint="leave out one of both")
-        documents = as_corpus(documents)
-        model = learned_from(documents, report) if model is None else encoder_of(model)
-        if model.bits is None:
-            raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
-        words = text if words is None else words
-        kept = Kept(text, words, vectors)
-        from parabit.index.corpus_files import note_files  # here: it needs polars, and a search does not
-
-        files = note_files(documents, folder)
-        batches = batches_of(model, files or documents, kept, report)
-        meta: dict[str, Any] = {"backend": backend, "text": text, "words": None}
-        if files is not None:
-            meta["corpus"] = files.memory
-        if words:
-            meta["words"] = {"language": language, "fold_accents": model.vocabulary.tokenizer.fold_accents}
-        meta = with_own_words(meta)
-        index = cls._create(folder, model.bits, batches, kept.kinds(model), meta, report, model, overwrite, engine)
-        index.left_out = kept.left_out
-        if files is not None:
-            files.files().write(index.folder / files.memory["files"])
-        return index
+        keeps = Keeps(text, text if words is None else words, vectors)
+        how = {"engine": engine, "overwrite": overwrite, "report": report}
+        return writing.build(cls, documents, folder, model, keeps, language, backend, **how)
 
     @classmethod
     def of_codes(
@@ -142,10 +111,47 @@ class Index(OpenIndex):
         """
         check_codes(codes, bits)
         check_backend(backend)
-        batches = batch_of_codes(codes, ids, fields, vectors)
-        kinds = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
-        meta = {"backend": backend, "text": False, "words": None}
-        return cls._create(folder, bits, batches, kinds, meta, report, None, overwrite, engine)
+        contents = {"bits": bits, "batches": batches_of_codes(codes, ids, fields, vectors)}
+        contents["extra"] = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
+        contents["meta"] = {"backend": backend, "text": False, "words": None}
+        return writing.create(cls, folder, None, engine, **contents, overwrite=overwrite, report=report)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path | str,
+        write: bool = False,
+        model: "ParagraphVectors | TextEncoder | None" = None,
+        report: Report = silent,
+    ) -> Self:
+        """Open an index, in milliseconds; its model is read when a text is first searched for, or taken from here.
+
+        One process at a time may open it with `write`; any number read it, and `refresh` shows them what was written.
+        If its word index is behind or damaged, as after a crash, it is brought up to date.
+        """
+        index = cls(open_store(folder, write), None if model is None else encoder_of(model))
+        if write:
+            try:
+                index._words.open(report)
+            except BaseException:
+                index.close()
+                raise
+        return index
+
+    def close(self) -> None:
+        """Give back the right to write; an index without a folder is gone."""
+        try:
+            self._words.close()
+        finally:
+            self._store.close()
+            if self._remove is not None:
+                self._remove()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     # Searching
 
@@ -168,22 +174,10 @@ class Index(OpenIndex):
         `parabit.index.ranking`. A text of one line may have operators: "a phrase", +must, -not, word*, field:value.
         `where` lets through the documents with a value, or a range of values, in a field, as in
         `where={"labels": "sci.space", "year": (1990, 1995)}`; see `parabit.index.filters`. `candidates` is how many of
-        the nearest by code are ranked by more than their distance. `backend` is for those who want to choose what
-        `auto` chooses by measurements.
+        the nearest by code are ranked by more than their distance. `backend` overrides what `auto` chooses by
+        measurements.
         """
-        view = self._store.snapshot()  # before the queries are read, which may take as long as they like
-        filters = conditions(where)
-        if isinstance(queries, np.ndarray):
-            asked, given = asked_codes(queries, self.bits), None
-            allowed = [Allowed(only := view.select(filters) if filters else None, only)] * len(queries)
-        else:
-            texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
-            given, allowed = parsed_queries(view, self.fields, texts, filters)
-            asked = self._encoded([one.text for one in given])
-        if query_vectors is not None:
-            kinds = self._store.extra
-            asked = with_vectors(asked, query_vectors, kinds[VECTORS].width if VECTORS in kinds else None)
-        return self._find(view, asked, given, allowed, k, radius, rank, candidates, backend)
+        return retrieval.search(self, queries, where, query_vectors, (k, radius, rank, candidates, backend))
 
     def like(
         self,
@@ -207,68 +201,7 @@ class Index(OpenIndex):
             >>> index.like("0").ids[0][0]
             '1'
         """
-        view = self._store.snapshot()
-        rows = rows_with(view, [ids] if isinstance(ids, str | int) else ids)
-        only = view.select(filters) if (filters := conditions(where)) else None
-        given = None
-        if self.keeps_text and self.knows_texts:
-            given = [Parsed(searchable(fields)) for fields in view.fields_of(rows)]
-            asked = self._encoded([one.text for one in given])
-        else:
-            asked = asked_codes(view.codes(rows), self.bits)
-        allowed = [Allowed(only, only)] * len(rows)
-        return self._find(view, asked, given, allowed, k, radius, rank, candidates, backend, rows)
-
-    def _encoded(self, texts: Sequence[str]) -> Queries:
-        if 0 < len(texts) <= FEW:  # the fastest way, for queries
-            bags = make_bags(list(texts), self.model.vocabulary)
-            codes, activations, vectors = self.model.infer_bags(bags)
-            assert codes is not None
-            return Queries(codes, bags.feature_lengths > 0, activations, vectors)
-        parts = list(self.model.infer_each(as_corpus(texts)))
-        codes, activations, vectors = joined([part.inferred for part in parts], self.model.bits, self.model.dim)
-        assert codes is not None
-        known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
-        return Queries(codes, known, activations, vectors)
-
-    def _find(
-        self,
-        view: Snapshot,
-        asked: Queries,
-        given: Sequence[Parsed] | None,
-        allowed: list[Allowed],
-        k: int | None,
-        radius: int | None,
-        rank: str | None,
-        candidates: int | None,
-        backend: str,
-        but: NDArray[np.int64] | None = None,
-    ) -> Hits:
-        """What a search finds; `but` is a row for each query that is not to be found."""
-        k = 10 if k is None and radius is None else None if k is None else checked_k(k)
-        radius = None if radius is None else checked_radius(radius)
-        check_backend(backend)
-        rank = rank or (self.best_rank if given is not None else "hamming")
-        need_for(rank, asked, VECTORS in self._store.extra, self.has_words)
-        words = None
-        if given is not None and self.has_words:
-            words = partial(self._words.of, view)
-            if rank in ("hybrid", "words") or any(one.restricts for one in given):
-                searched = words()
-                asked, allowed = with_words(asked, given, searched, allowed)
-                ranked = retrieve(view, asked, Request(k, radius, rank, candidates, backend), allowed, searched, but)
-                return Hits(ranked, asked, view, given, allowed, words, self.model.vocabulary.tokenizer)
-        ranked = retrieve(view, asked, Request(k, radius, rank, candidates, backend), allowed, None, but)
-        tokenizer = None if given is None else self.model.vocabulary.tokenizer  # codes are searched without the model
-        return Hits(ranked, asked, view, given, allowed, words, tokenizer)
-
-    def matching(self, query: str, text: str) -> set[str]:
-        """The words of a text that match a query, as they are written there; none if the index keeps no words."""
-        if not self.has_words:
-            return set()
-        view = self._store.snapshot()
-        words, [[one], _] = self._words.of(view), parsed_queries(view, self.fields, [query], ())
-        return matching_tokens(word_query(one, words), words, text)
+        return retrieval.like(self, ids, where, (k, radius, rank, candidates, backend))
 
     def duplicates(
         self, keep: Keep = "first", *, shared: float = SHARED, date: str = "date", report: Report = silent
@@ -278,38 +211,41 @@ class Index(OpenIndex):
         `keep` says which: the first in the index, the longest, or the newest by a field `date`. `shared` is the share
         of common words from which two documents are near-duplicates. A group is a document that is kept and its
         copies, each with the share of common words and the number of bits in which the codes differ.
-
-        Example:
-            >>> from parabit import ParagraphVectors
-            >>> texts = ["The telescope was repaired.", "Goalies like ice.", "The telescope is repaired."]
-            >>> index = Index.build(texts, model=ParagraphVectors(bits=16).fit(texts * 6))
-            >>> [group.ids for group in index.duplicates()]
-            [['0', '2']]
         """
         if not self.keeps_text:
             raise ParabitError(
                 "near-duplicates are found by their texts, which this index does not keep",
                 hint="build it with them, or give the corpus",
             )
-        return duplicates_of(self._store.snapshot(), keep, shared, date, report)
+        return duplicates_of(self.snapshot(), keep, shared, date, report)
 
     # Changing
 
     def add(self, documents: Texts, report: Report = silent) -> int:
         """Encode and add documents with new ids; how many were added. Those of a batch are all on the disk, or none."""
-        return self._write(documents, report, new=True).added
+        return writing.write(self, documents, new=True, report=report).added
 
     def put(self, documents: Texts, report: Report = silent) -> Written:
-        """Update the documents whose ids are there, and add the others; how many of each.
+        """Update the documents whose ids are there, and add the others; how many of each."""
+        return writing.write(self, documents, new=False, report=report)
 
-        Example:
-            >>> from parabit import ParagraphVectors
-            >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(texts[:2], model=ParagraphVectors(bits=16).fit(texts * 6))
-            >>> index.put(texts)
-            Written(added=1, replaced=2, removed=0, left_out=0)
-        """
-        return self._write(documents, report)
+    def put_codes(
+        self,
+        codes: NDArray[np.uint8],
+        ids: Sequence[Id],
+        fields: Sequence[Mapping[str, Any]] | None = None,
+        vectors: NDArray[np.floating] | None = None,
+    ) -> int:
+        """Put codes from anywhere into an index that was made of codes, in one step; how many had known ids."""
+        batches = batches_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes)))
+        return sum(self._store.put(batch) for batch in batches)
+
+    def delete(self, ids: Id | Sequence[Id]) -> None:
+        """Delete documents; all of them are gone when this returns, or none is."""
+        ids = [ids] if isinstance(ids, str | int) else list(ids)
+        rows_with(self.snapshot(), ids, hint="nothing was changed")
+        writing.put(self, None, ids)
+        self._words.commit()
 
     def sync(
         self,
@@ -318,29 +254,14 @@ class Index(OpenIndex):
         dry_run: bool = False,
         allow_empty: bool = False,
         report: Report = silent,
-    ) -> "Synced":
+    ) -> Synced:
         """Bring the index up to date with the files it was made of, or with others, which it then remembers.
 
         Adds what is new, replaces what changed, deletes what is gone, and gives renamed documents their new ids. Files
         with the size and time that they had are not read. Documents that did not come from these files stay, as do
         those of files that cannot be read now. A corpus that is missing or empty is an error, unless `allow_empty`.
         `dry_run` only finds out what there is to do.
-
-        Example:
-            >>> from pathlib import Path
-            >>> from tempfile import mkdtemp
-            >>> from parabit import ParagraphVectors, open_corpus
-            >>> folder = Path(mkdtemp())
-            >>> texts = {"hubble": "The telescope was repaired in orbit.", "ice": "Goalies like ice."}
-            >>> written = [(folder / f"{name}.txt").write_text(text) for name, text in texts.items()]
-            >>> model = ParagraphVectors(bits=16).fit([*texts.values()] * 8)
-            >>> index = Index.build(open_corpus(folder), model=model)
-            >>> _ = (folder / "ice.txt").rename(folder / "goalies.txt")
-            >>> index.sync().renamed
-            [('ice.txt', 'goalies.txt')]
         """
-        from parabit.index.sync import sync
-
         try:
             return sync(self, corpus, dry_run, allow_empty, report)
         finally:
@@ -352,44 +273,132 @@ class Index(OpenIndex):
         """Learn a new model from the documents of the index, and encode them again.
 
         The model is learned as the old one was, unless `bits`, `sample` or `seed` are given. The index changes in one
-        step when all is done: who reads it sees the old one until `refresh`, and an interrupt leaves the old one.
-
-        Example:
-            >>> index = Index.build(["The telescope was repaired in orbit.", "Goalies like ice."] * 70)
-            >>> index.retrain(bits=32)
-            >>> index.bits
-            32
+        step when all is done: a reader sees the old one until `refresh`, and an interrupt leaves the old one.
         """
-        retrain(self, bits, sample, seed, report)
+        self._model = retrain(self, bits, sample, seed, report)
 
-    def put_codes(
-        self,
-        codes: NDArray[np.uint8],
-        ids: Sequence[Id],
-        fields: Sequence[Mapping[str, Any]] | None = None,
-        vectors: NDArray[np.floating] | None = None,
-    ) -> int:
-        """Put codes from anywhere into an index that was made of codes, in one step; how many had ids that were there.
+    def compact(self, report: Report = silent) -> None:
+        """Merge what was added and deleted; opening and searching are then as fast as if it had been built so."""
+        self._store.compact(report)
 
-        Example:
-            >>> index = Index.of_codes(np.array([[0], [1]], dtype=np.uint8), bits=8)
-            >>> index.put_codes(np.array([[7], [3]], dtype=np.uint8), ids=[1, 2])
-            1
-            >>> len(index)
-            3
-        """
-        batches = batch_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes)))
-        return sum(self._store.put(batch) for batch in batches)
+    def save(self, folder: Path | str, overwrite: bool = False, report: Report = silent) -> None:
+        """Write the index to a folder, compacted; this one stays where it is. Over itself, it is compacted in place."""
+        if overwrite and Path(folder).resolve() == self.folder.resolve():
+            self.compact(report)
+        else:
+            writing.save(self, Path(folder), overwrite, report)
 
-    def delete(self, ids: Id | Sequence[Id]) -> None:
-        """Delete documents; all of them are gone when this returns, or none is."""
-        ids = [ids] if isinstance(ids, str | int) else list(ids)
-        there = self.has(ids)
-        if not there.all():
-            raise IndexFolderError(
-                f"there is no document with the id {ids[int(np.argmin(there))]!r}", hint="nothing was changed"
-            )
-        serials = self._words.serials_of(ids)
-        self._store.put(None, ids)
-        self._words.change(serials)
-        self._words.commit()
+    def refresh(self) -> bool:
+        """See what another process has written since; whether there was anything."""
+        made_with, words = self._store.fingerprint, self._words.about
+        changed = self._store.refresh()
+        if self._store.fingerprint != made_with:  # it was retrained, or another index was written over this one
+            self._model = None
+        self._words.refresh(words)
+        return changed
+
+    def verify(self) -> None:
+        """Read every byte, of the model and the words too, and raise if one is not what was written."""
+        self._store.verify()
+        if self.knows_texts:
+            writing.kept_model(self._store)
+        if (words := self._words.open()) is not None:
+            words.verify()
+
+    # What it is
+
+    @property
+    def folder(self) -> Path:
+        """Where the index is kept."""
+        return self._store.folder
+
+    @property
+    def bits(self) -> int:
+        """How many bits a code has."""
+        return self._store.bits
+
+    def __len__(self) -> int:
+        return self.snapshot().documents
+
+    def __repr__(self) -> str:
+        return f"<Index {str(self.folder)!r}: {len(self):,} documents, {self.bits} bits>"
+
+    @property
+    def model(self) -> TextEncoder:
+        """The model that encodes documents and queries."""
+        while self._model is None:
+            try:
+                self._model = writing.kept_model(self._store)
+            except ParabitError:
+                if not self.refresh():  # the index was retrained or written over meanwhile, and its model replaced
+                    raise
+        return self._model
+
+    @property
+    def knows_texts(self) -> bool:
+        """Whether it has a model, so that texts can be searched for."""
+        return bool(self._store.fingerprint)
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether the texts of the documents were kept."""
+        return bool(self._store.meta["text"])
+
+    @property
+    def has_words(self) -> bool:
+        """Whether texts can be found by their words."""
+        return self._words.about is not None
+
+    @property
+    def _keeps(self) -> Keeps:
+        return Keeps(self.keeps_text, self.has_words, VECTORS in self._store.extra)
+
+    @property
+    def best_rank(self) -> str:
+        """The rank that finds most for a text, of those that this index can do."""
+        return "hybrid" if self.has_words else "asymmetric"
+
+    @property
+    def ranks(self) -> tuple[str, ...]:
+        """The ranks that this index can do for a text, or for a code if it knows no texts."""
+        if not self.knows_texts:
+            return ("hamming",)
+        missing = {"cosine"} if VECTORS not in self._store.extra else set()
+        return tuple(rank for rank in RANKS if rank not in missing | (set() if self.has_words else {"words", "hybrid"}))
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields that documents have, but for their text."""
+        return [name for name in self.snapshot().field_names if name != "text"]
+
+    def info(self) -> dict[str, Any]:
+        """What the index is and what it keeps."""
+        about, words = self._store.about(), self._words.about
+        about["language"] = words and words["language"]
+        about["keeps"] = sorted([*about["keeps"], *(["words"] if words else [])])
+        about["words_bytes"] = self._words.size
+        return about
+
+    # Its documents
+
+    def snapshot(self) -> Snapshot:
+        """The documents as they are now; later changes are not seen."""
+        return self._store.snapshot()
+
+    def has(self, ids: Sequence[Id]) -> NDArray[np.bool_]:
+        """Whether there is a document with each of these ids."""
+        return self.snapshot().rows_of(ids) >= 0
+
+    def stored(self, ids: Sequence[Id]) -> list[Stored]:
+        """The documents with these ids, as they are kept: id, code, text and fields."""
+        snapshot = self.snapshot()
+        return stored_in(snapshot, rows_with(snapshot, ids))
+
+    def ids_of(self, written: Sequence[str]) -> list[Id]:
+        """Ids as people write them: 7 is the string, or else the number if a document has that."""
+        return ids_of_written(self.snapshot(), written)
+
+    def ids_where(self, where: Where) -> list[Id]:
+        """The ids of all documents that meet some conditions, as in `search`."""
+        snapshot = self.snapshot()
+        return snapshot.ids_of(snapshot.first(snapshot.documents, snapshot.select(conditions(where))))

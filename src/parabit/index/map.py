@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,12 @@ from safetensors.numpy import save_file
 from parabit.codes import check_codes, unpack
 from parabit.errors import CodesError, IndexFolderError, need
 from parabit.index.backends import Flat
-from parabit.index.store import Id, Snapshot
+from parabit.index.store import MAP, Id, Snapshot
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
+
+if TYPE_CHECKING:
+    from parabit.index.index import Index
 
 SIDE = 65_535  # of the square that the points lie in
 _POINTS = 20_000  # drawn at most: of a larger index a sample, and the others lie among these
@@ -43,14 +46,14 @@ class Map(NamedTuple):
         around = np.median(self.points[rows], axis=1)  # the middle one, as a mean may lie in no man's land
         return np.where(distances[:, :1] == 0, self.points[rows[:, 0]], around).astype(np.uint16)
 
-    def is_worn(self, view: Snapshot) -> bool:
+    def is_worn(self, snapshot: Snapshot) -> bool:
         """Whether too many of its documents have changed or gone, or too many come, for it to show the index."""
-        rows = view.rows_of(self.ids)
+        rows = snapshot.rows_of(self.ids)
         there = np.flatnonzero(rows >= 0)
         same = 0
-        if len(there) and self.bits == view.bits:
-            same = int((view.codes(rows[there]) == self.codes[there]).all(axis=1).sum())
-        return same < (1 - _WORTH) * len(self.ids) or view.documents > (1 + _WORTH) * self.documents
+        if len(there) and self.bits == snapshot.bits:
+            same = int((snapshot.codes(rows[there]) == self.codes[there]).all(axis=1).sum())
+        return same < (1 - _WORTH) * len(self.ids) or snapshot.documents > (1 + _WORTH) * self.documents
 
     def save(self, path: Path) -> None:
         """Write it to a file, in one step."""
@@ -74,14 +77,26 @@ class Map(NamedTuple):
         return read if fits else None
 
 
-def draw(view: Snapshot, report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
-    """Draw the map of the documents that are in an index now, or of a sample of them."""
-    rows = view.sample(most, seed)
+def draw_map(index: "Index", report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
+    """Draw the map of the documents of an index, or of a sample of them; 20,000 points take a minute or two."""
+    snapshot = index.snapshot()
+    rows = snapshot.sample(most, seed)
     if len(rows) < 4:
         raise IndexFolderError(f"a map needs 4 documents, and there are {len(rows)}", hint="add some")
-    codes = np.ascontiguousarray(view.codes(rows))
+    codes = np.ascontiguousarray(snapshot.codes(rows))
     points = _in_square(embed_codes(codes, seed, report))
-    return Map(view.ids_of(rows), codes, points, view.bits, view.documents)
+    return Map(snapshot.ids_of(rows), codes, points, snapshot.bits, snapshot.documents)
+
+
+def keep_map(index: "Index", drawn: Map) -> None:
+    """Keep a map in the folder of an index for its search page; nothing else depends on it, and it may be removed."""
+    drawn.save(index.folder / MAP)
+
+
+def kept_map(index: "Index") -> Map | None:
+    """The map that was drawn of an index, unless too much has changed since."""
+    drawn = Map.load(index.folder / MAP)
+    return None if drawn is None or drawn.is_worn(index.snapshot()) else drawn
 
 
 def _in_square(points: NDArray[np.float64]) -> NDArray[np.uint16]:

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.index.documents import Stored, stored_in
 from parabit.index.filters import number_of
 from parabit.index.store import Snapshot
 from parabit.text import english_stop_words
 
 _LOOKED_AT = 5_000  # documents that are read to learn what a large collection has
 _CHOICES = 200  # different values that a field of strings may have to be offered as choices
+_PHRASED = 3_000  # documents in which phrases are looked for
 _BEGINNING = 200  # characters of a text in which phrases are looked for: what it is about is said first
 _PARTS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\S|\n")  # words, and what stands between them
 _COMMON = 0.02  # the share of documents above which a phrase belongs to the form of the texts, not to what they say
@@ -33,20 +35,8 @@ class Field(NamedTuple):
     most: float | str | None = None
 
 
-def fields_in_use(snapshot: Snapshot, most: int = 500, looked_at: int = _LOOKED_AT) -> list[Field]:
-    """The fields of a collection. Kinds and values come from a sample of a large one, counts and ranges from all.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> from parabit.index.store import Batch, Store
-        >>> fields = [{"labels": ["space", "orbit"], "year": 1990}, {"labels": ["space"], "year": 1993}]
-        >>> batch = Batch(["a", "b"], np.zeros((2, 1), np.uint8), fields)
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
-        >>> for field in fields_in_use(Store.open(folder).snapshot()):
-        ...     print(*field)
-        labels choice {'space': 2, 'orbit': 1} True None None
-        year number {} True 1990.0 1993.0
-    """
+def field_types(snapshot: Snapshot, most: int = 500, looked_at: int = _LOOKED_AT) -> list[Field]:
+    """The fields of a collection. Kinds and values come from a sample of a large one, counts and ranges from all."""
     names = [name for name in snapshot.field_names if name != "text"]
     if not names:
         return []
@@ -101,34 +91,30 @@ def _numbers(snapshot: Snapshot, name: str) -> NDArray[np.float64] | None:
     return numbers if snapshot.alive is None else np.where(snapshot.alive, numbers, np.nan)
 
 
-def newest(snapshot: Snapshot, count: int, dated: str | None = None) -> NDArray[np.int64]:
-    """The rows of the newest documents, the newest first: by a field of dates, or those that were added last.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> from parabit.index.store import Batch, Store
-        >>> fields = [{"date": "1993-05-01"}, {"date": "1999-01-01"}, {}]
-        >>> batch = Batch(["a", "b", "c"], np.zeros((3, 1), np.uint8), fields)
-        >>> Store.create(folder := mkdtemp() + "/a.index", 8, [batch])
-        >>> snapshot = Store.open(folder).snapshot()
-        >>> newest(snapshot, 2).tolist(), newest(snapshot, 2, "date").tolist()
-        ([2, 1], [1, 0])
-    """
+def newest(snapshot: Snapshot, count: int, dated: str | None = None) -> list[Stored]:
+    """The newest documents, the newest first: by a field of dates, or those that were added last."""
     numbers = None if dated is None else _numbers(snapshot, dated)
     if numbers is not None:
         numbers = np.where(np.isnan(numbers), -np.inf, numbers)
         order = np.argsort(-numbers, kind="stable")[:count]
-        return order[np.isfinite(numbers[order])]
+        return stored_in(snapshot, order[np.isfinite(numbers[order])])
     # An engine's rows are not in order, and all of them are too many to ask it for.
-    return snapshot.sample(snapshot.documents if hasattr(snapshot, "alive") else count)[: -count - 1 : -1]
+    rows = snapshot.sample(snapshot.documents if hasattr(snapshot, "alive") else count)
+    return stored_in(snapshot, rows[: -count - 1 : -1])
 
 
-def typical_phrases(texts: Sequence[str], count: int = 6) -> list[str]:
+def typical_phrases(snapshot: Snapshot, count: int = 6) -> list[str]:
+    """Phrases that are typical of the documents and make good queries."""
+    texts = [fields.get("text", "") for fields in snapshot.fields_of(snapshot.sample(_PHRASED))]
+    return phrases_of(texts, count)
+
+
+def phrases_of(texts: Sequence[str], count: int) -> list[str]:
     """Phrases of two or three words that several texts have, and whose words seldom stand apart.
 
     Example:
         >>> texts = ["The space telescope.", "A space telescope, again.", "No space telescope?", "A game of chance."]
-        >>> typical_phrases(texts)
+        >>> phrases_of(texts, 6)
         ['space telescope']
     """
     stop = english_stop_words()

@@ -10,7 +10,8 @@ from pathlib import Path
 from threading import Thread
 
 from parabit.errors import ParabitError
-from parabit.index import Index, Map
+from parabit.index import Index, Map, keep_map
+from parabit.index import draw_map as draw
 from parabit.progress import Progress
 
 _NICE = 10  # people who wait for an answer come first
@@ -64,10 +65,10 @@ def draw_map(folder: Path, to: Path) -> None:
         sys.stdout.flush()
 
     with Index.open(folder) as index:
-        drawn = index.draw_map(report)
+        drawn = draw(index, report)
         drawn.save(to)
         try:
-            index.keep_map(drawn)
+            keep_map(index, drawn)
         except (OSError, ParabitError) as problem:  # a folder for reading only; it is drawn again next time
             sys.stderr.write(f"the map is not kept: {problem}\n")
 

@@ -16,7 +16,8 @@ from pydantic_core import to_json
 
 from parabit import __version__
 from parabit.errors import CodesError, ParabitError, QueryError
-from parabit.index import Hit, Hits, Index, Map, Piece, Stored, copies_among, marked
+from parabit.index import Hit, Hits, Index, Map, Piece, Stored, copies_among, field_types, kept_map, marked, matching
+from parabit.index.overview import newest, typical_phrases
 from parabit.web.schemas import Query
 
 _WHOLE = 200_000  # characters of a document that are shown
@@ -68,7 +69,7 @@ class Service:
         self._lock, self._known = threading.Lock(), dict[str, bytes]()  # JSON about all documents
         self.map: Map | None = None
         if settings.map:
-            self.use_map(self.index.map())
+            self.use_map(kept_map(self.index))
 
     def refresh(self) -> None:
         """See what others have written; an index that cannot be read any more is searched as it was."""
@@ -115,13 +116,15 @@ class Service:
 
     def fields(self) -> bytes:
         """The fields of the documents, as JSON."""
-        return as_json([field._asdict() | {"values": list(field.values.items())} for field in self.index.field_types()])
+        return as_json(
+            [field._asdict() | {"values": list(field.values.items())} for field in field_types(self.index.snapshot())]
+        )
 
     def start(self) -> bytes:
         """Queries that have answers here, and the newest documents, as JSON."""
-        dated = next((field.name for field in self.index.field_types(most=0) if field.kind == "date"), "")
-        examples = list(self._settings.examples) or (self.index.phrases() if self._has_texts else [])
-        recent = [_listed(one) for one in self.index.newest(_RECENT, dated or None)]
+        dated = next((field.name for field in field_types(self.index.snapshot(), most=0) if field.kind == "date"), "")
+        examples = list(self._settings.examples) or (typical_phrases(self.index.snapshot()) if self._has_texts else [])
+        recent = [_listed(one) for one in newest(self.index.snapshot(), _RECENT, dated or None)]
         return as_json({"examples": examples, "recent": recent, "recent_by": dated})
 
     def chart(self) -> bytes:
@@ -129,7 +132,7 @@ class Service:
         assert self.map is not None
         there = np.flatnonzero(self.index.has(self.map.ids))
         stored = self.index.stored([self.map.ids[place] for place in there.tolist()])
-        choices = [field for field in self.index.field_types() if field.kind == "choice"]
+        choices = [field for field in field_types(self.index.snapshot()) if field.kind == "choice"]
         field = min(choices, key=lambda one: one.name != "labels", default=None)
         names = [] if field is None else list(field.values)
         places = {name: place for place, name in enumerate(names)}
@@ -241,7 +244,7 @@ class Service:
         text = stored.text[:_WHOLE]
         pieces = [Piece(text, mark=False)] if text else []
         if text and (source := self._source_of_marks(query, like)):
-            pieces = marked(self.index.model.vocabulary.tokenizer, text, self.index.matching(source, text))
+            pieces = marked(self.index.model.vocabulary.tokenizer, text, matching(self.index, source, text))
         code, [position] = stored.code.tobytes().hex(), self._positions(stored.code[None])
         rest = {"text": _pieces(pieces), "cut": len(stored.text) > _WHOLE, "code": code, "position": position}
         return as_json(_listed(stored) | rest)

@@ -1,0 +1,115 @@
+"""From queries to hits: what is looked for in an index, by codes and by words."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parabit.corpus import as_corpus
+from parabit.index.documents import encode, rows_with
+from parabit.index.filters import Where, conditions
+from parabit.index.hits import Hits
+from parabit.index.query import (
+    Parsed,
+    Queries,
+    asked_codes,
+    checked_k,
+    checked_radius,
+    matching_tokens,
+    with_vectors,
+    word_query,
+)
+from parabit.index.ranking import Allowed, Request, need_for, parsed_queries, retrieve, with_words
+from parabit.index.search import check_backend
+from parabit.index.store import VECTORS, Id, Snapshot
+from parabit.index.word_index import searchable
+
+if TYPE_CHECKING:
+    from parabit.index.index import Index
+
+How: TypeAlias = tuple[int | None, int | None, str | None, int | None, str]  # k, radius, rank, candidates, back end
+
+
+def search(index: "Index", queries: Any, where: Where | None, vectors: NDArray[np.floating] | None, how: How) -> Hits:
+    """The hits of texts or codes; see `Index.search`."""
+    by_text = not isinstance(queries, np.ndarray)
+    request = _request(index, by_text, how)
+    snapshot = _snapshot(index, by_text)  # before the queries are read, which may take as long as they like
+    filters = conditions(where)
+    if by_text:
+        texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
+        parsed, allowed = parsed_queries(snapshot, index.fields, texts, filters)
+        encoded = _encoded(index, parsed)
+    else:
+        parsed, encoded = None, asked_codes(queries, index.bits)
+        only = snapshot.select(filters) if filters else None
+        allowed = [Allowed(only, only)] * len(queries)
+    if vectors is not None:
+        kinds = index._store.extra
+        encoded = with_vectors(encoded, vectors, kinds[VECTORS].width if VECTORS in kinds else None)
+    return _find(index, snapshot, encoded, parsed, allowed, request)
+
+
+def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, how: How) -> Hits:
+    """The hits of documents that are in the index; see `Index.like`."""
+    by_text = index.keeps_text and index.knows_texts
+    request = _request(index, by_text, how)
+    snapshot = _snapshot(index, by_text)
+    rows = rows_with(snapshot, [ids] if isinstance(ids, str | int) else ids)
+    filters = conditions(where)
+    only = snapshot.select(filters) if filters else None
+    parsed = [Parsed(searchable(fields)) for fields in snapshot.fields_of(rows)] if by_text else None
+    encoded = asked_codes(snapshot.codes(rows), index.bits) if parsed is None else _encoded(index, parsed)
+    return _find(index, snapshot, encoded, parsed, [Allowed(only, only)] * len(rows), request, rows)
+
+
+def matching(index: "Index", query: str, text: str) -> set[str]:
+    """The words of a text that match a query, as they are written there; none if the index keeps no words."""
+    if not index.has_words:
+        return set()
+    snapshot = index.snapshot()
+    words, [[one], _] = index._words.of(snapshot), parsed_queries(snapshot, index.fields, [query], ())
+    return matching_tokens(word_query(one, words), words, text)
+
+
+def _request(index: "Index", by_text: bool, how: How) -> Request:
+    k, radius, rank, candidates, backend = how
+    check_backend(backend)
+    k = 10 if k is None and radius is None else None if k is None else checked_k(k)
+    radius = None if radius is None else checked_radius(radius)
+    return Request(k, radius, rank or (index.best_rank if by_text else "hamming"), candidates, backend)
+
+
+def _snapshot(index: "Index", by_text: bool) -> Snapshot:
+    """The documents as they are now; for texts the model comes first, as loading it may show a newer index."""
+    _ = index.model if by_text else None
+    return index.snapshot()
+
+
+def _encoded(index: "Index", parsed: Sequence[Parsed]) -> Queries:
+    (codes, activations, vectors), known = encode(index.model, [one.text for one in parsed])
+    assert codes is not None
+    return Queries(codes, known, activations, vectors)
+
+
+def _find(
+    index: "Index",
+    snapshot: Snapshot,
+    queries: Queries,
+    parsed: Sequence[Parsed] | None,
+    allowed: list[Allowed],
+    request: Request,
+    but: NDArray[np.int64] | None = None,
+) -> Hits:
+    """What a search finds; `but` is a row for each query that is not to be found."""
+    need_for(request.rank, queries, VECTORS in index._store.extra, index.has_words)
+    words = partial(index._words.of, snapshot) if parsed is not None and index.has_words else None
+    searched = None
+    if words and parsed and (request.rank in ("hybrid", "words") or any(one.restricts for one in parsed)):
+        searched = words()
+        queries, allowed = with_words(queries, parsed, searched, allowed)
+    ranked = retrieve(snapshot, queries, request, allowed, searched, but)
+    tokenizer = None if parsed is None else index.model.vocabulary.tokenizer  # codes are searched without the model
+    return Hits(ranked, queries, snapshot, parsed, allowed, words, tokenizer)

@@ -1,0 +1,227 @@
+"""Making an index of documents, opening it, and writing documents to it."""
+
+import shutil
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from secrets import token_hex
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, Protocol
+
+from parabit.corpus import Corpus, Texts, as_corpus
+from parabit.errors import CodesError, CorpusError, IndexFolderError, ParabitError
+from parabit.index.corpus_files import note_below, note_files, write_files
+from parabit.index.documents import Keeps, batches_of
+from parabit.index.search import check_backend
+from parabit.index.store import Batch, Id, Store, backend_of
+from parabit.index.words import check_language
+from parabit.model import TextEncoder, load_model, save_model
+from parabit.progress import Progress, Report
+from parabit.storage import whole_file
+
+if TYPE_CHECKING:
+    from parabit.index.index import Index
+    from parabit.model import ParagraphVectors
+
+
+class Engine(Protocol):
+    """Keeps documents elsewhere than in a folder; what it opens again offers what `Store` and `Snapshot` offer."""
+
+    def create(self, folder: Path | str, bits: int, batches: Iterable[Batch], *arguments: Any, **options: Any) -> None:
+        """Make an index, as `Store.create` does."""
+
+
+@dataclass
+class Written:
+    """What became of documents."""
+
+    added: int = 0
+    replaced: int = 0
+    removed: int = 0  # whose new text has nothing to be found by
+    left_out: int = 0  # that have nothing to be found by; those removed among them
+
+
+def build(
+    kind: type["Index"],
+    documents: Texts,
+    folder: Path | str | None,
+    model: "ParagraphVectors | TextEncoder | None",
+    keeps: Keeps,
+    language: str | None,
+    backend: str,
+    **how: Any,
+) -> "Index":
+    """An index of documents; see `Index.build`."""
+    check_backend(backend)
+    check_language(language)
+    if keeps.words and not keeps.text:
+        raise ParabitError("words are found in texts, which text=False does not keep", hint="leave out one of both")
+    documents, report = as_corpus(documents), how["report"]
+    if model is None:
+        from parabit.model import ParagraphVectors
+
+        model = ParagraphVectors().fit(documents, report=report)
+    encoder = encoder_of(model)
+    if encoder.bits is None:
+        raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
+    meta: dict[str, Any] = {"backend": backend, "text": keeps.text, "words": None}
+    files = note_files(documents, folder)
+    if files is not None:
+        meta["corpus"] = files.memory
+    if keeps.words:
+        accents = encoder.vocabulary.tokenizer.fold_accents
+        meta["words"] = {"language": language, "fold_accents": accents, "folder": _new_words_folder()}
+    left_out = list[str]()
+    batches = batches_of(encoder, files or documents, keeps, left_out, report)
+    index = create(
+        kind, folder, encoder, bits=encoder.bits, batches=batches, meta=meta, extra=keeps.kinds(encoder), **how
+    )
+    index.left_out = len(left_out)
+    if files is not None:
+        write_files(index.folder / files.memory["files"], files.files)
+    return index
+
+
+def create(
+    kind: type["Index"], folder: Path | str | None, model: TextEncoder | None, engine: Engine | None, **contents: Any
+) -> "Index":
+    """An index with the contents that `Store.create` takes; without a folder, it is in a temporary one."""
+    scratch = None
+    if folder is None:
+        if engine is not None:
+            raise IndexFolderError("an index that an engine keeps needs a folder for its model", hint="give one")
+        scratch = Path(mkdtemp(prefix="parabit-"))
+        folder = scratch / "index"
+    if model is not None:
+        contents |= {"fingerprint": model.fingerprint, "save_model": partial(save_model, model)}
+    try:
+        (engine or Store).create(folder, **contents)
+        index = kind.open(folder, write=True, model=model, report=contents["report"])
+    except BaseException:
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    if scratch is not None:
+        # Without a folder of its own the index is gone when nobody has it any more.
+        index._remove = weakref.finalize(index, shutil.rmtree, scratch, ignore_errors=True)
+    return index
+
+
+def open_store(folder: Path | str, write: bool) -> Store:
+    """The store of an index: its folder, or what the engine that the manifest names has opened."""
+    backend = backend_of(Path(folder))
+    if not backend:
+        return Store.open(folder, write)
+    try:
+        engine = import_module(f"parabit.engines.{backend}")
+    except ModuleNotFoundError as problem:
+        raise IndexFolderError(
+            f"{folder} is kept by {backend}, which is unknown here", hint="upgrade parabit"
+        ) from problem
+    store: Store = engine.open_store(folder, write)
+    return store
+
+
+def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
+    """What encodes texts, of a model in either form."""
+    if isinstance(model, TextEncoder):
+        return model
+    from sklearn.utils.validation import check_is_fitted  # an estimator has imported it already
+
+    check_is_fitted(model, "encoder_")
+    encoder: TextEncoder = model.encoder_
+    return encoder
+
+
+def kept_model(store: Store) -> TextEncoder:
+    """The model that an index keeps."""
+    if not store.fingerprint:
+        raise IndexFolderError("this index was made of codes and knows no texts", hint="search it with codes")
+    model = load_model(store.model_folder)
+    if model.fingerprint != store.fingerprint:
+        raise IndexFolderError(f"{store.model_folder} is not the model of the index", hint="restore it from a copy")
+    return model
+
+
+def save(index: "Index", folder: Path, overwrite: bool, report: Report) -> None:
+    """Write an index to another folder; see `Index.save`."""
+    meta = dict(index._store.meta)
+    memory = meta.get("corpus")
+    if memory is not None:
+        meta["corpus"] = {**memory, "index": None}  # the files do not move with it
+    if index.has_words:
+        meta["words"] = {**meta["words"], "folder": _new_words_folder()}
+    index._store.save(folder, overwrite, report, meta)
+    if memory is not None and (index.folder / memory["files"]).is_file():
+        with whole_file(folder / memory["files"], durable=True) as partial_file:
+            shutil.copyfile(index.folder / memory["files"], partial_file)
+    if index.has_words:
+        type(index).open(folder, write=True, report=report).close()
+
+
+def _new_words_folder() -> str:
+    return f"words-{token_hex(4)}"  # a name that no other index has had
+
+
+def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
+    """Encode documents and put them in an index, batch by batch; with `new`, their ids must not be there."""
+    corpus, model = as_corpus(documents), index.model
+    files = note_below(corpus, index._store.meta.get("corpus"), index.folder)
+    corpus = files or corpus
+    _check_ids(index, corpus, new, report)
+    if files is not None:
+        files.note(index.folder, sure=False)
+    written, left_out = Written(), list[str]()
+    try:
+        for batch in batches_of(model, corpus, index._keeps, left_out, report):
+            gone = there(index, left_out[written.left_out :])
+            written.left_out = len(left_out)
+            replaced = put(index, batch, gone)
+            written.replaced += replaced
+            written.added += len(batch.ids) - replaced
+            written.removed += len(gone)
+        index._words.commit()
+    except BaseException as stop:
+        if done := written.added + written.replaced:
+            stop.add_note(f"{done:,} documents are in the index and stay; go on with --update")
+        raise
+    if files is not None:
+        files.note(index.folder, sure=True)
+    index.left_out = written.left_out
+    return written
+
+
+def put(index: "Index", batch: Batch | None, gone: Sequence[Id]) -> int:
+    """Change the documents and their words alike; how many documents were replaced."""
+    ids, fields = ([], ()) if batch is None else (batch.ids, batch.fields or ())
+    words = index._words
+    old, first = words.serials_of([*ids, *gone]), words.next_serial
+    replaced = index._store.put(batch, gone)
+    words.change(old, first, fields)
+    return replaced
+
+
+def there(index: "Index", ids: Sequence[str]) -> list[str]:
+    """Those of some ids that an index has."""
+    return [identity for identity, has in zip(ids, index.has(ids).tolist(), strict=True) if has]
+
+
+def _check_ids(index: "Index", corpus: Corpus, new: bool, report: Report) -> None:
+    """Read a corpus and raise if an id is there twice, or in the index, before the first document goes in."""
+    numbers: dict[str, int] = {}
+    for batch in corpus.batches():
+        for number, document in enumerate(batch, len(numbers)):
+            if numbers.setdefault(document.id, number) != number:
+                raise CorpusError(
+                    f"two documents have the id {document.id!r}: numbers {numbers[document.id]} and {number}, from 0",
+                    hint="choose another field with --id-field; --id-field '' names records by path and line",
+                )
+        if new and (old := there(index, [document.id for document in batch])):
+            raise IndexFolderError(
+                f"the id {old[0]!r} is in the index already",
+                hint="nothing was changed; replace it with --update, or give a new id",
+            )
+        report(Progress("checking", len(numbers), "documents", corpus.share_read))
