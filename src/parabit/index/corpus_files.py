@@ -1,9 +1,9 @@
 """What an index remembers of its corpus: where it is and how it is read, and each file with its documents.
 
-The manifest has the first, a file beside it the second: for each file what changes when it does, and the ids and digests of
-its documents. That file is derived. It is written before documents change, without
-versions and digests, and again afterwards; so a kill leaves a file that says which documents may be in the index, and
-the next sync reads those files again. If it is missing or damaged, sync reads all files.
+The manifest has the first, a file beside it the second: for each file what changes when it does, and the ids and
+digests of its documents. That table is derived. It is written before documents change, without versions and digests,
+and again afterwards; so a kill leaves a table that says which documents may be in the index, and the next sync reads
+those files again. If it is missing or damaged, sync reads all files.
 """
 
 import gzip
