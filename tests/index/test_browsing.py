@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from parabit import Document, Index, ParagraphVectors
 from parabit.errors import CodesError, IndexFolderError
-from parabit.index import RANKS, Map, draw_map, field_types, keep_map, kept_map, marked, newest, passages
+from parabit.index import (
+    RANKS,
+    Map,
+    draw_map,
+    field_types,
+    keep_map,
+    kept_map,
+    marked,
+    newest,
+    passages,
+    typical_phrases,
+)
 from parabit.text import Tokenizer
 
 
@@ -66,6 +77,17 @@ def test_every_kind_of_field_is_told_apart() -> None:
     }
     assert [one.id for one in newest(index.snapshot(), 2)] == ["f", "e"]
     assert [one.id for one in newest(index.snapshot(), 9, "day")] == list("abcde")
+
+
+def test_typical_phrases_are_pairs_of_words_that_stand_together_and_no_names() -> None:
+    texts = [
+        "A space telescope by Ada Moore.",
+        "The space telescope, again.",
+        "No space telescope? Ada Moore",
+        "Ada Moore",
+    ]
+    index = Index.of_codes(np.zeros((4, 1), np.uint8), 8, fields=[{"text": text} for text in texts])
+    assert typical_phrases(index.snapshot()) == ["space telescope"]
 
 
 @pytest.mark.parametrize("rank", [None, "hamming", "asymmetric", "words", "hybrid"])

@@ -193,13 +193,6 @@ class Index:
         """The documents most like each of some that are in the index, which are not among their own hits.
 
         A document's text is the query if it was kept, else its code.
-
-        Example:
-            >>> from parabit import ParagraphVectors
-            >>> texts = ["The telescope was repaired in orbit.", "Astronauts repaired it.", "Goalies like ice."]
-            >>> index = Index.build(texts, model=ParagraphVectors(bits=16).fit(texts * 6))
-            >>> index.like("0").ids[0][0]
-            '1'
         """
         return retrieval.like(self, ids, where, (k, radius, rank, candidates, backend))
 
@@ -363,8 +356,8 @@ class Index:
         """The ranks that this index can do for a text, or for a code if it knows no texts."""
         if not self.knows_texts:
             return ("hamming",)
-        missing = {"cosine"} if VECTORS not in self._store.extra else set()
-        return tuple(rank for rank in RANKS if rank not in missing | (set() if self.has_words else {"words", "hybrid"}))
+        can = {"cosine": VECTORS in self._store.extra, "words": self.has_words, "hybrid": self.has_words}
+        return tuple(rank for rank in RANKS if can.get(rank, True))
 
     @property
     def fields(self) -> list[str]:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from parabit.index.documents import Stored, stored_in
 from parabit.index.filters import number_of
 from parabit.index.store import Snapshot
+from parabit.index.word_index import searchable
 from parabit.text import english_stop_words
 
 _LOOKED_AT = 5_000  # documents that are read to learn what a large collection has
 _CHOICES = 200  # different values that a field of strings may have to be offered as choices
-_PHRASED = 3_000  # documents in which phrases are looked for
 _BEGINNING = 200  # characters of a text in which phrases are looked for: what it is about is said first
 _PARTS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\S|\n")  # words, and what stands between them
 _COMMON = 0.02  # the share of documents above which a phrase belongs to the form of the texts, not to what they say
@@ -104,41 +104,27 @@ def newest(snapshot: Snapshot, count: int, dated: str | None = None) -> list[Sto
 
 
 def typical_phrases(snapshot: Snapshot, count: int = 6) -> list[str]:
-    """Phrases that are typical of the documents and make good queries."""
-    texts = [fields.get("text", "") for fields in snapshot.fields_of(snapshot.sample(_PHRASED))]
-    return phrases_of(texts, count)
-
-
-def phrases_of(texts: Sequence[str], count: int) -> list[str]:
-    """Phrases of two or three words that several texts have, and whose words seldom stand apart.
-
-    Example:
-        >>> texts = ["The space telescope.", "A space telescope, again.", "No space telescope?", "A game of chance."]
-        >>> phrases_of(texts, 6)
-        ['space telescope']
+    """Pairs of words that are typical of the documents and make good queries, by pointwise mutual information times
+    frequency. They are taken from the beginning of a text, which says what it is about, and are written in lower case,
+    which names are not.
     """
-    stop = english_stop_words()
-    words: Counter[str] = Counter()
-    phrases: Counter[tuple[str, ...]] = Counter()
-    for text in texts:
-        parts = _PARTS.findall(text[:_BEGINNING].lower())
-        cut = [part if part.isalpha() and len(part) > 2 and part not in stop else "" for part in parts]
-        words.update(set(cut))
-        found: set[tuple[str, ...]] = {*pairwise(cut), *zip(cut, cut[1:], cut[2:], strict=False)}
-        phrases.update(phrase for phrase in found if all(phrase) and len(set(phrase)) == len(phrase))
+    stop, words, pairs = english_stop_words(), Counter[str](), Counter[tuple[str, str]]()
+    found = snapshot.fields_of(snapshot.sample(_LOOKED_AT))
+    for fields in found:
+        parts = _PARTS.findall(searchable(fields)[:_BEGINNING])
+        parts = [part if part.isalpha() and part == part.lower() and len(part) > 2 else "" for part in parts]
+        parts = ["" if part in stop else part for part in parts]
+        words.update({*parts})
+        pairs.update({pair for pair in pairwise(parts) if all(pair) and pair[0] != pair[1]})
     # What many texts have belongs to their form; in a small collection that cannot be said.
-    least, most = max(3, len(texts) // 500), len(texts) if len(texts) < 200 else int(_COMMON * len(texts))
+    least, most = max(3, len(found) // 500), len(found) * (1 if len(found) < 200 else _COMMON)
 
-    def worth(phrase: tuple[str, ...]) -> float:
-        together = phrases[phrase]
-        apart = float(math.prod(words[word] for word in phrase)) ** (1 / len(phrase))
-        return float(together / apart * math.log(together) * (1.3 if len(phrase) > 2 else 1))
+    def worth(pair: tuple[str, str]) -> float:
+        return pairs[pair] * math.log(pairs[pair] * len(found) / (words[pair[0]] * words[pair[1]]))
 
-    chosen: list[tuple[str, ...]] = []
-    several = [phrase for phrase, number in phrases.items() if least <= number <= most]
-    for phrase in sorted(several, key=lambda one: (-worth(one), one)):
-        if not any(set(phrase) & set(other) for other in chosen):
-            chosen.append(phrase)
-        if len(chosen) == count:
-            break
-    return [" ".join(phrase) for phrase in chosen]
+    chosen: list[tuple[str, str]] = []
+    several = [pair for pair, number in pairs.items() if least <= number <= most]
+    for pair in sorted(several, key=lambda one: (-worth(one), one)):
+        if len(chosen) < count and not any({*pair} & {*other} for other in chosen):
+            chosen.append(pair)
+    return [" ".join(pair) for pair in chosen]
