@@ -14,6 +14,7 @@ from parabit.codes import hamming, unpack
 from parabit.index import RANKS, Index, ranking
 from parabit.index.hits import Hits
 from parabit.index.ranking import CODE_WEIGHT
+from parabit.index.word_index import RANKED_AGAIN
 from parabit.index.words import PAIR_WEIGHT
 
 BUILT, ALL = 200, 260
@@ -53,8 +54,10 @@ def cosine(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArr
     return unit(model.infer(asked).vectors) @ unit(stored).T
 
 
-def bm25(_: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
-    """BM25 of words, and a little of pairs of words that stand together in the query and in the document."""
+def bm25(
+    _: ParagraphVectors, asked: list[str], texts: list[str], among: slice = slice(None), again: int = RANKED_AGAIN
+) -> NDArray[np.float64]:
+    """BM25 of words in some of the texts; pairs of words that stand together decide between the best of these."""
     tokens = [text.split() for text in texts]
     lengths = np.array([len(words) for words in tokens])
     norms = 1.2 * (0.25 + 0.75 * lengths / lengths.mean())
@@ -80,13 +83,16 @@ def bm25(_: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.
             for pair in pairwise(query.split())
             if having[pair[0]] and having[pair[1]]
         ]
-        rows.append(np.sum([*of_words, *of_pairs], axis=0))
+        scores = np.sum(of_words, axis=0)[among]
+        best = np.argsort(-scores, kind="stable")[:again]
+        scores[best] += np.sum([np.zeros(len(texts)), *of_pairs], axis=0)[among][best]
+        rows.append(scores)
     return np.array(rows)
 
 
-def hybrid(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
-    by_words = bm25(model, asked, texts)
-    return by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * asymmetric(model, asked, texts)
+def hybrid(model: ParagraphVectors, asked: list[str], texts: list[str], **options: Any) -> NDArray[np.float64]:
+    by_words, by_code = bm25(model, asked, texts, **options), asymmetric(model, asked, texts)
+    return by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * by_code[:, options.get("among", slice(None))]
 
 
 PLAIN = {"asymmetric": asymmetric, "cosine": cosine, "words": bm25, "hybrid": hybrid}
@@ -169,7 +175,8 @@ def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(index: Index, mo
     by_words = index.search(QUERIES, k=8, rank="words").ids
     near = index.search(QUERIES, k=8, rank="hamming").ids
     hits = index.search(QUERIES, k=8, rank="hybrid", candidates=8).ids
-    for plain, *found in zip(hybrid(binary(), QUERIES, TEXTS[:ALL]), by_words, near, hits, strict=True):
+    plain_scores = hybrid(binary(), QUERIES, TEXTS[:ALL], again=8)
+    for plain, *found in zip(plain_scores, by_words, near, hits, strict=True):
         some = sorted({*placed(found[0]), *placed(found[1])}, key=lambda place: -plain[place])
         assert placed(found[2]) == some[:8]
         assert len(some) > 8
@@ -199,8 +206,7 @@ def test_a_filter_comes_before_the_ranking(index: Index, rank: str) -> None:
 
 
 def test_the_best_by_words_is_that_of_the_documents_that_a_filter_lets_through(index: Index) -> None:
-    by_words, by_code = (PLAIN[rank](binary(), QUERIES, TEXTS[:ALL])[:, 1::2] for rank in ("words", "asymmetric"))
-    plain = by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * by_code
+    plain = hybrid(binary(), QUERIES, TEXTS[:ALL], among=slice(1, None, 2))
     hits = index.search(QUERIES, k=ALL, where={"odd": True})
     for ids, scores, expected in zip(hits.ids, hits.scores, plain, strict=True):
         check_scores(scores, expected[np.array(placed(ids)) // 2])

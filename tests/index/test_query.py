@@ -233,3 +233,12 @@ def test_stop_words_tell_apart_documents_that_have_the_other_words(index: Index)
     [[first, second]] = index.search("telescope was", k=2, rank="words").ids
     assert (first, second) == ("space", "word")  # only one of them has `was` after it
     assert "was" not in index.search("telescope was", rank="words").words(0)
+
+
+@pytest.mark.parametrize("rank", ["hybrid", "words"])
+def test_a_quotation_finds_its_document(rank: str) -> None:
+    others = ["Asked in the castle, asked at a play: not to be or be, to play at the play, all asked"] * 60
+    quoted = f"{' '.join(TEXTS[:3])} whether to be or not to be is asked at all in the play of the castle"
+    with Index.build([*others, quoted], model=binary()) as index:
+        for query in ("to be or not to be", "is asked at all", "asked at all, in the play", "of the castle"):
+            assert index.search(query, rank=rank).ids[0][0] == "60"

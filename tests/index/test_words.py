@@ -58,7 +58,7 @@ def words(tmp_path: Path) -> Iterator[Words]:
 
 
 def found(words: Words, text: str) -> set[int]:
-    query = words.compiled(word_query(Parsed(text), words))
+    query = words.terms(word_query(Parsed(text), words))
     return set() if query is None else set(words.search(query, 100).serials.tolist())
 
 

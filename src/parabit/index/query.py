@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
 _MARKED = 200_000  # characters of a text in which words are marked
-_SHORT = 12  # words of a query up to which stop words help to rank the best documents: it may be a quotation
-_STOP_WEIGHT = 0.25  # how much a stop word counts then
-_NEAR = 3  # words that two of a query may stand apart and count as a pair
+_SHORT = 12  # words of a query up to which its stop words help to rank the best documents
+_NEAR = 3  # how many words two of a query may stand apart to count as a pair
 _OPERATORS = re.compile(r'[":*]|(?<!\S)[+-]')  # without any, there is nothing to take apart
 _PART = re.compile(r'(?P<sign>[+-]?)(?:(?P<field>[^\s:"+-][^\s:"]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 
@@ -93,11 +92,12 @@ class WordQuery:
 
     text: str
     words: dict[str, float] = field(default_factory=dict)  # with how much each counts
+    quotation: tuple[str, ...] = ()  # all words in their order, stop words too: a document may have them word for word
     pairs: tuple[tuple[str, str, int], ...] = ()  # words that stand together in the query, and how far apart
+    stop_words: tuple[str, ...] = ()  # these and pairs decide between the best documents
     must: tuple[tuple[str, ...], ...] = ()  # words and phrases that documents must have
     without: tuple[tuple[str, ...], ...] = ()
-    any_of: tuple[tuple[str, ...], ...] = ()  # of each of these, documents must have one word
-    quoted: "WordQuery | None" = None  # stop words, which decide between the best documents
+    any_of: tuple[tuple[str, ...], ...] = ()  # documents must have one word of each of these
     unknown: tuple[str, ...] = ()  # words that no document has, as they were written
     corrected: dict[str, str] = field(default_factory=dict)  # words that no document has, and what was searched instead
     is_relaxed: bool = False  # no document has all that was required
@@ -174,25 +174,22 @@ def word_query(
             return -weights[stem] * math.log(1 + lexicon.documents / frequencies[stem])
 
         weights = {stem: weights[stem] for stem in sorted(weights, key=distinctive)[:MOST_WORDS]}
-    pairs = []
-    if len(places) <= MOST_WORDS:
-        for first, second in pairwise(places):
-            if second - first <= _NEAR and stems[first] in weights and stems[second] in weights:
-                pairs.append((stems[first], stems[second], second - first))
-    quoted = None
-    if len(places) < len(tokens) <= _SHORT:
-        quoted = WordQuery("", dict.fromkeys(set(stems) - counts.keys(), _STOP_WEIGHT))
-    if not parsed.restricts:
-        return WordQuery(parsed.text, weights, tuple(pairs), (), (), (), quoted, tuple(unknown), corrected)
+    short = len(places) <= MOST_WORDS
+    neighbours = [
+        (stems[first], stems[second], second - first)
+        for first, second in pairwise(places if short else ())
+        if second - first <= _NEAR and stems[first] in weights and stems[second] in weights
+    ]
     known = [tuple(instead.get(token, stem) for token, stem in _stems(lexicon, word)) for word in parsed.must]
     return WordQuery(
         parsed.text,
         weights,
-        tuple(pairs),
+        tuple(stems) if short and len(stems) > 1 and not unknown else (),
+        tuple(neighbours),
+        tuple(set(stems) - counts.keys()) if len(tokens) <= _SHORT else (),
         tuple(stems for stems in dict.fromkeys(known) if stems),
         tuple(found for word in parsed.without if (found := tuple(stem for _, stem in _stems(lexicon, word)))),
         tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes),
-        quoted,
         tuple(unknown),
         corrected,
     )

@@ -10,6 +10,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -234,6 +235,8 @@ def _rank_by_words(
     """The best by BM25 and the nearest by code, with both scores added up; of rank words, the best by BM25 alone."""
     assert queries.words is not None
     asked, k = queries.words[number], request.k
+    if but >= 0:  # a document is no quotation of another
+        asked = replace(asked, quotation=())
     bound = 0.0  # the highest BM25 that a document without a score may have
     if request.radius is not None:  # only what is near may be found
         rows, bm25, rest = near, words.scores(asked, near), near[:0]

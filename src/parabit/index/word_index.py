@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
+import tantivy
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
@@ -16,7 +17,7 @@ from parabit.index.words import Stems, Words
 from parabit.progress import Progress, Report, silent
 
 _AT_ONCE = 4096  # documents that are read together
-_RANKED_AGAIN = 40  # of the best documents, that are ranked again with the stop words of a query
+RANKED_AGAIN = 40  # of the best documents, that are ranked again by pairs of words and stop words
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
 _ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
 _LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
@@ -35,20 +36,44 @@ class RowWords:
     def best(
         self, query: WordQuery, count: int, allowed: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], float]:
-        """The rows with the highest BM25, of those that a filter lets through, and what any other has at most."""
-        compiled, more = self._words.compiled(query), count
-        if compiled is not None and allowed is not None:
+        """The rows with the highest BM25, of those that a filter lets through, and what any other has at most.
+
+        Documents that have the whole query word for word are searched for separately, which takes a third of the time
+        of one query for both.
+        """
+        terms, quotation = self._words.terms(query), self._words.quotation(query)
+        rows, scores, bound = self._best(terms, count, allowed)
+        if terms is None or not len(rows):
+            return rows, scores, bound
+        if quotation is not None:
+            both = tantivy.Query.boolean_query([(tantivy.Occur.Must, quotation), (tantivy.Occur.Must, terms)])
+            quoting, higher, others = self._best(both, count, allowed)
+            rest = ~np.isin(rows, quoting)
+            rows, scores = np.concatenate([quoting, rows[rest]]), np.concatenate([higher, scores[rest]])
+            bound = max(bound, others)
+        else:
+            quoting = rows[:0]
+        if not len(quoting) and (details := self._words.details(query)) is not None:
+            scores[:RANKED_AGAIN] += self._scores(details, rows[:RANKED_AGAIN])
+        order = np.argsort(-scores, kind="stable")
+        return rows[order[:count]], scores[order[:count]], max([bound, *scores[order[count : count + 1]].tolist()])
+
+    def _best(
+        self, query: tantivy.Query | None, count: int, allowed: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], float]:
+        more = count
+        if query is not None and allowed is not None:
             number = int(np.count_nonzero(allowed))
             if not number:
-                compiled = None
+                query = None
             elif number <= _FEW:
-                compiled, allowed = self._words.among(self._snapshot.serials[allowed], compiled), None
+                query, allowed = self._words.among(self._snapshot.serials[allowed], query), None
             else:  # as many as should hold enough that are let through, and then twice as many
                 more += count * self.documents // number
-        if compiled is None:
+        if query is None:
             return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0
         while True:
-            found = self._words.search(compiled, more)
+            found = self._words.search(query, more)
             rows = self._snapshot.rows_of_serials(found.serials)
             there = rows >= 0  # others were written or deleted since the snapshot was taken
             if allowed is not None:
@@ -56,24 +81,21 @@ class RowWords:
             if allowed is None or there.sum() >= count or len(rows) < more:
                 break
             more *= 2
-        rows, scores = rows[there], found.scores[there]
         bound = float(found.scores[-1]) if len(found.scores) == more else 0.0
-        if len(rows) > count:
-            bound = float(scores[count])
-        rows, scores = rows[:count], scores[:count]
-        if query.quoted is not None and len(rows):
-            # Stop words are in most documents: to look for them everywhere would take longer than all else.
-            scores[:_RANKED_AGAIN] += self.scores(query.quoted, rows[:_RANKED_AGAIN])
-            order = np.argsort(-scores, kind="stable")
-            rows, scores = rows[order], scores[order]
-        return rows, scores, bound
+        return rows[there], found.scores[there], bound
 
     def scores(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """BM25 of some rows; 0 if they have none of the words."""
-        scores, compiled = np.zeros(len(rows), dtype=np.float32), self._words.compiled(query)
-        if compiled is not None and len(rows):
+        terms, quotation = self._words.terms(query), self._words.quotation(query)
+        if terms is not None and quotation is not None:
+            terms = tantivy.Query.boolean_query([(tantivy.Occur.Must, terms), (tantivy.Occur.Should, quotation)])
+        return self._scores(terms, rows)
+
+    def _scores(self, query: tantivy.Query | None, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        scores = np.zeros(len(rows), dtype=np.float32)
+        if query is not None and len(rows):
             serials = self._snapshot.serials[rows]
-            found = self._words.search(self._words.among(serials, compiled), len(rows))
+            found = self._words.search(self._words.among(serials, query), len(rows))
             order = np.argsort(serials)
             scores[order[np.searchsorted(serials[order], found.serials)]] = found.scores
         return scores

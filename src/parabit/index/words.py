@@ -42,10 +42,11 @@ _TEXT, _SERIAL = "text", "serial"
 _REMEMBERED = 1 << 17  # stems
 _PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
 _NAMED = 64  # documents that are named one by one in a query
-# How much two words of a query that stand together in a document too add to BM25, so that quotations are found. Of 0,
-# .1, .2 and .4 in `benchmarks/queries.py --weights`, .2 has the highest mean NDCG@10 of real queries; .4 finds more
-# known items but loses .005 there.
-PAIR_WEIGHT = 0.2
+# What adds to the BM25 of single words, chosen with `benchmarks/queries.py --weights`. That a document has the whole
+# query word for word says more than all else: it finds what somebody quotes, and other queries lose nothing.
+QUOTATION_WEIGHT = 2.0
+PAIR_WEIGHT = 0.2  # of words that stand together in the query and in a document
+STOP_WEIGHT = 0.25
 
 
 class Scored(NamedTuple):
@@ -234,24 +235,28 @@ class Words(Stems):
         found = sorted(self.searcher.terms_with_prefix(_TEXT, prefix), key=lambda item: (-item[1], item[0]))
         return [word for word, _ in found[:_PREFIXED]]
 
-    def compiled(self, query: WordQuery) -> tantivy.Query | None:
-        """A query in tantivy's terms; None if no document can match it."""
+    def terms(self, query: WordQuery) -> tantivy.Query | None:
+        """The words of a query, and what documents must have and must not; None if no document can match it."""
         clauses = [(tantivy.Occur.Should, self._term([stem], weight)) for stem, weight in query.words.items()]
         if not clauses and not (query.must or query.any_of):
             return None
-        if query.restricts:
-            clauses += ((tantivy.Occur.Must, part) for part in self.required(query))
-            clauses += ((tantivy.Occur.MustNot, part) for part in self.excluded(query))
-        if query.pairs:
-            pairs = [
-                tantivy.Query.phrase_query(self._schema, _TEXT, [(0, first), (apart, second)])
-                for first, second, apart in query.pairs
-            ]
-            clauses = [
-                (tantivy.Occur.Must, tantivy.Query.boolean_query(clauses)),
-                *((tantivy.Occur.Should, tantivy.Query.boost_query(pair, PAIR_WEIGHT)) for pair in pairs),
-            ]
+        clauses += ((tantivy.Occur.Must, part) for part in self.required(query))
+        clauses += ((tantivy.Occur.MustNot, part) for part in self.excluded(query))
         return tantivy.Query.boolean_query(clauses)
+
+    def quotation(self, query: WordQuery) -> tantivy.Query | None:
+        """All words of a query in their order; None if it has only one."""
+        if not query.quotation:
+            return None
+        return tantivy.Query.boost_query(self._term(query.quotation), QUOTATION_WEIGHT)
+
+    def details(self, query: WordQuery) -> tantivy.Query | None:
+        """What decides between the best documents. To look for it everywhere would take longer than all else."""
+        parts = [self._term([word], STOP_WEIGHT) for word in query.stop_words]
+        for first, second, apart in query.pairs:
+            pair = tantivy.Query.phrase_query(self._schema, _TEXT, [(0, first), (apart, second)])
+            parts.append(tantivy.Query.boost_query(pair, PAIR_WEIGHT))
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts]) if parts else None
 
     def required(self, query: WordQuery) -> list[tantivy.Query]:
         """What documents must match, each part."""
