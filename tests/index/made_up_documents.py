@@ -69,7 +69,7 @@ def contents(store: Store) -> dict[Id, Document]:
     """All that a store holds, row by row."""
     snapshot = store.snapshot()
     rows = np.flatnonzero(np.ones(snapshot.rows, dtype=bool) if snapshot.alive is None else snapshot.alive)
-    arrays, ids, fields = snapshot.arrays(rows), snapshot.ids_of(rows), snapshot.fields_of(rows)
+    arrays, ids, fields = snapshot.columns(rows).arrays, snapshot.ids_of(rows), snapshot.fields_of(rows)
     assert np.array_equal(arrays["serials"], snapshot.serials[rows])
     assert len(set(ids)) == len(ids)
     return {

@@ -186,7 +186,7 @@ def test_an_index_is_replaced_as_a_whole(tmp_path: Path) -> None:
         Index.of_codes(codes[:3], 8, tmp_path / "m", engine=place, overwrite=True).close()
         assert (reader.refresh(), len(reader)) == (True, 3)
     assert len(set(server.ask("list_collections")) - before) == 1
-    name = json.loads((tmp_path / "m" / "manifest.json").read_text())["place"]["collection"]
+    name = json.loads((tmp_path / "m" / "manifest.json").read_text())["engine"]["collection"]
     with pytest.raises(IndexFolderError, match="has a collection .* already"):
         Index.of_codes(codes, 8, tmp_path / "other", engine=Milvus(place.uri, name))
     server.ask("drop_collection", name)
@@ -254,7 +254,7 @@ class MilvusMachine(IndexMachine):
     def teardown(self) -> None:
         if hasattr(self, "index"):
             store: Any = self.index._store
-            store._server.ask("drop_collection", store._manifest.place.collection)
+            store._server.ask("drop_collection", store.manifest.engine["collection"])
         super().teardown()
 
 

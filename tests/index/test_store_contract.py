@@ -20,7 +20,7 @@ from made_up_documents import (
 
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index.filters import number_of
-from parabit.index.store import Batch, Kind, Store, store
+from parabit.index.store import Batch, Kind, Store, generation, store
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_a_back_end_that_fails_leaves_the_index_as_it_was(folder: Path, monkeypa
     with Store.open(folder, write=True) as open_store:
         open_store.put(None, [1])
         with monkeypatch.context() as patch:
-            patch.setattr(store, "derive_with", lambda name, bits, report: fail)
+            patch.setattr(generation, "derive_with", lambda name, bits, report: fail)
             with pytest.raises(MemoryError):
                 open_store.compact()
         expected = some_documents(40)
@@ -406,3 +406,18 @@ def test_every_document_has_a_serial_number_of_its_own_that_it_keeps(tmp_path: P
         store.put(Batch(["f"], codes[:1]))  # the number of the last one is not given again
     with Store.open(tmp_path / "index") as store:
         assert (store.snapshot().serials.tolist(), store.snapshot().last_serial) == ([3, 4, 7], 7)
+
+
+def test_ids_with_one_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def few(rows: list[bytes]) -> np.ndarray:
+        return np.array([len(row) for row in rows], dtype=np.uint64)
+
+    for module in ("generation", "snapshot"):
+        monkeypatch.setattr(f"parabit.index.store.{module}.hashes", few)
+    ids = ["a", "b", "c", "dd", 1, 2, 33]
+    Store.create(tmp_path / "index", 8, [Batch(ids, np.zeros((7, 1), np.uint8))])
+    with Store.open(tmp_path / "index", write=True) as store:
+        assert store.snapshot().rows_of([33, 2, "a", "c", "x", "dd", 3]).tolist() == [6, 5, 0, 2, -1, 3, -1]
+        store.put(None, ["b"])
+        store.compact()
+        assert store.snapshot().rows_of([33, "b", "c", "dd"]).tolist() == [5, -1, 1, 2]

@@ -219,7 +219,7 @@ def test_a_full_disk_is_told_and_the_index_stays_as_it_was(index: Path) -> None:
 import json, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from made_up_documents import *
-from parabit.index.store import store as module
+from parabit.index.store import generation as module
 
 def large(act):
     def do():
@@ -286,7 +286,7 @@ def test_the_names_in_the_manifest_are_as_documented(index: Path) -> None:
         "ids",
         "records",
         "extra.vectors",
-        "numbers.values",
+        "fields.values",
     }
     loaded = np.load(index / "generation-1" / "codes.npy")
     assert loaded.shape == (12, 3)

@@ -112,13 +112,14 @@ class Entities:
     has caught up with everything that was written before, and then it need not wait again.
     """
 
-    def __init__(self, server: Server, name: str, bits: int) -> None:
+    def __init__(self, server: Server, name: str, bits: int, description: str) -> None:
         self.server, self.name, self._bits = server, name, bits
+        self._description = description  # of the collection; no two are the same
         self.keys: dict[int, str] = {}
         self.codes: dict[int, str] = {}
         self.level = "Strong"
 
-    def create(self, has_words: bool, has_vectors: bool, description: str) -> None:
+    def create(self, has_words: bool, has_vectors: bool) -> None:
         """Make the collection."""
         server, types = self.server, self.server.pymilvus.DataType
         problem, hint = "", ""
@@ -130,7 +131,7 @@ class Entities:
             problem, hint = f"has a collection {self.name!r} already", "give another name, or none"
         if problem:
             raise IndexFolderError(f"Milvus at {server.uri} {problem}", hint=hint)
-        schema = server.client.create_schema(auto_id=False, enable_dynamic_field=False, description=description)
+        schema = server.client.create_schema(auto_id=False, enable_dynamic_field=False, description=self._description)
         indexes = server.client.prepare_index_params()
         schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=documents.LONGEST_KEY)
         schema.add_field(SERIAL, types.INT64)
@@ -151,15 +152,15 @@ class Entities:
             indexes.add_index(BM25, "SPARSE_INVERTED_INDEX", BM25, metric_type="BM25", params=constants)
         server.ask("create_collection", self.name, schema=schema, index_params=indexes, num_shards=1)
 
-    def description(self) -> str:
-        """What the collection says about itself; nothing if it is not there."""
+    def is_there(self) -> bool:
+        """Whether there is a collection of this name and description."""
         if not self.server.ask("has_collection", self.name):
-            return ""
-        return str(self.server.ask("describe_collection", self.name).get("description", ""))
+            return False
+        return bool(self.server.ask("describe_collection", self.name).get("description") == self._description)
 
-    def drop(self, description: str) -> None:
+    def drop(self) -> None:
         """Remove the collection, if it is the one with this description."""
-        if self.description() == description:
+        if self.is_there():
             self.server.ask("drop_collection", self.name)
 
     def write(self, entities: Sequence[dict[str, Any]], new: bool = False) -> None:

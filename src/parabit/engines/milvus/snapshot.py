@@ -17,6 +17,7 @@ from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_fie
 from parabit.index.query import WordQuery
 from parabit.index.results import Found
 from parabit.index.store import VECTORS, Id, Value
+from parabit.index.store.manifest import Manifest
 from parabit.index.word_index import nearest_form, searchable, written_forms
 from parabit.index.words import Stems
 from parabit.text.bags import row_offsets
@@ -40,9 +41,9 @@ class MilvusSnapshot:
     Unlike those in a folder they may change meanwhile: one that was deleted or replaced since has no fields.
     """
 
-    def __init__(self, store: Any) -> None:
-        self.store, self.bits, self.documents, self.field_names = store, store.bits, store.documents, store.field_names
-        self.entities: Entities = store.entities()
+    def __init__(self, entities: Entities, manifest: Manifest, documents: int) -> None:
+        self.entities, self.manifest, self.documents = entities, manifest, documents
+        self.bits, self.field_names = manifest.bits, manifest.field_names
 
     def rows_of(self, ids: Sequence[Id]) -> Rows:
         """The row of each id; -1 if there is no such document."""
@@ -68,7 +69,7 @@ class MilvusSnapshot:
 
     def vectors(self, rows: Rows) -> NDArray[np.float16]:
         """The vectors in some rows, (rows, dim)."""
-        return _joined(rows, self._column(rows, REAL, {}), np.dtype("<f2"), self.store.extra[VECTORS].width or 0)
+        return _joined(rows, self._column(rows, REAL, {}), np.dtype("<f2"), self.manifest.extra[VECTORS].width or 0)
 
     def count(self, field: str, value: Value) -> int:
         """How many documents have this value in a field, or in its list of values."""

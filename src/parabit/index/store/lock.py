@@ -3,7 +3,7 @@
 import os
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
 from parabit.errors import IndexFolderError
 
@@ -33,12 +33,10 @@ class WriterLock:
             file.seek(1)  # Windows lets nobody read the first byte of a locked file
             file.write(f"{os.getpid():<20}\n".encode())
 
-    def __enter__(self) -> "WriterLock":
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -10,27 +10,25 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from parabit import __version__
 from parabit.errors import IndexFolderError
-from parabit.index.store.arrays import Form
+from parabit.index.store.arrays import REMEDY, Form
 from parabit.index.store.lock import LOCK
-from parabit.index.store.schema import Kind
+from parabit.index.store.schema import Kind, kinds_of
 from parabit.model import is_model
 from parabit.storage import whole_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-MAP = "map.safetensors"  # drawn by those who look at the index; nothing in the index depends on it
-_GENERATION = re.compile(r"generation-(\d+)")
-_LOG = re.compile(r"log-(\d+)")
-_WORDS = re.compile(r"words-[0-9a-f]+")  # word indexes, derived from the documents
-_FILES = re.compile(r"\.?files-[0-9a-f]+\.json\.gz(\..*)?")  # what is remembered of the corpus
-_MODEL = re.compile(r"\.?model-\w+(\..*)?")  # also what a kill leaves of one
-_PARTIAL = re.compile(rf"\.{re.escape(MANIFEST)}\..*\.partial")  # what a kill leaves of a manifest
-_DERIVED = re.compile(rf"\.?{re.escape(MAP)}(\..*)?")
-_REMEDY = "restore it from a copy, or build the index again"
+MAP = "map.safetensors"  # drawn for the search page; nothing in the index depends on it
+# Generations, logs, models, word indexes (derived from the documents), what is remembered of the corpus; and what a
+# kill leaves of a model, of files or of a manifest.
+_GENERATION = r"(?:generation|log)-(\d+)"
+_DATA = re.compile(
+    rf"{_GENERATION}|words-[0-9a-f]+|\.?model-\w+(\..*)?|\.?files-[0-9a-f]+\.json\.gz(\..*)?"
+    rf"|\.{re.escape(MANIFEST)}\..*\.partial"
+)
+_OTHERS = re.compile(rf"{re.escape(MANIFEST)}|{LOCK}|\.?{re.escape(MAP)}(\..*)?")
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,7 @@ class Manifest:
     fingerprint: str = ""  # of the model that made the codes
     meta: dict[str, Any] = field(default_factory=dict)  # what the caller wants to know again
     extra: dict[str, Kind] = field(default_factory=dict)
+    engine: dict[str, str] = field(default_factory=dict)  # its "name" and where it keeps the documents; empty: here
     model: str = ""  # the folder of the model, if it is kept
     generation: int = 1
     token: str = ""  # new for each generation, and in its log too, so that files of two indexes cannot be mixed
@@ -48,6 +47,11 @@ class Manifest:
     last_serial: int = 0  # that a document was given; none is given twice, even if its document is deleted
     field_names: list[str] = field(default_factory=list)
     arrays: dict[str, Form] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """The arrays that documents have a row in."""
+        return kinds_of(self.bits, self.extra)
 
 
 def generation_folder(folder: Path, number: int) -> Path:
@@ -62,35 +66,19 @@ def log_file(folder: Path, number: int) -> Path:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make the index what the manifest says, in one durable step."""
-    arrays = {name: form.to_json() for name, form in manifest.arrays.items()}
-    kinds = {name: [np.dtype(kind.dtype).str, kind.width] for name, kind in manifest.extra.items()}
-    write_sealed(folder, FORMAT, {**vars(manifest), "extra": kinds, "arrays": arrays})
-
-
-def write_sealed(folder: Path, version: int, content: Mapping[str, Any]) -> None:
-    """Write the manifest of an index of any kind, with a digest of it."""
-    content = {"format": version, "parabit": __version__, **content}
     # As it will be read: JSON makes lists of tuples, and the reader computes the digest of what JSON gives.
-    content = json.loads(json.dumps(content))
+    content = json.loads(json.dumps({"format": FORMAT, "parabit": __version__, **vars(manifest)}))
     with whole_file(folder / MANIFEST, durable=True) as partial:
         partial.write_text(json.dumps({**content, "digest": _digest(content)}, indent=2) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of an index; anything wrong with it is an IndexFolderError."""
-    content = read_sealed(folder, FORMAT, "generation")
-    arrays = {name: Form.of_json(form) for name, form in content["arrays"].items()}
-    extra = {name: Kind(*kind) for name, kind in content["extra"].items()}
-    return Manifest(**{**{one.name: content[one.name] for one in fields(Manifest)}, "extra": extra, "arrays": arrays})
-
-
-def read_sealed(folder: Path, version: int, key: str) -> dict[str, Any]:
-    """What `write_sealed` wrote; a manifest without `key` is not ours."""
     path = folder / MANIFEST
     try:
         content: dict[str, Any] = json.loads(path.read_text())
-        newer = content["format"] > version
-        foreign = not {key, "digest"} <= content.keys()
+        newer = content["format"] > FORMAT
+        foreign = not {"generation", "digest"} <= content.keys()
     except (FileNotFoundError, NotADirectoryError) as problem:
         if is_model(folder):
             raise IndexFolderError(
@@ -103,26 +91,27 @@ def read_sealed(folder: Path, version: int, key: str) -> dict[str, Any]:
     except PermissionError as problem:
         raise IndexFolderError(f"{path} cannot be read: {problem.strerror}", hint="change its permissions") from problem
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=_REMEDY) from problem
+        raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=REMEDY) from problem
     if newer:
         raise IndexFolderError(
-            f"{folder} has format {content['format']}, this version of parabit reads up to {version}",
+            f"{folder} has format {content['format']}, this version of parabit reads up to {FORMAT}",
             hint="upgrade parabit",
         )
     if foreign:
         raise IndexFolderError(f"{path} is not that of an index", hint="name the folder of an index")
     if content.pop("digest") != _digest(content):
-        raise IndexFolderError(f"{path} is damaged", hint=_REMEDY)
-    return content
+        raise IndexFolderError(f"{path} is damaged", hint=REMEDY)
+    content["arrays"] = {name: Form(*form) for name, form in content["arrays"].items()}
+    content["extra"] = {name: Kind(*kind) for name, kind in content["extra"].items()}
+    return Manifest(**{one.name: content[one.name] for one in fields(Manifest)})
 
 
 def backend_of(folder: Path) -> str:
     """The engine that keeps the documents of an index; empty if the folder does, or if there is no index."""
-    try:
-        backend = json.loads((folder / MANIFEST).read_text()).get("backend", "")
-    except (OSError, ValueError, AttributeError):
-        return ""
-    return backend if isinstance(backend, str) and backend.isidentifier() else ""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        name = str(json.loads((folder / MANIFEST).read_text())["engine"]["name"])
+        return name if name.isidentifier() else ""
+    return ""
 
 
 def is_index(folder: Path) -> bool:
@@ -131,13 +120,12 @@ def is_index(folder: Path) -> bool:
         names = {path.name for path in folder.iterdir()}
     except OSError:
         return False
-    ours = {name for name in names if name in {MANIFEST, LOCK} or _DERIVED.fullmatch(name) or _is_data(name)}
-    return names == ours and MANIFEST in names and LOCK in names
+    return {MANIFEST, LOCK} <= names and all(_DATA.fullmatch(name) or _OTHERS.fullmatch(name) for name in names)
 
 
 def next_generation(folder: Path) -> int:
     """A number that no generation in the folder has, not even a partly removed one."""
-    found = (_GENERATION.fullmatch(path.name) or _LOG.fullmatch(path.name) for path in folder.iterdir())
+    found = (re.fullmatch(_GENERATION, path.name) for path in folder.iterdir())
     return 1 + max((int(match[1]) for match in found if match), default=0)
 
 
@@ -148,7 +136,7 @@ def remove_leftovers(folder: Path, manifest: Manifest) -> None:
     files = (manifest.meta.get("corpus") or {}).get("files")
     current = {generation_folder(folder, number).name, log_file(folder, number).name, manifest.model, words, files}
     for path in folder.iterdir():
-        if _is_data(path.name) and path.name not in current:
+        if _DATA.fullmatch(path.name) and path.name not in current:
             remove(path)
 
 
@@ -168,10 +156,6 @@ def bytes_in(folder: Path) -> int:
         with suppress(FileNotFoundError):
             size += path.stat().st_size if path.is_file() else 0
     return size
-
-
-def _is_data(name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in (_GENERATION, _LOG, _MODEL, _WORDS, _FILES, _PARTIAL))
 
 
 def _digest(content: Mapping[str, Any]) -> str:

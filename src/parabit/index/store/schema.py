@@ -1,11 +1,13 @@
-"""What a document is to the store: the arrays that documents are kept in, their ids, and their fields as JSON."""
+"""What a document is to the store: an id, fields as JSON, a row in some arrays, and keys that it is found by."""
 
 import json
-import math
 import re
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import pairwise
+from math import isnan, nan, prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,24 +22,22 @@ Value: TypeAlias = str | int | float | bool | None
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 CODES, IDS, RECORDS, SERIALS = "codes", "ids", "records", "serials"
-OFFSETS = ".offsets"  # the array NAME.offsets says where each row of the ragged array NAME begins
 EXTRA = "extra."  # prefix of extra arrays
 VECTORS = "vectors"  # the extra array of an index
 TEXT = "text"  # the one field that documents are not found by
-
-
-class Ragged(NamedTuple):
-    """Rows of different lengths: row i is `values[offsets[i]:offsets[i + 1]]`."""
-
-    values: NDArray[Any]
-    offsets: NDArray[np.int64]  # (rows + 1,), from 0
+_COUNTS = struct.Struct("<QQ")  # deleted and added documents
 
 
 class Kind(NamedTuple):
-    """What the rows of an extra array are: one number of a type, or `width` of them."""
+    """What the rows of an array are: one number of a type, or `width` of them."""
 
-    dtype: Any  # what np.dtype takes
+    dtype: str
     width: int | None = None
+
+    @property
+    def row(self) -> tuple[int, ...]:
+        """The shape of a row."""
+        return () if self.width is None else (self.width,)
 
 
 class Batch(NamedTuple):
@@ -49,89 +49,85 @@ class Batch(NamedTuple):
     extra: Mapping[str, NDArray[Any]] = {}
 
 
-class Layout(NamedTuple):
-    """The type of an array, and the shape of one of its rows."""
+class Columns(NamedTuple):
+    """Documents as they are stored: ids and fields as bytes, and a row each of the codes, serials and extra arrays."""
 
-    dtype: np.dtype[Any]
-    row: tuple[int, ...] = ()
-
-
-class Schema:
-    """Which arrays documents are kept in: the same in a generation, in the log and in memory."""
-
-    def __init__(self, bits: int, extra: Mapping[str, Kind]) -> None:
-        self.bits = bits
-        self.extra = dict(extra)
-        text = Layout(np.dtype(np.uint8))
-        self.layouts = {CODES: Layout(np.dtype(np.uint8), (-(-bits // 8),)), SERIALS: Layout(np.dtype(np.uint64))}
-        self.layouts |= _ragged(IDS, text) | _ragged(RECORDS, text)
-        for name, kind in extra.items():
-            if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-                raise IndexFolderError(f"an extra array cannot be named {name!r}", hint="use letters, digits, - and _")
-            layout = Layout(np.dtype(kind.dtype), () if kind.width is None else (kind.width,))
-            if layout.dtype.hasobject:
-                raise IndexFolderError(f"{name} has Python objects, which are not kept", hint="give numbers")
-            self.layouts[EXTRA + name] = layout
-
-    def arrays_of(self, batch: Batch, first_serial: int) -> Arrays:
-        """A batch as the arrays it is kept in, with serial numbers from `first_serial` on; raise if it does not fit."""
-        count = len(batch.ids)
-        codes = np.asarray(batch.codes)
-        check_codes(codes, self.bits)
-        if codes.ndim != 2 or len(codes) != count:
-            raise IndexFolderError(f"{count} ids and codes of shape {codes.shape}", hint="give a code for each id")
-        fields = [{}] * count if batch.fields is None else batch.fields
-        if len(fields) != count:
-            raise IndexFolderError(f"{count} ids and fields of {len(fields)} documents", hint="give fields for each id")
-        if batch.extra.keys() != self.extra.keys():
-            found, wanted = sorted(batch.extra), sorted(self.extra)
-            raise IndexFolderError(f"the index keeps the extra arrays {wanted}, found {found}", hint="give these")
-        ids = joined([id_bytes(identity) for identity in batch.ids])
-        records = joined([record_of(some, identity) for some, identity in zip(fields, batch.ids, strict=True)])
-        arrays: Arrays = {
-            CODES: np.ascontiguousarray(codes),
-            SERIALS: np.arange(first_serial, first_serial + count, dtype=np.uint64),
-            IDS: ids.values,
-            IDS + OFFSETS: ids.offsets,
-            RECORDS: records.values,
-            RECORDS + OFFSETS: records.offsets,
-        }
-        for name, given in batch.extra.items():
-            arrays[EXTRA + name] = _fitting(name, given, self.layouts[EXTRA + name], count)
-        return arrays
+    ids: Sequence[bytes]
+    records: Sequence[bytes]
+    arrays: Arrays
 
 
-def _ragged(name: str, layout: Layout) -> dict[str, Layout]:
-    return {name: layout, name + OFFSETS: Layout(np.dtype(np.int64))}
+class Change(NamedTuple):
+    """A step in the life of an index: some rows are deleted, then documents are added."""
+
+    deleted: NDArray[np.int64]
+    added: Columns
 
 
-def _fitting(name: str, given: NDArray[Any], layout: Layout, count: int) -> NDArray[Any]:
-    given = np.asarray(given)
-    if given.shape != (count, *layout.row) or given.dtype != layout.dtype:
-        raise IndexFolderError(
-            f"{name} must be {layout.dtype} of shape {(count, *layout.row)}, found {given.dtype} {given.shape}",
-            hint="convert it, or make the index with another kind",
-        )
-    return np.ascontiguousarray(given)
+def kinds_of(bits: int, extra: Mapping[str, Kind]) -> dict[str, Kind]:
+    """The arrays that documents are stored in: the same in a generation, in the log and in memory."""
+    kinds = {CODES: Kind("|u1", -(-bits // 8)), SERIALS: Kind("<u8")}
+    for name, (dtype, width) in extra.items():
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+            raise IndexFolderError(f"an extra array cannot be named {name!r}", hint="use letters, digits, - and _")
+        if np.dtype(dtype).hasobject:
+            raise IndexFolderError(f"{name} has Python objects, which are not kept", hint="give numbers")
+        kinds[EXTRA + name] = Kind(np.dtype(dtype).str, width)
+    return kinds
 
 
-def joined(rows: Sequence[bytes]) -> Ragged:
-    """Byte strings as one array."""
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)), out=offsets[1:])
-    return Ragged(np.frombuffer(b"".join(rows), dtype=np.uint8), offsets)
+def columns_of(batch: Batch | None, bits: int, extra: Mapping[str, Kind], first_serial: int) -> Columns:
+    """A batch as it is stored, with serial numbers from `first_serial` on; raise if it does not fit."""
+    if batch is None:
+        return Columns([], [], {})
+    count, codes = len(batch.ids), np.asarray(batch.codes)
+    check_codes(codes, bits)
+    if codes.ndim != 2 or len(codes) != count:
+        raise IndexFolderError(f"{count} ids and codes of shape {codes.shape}", hint="give a code for each id")
+    fields = [{}] * count if batch.fields is None else batch.fields
+    if len(fields) != count:
+        raise IndexFolderError(f"{count} ids and fields of {len(fields)} documents", hint="give fields for each id")
+    if batch.extra.keys() != extra.keys():
+        found, wanted = sorted(batch.extra), sorted(extra)
+        raise IndexFolderError(f"the index keeps the extra arrays {wanted}, found {found}", hint="give these")
+    arrays: Arrays = {CODES: codes, SERIALS: np.arange(first_serial, first_serial + count, dtype=np.uint64)}
+    for name, kind in extra.items():
+        array, dtype = np.asarray(batch.extra[name]), np.dtype(kind.dtype)
+        if array.shape != (count, *kind.row) or array.dtype != dtype:
+            raise IndexFolderError(
+                f"{name} must be {dtype} of shape {(count, *kind.row)}, found {array.dtype} {array.shape}",
+                hint="convert it, or make the index with another kind",
+            )
+        arrays[EXTRA + name] = array
+    records = [record_of(some, identity) for some, identity in zip(fields, batch.ids, strict=True)]
+    return Columns([id_bytes(identity) for identity in batch.ids], records, arrays)
 
 
-def strings(array: Ragged, rows: NDArray[np.int64]) -> list[bytes]:
-    """Some rows of a ragged array of bytes."""
-    starts, stops = array.offsets[rows], array.offsets[rows + 1]
-    if (starts > stops).any() or stops.max(initial=0) > len(array.values):
-        raise IndexFolderError(
-            "an array of the index is damaged: its offsets are impossible",
-            hint="find it with `parabit info INDEX --verify`, and restore it from a copy",
-        )
-    values = array.values.data
-    return [bytes(values[start:stop]) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+def pack(change: Change) -> bytes:
+    """A change as a record of the log: counts, deleted rows, arrays, and the lengths and bytes of ids and records."""
+    ids, records, arrays = change.added
+    lengths = np.array([len(written) for written in (*ids, *records)], dtype=np.int64)
+    numbers = [change.deleted, *arrays.values(), lengths] if ids else [change.deleted]
+    head = _COUNTS.pack(len(change.deleted), len(ids))
+    return b"".join([head, *(array.tobytes() for array in numbers), *ids, *records])
+
+
+def unpack(record: bytes, kinds: Mapping[str, Kind]) -> Change:
+    """The change that `pack` wrote; `kinds` are in the order of the arrays."""
+    place = _COUNTS.size
+    deleted, added = _COUNTS.unpack_from(record)
+
+    def read(kind: Kind, count: int) -> NDArray[Any]:
+        nonlocal place
+        array = np.frombuffer(record, kind.dtype, count * prod(kind.row), place)
+        place += array.nbytes
+        return array.reshape(count, *kind.row)
+
+    rows = read(Kind("<i8"), deleted)
+    arrays = {name: read(kind, added) for name, kind in kinds.items()}
+    ends = (read(Kind("<i8"), 2 * added).cumsum() + place).tolist()
+    written = [record[start:stop] for start, stop in pairwise([place, *ends])]
+    return Change(rows, Columns(written[:added], written[added:], arrays))
 
 
 def id_bytes(identity: Id) -> bytes:
@@ -214,7 +210,7 @@ def field_key(name: str, value: Value) -> int:
 @lru_cache(maxsize=1 << 14, typed=True)  # labels come again and again
 def _key(name: str, value: Value) -> int:
     if isinstance(value, float):
-        value = int(value) if value.is_integer() else None if math.isnan(value) else value
+        value = int(value) if value.is_integer() else None if isnan(value) else value
     return int(hashes([json.dumps([name, value]).encode()])[0])
 
 
@@ -229,6 +225,12 @@ def numbers_of(fields: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 def number_key(name: str) -> int:
     """64 bits that stand for the name of a field with numbers."""
     return int(hashes([name.encode("utf-8", "surrogatepass")])[0])
+
+
+def entries_of(fields: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
+    """What finds a document in the table of fields: its keys without a number, and the key of each number with it."""
+    yield from ((key, nan) for key in keys_of(fields))
+    yield from ((number_key(name), number) for name, number in numbers_of(fields))
 
 
 def _is_value(value: object) -> bool:

@@ -19,31 +19,25 @@ from parabit.index.store.schema import (
     CODES,
     EXTRA,
     IDS,
-    OFFSETS,
     RECORDS,
     SERIALS,
     VECTORS,
-    Arrays,
+    Change,
+    Columns,
     Id,
-    Layout,
-    Ragged,
-    Schema,
+    Kind,
     Value,
+    entries_of,
     field_key,
     fields_in,
     hashes,
     id_bytes,
     id_of,
-    joined,
-    keys_of,
     number_key,
-    numbers_of,
-    strings,
 )
 
-DELETED = "deleted"  # the rows that a record of the log deletes
 DERIVED = "derived."  # prefix of the arrays that a back end built
-FIELDS, NUMBERS = "fields", "numbers"  # the tables of values to find, and of numbers to compare
+FIELDS = "fields"  # the table of values to find and of numbers to compare
 _SMALL = 64 << 20  # bytes that are checked at opening, in about 20 ms
 
 
@@ -55,20 +49,19 @@ class Base:
         self.arrays = MappedArrays(generation_folder(folder, manifest.generation), manifest.arrays)
         if self.arrays.size <= _SMALL:
             self.arrays.verify()
-        self.ids, self.fields, self.numbers = (Table(self.arrays, name) for name in (IDS, FIELDS, NUMBERS))
-        self.derived = {name: self.arrays[DERIVED + name] for name in self.arrays.names(DERIVED)}
+        self.ids, self.fields = Table(self.arrays, IDS), Table(self.arrays, FIELDS)
+        self.derived = self.arrays.starting_with(DERIVED)
         self.searcher = Searcher(self.arrays[CODES], manifest.bits, self.derived)  # keeps the back ends it has opened
 
     def rows_of(self, ids: Sequence[bytes]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is none."""
         starts, stops = self.ids.bounds(hashes(ids))
         rows = np.full(len(ids), -1, dtype=np.int64)
-        written = Ragged(self.arrays[IDS], self.arrays[IDS + OFFSETS])
         # Other ids may have the same hash, so the ids themselves must be compared; nearly always it is one.
         for more in range(int((stops - starts).max(initial=0))):
             left = np.flatnonzero((rows < 0) & (starts + more < stops))
-            suspects = self.ids.columns[0][starts[left] + more]
-            for place, row, found in zip(left.tolist(), suspects, strings(written, suspects), strict=True):
+            suspects = self.ids.columns[1][starts[left] + more]
+            for place, row, found in zip(left.tolist(), suspects, self.arrays.strings(IDS, suspects), strict=True):
                 if found == ids[place]:
                     rows[place] = row
         return rows
@@ -77,15 +70,15 @@ class Base:
 class Growing:
     """An array that grows at its end; what was taken of it before stays as it was."""
 
-    def __init__(self, layout: Layout) -> None:
-        self._room = np.zeros((0, *layout.row), dtype=layout.dtype)
+    def __init__(self, kind: Kind) -> None:
+        self._room = np.zeros((0, *kind.row), dtype=kind.dtype)
         self.length = 0
 
-    @property
-    def array(self) -> NDArray[Any]:
-        view = self._room[: self.length]
-        view.flags.writeable = False
-        return view
+    def first(self, length: int) -> NDArray[Any]:
+        """Its beginning."""
+        rows = self._room[:length]
+        rows.flags.writeable = False
+        return rows
 
     def extend(self, more: NDArray[Any]) -> None:
         """Add rows; the room doubles when it is full, so that a row costs the same however many there are."""
@@ -101,79 +94,51 @@ class Growing:
 class Tail:
     """The documents that the log added, their rows counted from 0. It only grows: each snapshot sees a beginning of it.
 
-    What finds documents is made when somebody asks, so that a log is read quickly.
+    What finds documents by their fields is made when it is first needed, so that a log is read quickly.
     """
 
-    def __init__(self, schema: Schema) -> None:
-        self._growing = {name: Growing(layout) for name, layout in schema.layouts.items()}
-        for name, array in self._growing.items():
-            if name.endswith(OFFSETS):
-                array.extend(np.zeros(1, dtype=np.int64))
-        self.documents = 0
-        self._lock = Lock()  # readers in several threads may be the first to ask
-        self._ids: dict[bytes, list[int]] = {}  # the rows of an id; all but the last were deleted
-        self._with_id = self._with_fields = 0  # rows that were looked at
-        self._keys: dict[int, list[int]] = {}
-        self._numbers: dict[str, tuple[list[int], list[float]]] = {}
+    def __init__(self, kinds: dict[str, Kind]) -> None:
+        self.arrays = {name: Growing(kind) for name, kind in kinds.items()}
+        self.ids: list[bytes] = []
+        self.records: list[bytes] = []
+        self.rows: dict[bytes, list[int]] = {}  # that an id has had, ascending; all but the last were deleted
+        self._lock = Lock()  # threads that read may be the first to need the fields
+        self._indexed = 0  # documents
+        self._entries: dict[int, tuple[list[int], list[float]]] = {}  # rows and numbers by key
         self._names: dict[str, int] = {}  # of fields, with the first row that has each
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._growing[name].array
-
-    def extend(self, arrays: Arrays) -> None:
+    def extend(self, added: Columns) -> None:
         """Add documents."""
-        for name, array in arrays.items():
-            if name.endswith(OFFSETS):
-                self._growing[name].extend(array[1:] + self._growing[name.removesuffix(OFFSETS)].length)
-        for name, array in arrays.items():
-            if not name.endswith(OFFSETS):
-                self._growing[name].extend(array)
-        self.documents += len(arrays[CODES])
+        for name, array in added.arrays.items():
+            self.arrays[name].extend(array)
+        for row, identity in enumerate(added.ids, len(self.ids)):
+            self.rows.setdefault(identity, []).append(row)
+        self.ids += added.ids
+        self.records += added.records
 
-    def rows_of(self, identity: bytes) -> list[int]:
-        """All rows that an id has had, ascending."""
+    def find(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rows that have a key, and their numbers."""
         with self._lock:
-            if self._with_id < self.documents:
-                for written in self._read(IDS, self._with_id):
-                    self._ids.setdefault(written, []).append(self._with_id)
-                    self._with_id += 1
-            return list(self._ids.get(identity, []))
-
-    def find(self, key: int) -> NDArray[np.int64]:
-        """The rows that have a value in a field."""
-        with self._lock:
-            self._index_fields()
-            return np.array(self._keys.get(key, []), dtype=np.int64)
-
-    def numbers(self, field: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rows that have a number in a field, and their numbers."""
-        with self._lock:
-            self._index_fields()
-            rows, numbers = self._numbers.get(field, ([], []))
-            return np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.float64)
+            self._index()
+            rows, numbers = self._entries.get(key, ([], []))
+            return np.array(rows, dtype=np.int64), np.array(numbers)
 
     def names(self, documents: int) -> list[str]:
         """The names of the fields of the first documents."""
         with self._lock:
-            self._index_fields()
+            self._index()
             return [name for name, first in self._names.items() if first < documents]
 
-    def _index_fields(self) -> None:
-        for record in self._read(RECORDS, self._with_fields):
-            row, fields = self._with_fields, fields_in(record)
-            for key in keys_of(fields):
-                self._keys.setdefault(key, []).append(row)
-            for name, number in numbers_of(fields):
-                rows, numbers = self._numbers.setdefault(name, ([], []))
+    def _index(self) -> None:
+        for row, record in enumerate(self.records[self._indexed :], self._indexed):
+            fields = fields_in(record)
+            for key, number in entries_of(fields):
+                rows, numbers = self._entries.setdefault(key, ([], []))
                 rows.append(row)
                 numbers.append(number)
             for name in fields:
                 self._names.setdefault(name, row)
-            self._with_fields += 1
-
-    def _read(self, name: str, first: int) -> list[bytes]:
-        last = self.documents  # before the arrays: a thread that writes extends these first
-        return strings(Ragged(self[name], self[name + OFFSETS]), np.arange(first, last))
+            self._indexed = row + 1
 
 
 class Snapshot:
@@ -182,38 +147,36 @@ class Snapshot:
     A row is a document's place: first those of the generation, then those that came later; deleted ones keep theirs.
     """
 
-    def __init__(self, manifest: Manifest, base: Base, tail: Tail, alive: NDArray[np.bool_] | None) -> None:
+    def __init__(
+        self, manifest: Manifest, base: Base, tail: Tail, added: int = 0, alive: NDArray[np.bool_] | None = None
+    ) -> None:
         self.manifest, self.base, self.tail = manifest, base, tail
         self.bits = manifest.bits
-        self.rows = base.documents + tail.documents
+        self.added = added  # rows that came after the generation, deleted ones among them
+        self.rows = base.documents + added
         self.alive = alive  # (rows,), None if nothing was deleted
         self.documents = self.rows if alive is None else int(np.count_nonzero(alive))
 
     @classmethod
     def open(cls, folder: Path, manifest: Manifest) -> "Snapshot":
         """The documents of a generation as it was written."""
-        return cls(manifest, Base(folder, manifest), Tail(Schema(manifest.bits, manifest.extra)), None)
+        return cls(manifest, Base(folder, manifest), Tail(manifest.kinds))
 
-    def after(self, records: Sequence[Arrays]) -> "Snapshot":
-        """What the documents are after some records of the log; only for the newest snapshot."""
-        deleted = np.concatenate([np.zeros(0, dtype=np.int64), *(record[DELETED] for record in records)])
-        for record in records:
-            if len(record) > 1:
-                self.tail.extend({name: array for name, array in record.items() if name != DELETED})
-        if self.alive is None and not len(deleted):
-            return Snapshot(self.manifest, self.base, self.tail, None)
-        alive = np.ones(self.base.documents + self.tail.documents, dtype=np.bool_)
-        if self.alive is not None:
-            alive[: self.rows] = self.alive
-        alive[deleted] = False
-        return Snapshot(self.manifest, self.base, self.tail, alive)
+    def after(self, changes: Sequence[Change]) -> "Snapshot":
+        """What the documents are after some changes; only for the newest snapshot."""
+        deleted = np.concatenate([np.zeros(0, dtype=np.int64), *(change.deleted for change in changes)])
+        added = self.added
+        for change in changes:
+            self.tail.extend(change.added)
+            added += len(change.added.ids)
+        alive = None
+        if self.alive is not None or len(deleted):
+            alive = np.ones(self.base.documents + added, dtype=np.bool_)
+            alive[: self.rows] = True if self.alive is None else self.alive
+            alive[deleted] = False
+        return Snapshot(self.manifest, self.base, self.tail, added, alive)
 
-    @property
-    def added(self) -> int:
-        """How many rows came after the generation, deleted ones among them."""
-        return self.rows - self.base.documents
-
-    @property
+    @cached_property
     def field_names(self) -> list[str]:
         """The names of fields that documents have, or had."""
         return list(dict.fromkeys([*self.manifest.field_names, *self.tail.names(self.added)]))
@@ -222,11 +185,10 @@ class Snapshot:
         """The row of each id; -1 if there is no such document."""
         written = [id_bytes(identity) for identity in ids]
         rows = self._if_alive(self.base.rows_of(written))
-        if self.added:
-            for place in np.flatnonzero(rows < 0).tolist():
-                had = [row for row in self.tail.rows_of(written[place]) if row < self.added]
-                if had and (self.alive is None or self.alive[self.base.documents + had[-1]]):
-                    rows[place] = self.base.documents + had[-1]
+        for place in np.flatnonzero(rows < 0).tolist() if self.added else ():
+            had = [row for row in self.tail.rows.get(written[place], ()) if row < self.added]
+            if had and (self.alive is None or self.alive[self.base.documents + had[-1]]):
+                rows[place] = self.base.documents + had[-1]
         return rows
 
     def ids_of(self, rows: NDArray[np.int64]) -> list[Id]:
@@ -245,16 +207,10 @@ class Snapshot:
         """The vectors in some rows, (rows, dim)."""
         return self._fixed(EXTRA + VECTORS, rows)
 
-    def arrays(self, rows: NDArray[np.int64]) -> Arrays:
-        """All that is kept of the documents in some rows."""
-        found: Arrays = {}
-        names = Schema(self.bits, self.manifest.extra).layouts
-        for name in names:
-            if name + OFFSETS in names:
-                found[name], found[name + OFFSETS] = joined(self._strings(name, rows))
-            elif not name.endswith(OFFSETS):
-                found[name] = self._fixed(name, rows)
-        return found
+    def columns(self, rows: NDArray[np.int64]) -> Columns:
+        """All that is stored of the documents in some rows."""
+        arrays = {name: self._fixed(name, rows) for name in self.manifest.kinds}
+        return Columns(self._strings(IDS, rows), self._strings(RECORDS, rows), arrays)
 
     def select(self, where: Sequence[Condition]) -> NDArray[np.bool_]:
         """Which rows meet all conditions, (rows,); deleted documents do not."""
@@ -291,22 +247,18 @@ class Snapshot:
 
     def numbers(self, field: str) -> NDArray[np.float64]:
         """The numbers in a field, (rows,), with NaN if a document has none; dates as seconds since 1970."""
-        rows, values = self.base.numbers.find(number_key(field))
+        rows, found = self._find(number_key(field))
         if len(rows) == self.rows:
-            return values
+            return found
         numbers = np.full(self.rows, np.nan)
-        numbers[rows] = values
-        if self.added:
-            rows, values = self.tail.numbers(field)
-            there = rows < self.added
-            numbers[self.base.documents + rows[there]] = values[there]
+        numbers[rows] = found
         return numbers
 
     @cached_property
     def serials(self) -> NDArray[np.int64]:
         """The serial numbers of all rows, ascending, (rows,). A document keeps its number when the index is merged."""
         base = self.base.arrays[SERIALS]
-        serials = np.concatenate([base, self.tail[SERIALS][: self.added]]) if self.added else base
+        serials = np.concatenate([base, self.tail.arrays[SERIALS].first(self.added)]) if self.added else base
         return serials.view(np.int64)
 
     def rows_of_serials(self, serials: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -319,7 +271,7 @@ class Snapshot:
     @property
     def last_serial(self) -> int:
         """The highest serial number that a document was given."""
-        return int(self.tail[SERIALS][self.added - 1]) if self.added else self.manifest.last_serial
+        return int(self.tail.arrays[SERIALS].first(self.added)[-1]) if self.added else self.manifest.last_serial
 
     def find(
         self,
@@ -335,18 +287,19 @@ class Snapshot:
         """
         if self.alive is not None:
             allowed = self.alive if allowed is None else allowed & self.alive
-        return self.base.searcher.search(codes, most, radius, allowed, backend, self.tail[CODES][: self.added])
+        tail = self.tail.arrays[CODES].first(self.added)
+        return self.base.searcher.search(codes, most, radius, allowed, backend, tail)
 
     def sample(self, most: int, seed: int = 0) -> NDArray[np.int64]:
         """The rows of all documents, ascending; of more than `most` a random sample."""
-        rows = self._rows_alive()
+        rows = self.first(self.rows, None)
         if len(rows) <= most:
             return rows
         return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
 
     def blocks(self, size: int) -> Iterator[NDArray[np.int64]]:
         """The rows of all documents, ascending, so many at a time."""
-        rows = self._rows_alive()
+        rows = self.first(self.rows, None)
         for start in range(0, len(rows), size):
             yield rows[start : start + size]
 
@@ -355,38 +308,38 @@ class Snapshot:
         # A row of -1 looks at the last document, and stays -1 whatever it finds.
         return rows if self.alive is None else np.where(self.alive[rows], rows, -1)
 
-    def _rows_alive(self) -> NDArray[np.int64]:
-        return np.arange(self.rows) if self.alive is None else np.flatnonzero(self.alive)
+    def _find(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rows that have a key, deleted ones among them, and their numbers."""
+        rows, numbers = self.base.fields.find(key)
+        if self.added:
+            more, their = self.tail.find(key)
+            seen = more < self.added
+            rows = np.concatenate([rows, self.base.documents + more[seen]])
+            numbers = np.concatenate([numbers, their[seen]])
+        return rows, numbers
 
     def _rows_having(self, field: str, value: Value) -> NDArray[np.int64]:
-        key = field_key(field, value)
-        (rows,) = self.base.fields.find(key)
-        if self.added:
-            added = self.tail.find(key)
-            rows = np.concatenate([rows, self.base.documents + added[added < self.added]])
+        rows, _ = self._find(field_key(field, value))
         return rows if self.alive is None else rows[self.alive[rows]]
 
     def _fixed(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Some rows of an array."""
-        in_base = self._in_base(rows)
-        base = self.base.arrays[name]
+        in_base, base = self._in_base(rows), self.base.arrays[name]
         if in_base.all():
             return base[rows]
         found = np.empty((len(rows), *base.shape[1:]), dtype=base.dtype)
         found[in_base] = base[rows[in_base]]
-        found[~in_base] = self.tail[name][rows[~in_base] - self.base.documents]
+        found[~in_base] = self.tail.arrays[name].first(self.added)[rows[~in_base] - self.base.documents]
         return found
 
     def _strings(self, name: str, rows: NDArray[np.int64]) -> list[bytes]:
-        """Some rows of a ragged array of bytes."""
-        in_base = self._in_base(rows)
-        base = Ragged(self.base.arrays[name], self.base.arrays[name + OFFSETS])
-        if in_base.all():
-            return strings(base, rows)
-        old = iter(strings(base, rows[in_base]))
-        tail = Ragged(self.tail[name], self.tail[name + OFFSETS])
-        new = iter(strings(tail, rows[~in_base] - self.base.documents))
-        return [next(old) if there else next(new) for there in in_base.tolist()]
+        """The ids or the records in some rows."""
+        in_base, tail = self._in_base(rows), self.tail.ids if name == IDS else self.tail.records
+        old = self.base.arrays.strings(name, rows[in_base])
+        if len(old) == len(rows):
+            return old
+        found, first = iter(old), self.base.documents
+        return [next(found) if row < first else tail[row - first] for row in rows.tolist()]
 
     def _in_base(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
