@@ -26,10 +26,10 @@ from parabit.index.corpus_files import Files, write_files
 from parabit.index.sync import Synced
 from parabit.index.writing import put as put_documents
 
-FOLDERS, NAMES = ("", "a/", "a/b/", "c/"), ("one.txt", "two.txt", "three.md")
-PLACES = [folder + name for folder in FOLDERS for name in NAMES]
+PLACES = [folder + name for folder in ("", "a/", "a/b/", "c/") for name in ("one.txt", "two.txt", "three.md")]
+RECORDS = ["r.jsonl", "a/s.jsonl"]
 some_place, some_text = st.sampled_from(PLACES), st.sampled_from([*TEXTS[:12], UNKNOWN, ""])
-some_records, some_id = st.sampled_from(["r.jsonl", "a/s.csv"]), st.sampled_from([f"id{number}" for number in range(8)])
+some_id = st.sampled_from([f"id{number}" for number in range(8)])
 a_while = 1_700_000_000_123_456_789  # nanoseconds: files look old, so that nothing is read twice to be sure
 
 
@@ -71,7 +71,7 @@ class SyncMachine(RuleBasedStateMachine):
         self.home = Path(mkdtemp())
         self.root = self.home / "files"
         self.moment = 0
-        self.records: dict[str, tuple[str, str, int]] = {}  # file, text and year of each
+        self.records: dict[str, tuple[str, dict[str, Any]]] = {}  # by id, with the file that each is in
         put(self.root, {"zero.txt": TEXTS[20]})
         self.index = build(self.root, words=False)
 
@@ -92,44 +92,24 @@ class SyncMachine(RuleBasedStateMachine):
         self.write(place, text)
 
     @precondition(lambda self: self.there)
-    @rule(data=st.data())
-    def delete(self, data: st.DataObject) -> None:
-        (self.root / data.draw(st.sampled_from(self.there))).unlink()
+    @rule(data=st.data(), to=st.sampled_from([None, "touched", *PLACES]))
+    def delete_touch_or_move(self, data: st.DataObject, to: str | None) -> None:
+        place = self.root / data.draw(st.sampled_from(self.there))
+        if to is None:
+            place.unlink()
+        elif to == "touched":
+            self.write(str(place.relative_to(self.root)), place.read_text())
+        else:
+            (self.root / to).parent.mkdir(parents=True, exist_ok=True)
+            place.rename(self.root / to)
 
-    @precondition(lambda self: self.there)
-    @rule(data=st.data(), place=some_place)
-    def rename_or_move(self, data: st.DataObject, place: str) -> None:
-        (self.root / place).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / data.draw(st.sampled_from(self.there))).rename(self.root / place)
-
-    @precondition(lambda self: self.there)
-    @rule(data=st.data())
-    def touch(self, data: st.DataObject) -> None:
-        place = data.draw(st.sampled_from(self.there))
-        self.write(place, (self.root / place).read_text())
-
-    @rule(file=some_records, identity=some_id, text=some_text, year=st.integers(1990, 1992))
-    def write_or_move_record(self, file: str, identity: str, text: str, year: int) -> None:
-        self.records[identity] = file, text, year
-        self.write_records()
-
-    @precondition(lambda self: self.records)
-    @rule(data=st.data())
-    def delete_record(self, data: st.DataObject) -> None:
-        del self.records[data.draw(st.sampled_from(sorted(self.records)))]
-        self.write_records()
-
-    def write_records(self) -> None:
-        records = {
-            name: [(id, *rest) for id, (file, *rest) in self.records.items() if file == name]
-            for name in ("r.jsonl", "a/s.csv")
-        }
-        lines = [
-            json.dumps({"id": identity, "text": text, "year": year}) for identity, text, year in records["r.jsonl"]
-        ]
-        self.write("r.jsonl", "".join(f"{line}\n" for line in lines))
-        rows = [f"{year},{identity},{text}\n" for identity, text, year in records["a/s.csv"]]
-        self.write("a/s.csv", "".join(["year,id,text\n", *rows]))
+    @rule(file=st.sampled_from([None, *RECORDS]), identity=some_id, text=some_text, year=st.integers(1990, 1992))
+    def write_move_or_delete_record(self, file: str | None, identity: str, text: str, year: int) -> None:
+        self.records.pop(identity, None)
+        if file is not None:
+            self.records[identity] = file, {"id": identity, "text": text, "year": year}
+        for name in RECORDS:
+            self.write(name, "".join(f"{json.dumps(record)}\n" for of, record in self.records.values() if of == name))
 
     @rule()
     def forget_files(self) -> None:
@@ -198,20 +178,12 @@ def test_what_came_from_elsewhere_or_was_deleted_by_hand_stays_so(root: Path) ->
         assert "two.txt" in content(index)
 
 
-def test_the_index_may_lie_in_the_folder_that_it_is_made_of(root: Path) -> None:
+def test_an_index_that_is_saved_moved_with_its_files_or_among_them_knows_them(root: Path, tmp_path: Path) -> None:
     with build(root, root / "x.index") as index:
-        assert index.sync().changed == 0
-        assert len(index) == 3
-
-
-def test_a_saved_index_and_one_that_is_moved_with_its_files_know_them(root: Path, tmp_path: Path) -> None:
-    with build(root, tmp_path / "x.index") as index:
         index.save(tmp_path / "saved.index")
-    (tmp_path / "elsewhere").mkdir()
-    shutil.copytree(root, tmp_path / "elsewhere/files")
-    shutil.copytree(tmp_path / "x.index", tmp_path / "elsewhere/x.index")
-    (tmp_path / "elsewhere/files/two.txt").unlink()
-    for name, gone in (("saved.index", []), ("elsewhere/x.index", ["two.txt"])):
+    shutil.copytree(root, tmp_path / "moved")
+    (tmp_path / "moved/two.txt").unlink()
+    for name, gone in (("files/x.index", []), ("saved.index", []), ("moved/x.index", ["two.txt"])):
         with Index.open(tmp_path / name, write=True) as index, files_read() as names:
             assert index.sync().deleted == gone
         assert names == []
@@ -220,7 +192,7 @@ def test_a_saved_index_and_one_that_is_moved_with_its_files_know_them(root: Path
 def test_a_file_that_cannot_be_read_keeps_its_documents(root: Path) -> None:
     with build(root) as index:
         before = content(index)
-        put(root, {"b.jsonl": "\0\1\2"}, 1)
+        put(root, {"b.jsonl": "\0\1\2", "new.txt": "\0\1\2"}, 1)
         (root / "two.txt").unlink()
         (root / "two.txt").symlink_to(root / "nowhere")
         listed = os.scandir
@@ -233,7 +205,9 @@ def test_a_file_that_cannot_be_read_keeps_its_documents(root: Path) -> None:
         assert content(index) == before
         put(root, {"b.jsonl": ""}, 2)
         (root / "two.txt").unlink()
-        assert counts(index.sync()) == (0, 0, 0, 2, 1)
+        with files_read() as names:
+            assert counts(index.sync()) == (0, 0, 0, 2, 1)
+        assert "new.txt" not in names  # it has no documents to keep
 
 
 def test_a_missing_or_empty_corpus_deletes_nothing_unless_asked_to(root: Path) -> None:
@@ -279,11 +253,12 @@ def test_an_index_that_knows_no_files_learns_of_them(root: Path, tmp_path: Path)
         assert {*content(index)} == {"mine", "a/one.txt", "r"}
 
 
-def test_two_documents_with_one_id_are_refused(root: Path) -> None:
+@pytest.mark.parametrize(("file", "records"), [("b.jsonl", "rr"), ("c.jsonl", "r")])
+def test_two_documents_with_one_id_are_refused(root: Path, file: str, records: str) -> None:
     with build(root) as index:
         before = content(index)
-        put(root, {"c.jsonl": json.dumps({"id": "r", "text": TEXTS[3]})})
-        with pytest.raises(ParabitError, match="two documents have the id 'r': in b.jsonl and in c.jsonl"):
+        put(root, {file: "".join(json.dumps({"id": name, "text": TEXTS[3]}) + "\n" for name in records)}, 1)
+        with pytest.raises(ParabitError, match=f"two documents have the id 'r': in b.jsonl and in {file}"):
             index.sync()
         assert content(index) == before
 
@@ -312,10 +287,10 @@ def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path,
     steps = iter(range(100))
 
     def stopping(function: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments: Any, **options: Any) -> Any:
+        def run(*arguments: Any) -> Any:
             if next(steps) == moment:
                 raise Killed
-            return function(*arguments, **options)
+            return function(*arguments)
 
         return run
 
@@ -323,14 +298,14 @@ def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path,
     index = build(root, tmp_path / "x.index", words=False)
     put(root, {"new.txt": TEXTS[3], "b.jsonl": json.dumps({"id": "r2", "text": TEXTS[5]})})
     (root / "a/one.txt").rename(root / "renamed.txt")
+    done = None
     with (
         mock.patch("parabit.index.sync.write_files", stopping(write_files)),
         mock.patch("parabit.index.sync.put", stopping(put_documents)),
         mock.patch.object(Index, "delete", stopping(Index.delete)),
+        suppress(Killed),
     ):
-        done = None
-        with suppress(Killed):
-            done = index.sync()
+        done = index.sync()
     assert (done is None) == (moment < 5)  # there are five steps
     index.close()
     (root / "new.txt").unlink()  # what was half written may be gone by the time
@@ -340,30 +315,24 @@ def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path,
         assert index.sync().changed == 0
 
 
-_DIES = """
-import os, signal, sys
-from parabit.index import Index, sync
-write, times = sync.write_files, iter(range(9))
-def dying(path, files):
-    if next(times) == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    write(path, files)
-sync.write_files = dying
-Index.open(sys.argv[1], write=True).sync()
-"""
-
-
 def test_a_process_that_is_killed_before_it_notes_what_it_did(root: Path, tmp_path: Path) -> None:
     build(root, tmp_path / "x.index").close()
     put(root, {"new.txt": TEXTS[3], "two.txt": TEXTS[4]}, 1)
-    ended = subprocess.run([sys.executable, "-c", _DIES, tmp_path / "x.index"], check=False)
+    dying = (
+        "import os, signal, sys; from parabit.index import Index, sync\n"
+        "write = sync.write_files\n"
+        "def once(path, files):\n"
+        "    sync.write_files = lambda path, files: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    write(path, files)\n"
+        "sync.write_files = once\n"
+        "Index.open(sys.argv[1], write=True).sync()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", dying, tmp_path / "x.index"], check=False)
     assert ended.returncode == -signal.SIGKILL
     with Index.open(tmp_path / "x.index", write=True) as index, build(root) as fresh:
         assert content(index) == content(fresh)  # the documents are there
         (root / "new.txt").unlink()
         assert index.sync().deleted == ["new.txt"]
-        with build(root) as fresh:
-            assert content(index) == content(fresh)
 
 
 def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_sync(root: Path) -> None:
@@ -399,6 +368,7 @@ def test_retraining_changes_codes_in_one_step_and_nothing_else(root: Path, tmp_p
     with (
         build(root, tmp_path / "x.index", vectors=True) as index,
         Index.open(tmp_path / "x.index") as reader,
+        Index.open(tmp_path / "x.index") as late,
     ):
         before, old = content(index), reader.model.fingerprint
         index.delete(["more7.txt"])
@@ -409,6 +379,8 @@ def test_retraining_changes_codes_in_one_step_and_nothing_else(root: Path, tmp_p
         index.retrain(bits=32, sample=50, seed=3)
         assert content(reader) == before  # what it has open
         assert reader.search([TEXTS[3]], k=1).ids == [["more3.txt"]]
+        assert late.like("more3.txt", k=1).known.all()  # it had not loaded the old model, and takes the new one
+        assert (late.bits, late.search([TEXTS[3]], k=1).ids) == (32, [["more3.txt"]])
         reader.refresh()
         assert reader.model.fingerprint == index.model.fingerprint != old
         parameters = index.model.config["parameters"]

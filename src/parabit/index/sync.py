@@ -152,7 +152,7 @@ def _read_changed(
         for place, reason in shard.notes:
             result.notes.add(place, reason)
         for place, reason in shard.skipped:
-            if place == name and name in known and not reason.startswith(_EMPTY):
+            if place == name and name in known and known[name].documents and not reason.startswith(_EMPTY):
                 result.kept.append(Skipped(place, reason))
             else:
                 result.skipped.add(place, reason)
