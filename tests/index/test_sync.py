@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, BinaryIO
 from unittest import mock
 
 import pytest
@@ -23,6 +23,7 @@ from parabit import Document, Index, ReadOptions, open_corpus
 from parabit.corpus.sources import Source
 from parabit.errors import ParabitError
 from parabit.index.corpus_files import Files, write_files
+from parabit.index.documents import batches_of
 from parabit.index.sync import Synced
 from parabit.index.writing import put as put_documents
 
@@ -54,8 +55,13 @@ def put(root: Path, files: dict[str, str], moment: int = 0) -> None:
 @contextmanager
 def files_read() -> Iterator[list[str]]:
     """The files that are opened meanwhile."""
-    names, opened = [], Source._open_raw
-    with mock.patch.object(Source, "_open_raw", lambda source: names.append(source.id) or opened(source)):
+    names, opened = list[str](), Source._open_raw
+
+    def noted(source: Source) -> BinaryIO:
+        names.append(source.id)
+        return opened(source)
+
+    with mock.patch.object(Source, "_open_raw", noted):
         yield names
 
 
@@ -151,10 +157,9 @@ def test_only_what_changed_is_read_and_only_new_texts_are_encoded(root: Path, tm
         assert names == []
         put(root, {"b.jsonl": json.dumps({"id": "r", "text": TEXTS[2], "year": 1993}), "new.txt": TEXTS[3]}, 1)
         (root / "a/one.txt").rename(root / "renamed.txt")
-        encoded, infer = [], type(index.model).infer_each
-        seen = lambda self, corpus, report: (encoded.extend(one.id for one in corpus), infer(self, corpus, report))[1]  # noqa: E731
-        with files_read() as names, mock.patch.object(type(index.model), "infer_each", seen):
+        with files_read() as names, mock.patch("parabit.index.sync.batches_of", wraps=batches_of) as encode:
             done = index.sync()
+            encoded = [document.id for document in encode.call_args.args[1]]
         assert counts(done) == (1, 1, 1, 0, 1)
         assert done.renamed == [("a/one.txt", "renamed.txt")]
         assert {*names} == {"b.jsonl", "new.txt", "renamed.txt"}
@@ -390,7 +395,7 @@ def test_retraining_changes_codes_in_one_step_and_nothing_else(root: Path, tmp_p
             assert one.search([TEXTS[3]], k=1, rank="cosine").ids == [["more3.txt"]]
             one.verify()
         stored = index.stored(["more3.txt"])[0]
-        assert stored.code.tolist() == index.model.infer([stored.text]).codes[0].tolist()
+        assert stored.code.tolist() == index.search(stored.text).codes[0].tolist()
         assert index.sync().changed == 0
     with Index.open(tmp_path / "x.index", write=True) as index:
         assert index.bits == 32
