@@ -24,7 +24,8 @@ class Drawing:
         self.share, self.failure, self._then = 0.0, "", then
         self._scratch = tempfile.TemporaryDirectory(prefix="parabit-map-")
         self._drawn = Path(self._scratch.name) / "map.safetensors"
-        command = [sys.executable, "-m", "parabit.web.map", str(folder.resolve()), str(self._drawn)]
+        program = "from parabit.web.map import main; main()"
+        command = [sys.executable, "-P", "-c", program, str(folder.resolve()), str(self._drawn)]
         # A session of its own: Ctrl-C is for the server, which ends this one, too. Its errors join the server's.
         self._process = subprocess.Popen(
             command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
@@ -73,7 +74,8 @@ def draw_map(folder: Path, to: Path) -> None:
             sys.stderr.write(f"the map is not kept: {problem}\n")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Draw the map of the index named first to the file named second."""
     try:
         draw_map(Path(sys.argv[1]), Path(sys.argv[2]))
     except ParabitError as error:

@@ -55,7 +55,7 @@ export function offer(about, fields) {
   $("query").maxLength = about.limits.characters;
   $("box").classList.toggle("disabled", !about.texts);
   $("query").placeholder = about.texts ? (about.words ? "Search by meaning and by words" : "Search by meaning") : "This index has no model to search by text";
-  const code = (text) => el("code", {}, text);
+  const code = (text) => el("code", { class: text.length > 15 ? "only-wide" : null }, text); // a phone has room for one line
   const [field] = fields.filter(({ kind }) => kind !== "string").concat(fields);
   const parts = [[code('"a phrase"')], [code("+must")], [code("-not")], [code("begin*")]];
   if (field) parts.push([code(`${field.name}:${/\s/.test(example(field)) ? `"${example(field)}"` : example(field)}`)]);

@@ -91,7 +91,7 @@ function list(field, panel) {
     const focused = rows.contains(document.activeElement) ? document.activeElement.value : null;
     put(rows, found.length ? found.map((one) => row(field, one, chosen)) : el("li", { class: "quiet none" }, "No value has this in its name"));
     if (focused !== null) [...rows.querySelectorAll("input")].find((box) => box.value === focused)?.focus();
-    put(bottom, foot(field.name, field.complete ? counted(field.values.length, "value") : `the ${number(field.values.length)} most frequent`));
+    put(bottom, foot(field.name, `${counted(field.values.length, "value")}${field.complete ? "" : "; rare ones may be missing"}`));
   };
   search.hidden = field.values.length < 8;
   put(panel, search, rows, bottom);
