@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,6 +25,12 @@ settings.register_profile(
     "here", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
 settings.load_profile("here")
+
+# In the background or under nohup signals are ignored, and so they would be in processes that the tests start: what is
+# ignored is inherited, a handler is not.
+for number, handler in {"SIGINT": signal.default_int_handler, "SIGHUP": lambda *_: None}.items():
+    if getattr(signal, number, None) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, number), handler)
 
 REAL_DATA = data_folder() if os.environ.get("PARABIT_DATA") else None
 

@@ -62,8 +62,6 @@ def reading(folder: Path, *arguments: str | Path, command: list[str] = COMMAND) 
         text=True,
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder)},
-        # Tests that run under nohup would hand down that it is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509
     )
     with process:
         assert process.stdin is not None

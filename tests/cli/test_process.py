@@ -75,7 +75,7 @@ def test_an_interrupt_at_any_stage_leaves_nothing_half_written(
 ) -> None:
     monkeypatch.setattr(f"parabit.cli.{verb}.progress", interrupting(stage))
     options = ["--bits", "16", "--backend", "multi"] if verb == "index" else ["--bigrams"]
-    result = run(verb, large, "-o", tmp_path / "kept", *options)
+    result = run(verb, large, "-o", tmp_path / "kept.csv", *options)
     assert (result.exit_code, result.stderr) == (130, INTERRUPTED)
     assert [path.name for path in tmp_path.iterdir()] == ["large.jsonl"]
 
@@ -92,7 +92,7 @@ def test_ctrl_c_while_it_starts_ends_it_at_once_without_a_traceback(module: str,
 @pytest.mark.parametrize(
     ("arguments", "limit"),
     [
-        (("vocabulary", "large.jsonl", "-o", "kept"), 100),
+        (("vocabulary", "large.jsonl", "-o", "kept.csv"), 100),
         (("index", "large.jsonl", "-o", "a.index"), 20_000),
         (("index", "large.jsonl", "-o", "news.index", "--overwrite"), 3_000),
         (("add", "news.index", "large.jsonl"), 3_000),
@@ -201,7 +201,7 @@ def test_output_fits_the_terminals_encoding_and_colours_are_for_terminals(
 
 
 def test_nohup_is_respected(tmp_path: Path) -> None:
-    command = ("vocabulary", "-", "-o", "kept", "--json")
+    command = ("vocabulary", "-", "-o", "kept.csv", "--json")
     with reading(tmp_path, *command, command=["nohup", *COMMAND]) as process:
         process.send_signal(signal.SIGHUP)
         out, _ = process.communicate(some_lines(1))
