@@ -154,6 +154,6 @@ def test_files_stay_small_enough_to_hold_in_mind() -> None:
 
 
 def test_tables_that_a_script_writes_are_those_of_the_result_files() -> None:
-    script = [sys.executable, ROOT / "benchmarks" / "pages.py", "--check"]
+    script = [sys.executable, str(ROOT / "benchmarks" / "pages.py"), "--check"]
     checked = subprocess.run(script, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")

@@ -109,7 +109,7 @@ def test_a_reader_that_puts_the_old_folder_back_does_not_stop_the_writer(
 ) -> None:
     path = tmp_path / "model"
     write_folder(path)
-    rename, done = os.rename, []
+    rename, done = os.rename, list[bool]()
 
     def with_reader(source: Path, target: Path) -> None:
         rename(source, target)

@@ -40,12 +40,12 @@ def main() -> None:
         home = Path(place)
         venv.create(home / "venv", with_pip=True)
         scripts = home / "venv" / ("Scripts" if os.name == "nt" else "bin")
-        install = [scripts / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, "--constraint", CONSTRAINTS, wheel], check=True)
+        install = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*install, "--constraint", str(CONSTRAINTS), str(wheel)], check=True)
         make_folder(home / "files")
 
         def parabit(*arguments: str) -> dict[str, Any]:
-            command = [scripts / "parabit", *arguments, "--json"]
+            command = [str(scripts / "parabit"), *arguments, "--json"]
             done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
             assert done.returncode == 0, f"parabit {' '.join(arguments)}: {done.stderr}"
             answer: dict[str, Any] = json.loads(done.stdout)

@@ -40,8 +40,7 @@ def browser() -> Iterator[Browser]:
         if program is None:
             missing = pytest.fail if os.environ.get("PARABIT_NEED_BROWSER") == "1" else pytest.skip
             missing("no Chromium was found: install it, run `make browser`, or set PARABIT_CHROMIUM to the program")
-        options = {"executable_path": program, "args": ["--no-sandbox"], "timeout": PATIENCE}
-        browser = playwright.chromium.launch(**options)
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=PATIENCE)
         yield browser
         browser.close()
 

@@ -178,12 +178,11 @@ def test_a_token_is_asked_for_and_used(opened: Opened, news: Path, words: list[s
 
 def test_a_busy_server_is_asked_again(opened: Opened, address: str, words: list[str]) -> None:
     held: list[Route] = []
-    busy = {"status": 503, "headers": {"retry-after": "2"}, "json": {"error": "too busy", "hint": ""}}
 
     def answer(route: Route) -> None:
         held.append(route)
         if len(held) == 1:
-            route.fulfill(**busy)
+            route.fulfill(status=503, headers={"retry-after": "2"}, json={"error": "too busy", "hint": ""})
 
     with opened(address, "status of 503") as page:
         page.route("**/api/search", answer)

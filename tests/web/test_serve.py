@@ -78,13 +78,14 @@ def test_what_cannot_be_served_is_explained_in_a_line(
         assert failure(news, "--port", str(port)) == (
             f"parabit: port {port} is in use; choose another with --port, or --port 0 for any that is free"
         )
-    for arguments, words in {
+    cases: dict[tuple[str | Path, ...], str] = {
         ("nothing.index",): "no index in nothing.index",
         (topic_model,): "is a model, not an index",
         (news, "--host", "no.such.host.invalid"): "there is no address 'no.such.host.invalid'",
         (news, "--host", "192.0.2.1"): "192.0.2.1:0 cannot be listened on",
         (news, "--token", "two words"): "the token is empty, or has characters",
-    }.items():
+    }
+    for arguments, words in cases.items():
         assert words in failure(*arguments, "--port", "0")
     monkeypatch.setitem(sys.modules, "fastapi", None)
     assert failure(news, "--port", "0") == "parabit: fastapi is not installed; pip install 'parabit[web]'"
