@@ -47,6 +47,7 @@ def change(notes: Path, topics: Topics) -> None:
     (notes / "01.txt").rename(notes / "renamed.txt")
     (notes / "02.txt").unlink()
     (notes / "picture.png").write_bytes(b"\0\1")
+    os.utime(notes / "picture.png", ns=(0, 123))  # what was written a moment ago would be read again
 
 
 def test_a_sync_says_what_it_did_and_a_dry_run_what_it_would(notes: Path, topics: Topics) -> None:

@@ -144,46 +144,34 @@ def memory_of(corpus: FileCorpus, folder: Path | str | None, files: str | None =
     }
 
 
-def remembered_options(memory: Mapping[str, Any]) -> ReadOptions:
-    """How the files of a remembered corpus are read."""
-    options: dict[str, Any] = memory["options"]
-    tuples: dict[str, Any] = {name: tuple(value) for name, value in options.items() if isinstance(value, list)}
-    return ReadOptions(**options | tuples)
+def remembered(memory: Mapping[str, Any], folder: Path) -> tuple[list[str], ReadOptions, str | None]:
+    """Where the files of an index are and how they are read, as `open_corpus` takes it.
 
-
-def remembered_paths(memory: Mapping[str, Any], folder: Path) -> list[str]:
-    """Where the files of an index are: if it was moved, and they with it, at the same places beside it."""
+    If the index was moved, and the files with it, they are at the same places beside it.
+    """
     before, now = memory["index"], os.path.abspath(folder)  # noqa: PTH100
     paths: list[str] = list(memory["paths"])
     for place, path in enumerate(paths):
         if before not in (None, now) and not is_address(path):
             beside = os.path.normpath(Path(now, os.path.relpath(path, before)))
             paths[place] = beside if Path(beside).exists() else path
-    return paths
-
-
-def open_remembered(memory: Mapping[str, Any], folder: Path) -> FileCorpus:
-    """The corpus of the index in a folder as it is now."""
-    corpus = open_corpus(remembered_paths(memory, folder), remembered_options(memory), memory["format"])
-    assert isinstance(corpus, FileCorpus)
-    return corpus
-
-
-def note_files(corpus: Corpus, folder: Path | str | None) -> NotedCorpus | None:
-    """A corpus that the index in a folder is to remember; None if it is not one of files."""
-    return NotedCorpus(corpus, memory_of(corpus, folder)) if isinstance(corpus, FileCorpus) and corpus.roots else None
+    options: dict[str, Any] = memory["options"]
+    tuples: dict[str, Any] = {name: tuple(value) for name, value in options.items() if isinstance(value, list)}
+    return paths, ReadOptions(**options | tuples), memory["format"]
 
 
 def note_below(corpus: Corpus, memory: dict[str, Any] | None, folder: Path) -> NotedCorpus | None:
     """A corpus whose files lie below the folder of an index, with the ids that they have there; None if they do not."""
     if memory is None or not isinstance(corpus, FileCorpus) or not corpus.roots:
         return None
-    roots = [os.path.realpath(path) for path in remembered_paths(memory, folder) if not is_address(path)]
+    paths, options, format = remembered(memory, folder)
+    roots = [os.path.realpath(path) for path in paths if not is_address(path)]
     places = [os.path.realpath(source.place) for source in corpus.sources if source.local]
     below = [place for place in places if any(place == root or place.startswith(root + os.sep) for root in roots)]
     if not below:
         return None
-    whole, wanted = open_remembered(memory, folder), set(below)
+    whole, wanted = open_corpus(paths, options, format), set(below)
+    assert isinstance(whole, FileCorpus)
     sources = [source for source in whole.sources if os.path.realpath(source.place) in wanted]
     if len(below) < len(corpus.sources) or len(sources) < len(wanted):
         raise CorpusError(
@@ -191,4 +179,4 @@ def note_below(corpus: Corpus, memory: dict[str, Any] | None, folder: Path) -> N
             "and some is not, or is excluded there",
             hint="add them one after the other, or index with other --include and --exclude",
         )
-    return NotedCorpus(FileCorpus(sources, whole.options, whole.format, ", ".join(corpus.roots)), memory, corpus)
+    return NotedCorpus(FileCorpus(sources, options, format, ", ".join(corpus.roots)), memory, corpus)

@@ -21,7 +21,7 @@ from parabit.index.search import check_backend
 from parabit.index.store import VECTORS, Id, Kind, Snapshot, Store
 from parabit.index.sync import Synced, sync
 from parabit.index.word_index import WordIndex
-from parabit.index.writing import Engine, Written, encoder_of, open_store
+from parabit.index.writing import Written, encoder_of, open_store
 from parabit.model import TextEncoder
 from parabit.progress import Report, silent
 
@@ -67,7 +67,7 @@ class Index:
         language: str | None = "en",
         vectors: bool = False,
         backend: str = "auto",
-        engine: Engine | None = None,
+        engine: Any = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
@@ -96,7 +96,7 @@ class Index:
         fields: Sequence[Mapping[str, Any]] | None = None,
         vectors: NDArray[np.floating] | None = None,
         backend: str = "auto",
-        engine: Engine | None = None,
+        engine: Any = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":

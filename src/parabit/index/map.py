@@ -1,6 +1,7 @@
 """A map of the documents in an index: points in the plane, near where codes are near; drawn once and kept."""
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ from safetensors.numpy import save_file
 from parabit.codes import check_codes, unpack
 from parabit.errors import CodesError, IndexFolderError, need
 from parabit.index.backends import Flat
-from parabit.index.store import MAP, Id, Snapshot
+from parabit.index.store import MAP, Id
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 SIDE = 65_535  # of the square that the points lie in
 _POINTS = 20_000  # drawn at most: of a larger index a sample, and the others lie among these
 _NEIGHBOURS = 5  # of a code that is not on the map
-_FORMAT = 1
 _WORTH = 0.2  # the share of documents that may have come or gone before it is drawn again
 _PERPLEXITY = 30.0  # t-SNE's usual one
 _ROUNDS = (250, 500)  # with attraction exaggerated, and without: t-SNE's usual ones
@@ -40,24 +40,15 @@ class Map(NamedTuple):
 
     def place(self, codes: NDArray[np.uint8]) -> NDArray[np.uint16]:
         """Where codes lie on the map, (codes, 2): at their own point, or amid their nearest."""
-        count = min(_NEIGHBOURS, len(self.codes))
-        nearest = Flat(self.codes, self.bits).search(codes, count)
-        rows, distances = (array.reshape(-1, count) for array in (nearest.rows, nearest.distances))
+        most = min(_NEIGHBOURS, len(self.codes))
+        nearest = Flat(self.codes, self.bits).search(codes, most)
+        rows, distances = (array.reshape(-1, most) for array in (nearest.rows, nearest.distances))
         around = np.median(self.points[rows], axis=1)  # the middle one, as a mean may lie in no man's land
         return np.where(distances[:, :1] == 0, self.points[rows[:, 0]], around).astype(np.uint16)
 
-    def is_worn(self, snapshot: Snapshot) -> bool:
-        """Whether too many of its documents have changed or gone, or too many come, for it to show the index."""
-        rows = snapshot.rows_of(self.ids)
-        there = np.flatnonzero(rows >= 0)
-        same = 0
-        if len(there) and self.bits == snapshot.bits:
-            same = int((snapshot.codes(rows[there]) == self.codes[there]).all(axis=1).sum())
-        return same < (1 - _WORTH) * len(self.ids) or snapshot.documents > (1 + _WORTH) * self.documents
-
     def save(self, path: Path) -> None:
         """Write it to a file, in one step."""
-        meta = {"format": _FORMAT, **self._asdict()}
+        meta = self._asdict()
         arrays = {name: np.ascontiguousarray(meta.pop(name)) for name in ("codes", "points")}
         with whole_file(path) as partial:
             save_file(arrays, partial, metadata={"map": json.dumps(meta)})
@@ -67,14 +58,10 @@ class Map(NamedTuple):
         """Read it; None if there is none, or none that this version can read: it can always be drawn again."""
         try:
             with safe_open(path, framework="numpy") as file:
-                meta = json.loads((file.metadata() or {}).get("map", "{}"))
-                if meta.pop("format", None) != _FORMAT:
-                    return None
-                read = cls(codes=file.get_tensor("codes"), points=file.get_tensor("points"), **meta)
-        except (OSError, SafetensorError, ValueError, TypeError):
+                meta = json.loads(file.metadata()["map"])
+                return cls(codes=file.get_tensor("codes"), points=file.get_tensor("points"), **meta)
+        except (OSError, SafetensorError, ValueError, TypeError, KeyError):
             return None
-        fits = len(read.ids) == len(read.codes) == len(read.points) and read.points.shape[1:] == (2,)
-        return read if fits else None
 
 
 def draw_map(index: "Index", report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
@@ -94,9 +81,14 @@ def keep_map(index: "Index", drawn: Map) -> None:
 
 
 def kept_map(index: "Index") -> Map | None:
-    """The map that was drawn of an index, unless too much has changed since."""
-    drawn = Map.load(index.folder / MAP)
-    return None if drawn is None or drawn.is_worn(index.snapshot()) else drawn
+    """The map that was drawn of an index, unless too many of its documents have changed, gone or come since."""
+    drawn, snapshot = Map.load(index.folder / MAP), index.snapshot()
+    if drawn is None or drawn.bits != snapshot.bits or snapshot.documents > (1 + _WORTH) * drawn.documents:
+        return None
+    rows = snapshot.rows_of(drawn.ids)
+    there = np.flatnonzero(rows >= 0)
+    same = int((snapshot.codes(rows[there]) == drawn.codes[there]).all(axis=1).sum()) if len(there) else 0
+    return drawn if same >= (1 - _WORTH) * len(drawn.ids) else None
 
 
 def _in_square(points: NDArray[np.float64]) -> NDArray[np.uint16]:
@@ -127,6 +119,12 @@ def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent
     affinities = tsne.affinity.PerplexityBasedNN(
         knn_index=tsne.nearest_neighbors.PrecomputedNeighbors(neighbours, distances), perplexity=perplexity, n_jobs=1
     )
+    done = count(_REPORTED_EVERY, _REPORTED_EVERY)  # openTSNE counts its two stages each from 0
+
+    def show(_iteration: int, error: float, _embedding: object) -> None:
+        rounds, note = next(done), f"divergence {error:.2f}"
+        report(Progress("drawing the map", rounds, "rounds", min(1.0, rounds / sum(_ROUNDS)), note))
+
     # One thread: with more, the order of sums, and with it the picture, would change from run to run.
     layout = tsne.TSNE(
         perplexity=perplexity,
@@ -134,31 +132,19 @@ def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent
         n_iter=_ROUNDS[1],
         random_state=seed,
         n_jobs=1,
-        callbacks=_Reporter(report),
+        callbacks=show,
         callbacks_every_iters=_REPORTED_EVERY,
     )
     return np.array(layout.fit(affinities=affinities, initialization=_start(codes, seed)), dtype=np.float64)
 
 
-class _Reporter:
-    """Reports how far a layout is; openTSNE counts its two stages each from 0."""
-
-    def __init__(self, report: Report) -> None:
-        self._report, self._done = report, 0
-
-    def __call__(self, iteration: int, error: float, embedding: object) -> None:
-        self._done += _REPORTED_EVERY
-        note = f"divergence {error:.2f}"
-        self._report(Progress("drawing the map", self._done, "rounds", min(1.0, self._done / sum(_ROUNDS)), note))
-
-
-def _neighbours(codes: NDArray[np.uint8], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The nearest other codes of each, and how far they are, both (codes, count); of equally near ones the first."""
-    nearest = Flat(codes, codes.shape[1] * 8).search(codes, count + 1)
-    rows, distances = (array.reshape(-1, count + 1) for array in (nearest.rows, nearest.distances))
+def _neighbours(codes: NDArray[np.uint8], most: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The nearest other codes of each, and how far they are, both (codes, most); of equally near ones the first."""
+    nearest = Flat(codes, codes.shape[1] * 8).search(codes, most + 1)
+    rows, distances = (array.reshape(-1, most + 1) for array in (nearest.rows, nearest.distances))
     others = rows != np.arange(len(codes))[:, None]
     others[others.all(axis=1), -1] = False  # it is one of more equal codes than were asked for
-    return rows[others].reshape(-1, count), distances[others].reshape(-1, count).astype(np.float64)
+    return rows[others].reshape(-1, most), distances[others].reshape(-1, most).astype(np.float64)
 
 
 def _start(codes: NDArray[np.uint8], seed: int) -> NDArray[np.float64]:

@@ -16,26 +16,14 @@ class Piece(NamedTuple):
 
 
 def marked(tokenizer: Tokenizer, text: str, words: Collection[str]) -> list[Piece]:
-    """A whole text in pieces, with the words marked.
-
-    Example:
-        >>> marked(Tokenizer(), "The Hubble telescope", ["hubble"])
-        [Piece(text='The ', mark=False), Piece(text='Hubble', mark=True), Piece(text=' telescope', mark=False)]
-    """
+    """A whole text in pieces, with the words marked."""
     return _pieces(text, tokenizer.places([text], words)[0], 0, len(text))
 
 
 def passages(
     tokenizer: Tokenizer, texts: Sequence[str], words: Collection[str], length: int = 300
 ) -> list[list[Piece]]:
-    """The passage of each text that has most different words of the query, some `length` characters long.
-
-    Example:
-        >>> text = "Nothing here. " * 40 + "The Hubble telescope was repaired." + " Nothing there." * 40
-        >>> [passage] = passages(Tokenizer(), [text], ["hubble", "repaired"], length=40)
-        >>> "".join(piece.text for piece in passage)
-        '… The Hubble telescope was repaired.…'
-    """
+    """The passage of each text that has most different words of the query, some `length` characters long."""
     texts = [text[:READ] for text in texts]
     return [
         _passage(text, spans, length) for text, spans in zip(texts, tokenizer.places(texts, words), strict=True)

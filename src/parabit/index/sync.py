@@ -15,8 +15,7 @@ from parabit.index.corpus_files import (
     digest_of,
     memory_of,
     read_files,
-    remembered_options,
-    remembered_paths,
+    remembered,
     text_part,
     unsure,
     versions_of,
@@ -104,15 +103,18 @@ def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, all
         )
     corpus = given
     if not isinstance(given, Corpus):
-        options = (remembered_options(memory), memory["format"]) if memory else (None, None)
-        paths = [given] if isinstance(given, str | Path) else given or remembered_paths(memory or {}, index.folder)
+        paths, *options = remembered(memory, index.folder) if memory else ([], None, None)
+        if given is not None:
+            paths = [str(given)] if isinstance(given, str | Path) else [*map(str, given)]
         if allow_empty:
             paths = [path for path in paths if _has_files(path, *options)]
+            if not paths:
+                return None
         try:
-            corpus = open_corpus(paths, *options) if paths else None
+            corpus = open_corpus(paths, *options)
         except NoFilesError as problem:
             raise _all_gone(index, problem.problem) from problem
-    if corpus is not None and not (isinstance(corpus, FileCorpus) and corpus.roots):
+    if not isinstance(corpus, FileCorpus) or not corpus.roots:
         raise CorpusError("an index is synced with files and folders", hint="add other documents with `parabit add`")
     return corpus
 

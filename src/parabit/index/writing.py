@@ -2,18 +2,19 @@
 
 import shutil
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from parabit.corpus import Corpus, Texts, as_corpus
+from parabit.corpus.files import FileCorpus
 from parabit.errors import CodesError, CorpusError, IndexFolderError, ParabitError
-from parabit.index.corpus_files import note_below, note_files, write_files
+from parabit.index.corpus_files import NotedCorpus, memory_of, note_below, write_files
 from parabit.index.documents import Keeps, batches_of
 from parabit.index.search import check_backend
 from parabit.index.store import Batch, Id, Store, backend_of
@@ -25,13 +26,6 @@ from parabit.storage import whole_file
 if TYPE_CHECKING:
     from parabit.index.index import Index
     from parabit.model import ParagraphVectors
-
-
-class Engine(Protocol):
-    """Keeps documents elsewhere than in a folder; what it opens again offers what `Store` and `Snapshot` offer."""
-
-    def create(self, folder: Path | str, bits: int, batches: Iterable[Batch], *arguments: Any, **options: Any) -> None:
-        """Make an index, as `Store.create` does."""
 
 
 @dataclass
@@ -68,8 +62,9 @@ def build(
     if encoder.bits is None:
         raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
     meta: dict[str, Any] = {"backend": backend, "text": keeps.text, "words": None}
-    files = note_files(documents, folder)
-    if files is not None:
+    files = None
+    if isinstance(documents, FileCorpus) and documents.roots:
+        files = NotedCorpus(documents, memory_of(documents, folder))
         meta["corpus"] = files.memory
     if keeps.words:
         accents = encoder.vocabulary.tokenizer.fold_accents
@@ -86,7 +81,7 @@ def build(
 
 
 def create(
-    kind: type["Index"], folder: Path | str | None, model: TextEncoder | None, engine: Engine | None, **contents: Any
+    kind: type["Index"], folder: Path | str | None, model: TextEncoder | None, engine: Any, **contents: Any
 ) -> "Index":
     """An index with the contents that `Store.create` takes; without a folder, it is in a temporary one."""
     scratch = None
