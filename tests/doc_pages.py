@@ -5,15 +5,12 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import warnings
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
 from typer.testing import CliRunner
@@ -29,14 +26,9 @@ NOT_RUN = {
     "parabit reproduce": "the paper's experiments take hours; tests/paper runs small ones",
     "python benchmarks/": "benchmarks take hours; their results are committed and compared with the pages",
     "pip install": "installation",
+    "parabit train notes/ -o notes-gpu": "it needs a GPU",
 }
-# Commands that need what not every machine has, and are run where it is.
-NEEDS = {
-    "--device cuda": "a GPU",
-    "parabit serve": "the extra web",
-    "curl ": "curl",
-}
-LANGUAGES = {"python", "pycon", "bash", "text", "json", "sql"}
+LANGUAGES = {"python", "bash", "text", "json", "sql"}
 # The collections here are small, and stand for larger ones.
 _EXPECTED_WARNING = "fewer documents .* than bits"
 
@@ -75,13 +67,7 @@ def commands_in(code: str) -> list[str]:
 
 def reason_not_to_run(command: str) -> str | None:
     """Why a command is not run here, if it is not."""
-    for prefix, reason in NOT_RUN.items():
-        if command.startswith(prefix):
-            return reason
-    for part, needed in NEEDS.items():
-        if part in command and not _has(needed):
-            return f"it needs {needed}, which is not here"
-    return None
+    return next((reason for prefix, reason in NOT_RUN.items() if command.startswith(prefix)), None)
 
 
 def fits(shown: str, found: str) -> bool:
@@ -145,7 +131,6 @@ class Page:
         self._space: dict[str, Any] = {"__name__": "__main__"}
         self._shims = shims
         self._server: ServeProcess | None = None
-        self._database: Database | None = None
 
     def __enter__(self) -> "Page":
         return self
@@ -153,8 +138,6 @@ class Page:
     def __exit__(self, *_: object) -> None:
         if self._server is not None:
             self._server.end()
-        if self._database is not None:
-            self._database.stop()
 
     def run(self, blocks: list[Block]) -> None:
         """Run the blocks one after the other; an AssertionError names the line of one that is not true."""
@@ -186,15 +169,6 @@ class Page:
             assert promise in lines, f"line {block.line}: {promise!r} is not printed:\n{output.getvalue()}"
         return output.getvalue()
 
-    def _run_pycon(self, block: Block) -> str:
-        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-        test = doctest.DocTestParser().get_doctest(block.code, self._space, "page", "page", block.line)
-        output = StringIO()
-        failed = doctest.DocTestRunner(optionflags=flags).run(test, out=output.write, clear_globs=False).failed
-        self._space.update(test.globs)
-        assert not failed, output.getvalue()
-        return output.getvalue()
-
     def _run_bash(self, block: Block) -> str | None:
         output = ""
         ran = 0
@@ -212,12 +186,8 @@ class Page:
                 output += self._in_shell(command, block)
         return output if ran else None
 
-    def _run_sql(self, block: Block) -> str | None:
-        if not _has("PostgreSQL"):
-            self.skipped.append(f"line {block.line}: there is no PostgreSQL here")
-            return None
-        self._database = self._database or Database()
-        return self._database.run(block.code, self.folder)
+    def _run_sql(self, block: Block) -> None:
+        self.skipped.append(f"line {block.line}: it needs a PostgreSQL server")
 
     def _in_process(self, command: str, block: Block) -> str:
         words = shlex.split(self._addressed(command), comments=True)[1:]
@@ -227,8 +197,6 @@ class Page:
 
     def _in_shell(self, command: str, block: Block) -> str:
         environment = {**os.environ, "PATH": f"{self._shims}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
-        if self._database is not None:
-            environment |= self._database.environment
         command = self._addressed(command)
         result = subprocess.run(["bash", "-c", command], capture_output=True, env=environment, check=False, text=True)
         failed = result.returncode or re.search(r"^parabit:", result.stderr, re.MULTILINE)
@@ -249,68 +217,8 @@ class Page:
 
 
 def _needs_shell(command: str) -> bool:
-    return _SHELL.search(_unquoted(command)) is not None
-
-
-class Database:
-    """A PostgreSQL server of our own, with an empty database."""
-
-    def __init__(self) -> None:
-        # The path of its socket must be short, and the server refuses to run as root.
-        self._folder = folder = Path(mkdtemp(prefix="parabit-", dir="/tmp"))
-        self._as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-        if self._as_user:
-            shutil.chown(folder, "postgres")
-        data = str(folder / "data")
-        self._run(_tool("initdb"), "-D", data, "-A", "trust", "-U", "postgres", "--no-sync")
-        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
-        self._run(_tool("pg_ctl"), "-D", data, "-o", options, "-l", str(folder / "log"), "-w", "start")
-        self.environment = {"PGHOST": str(folder), "PGUSER": "postgres", "PGDATABASE": "postgres"}
-
-    def run(self, code: str, folder: Path) -> str:
-        """What psql tells of some SQL."""
-        result = subprocess.run(
-            [_tool("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", "-"],
-            input=code, capture_output=True, text=True, check=False, cwd=folder,
-            env={**os.environ, **self.environment},
-        )  # fmt: skip
-        assert result.returncode == 0, f"{code}\n{result.stderr}"
-        return result.stdout
-
-    def stop(self) -> None:
-        """End the server, and leave nothing of it."""
-        self._run(_tool("pg_ctl"), "-D", str(self._folder / "data"), "-m", "immediate", "stop")
-        shutil.rmtree(self._folder)
-
-    def _run(self, *command: str) -> None:
-        subprocess.run(
-            [*self._as_user, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
-        )
-
-
-def _tool(name: str) -> str:
-    """A program of PostgreSQL, which Debian keeps out of the way."""
-    places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)
-    return str(places[0]) if places else shutil.which(name) or ""
-
-
-def _has(needed: str) -> bool:
-    if needed == "a GPU":
-        import torch
-
-        return bool(torch.cuda.is_available())
-    if needed == "the extra web":
-        return all(map(find_spec, ("fastapi", "uvicorn", "parabit.web")))
-    if needed == "PostgreSQL":
-        here = all(map(_tool, ("initdb", "pg_ctl", "postgres", "psql")))
-        as_user = shutil.which("runuser") and Path("/etc/passwd").read_text().count("\npostgres:")
-        return here and (os.geteuid() != 0 or bool(as_user))
-    return shutil.which(needed) is not None
-
-
-def _unquoted(command: str) -> str:
-    """A command without what stands in quotes or in a comment."""
-    return re.sub(r"'[^']*'|\"[^\"]*\"|\s#.*", "", command)
+    """Whether there is more to a command than words, but for what stands in quotes or in a comment."""
+    return _SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"|\s#.*", "", command)) is not None
 
 
 def pages_below(root: Path) -> Iterator[Path]:
