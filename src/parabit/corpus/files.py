@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -206,18 +206,20 @@ def format_of(name: str) -> str | None:
 
 def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> list[Source]:
     """The files that a path stands for, in the order of their ids."""
-    chosen = _Chosen(options)
+    include = _pattern(options.include or ("**",))
+    exclude = _pattern(options.exclude, "(?:/.*)?")  # with what is below a folder of that name
+
+    def takes(id: str, is_file: bool = True) -> bool:
+        return not exclude.fullmatch(id) and (not is_file or bool(include.fullmatch(id)))
+
     if is_address(path):
         remote = remote_sources(str(path))
-        shown: list[Source] = [one for one in remote if len(remote) == 1 or _is_shown(one.id)]
-        sources = [source for source in shown if chosen.takes(source.id)]
-    elif str(path) in STANDARD_INPUT:
-        return [PipeSource(Path(path))]
+        sources: list[Source] = [one for one in remote if (len(remote) == 1 or _is_shown(one.id)) and takes(one.id)]
     elif Path(path).is_dir():
-        sources = list(_walk(Path(path), chosen, unread))
+        sources = list(_walk(Path(path), takes, unread))
     elif Path(path).is_file():
-        sources = [Source(Path(path), id=_in_utf_8(Path(path).name))] if chosen.takes(Path(path).name) else []
-    elif Path(path).exists():
+        sources = [Source(path, id=_in_utf_8(Path(path).name))] if takes(Path(path).name) else []
+    elif str(path) in STANDARD_INPUT or Path(path).exists():
         return [PipeSource(Path(path))]
     else:
         raise NoFilesError(f"no such file or folder: {path}", hint="`parabit datasets` lists the data sets by name")
@@ -226,7 +228,7 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     return sorted(sources, key=lambda source: source.id.split("/"))
 
 
-def _walk(root: Path, chosen: "_Chosen", unread: list[Skipped]) -> Iterator[Source]:
+def _walk(root: Path, takes: Callable[[str, bool], bool], unread: list[Skipped]) -> Iterator[Source]:
     """All files below a folder. Each folder is entered once, and by its own path before those of links to it."""
     entered: set[tuple[int, int]] = set()
     folders, links = [(root, "")], list[tuple[Path, str]]()
@@ -250,16 +252,15 @@ def _walk(root: Path, chosen: "_Chosen", unread: list[Skipped]) -> Iterator[Sour
             continue
         for entry in entries:
             id = _in_utf_8(below + entry.name)
-            if not _is_shown(entry.name) or chosen.drops(id):
-                continue
             kind = _kind_of(entry)
+            if not _is_shown(entry.name) or not takes(id, kind != "folder"):
+                continue
             if kind == "folder":
                 (links if entry.is_symlink() else folders).append((Path(entry.path), f"{below}{entry.name}/"))
-            elif chosen.takes(id):
-                if kind == "file":
-                    yield Source(entry.path, id=id, label=_in_utf_8(below.rstrip("/")))
-                else:
-                    unread.append(Skipped(id, kind))
+            elif kind == "file":
+                yield Source(entry.path, id=id, label=_in_utf_8(below.rstrip("/")))
+            else:
+                unread.append(Skipped(id, kind))
 
 
 def _kind_of(entry: "os.DirEntry[str]") -> str:
@@ -273,32 +274,16 @@ def _kind_of(entry: "os.DirEntry[str]") -> str:
     return "broken link" if entry.is_symlink() else "not a file"
 
 
-class _Chosen:
-    """Which files are read, by their paths below the root."""
-
-    def __init__(self, options: ReadOptions) -> None:
-        self._include, self._exclude = _pattern(options.include), _pattern(options.exclude)
-
-    def drops(self, path: str) -> bool:
-        """Whether a file or folder, or one that it is in, is excluded."""
-        parts = path.split("/")
-        above = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
-        return self._exclude is not None and any(_matches(self._exclude, place) for place in above)
-
-    def takes(self, path: str) -> bool:
-        """Whether a file is to be read."""
-        if self._include is None and self._exclude is None:
-            return True
-        return not self.drops(path) and (self._include is None or _matches(self._include, path))
-
-
 def _is_shown(path: str) -> bool:
     """Whether no part of a path is hidden, or belongs to a tool."""
     return not any(part.startswith(".") or part in _OTHERS for part in path.split("/"))
 
 
-def _pattern(globs: Sequence[str]) -> "re.Pattern[str] | None":
-    """One expression for several patterns, in which `*` ends at a folder and `**` does not."""
+def _pattern(globs: Sequence[str], after: str = "") -> re.Pattern[str]:
+    """One expression for several patterns, in which `*` ends at a folder and `**` does not; none matches nothing.
+
+    A pattern without a slash matches the name in any folder.
+    """
     meanings = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
     def meaning(part: str) -> str:
@@ -307,17 +292,13 @@ def _pattern(globs: Sequence[str]) -> "re.Pattern[str] | None":
         return meanings.get(part) or re.escape(part)
 
     several = []
-    for glob in globs:
-        parts = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]/]+\])", glob.removeprefix("./").rstrip("/"))
-        several.append("".join(map(meaning, parts)))
+    for glob in (glob.removeprefix("./").rstrip("/") for glob in globs):
+        parts = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]/]+\])", glob)
+        several.append(("" if "/" in glob else "(?:.*/)?") + "".join(map(meaning, parts)) + after)
     try:
-        return re.compile("|".join(several), re.S) if several else None
+        return re.compile("|".join(several) or "(?!)", re.S)
     except re.error as problem:
         raise CorpusError(f"not a valid pattern: {' '.join(globs)}", hint="write it as *.md or drafts/**") from problem
-
-
-def _matches(pattern: "re.Pattern[str]", path: str) -> bool:
-    return bool(pattern.fullmatch(path) or pattern.fullmatch(path.rpartition("/")[2]))
 
 
 def _apart(paths: Sequence[str | Path], found: list[list[Source]]) -> list[list[Source]]:

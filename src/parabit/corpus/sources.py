@@ -142,30 +142,28 @@ class PipeSource(Source):
     """Standard input or a named pipe, kept in a temporary file from the first reading on, to be read again."""
 
     def __init__(self, path: Path) -> None:
-        self._standard = str(path) in STANDARD_INPUT
-        super().__init__(path, "standard input" if self._standard else "")
+        super().__init__(path, "standard input" if str(path) in STANDARD_INPUT else "")
         self._kept: tempfile._TemporaryFileWrapper[bytes] | None = None
 
     @property
     def size(self) -> int:
-        return super().size if self._kept is not None else 0
+        return super().size if self._kept else 0
 
     def _open_raw(self) -> BinaryIO:
         if self._kept is None:
             kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # noqa: SIM115 - it lives as long as this object
-            with self._open_pipe() as pipe:
+            with _standard_input() if self.place in STANDARD_INPUT else super()._open_raw() as pipe:
                 copyfileobj(pipe, kept, 1 << 20)
             kept.flush()
             self._kept, self.path = kept, Path(kept.name)
         return super()._open_raw()
 
-    def _open_pipe(self) -> BinaryIO:
-        if not self._standard:
-            return super()._open_raw()
-        if sys.stdin is None or sys.stdin.isatty():
-            state = "closed" if sys.stdin is None else "a terminal, not documents"
-            raise CorpusError(f"standard input is {state}", hint="pipe documents in, for example `cat f.jsonl |`")
-        return sys.stdin.buffer
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None or sys.stdin.isatty():
+        state = "closed" if sys.stdin is None else "a terminal, not documents"
+        raise CorpusError(f"standard input is {state}", hint="pipe documents in, for example `cat f.jsonl |`")
+    return sys.stdin.buffer
 
 
 class RemoteSource(Source):
