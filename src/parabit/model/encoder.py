@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from functools import cached_property
 from hashlib import sha256
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -132,15 +131,10 @@ class TextEncoder:
 
         encode = self.infer_bags
         with closing(corpus.batches(documents=AT_ONCE)) as batches:
-            first = next(batches, [])
-            second = next(batches, []) if len(first) <= FEW else []
-            waiting = filter(None, [first, second])
-            if len(first) <= FEW and not second:  # a query should not wait for threads
-                parts: Iterator[InferredBatch] = map(infer, map(read, waiting))
-            elif self.solver == "closed-form":
-                parts = ordered_map(lambda documents: infer(read(documents)), chain(waiting, batches))
+            if self.solver == "closed-form":
+                parts: Iterator[InferredBatch] = ordered_map(lambda documents: infer(read(documents)), batches)
             else:  # torch has threads of its own; only the next batch's text is read meanwhile
-                parts = map(infer, ordered_map(read, chain(waiting, batches), threads=1))
+                parts = map(infer, ordered_map(read, batches, threads=1))
             done = 0
             for part in parts:
                 yield part
@@ -196,7 +190,7 @@ class LinearEncoder:
     def __call__(self, bags: Bags) -> Inferred:
         features, documents, lengths = bags.features, len(bags), bags.feature_lengths
         of = np.repeat(np.arange(documents), lengths)
-        weights = tf_idf_weights(features, bags.counts, of, documents, self._idf) * self._scales[features]
+        weights = self._weigh(bags, of)
         totals = np.maximum(np.bincount(of, weights, documents), 1e-30)
         whole = np.rint(weights * (_WHOLE / totals)[of]).astype(np.int32)  # of a document they add up to _WHOLE
         sums = self._product(whole, features, lengths)  # (documents, columns)
@@ -210,11 +204,13 @@ class LinearEncoder:
 
     def parts(self, bags: Bags) -> NDArray[np.float32]:
         """What each word of a single document adds to its activations: (words, columns)."""
-        features = bags.features
-        of = np.zeros(len(features), dtype=np.int64)
-        weights = tf_idf_weights(features, bags.counts, of, 1, self._idf) * self._scales[features]
-        parts: NDArray[np.float32] = weights[:, None].astype(np.float32) * self._weights[features]
+        weights = self._weigh(bags, np.zeros(len(bags.features), dtype=np.int64))
+        parts: NDArray[np.float32] = weights[:, None].astype(np.float32) * self._weights[bags.features]
         return parts if self._bits is None else parts[:, -self._bits :]
+
+    def _weigh(self, bags: Bags, of: NDArray[np.int64]) -> NDArray[np.float32]:
+        weights = tf_idf_weights(bags.features, bags.counts, of, len(bags), self._idf)
+        return weights * self._scales[bags.features]
 
     def _product(
         self, whole: NDArray[np.int32], features: NDArray[np.int32], lengths: NDArray[np.int64]

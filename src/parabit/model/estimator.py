@@ -110,7 +110,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         network, rule, seed = self.network(), self.rule(), self._seed()
         corpus = self._corpus(X)
         if network is None:
-            bits, dim, sample = (_number(value) for value in (self.bits, self.dim, self.sample))
+            bits, dim, sample = (_plain(value) for value in (self.bits, self.dim, self.sample))
             self.encoder_ = learn_closed_form(corpus, bits, dim, self.levels, rule, sample, seed, report)
             self.embeddings_ = None
         else:
@@ -187,14 +187,14 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             if self.architecture != "dbow" or self.network_params:
                 what = "network_params" if self.network_params else f"architecture {self.architecture!r}"
                 raise TrainingError(f"{what} with the closed form", hint='use solver="network"')
-            check_size(_number(self.bits), _number(self.dim))
-            check_levels(self.levels, _number(self.bits or self.dim))
+            check_size(_plain(self.bits), _plain(self.dim))
+            check_levels(self.levels, _plain(self.bits or self.dim))
             return None
         if self.levels is not None:
             raise TrainingError("levels with a network", hint="only the closed form's codes have levels")
-        options = {name: _number(value) for name, value in dict(self.network_params or {}).items()}
+        options = _plain(self.network_params or {})
         of_shape = {name: options.pop(name) for name in _SHAPE if name in options}
-        shape = choose_shape(_number(self.bits), _number(self.dim), self.architecture, **of_shape)
+        shape = choose_shape(_plain(self.bits), _plain(self.dim), self.architecture, **of_shape)
         return shape, paper_recipe(shape, bool(self.bigrams), **options)
 
     def rule(self) -> VocabularyRule:
@@ -212,19 +212,15 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             return int(np.random.default_rng().integers(2**31))
         if isinstance(self.random_state, np.random.RandomState):
             return int(self.random_state.randint(2**31))
-        seed = _number(self.random_state)
+        seed = _plain(self.random_state)
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise TrainingError(f"random_state is {self.random_state!r}", hint="it must be a whole number, at least 0")
         return seed
 
     def _parameters(self, seed: int) -> dict[str, Any]:
         """The parameters that determine the model, as JSON."""
-        parameters = {name: _number(value) for name, value in self.get_params(deep=False).items()}
-        del parameters["device"]
-        tokenizer = None if self.tokenizer is None else self.tokenizer.config
-        levels = None if self.levels is None else [_number(level) for level in self.levels]
-        network = None if self.network_params is None else {k: _number(v) for k, v in self.network_params.items()}
-        return {**parameters, "random_state": seed, "tokenizer": tokenizer, "levels": levels, "network_params": network}
+        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items() if name != "device"}
+        return {**parameters, "random_state": seed}
 
     def _corpus(self, texts: Texts) -> Corpus:
         """Texts in any form as a corpus that can be read once."""
@@ -237,6 +233,12 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return corpus
 
 
-def _number(value: Any) -> Any:
-    """A numpy number or boolean, as from a grid of parameters, as Python's own."""
+def _plain(value: Any) -> Any:
+    """A parameter as JSON keeps it; numpy's numbers, as from a grid of parameters, are Python's."""
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Tokenizer):
+        return value.config
     return value.item() if isinstance(value, np.number | np.bool_) else value
