@@ -277,30 +277,27 @@ def _text_of(values: Mapping[str, Any], name: str) -> str:
     text = _value(values, name, "text")
     if is_missing(text):
         raise CorpusError(f"text is missing: the field {name!r} is empty", hint="leave out records without a text")
-    if not isinstance(text, str):
-        raise _unusable("text", name, text, "a string")
-    return text
+    return _usable(isinstance(text, str), text, "text", name, "a string")
 
 
 def _id_of(values: Mapping[str, Any], name: str) -> str:
     value = _value(values, name, "id")
-    if isinstance(value, bool) or not isinstance(value, str | Integral):
-        raise _unusable("id", name, value, "a string or whole number")
-    return str(value)
+    is_id = isinstance(value, str | Integral) and not isinstance(value, bool)
+    return str(_usable(is_id, value, "id", name, "a string or whole number"))
 
 
 def _labels_of(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
     value = _value(values, name, "label")
-    if hasattr(value, "tolist"):  # numpy's
-        value = value.tolist()
-    several = value if isinstance(value, list | tuple) else [] if is_missing(value) or value == "" else [value]
-    if not all(isinstance(label, str | Integral) for label in several):
-        raise _unusable("label", name, value, "a list of strings")
-    return tuple(dict.fromkeys(str(label) for label in several))
+    value = value.tolist() if hasattr(value, "tolist") else value  # numpy's
+    labels = value if isinstance(value, list | tuple) else [] if is_missing(value) or value == "" else [value]
+    are_labels = all(isinstance(label, str | Integral) for label in labels)
+    return tuple(dict.fromkeys(map(str, _usable(are_labels, labels, "label", name, "a list of strings"))))
 
 
-def _unusable(what: str, name: str, value: object, wanted: str) -> CorpusError:
-    return CorpusError(f"{what} not usable: the field {name!r} has type {type(value).__name__}", f"use {wanted}")
+def _usable(fits: bool, value: Any, what: str, name: str, wanted: str) -> Any:
+    if not fits:
+        raise CorpusError(f"{what} not usable: the field {name!r} has type {type(value).__name__}", f"use {wanted}")
+    return value
 
 
 def is_missing(value: object) -> bool:
