@@ -277,7 +277,7 @@ def _text_of(values: Mapping[str, Any], name: str) -> str:
     text = _value(values, name, "text")
     if is_missing(text):
         raise CorpusError(f"text is missing: the field {name!r} is empty", hint="leave out records without a text")
-    return _usable(isinstance(text, str), text, "text", name, "a string")
+    return str(_usable(isinstance(text, str), text, "text", name, "a string"))
 
 
 def _id_of(values: Mapping[str, Any], name: str) -> str:
