@@ -40,8 +40,10 @@ SHARED = 0.5  # the share of common words from which two documents are near-dupl
 _BY_WEIGHT = 0.9  # times that: the share of their weight
 _OTHERS = 1000  # documents that a collection is taken to have besides, as frequencies in a small one say little
 _PROPOSED = 0.15  # the share of its rare words that a candidate has in common
+_RARE = 16  # rare words of a document that propose candidates
+_PARTS = 16  # the documents that propose are set up so many times, each time without the copies found before
 _WORK = 2e9  # steps of the product, a minute or two: the most frequent words propose no candidates if it took more
-_AT_ONCE = 1 << 23  # numbers that are looked at together
+_AT_ONCE = 1 << 22  # numbers that are looked at together
 
 Numbers = NDArray[np.int64]
 
@@ -226,17 +228,15 @@ def _copies(sets: _Sets, order: Numbers, shared: float, report: Report) -> tuple
     rank = np.argsort(firsts)
     distinct = order[firsts[rank]]  # in order
     row = np.argsort(rank)[same]  # (documents with words,) which of the distinct ones each is
-    matrix = _weighted(sets, distinct)
-    first, second, shares = _matches(matrix, shared, report)
-    kept, share = _choose(first, second, shares, len(distinct))  # (distinct,)
+    kept, share = _choose(*_rarest_first(sets, distinct), shared, report)  # (distinct,)
     places, shares = distinct[kept[row]], share[row]
     copies = places != order
     by_place = np.lexsort((order[copies], places[copies]))
     return places[copies][by_place], order[copies][by_place], shares[copies][by_place]
 
 
-def _weighted(sets: _Sets, rows: Numbers) -> "csr_array":
-    """The words of some documents and their weights, the rarest word first: (documents, words)."""
+def _rarest_first(sets: _Sets, rows: Numbers) -> tuple["csr_array", NDArray[np.float64]]:
+    """The words of some documents as ones, the rarest first: (documents, words). And the weight of each word."""
     lengths = sets.lengths[rows]
     offsets, starts = row_offsets(lengths), row_offsets(sets.lengths)[rows]
     words = np.empty(offsets[-1], np.int32)
@@ -244,114 +244,100 @@ def _weighted(sets: _Sets, rows: Numbers) -> "csr_array":
         words[offsets[here.start] : offsets[here.stop]] = sets.words[_ranges(starts[here], lengths[here])]
     frequencies = np.bincount(words)
     rarest = np.argsort(frequencies, kind="stable")
-    number = np.empty(len(rarest), np.int64)
-    number[rarest] = np.arange(len(rarest))
+    number = np.argsort(rarest)
     for here in _blocks(lengths, _AT_ONCE):
         own = slice(offsets[here.start], offsets[here.stop])
         keys = np.repeat(np.arange(here.stop - here.start), lengths[here]) << 32 | number[words[own]]
         words[own] = np.sort(keys) & 0xFFFFFFFF
-    weights = np.log((len(rows) + _OTHERS) / np.maximum(frequencies[rarest], 1)).astype(np.float32)
+    weights = np.log((len(rows) + _OTHERS) / np.maximum(frequencies[rarest], 1))
+    return _ones(words, offsets, len(rarest)), weights
+
+
+def _ones(words: NDArray[np.int32], offsets: Numbers, columns: int) -> "csr_array":
     from scipy.sparse import csr_array  # here: it takes half a second to import, and a search needs none
 
-    matrix = csr_array((weights[words], words, offsets), shape=(len(rows), len(rarest)))
-    matrix.has_sorted_indices = matrix.has_canonical_format = True
-    return matrix
-
-
-def _matches(matrix: "csr_array", shared: float, report: Report) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
-    """All pairs of rows that are near-duplicates, the earlier row first, and the share of their common words."""
-    lengths = np.diff(matrix.indptr).astype(np.int64)
-    totals = np.asarray(matrix.sum(axis=1), dtype=np.float64)
-    rare = _rare_words(matrix, lengths, totals, shared)
-    proposing, found = rare.T.tocsr(), [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-    counts = np.diff(rare.indptr)  # (rows,) rare words of each
-    work = np.asarray(rare @ np.diff(proposing.indptr).astype(np.float64))
-    for here in _blocks(work.astype(np.int64), _AT_ONCE):
-        pairs = (rare[here.start : here.stop] @ proposing).tocoo()
-        second, first = pairs.row.astype(np.int64) + here.start, pairs.col.astype(np.int64)
-        shorter, longer = np.minimum(lengths[first], lengths[second]), np.maximum(lengths[first], lengths[second])
-        likely = (first < second) & (shorter >= shared * longer)
-        likely &= pairs.data >= _PROPOSED * np.minimum(counts[first], counts[second])
-        first, second = first[likely], second[likely]
-        found += [
-            _alike(matrix, lengths, totals, first[some], second[some], shared)
-            for some in _blocks(lengths[first] + lengths[second], _AT_ONCE)
-        ]
-        report(Progress("comparing", here.stop, "documents", here.stop / len(lengths)))
-    first, second, shares = (np.concatenate(columns) for columns in zip(*found, strict=True))
-    return first, second, shares
-
-
-def _rare_words(matrix: "csr_array", lengths: Numbers, totals: NDArray[np.float64], shared: float) -> "csr_array":
-    """The words that propose candidates, as ones: of each document so many that two near-duplicates have one in common.
-
-    It is enough to take the rarest ones, until what is left of the document, or of its weight, is less than the share.
-    """
-    most = lengths - np.ceil(shared * lengths - 1e-9).astype(np.int64) + 1
-    kept, sizes = [np.zeros(0, np.int32)], np.zeros(len(lengths), np.int64)
-    for here in _blocks(lengths, _AT_ONCE):
-        own = slice(matrix.indptr[here.start], matrix.indptr[here.stop])
-        row = np.repeat(np.arange(here.stop - here.start), lengths[here])
-        weights = matrix.data[own].astype(np.float64)
-        offsets = row_offsets(lengths[here])
-        position = np.arange(len(row)) - offsets[:-1][row]
-        before = np.cumsum(weights) - weights
-        left = totals[here][row] - (before - before[offsets[:-1]][row])
-        taken = (position < most[here][row]) & (left >= (_BY_WEIGHT * shared - 1e-4) * totals[here][row])
-        kept.append(matrix.indices[own][taken])
-        sizes[here] = np.bincount(row[taken], minlength=here.stop - here.start)
-    words = np.concatenate(kept)
-    documents = np.bincount(words, minlength=matrix.shape[1])
-    work = np.cumsum(np.sort(documents.astype(np.float64) ** 2))
-    most_frequent = np.sqrt(np.diff(work, prepend=0)[work <= _WORK].max(initial=1))
-    usable = ((documents > 1) & (documents <= most_frequent))[words]
-    sizes = np.diff(np.concatenate([[0], np.cumsum(usable)])[row_offsets(sizes)])
-    words = words[usable]
-    from scipy.sparse import csr_array
-
-    return csr_array((np.ones(len(words), np.int32), words, row_offsets(sizes)), shape=matrix.shape)
-
-
-def _alike(
-    matrix: "csr_array", lengths: Numbers, totals: NDArray[np.float64], first: Numbers, second: Numbers, shared: float
-) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
-    """Those of some pairs of rows that are near-duplicates."""
-    ones = matrix[first]
-    ones.data[:] = 1
-    common = ones.multiply(matrix[second]).tocsr()
-    count, weight = np.diff(common.indptr), np.asarray(common.sum(axis=1), dtype=np.float64)
-    shares = count / (lengths[first] + lengths[second] - count)
-    by_weight = weight / (totals[first] + totals[second] - weight)
-    alike = (shares >= shared - 1e-9) & (by_weight >= _BY_WEIGHT * shared - 1e-6)
-    return first[alike], second[alike], shares[alike]
+    return csr_array((np.ones(len(words), np.int8), words, offsets), shape=(len(offsets) - 1, columns))
 
 
 def _choose(
-    first: Numbers, second: Numbers, shares: NDArray[np.float64], rows: int
+    matrix: "csr_array", weights: NDArray[np.float64], shared: float, report: Report
 ) -> tuple[Numbers, NDArray[np.float64]]:
     """What is kept for each row, and the share of their common words: the row itself unless one like it is kept.
 
-    In order, each row is kept unless an earlier one that is kept is like it. In numpy: in every round the rows that no
-    undecided row can exclude are kept, and those like them are not.
+    In order, each row is kept unless an earlier one that is kept is like it.
     """
-    undecided, kept = np.ones(rows, np.bool_), np.zeros(rows, np.bool_)
-    one, other = first, second
-    while undecided.any():
-        waiting = np.zeros(rows, np.bool_)
-        waiting[other] = True
-        new = undecided & ~waiting
-        kept |= new
-        copies = other[kept[one]]
-        undecided &= ~new
-        undecided[copies] = False
-        left = undecided[one] & undecided[other]
-        one, other = one[left], other[left]
-    of_kept = kept[first] & ~kept[second]
-    first, second, shares = first[of_kept], second[of_kept], shares[of_kept]
-    order = np.lexsort((-first, shares))  # of several the most alike, then the first, is written last
-    chosen, share = np.arange(rows), np.ones(rows)
-    chosen[second[order]], share[second[order]] = first[order], shares[order]
-    return chosen, share
+    rare, totals = _rare_words(matrix, weights, shared)
+    counts, lengths = np.diff(rare.indptr), np.diff(matrix.indptr)
+    rows = len(lengths)
+    kept, share = np.arange(rows), np.ones(rows)
+    for part in _blocks(counts, max(_AT_ONCE, rare.nnz // _PARTS)):
+        earlier = np.flatnonzero(kept[: part.stop] == np.arange(part.stop))
+        proposing = rare[earlier].T.tocsr()
+        frequencies = np.diff(proposing.indptr).astype(np.int64)
+        own = _limited(rare[part.start : part.stop], frequencies, _WORK * (part.stop - part.start) / rows)
+        counts[part] = np.diff(own.indptr)
+        for here in _blocks(own @ frequencies, _AT_ONCE):
+            pairs = (own[here.start : here.stop] @ proposing).tocoo()
+            second, first = pairs.row + part.start + here.start, earlier[pairs.col]
+            likely = (first < second) & (pairs.data >= _PROPOSED * np.minimum(counts[first], counts[second]))
+            first, second = first[likely], second[likely]
+            shorter, longer = np.minimum(lengths[first], lengths[second]), np.maximum(lengths[first], lengths[second])
+            likely = (kept[first] == first) & (shorter >= shared * longer)
+            first, second = first[likely], second[likely]
+            best: dict[int, tuple[float, int]] = {}  # of each copy; pairs come in the order of the second row
+            for some in _blocks(lengths[first] + lengths[second], _AT_ONCE):
+                one, other = first[some], second[some]
+                common = matrix[one].multiply(matrix[other])
+                count, weight = np.diff(common.indptr), common @ weights
+                shares = count / (lengths[one] + lengths[other] - count)
+                alike = weight >= (_BY_WEIGHT * shared - 1e-9) * (totals[one] + totals[other] - weight)
+                alike &= shares >= shared - 1e-9
+                for place, copy, value in zip(one[alike].tolist(), other[alike].tolist(), shares[alike].tolist()):
+                    if place not in best and (value, -place) > best.get(copy, (0, 0)):
+                        best[copy] = value, -place
+            for copy, (value, place) in best.items():
+                kept[copy], share[copy] = -place, value
+            report(Progress("comparing", part.start + here.stop, "documents", (part.start + here.stop) / rows))
+    return kept, share
+
+
+def _limited(rare: "csr_array", frequencies: Numbers, most: float) -> "csr_array":
+    """Rows without their most frequent words, so that the product takes so many steps at most."""
+    by_frequency = np.argsort(frequencies, kind="stable")
+    work = np.cumsum((np.bincount(rare.indices, minlength=len(frequencies)) * frequencies)[by_frequency])
+    dropped = np.zeros(len(frequencies), np.bool_)
+    dropped[by_frequency[work > most]] = True
+    rare.data[dropped[rare.indices]] = 0
+    rare.eliminate_zeros()
+    return rare
+
+
+def _rare_words(
+    matrix: "csr_array", weights: NDArray[np.float64], shared: float
+) -> tuple["csr_array", NDArray[np.float64]]:
+    """The words that propose candidates, as ones; and the weight of all words of each row.
+
+    To have one in common with each near-duplicate, the rarest are enough, until what is left of the document, or of its
+    weight, is less than the share. Of these long documents need only some, as an edited copy shares many.
+    """
+    lengths = np.diff(matrix.indptr)
+    most = lengths - np.ceil(shared * lengths - 1e-9).astype(np.int64) + 1
+    frequencies = np.bincount(matrix.indices)
+    alone = np.searchsorted(frequencies, 2)  # words that only one document has; they propose nothing
+    rare, sizes, totals = [np.zeros(0, np.int32)], np.zeros(len(lengths), np.int64), np.zeros(len(lengths))
+    for here in _blocks(lengths, _AT_ONCE):
+        words = matrix.indices[matrix.indptr[here.start] : matrix.indptr[here.stop]]
+        row, starts = np.repeat(np.arange(len(lengths[here])), lengths[here]), row_offsets(lengths[here])[:-1]
+        position = np.arange(len(words)) - starts[row]
+        before = np.cumsum(weights[words]) - weights[words]
+        totals[here] = np.bincount(row, weights[words], len(starts))
+        left = totals[here][row] - (before - before[starts[row]])
+        lone = np.bincount(row, words < alone, len(starts))[row]
+        taken = (words >= alone) & (position < np.minimum(most[here][row], lone + _RARE))
+        taken &= left >= (_BY_WEIGHT * shared - 1e-4) * totals[here][row]
+        rare.append(words[taken])
+        sizes[here] = np.bincount(row[taken], minlength=len(starts))
+    return _ones(np.concatenate(rare), row_offsets(sizes), matrix.shape[1]), totals
 
 
 def _blocks(sizes: Numbers, most: int) -> Iterator[slice]:
