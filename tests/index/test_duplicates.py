@@ -38,7 +38,7 @@ def by_comparing_all(texts: list[str], shared: float = 0.5) -> dict[int, dict[in
     sets = [frozenset(text.split()) for text in texts]
     different = set(sets) - {frozenset()}
     frequencies = Counter(word for words in different for word in words)
-    weights = {word: math.log((len(different) + 1000) / count) for word, count in frequencies.items()}
+    weights = {word: math.log((len(different) + 1000) / max(2, count)) for word, count in frequencies.items()}
 
     def share(one: frozenset[str], other: frozenset[str]) -> float:
         common, both = one & other, one | other

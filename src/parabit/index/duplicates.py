@@ -8,7 +8,8 @@ articles.
 Comparing all with all would take too long, so words propose candidates. Put the words of each document in order, the
 rarest first: two documents that share half of their words share one of the first halves (prefix filtering: S.
 Chaudhuri, V. Ganti and R. Kaushik, "A primitive operator for similarity joins in data cleaning", 2006), and an edited
-copy shares many. These words are rare, so one sparse product finds all candidates.
+copy shares many, so 16 words of each are enough. They are rare, so a sparse product finds all candidates. Documents
+are compared in order, and only with those that are kept.
 
 A group is a document that is kept and its near-duplicates. If A is like B and B is like C, but A is not like C, then C
 is not in A's group: a document may be deleted only if one like it is kept.
@@ -17,6 +18,7 @@ is not in A's group: a document may be deleted only if one like it is kept.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
@@ -39,10 +41,11 @@ if TYPE_CHECKING:
 SHARED = 0.5  # the share of common words from which two documents are near-duplicates
 _BY_WEIGHT = 0.9  # times that: the share of their weight
 _OTHERS = 1000  # documents that a collection is taken to have besides, as frequencies in a small one say little
-_PROPOSED = 0.15  # the share of its rare words that a candidate has in common
-_RARE = 16  # rare words of a document that propose candidates
-_PARTS = 16  # the documents that propose are set up so many times, each time without the copies found before
-_WORK = 2e9  # steps of the product, a minute or two: the most frequent words propose no candidates if it took more
+_LEAST = 2  # a rarer word weighs no more: it may be a typing error
+_RARE = 16  # words of a document that propose candidates
+_PROPOSED = 0.15  # the share of these words that a candidate has in common
+_WORK = 2e9  # steps of the product, about two minutes: the most frequent words propose nothing if it took more
+_PARTS = 16  # in so many parts, as copies that are found in one need not be compared with those in the next
 _AT_ONCE = 1 << 22  # numbers that are looked at together
 
 Numbers = NDArray[np.int64]
@@ -194,12 +197,12 @@ class _Sets(NamedTuple):
 
     words: NDArray[np.int32]  # (entries,) one document after the other
     lengths: Numbers  # (documents,)
-    hashes: NDArray[np.uint64]  # (documents,) equal if the sets are
+    hashes: Numbers  # (documents,) equal if the sets are
 
     @classmethod
     def joined(cls, parts: Sequence["_Sets"]) -> "_Sets":
         """Several batches as one."""
-        empty = cls(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64))
+        empty = cls(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
         return cls(*(np.concatenate(columns) for columns in zip(empty, *parts, strict=True)))
 
 
@@ -209,12 +212,9 @@ def _sets_of(tokens: Tokens, numbering: Numbering) -> _Sets:
     own = own[np.diff(own, prepend=-1) > 0]
     lengths = np.bincount(own >> 32, minlength=len(lengths))
     words = (own & 0xFFFFFFFF).astype(np.int32)
-    # A sum of scrambled numbers does not depend on their order (the scrambling is that of splitmix64).
-    mixed = (words.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed ^ (mixed >> np.uint64(31)))])[row_offsets(lengths)]
-    return _Sets(words, lengths, np.diff(sums))
+    ends = row_offsets(lengths).tolist()
+    hashes = [hash(words[start:end].tobytes()) for start, end in pairwise(ends)]
+    return _Sets(words, lengths, np.array(hashes, np.int64))
 
 
 # Candidates, and which of them are copies
@@ -249,7 +249,7 @@ def _rarest_first(sets: _Sets, rows: Numbers) -> tuple["csr_array", NDArray[np.f
         own = slice(offsets[here.start], offsets[here.stop])
         keys = np.repeat(np.arange(here.stop - here.start), lengths[here]) << 32 | number[words[own]]
         words[own] = np.sort(keys) & 0xFFFFFFFF
-    weights = np.log((len(rows) + _OTHERS) / np.maximum(frequencies[rarest], 1))
+    weights = np.log((len(rows) + _OTHERS) / np.maximum(frequencies[rarest], _LEAST))
     return _ones(words, offsets, len(rarest)), weights
 
 
@@ -262,43 +262,53 @@ def _ones(words: NDArray[np.int32], offsets: Numbers, columns: int) -> "csr_arra
 def _choose(
     matrix: "csr_array", weights: NDArray[np.float64], shared: float, report: Report
 ) -> tuple[Numbers, NDArray[np.float64]]:
-    """What is kept for each row, and the share of their common words: the row itself unless one like it is kept.
-
-    In order, each row is kept unless an earlier one that is kept is like it.
-    """
+    """What is kept for each row, and the share of their common words: the row itself unless one like it is kept."""
     rare, totals = _rare_words(matrix, weights, shared)
-    counts, lengths = np.diff(rare.indptr), np.diff(matrix.indptr)
-    rows = len(lengths)
+    counts, rows = np.diff(rare.indptr), matrix.shape[0]
     kept, share = np.arange(rows), np.ones(rows)
     for part in _blocks(counts, max(_AT_ONCE, rare.nnz // _PARTS)):
         earlier = np.flatnonzero(kept[: part.stop] == np.arange(part.stop))
         proposing = rare[earlier].T.tocsr()
         frequencies = np.diff(proposing.indptr).astype(np.int64)
-        own = _limited(rare[part.start : part.stop], frequencies, _WORK * (part.stop - part.start) / rows)
+        own = _limited(rare[part], frequencies, _WORK * (part.stop - part.start) / rows)
         counts[part] = np.diff(own.indptr)
         for here in _blocks(own @ frequencies, _AT_ONCE):
-            pairs = (own[here.start : here.stop] @ proposing).tocoo()
-            second, first = pairs.row + part.start + here.start, earlier[pairs.col]
+            pairs = (own[here] @ proposing).tocoo()
+            first, second = earlier[pairs.col], pairs.row + part.start + here.start
             likely = (first < second) & (pairs.data >= _PROPOSED * np.minimum(counts[first], counts[second]))
-            first, second = first[likely], second[likely]
-            shorter, longer = np.minimum(lengths[first], lengths[second]), np.maximum(lengths[first], lengths[second])
-            likely = (kept[first] == first) & (shorter >= shared * longer)
-            first, second = first[likely], second[likely]
-            best: dict[int, tuple[float, int]] = {}  # of each copy; pairs come in the order of the second row
-            for some in _blocks(lengths[first] + lengths[second], _AT_ONCE):
-                one, other = first[some], second[some]
-                common = matrix[one].multiply(matrix[other])
-                count, weight = np.diff(common.indptr), common @ weights
-                shares = count / (lengths[one] + lengths[other] - count)
-                alike = weight >= (_BY_WEIGHT * shared - 1e-9) * (totals[one] + totals[other] - weight)
-                alike &= shares >= shared - 1e-9
-                for place, copy, value in zip(one[alike].tolist(), other[alike].tolist(), shares[alike].tolist()):
-                    if place not in best and (value, -place) > best.get(copy, (0, 0)):
-                        best[copy] = value, -place
+            likely &= kept[first] == first
+            best: dict[int, tuple[float, int]] = {}  # for each copy; pairs come in the order of the second row
+            for place, copy, value in _alike(matrix, weights, totals, first[likely], second[likely], shared):
+                if place not in best and (value, -place) > best.get(copy, (0.0, 0)):
+                    best[copy] = value, -place
             for copy, (value, place) in best.items():
                 kept[copy], share[copy] = -place, value
-            report(Progress("comparing", part.start + here.stop, "documents", (part.start + here.stop) / rows))
+            done = part.start + here.stop
+            report(Progress("comparing", done, "documents", done / rows))
     return kept, share
+
+
+def _alike(
+    matrix: "csr_array",
+    weights: NDArray[np.float64],
+    totals: NDArray[np.float64],
+    first: Numbers,
+    second: Numbers,
+    shared: float,
+) -> Iterator[tuple[int, int, float]]:
+    """Those of some pairs of rows that are near-duplicates, and the share of their common words."""
+    lengths = np.diff(matrix.indptr).astype(np.int64)
+    sizes = lengths[first] + lengths[second]
+    possible = np.minimum(lengths[first], lengths[second]) >= shared * np.maximum(lengths[first], lengths[second])
+    first, second, sizes = first[possible], second[possible], sizes[possible]
+    for some in _blocks(sizes, _AT_ONCE):
+        one, other = first[some], second[some]
+        common = matrix[one].multiply(matrix[other])
+        count, weight = np.diff(common.indptr), common @ weights
+        shares = count / (sizes[some] - count)
+        alike = weight >= (_BY_WEIGHT * shared - 1e-9) * (totals[one] + totals[other] - weight)
+        alike &= shares >= shared - 1e-9
+        yield from zip(one[alike].tolist(), other[alike].tolist(), shares[alike].tolist(), strict=True)
 
 
 def _limited(rare: "csr_array", frequencies: Numbers, most: float) -> "csr_array":
