@@ -1,20 +1,19 @@
-"""A program that changes an index with words until it is killed, and says what it does before and after each step.
+"""A program that changes an index with words until it kills itself, and says what it does before and after each step.
 
-Lines come in, a JSON object each with a folder and a seed; for each a process is made that does random things.
+Lines come in, a JSON object each with a folder, a seed and the number of function calls after which it kills itself.
 """
 
 import json
-import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from killed_writer import say
+from killed_writer import CALLS, kill_at, say, serve
 
 from parabit import Document
 from parabit.index import Index
-from parabit.index import index as module
 
 IDS = [f"d{number}" for number in range(40)]
 
@@ -38,12 +37,11 @@ def act(index: Index, operation: dict[str, Any], texts: list[str]) -> None:
             index.compact()
 
 
-def work(folder: Path, seed: int, texts: list[str]) -> None:
+def work(texts: list[str], folder: str, seed: int, calls: int) -> None:
     rng = np.random.default_rng(seed)
-    module._COMMIT_DOCUMENTS = int(rng.choice([1, 4, 1000]))
-    with Index.open(folder, write=True) as index:
+    sys.setprofile(kill_at(calls, CALLS))
+    with Index.open(Path(folder), write=True) as index:
         index.search(texts[:1])  # reads the model
-        say("ready")
         while True:
             there = [identity for identity, row in zip(IDS, index.has(IDS), strict=True) if row]
             missing = [identity for identity in IDS if identity not in there]
@@ -58,20 +56,5 @@ def work(folder: Path, seed: int, texts: list[str]) -> None:
             say("done")
 
 
-def serve(texts: list[str]) -> None:
-    for line in sys.stdin:
-        child = os.fork()
-        if not child:
-            try:
-                asked = json.loads(line)
-                say(str(os.getpid()))
-                work(Path(asked["folder"]), asked["seed"], texts)
-            except BaseException as problem:
-                say(f"failed {problem!r}")
-            os._exit(0)
-        os.waitpid(child, 0)
-        say("ended")
-
-
 if __name__ == "__main__":
-    serve(json.loads(sys.argv[1]))
+    serve(partial(work, json.loads(sys.argv[1])))

@@ -1,14 +1,15 @@
-"""A program that writes to a store until it is killed, and says what it does before and after each step.
+"""A program that writes to a store until it kills itself, and says what it does before and after each step.
 
-Lines come in, a JSON object each with a folder, a seed and perhaps `at`; for each a process is made that does random
-things, or one addition and one compaction in which it kills itself at the `at`-th thing that it does to files.
+Lines come in, a JSON object each with a folder, a seed and `calls`, or `at`; for each a process is made. It does random
+things and kills itself at the `calls`-th function that is called, wherever that is; or one addition and one compaction
+in which it kills itself at the `at`-th thing that it does to files. So no test depends on how fast the machine is.
 """
 
 import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from parabit.index.store import store as module
 
 IDS: list[Id] = [*range(30), *map(str, range(30))]
 EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.listdir"}
+CALLS = {"call", "c_call"}
 
 
 def operations(store: Store, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
@@ -35,12 +37,9 @@ def operations(store: Store, rng: np.random.Generator) -> Iterator[dict[str, Any
 
 
 def act(store: Store, operation: dict[str, Any]) -> None:
-    documents = dict(zip(operation["ids"], map(document, operation["seeds"]), strict=True))
     match operation["kind"]:
-        case "append":
-            store.put(batch_of(documents))
-        case "update":
-            store.put(batch_of(documents))
+        case "append" | "update":
+            store.put(batch_of(dict(zip(operation["ids"], map(document, operation["seeds"]), strict=True))))
         case "delete":
             store.put(None, operation["ids"])
         case "compact":
@@ -51,22 +50,28 @@ def say(line: str) -> None:
     os.write(1, f"{line}\n".encode())  # in one piece, whatever happens next
 
 
-def work(folder: Path, seed: int, at: int | None) -> None:
-    rng = np.random.default_rng(seed)
-    module._MERGED_CHANGES = 15  # so that additions merge the log, too
-    left = at
+def kill_at(number: int, events: set[str]) -> Callable[..., None]:
+    """A hook that kills the process at the number-th of some events; its last argument but one is the event."""
+    left = number
 
-    def count(event: str, _: object) -> None:
+    def count(*arguments: Any) -> None:
         nonlocal left
-        if left is not None and event in EVENTS:
+        if arguments[-2] in events:
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(count)
+    return count
+
+
+def work(folder: Path, seed: int, at: int | None = None, calls: int | None = None) -> None:
+    module._MERGED_CHANGES = 15  # so that additions merge the log, too
+    if at is not None:
+        sys.addaudithook(kill_at(at, EVENTS))
+    if calls is not None:
+        sys.setprofile(kill_at(calls, CALLS))
     store = Store.open(folder, write=True)
-    say("ready")
-    for done, operation in enumerate(operations(store, rng)):
+    for done, operation in enumerate(operations(store, np.random.default_rng(seed))):
         if at is not None:
             if done == 2:
                 return
@@ -76,14 +81,13 @@ def work(folder: Path, seed: int, at: int | None) -> None:
         say("done")
 
 
-def serve() -> None:
+def serve(work: Callable[..., None]) -> None:
+    """Work in a process of its own for each line, and say when it has ended."""
     for line in sys.stdin:
         child = os.fork()
         if not child:
             try:
-                asked = json.loads(line)
-                say(str(os.getpid()))
-                work(Path(asked["folder"]), asked["seed"], asked.get("at"))
+                work(**json.loads(line))
             except BaseException as problem:
                 say(f"failed {problem!r}")
             os._exit(0)
@@ -92,4 +96,4 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(work)

@@ -1,19 +1,19 @@
 """Killed at any moment, a writer loses nothing that was acknowledged, and the index opens.
 
+Writers kill themselves at points that the seed decides, so a busy machine makes no difference.
 `PARABIT_KILLS=200 pytest tests/index/test_store_kills.py` kills as often as the project promises.
 """
 
 import json
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from killed_writer import IDS, act
 from made_up_documents import Document, check, contents, differing, document, make_store
@@ -32,28 +32,33 @@ class Writer:
             [sys.executable, str(script), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def start(self, **asked: Any) -> int:
+    def run(self, **task: Any) -> list[str]:
+        """All that a writer says until its end."""
         assert self._process.stdin is not None
-        print(json.dumps(asked), file=self._process.stdin, flush=True)
-        return int(self.line())
-
-    def line(self) -> str:
         assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+        print(json.dumps(task), file=self._process.stdin, flush=True)
+        said = [line.strip() for line in iter(self._process.stdout.readline, "ended\n")]
+        assert not any(line.startswith("failed") for line in said), said
+        return said
 
-    def said(self) -> list[str]:
-        """All that it says until its end."""
-        return list(iter(self.line, "ended"))
+    def __enter__(self) -> "Writer":
+        return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.communicate()
 
 
 @pytest.fixture(scope="module")
 def writer() -> Iterator[Writer]:
-    writer = Writer()
-    yield writer
-    writer.close()
+    with Writer() as writer:
+        yield writer
+
+
+def operations_in(said: list[str]) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """The operations that were acknowledged, and the one that was under way."""
+    operations = [json.loads(line) for line in said if line.startswith("{")]
+    unfinished = operations.pop() if said.count("done") < len(operations) else None
+    return operations, unfinished
 
 
 class Dictionary:
@@ -72,9 +77,7 @@ class Dictionary:
 
 def hold(folder: Path, expected: Dictionary, said: list[str]) -> str:
     """Make sure that the index holds what was acknowledged, or one operation more; tells which was under way."""
-    assert not any(line.startswith("failed") for line in said), said
-    operations = [json.loads(line) for line in said if line.startswith("{")]
-    unfinished = operations.pop() if said.count("done") < len(operations) else None
+    operations, unfinished = operations_in(said)
     for operation in operations:
         expected.act(operation)
     with Store.open(folder) as reader:  # before any writer has cleared up
@@ -84,46 +87,37 @@ def hold(folder: Path, expected: Dictionary, said: list[str]) -> str:
         expected.act(unfinished)
     with Store.open(folder, write=True) as store:
         check(store, expected.documents, IDS)
-        assert sorted(path.name.partition("-")[0] for path in folder.iterdir()) == [
-            "generation",
-            "lock",
-            "log",
-            "manifest.json",
-        ]
+        names = sorted(path.name.partition("-")[0] for path in folder.iterdir())
+        assert names == ["generation", "lock", "log", "manifest.json"]
     with Store.open(folder) as reader:
         check(reader, expected.documents, IDS)
     return unfinished["kind"] if unfinished else "nothing"
 
 
-def test_killed_at_random_moments_nothing_acknowledged_is_lost(writer: Writer, tmp_path: Path) -> None:
-    folder = tmp_path / "index"
+@pytest.fixture
+def expected(tmp_path: Path) -> Dictionary:
     first: dict[Id, Document] = {identity: document(seed) for seed, identity in enumerate(IDS[::3])}
-    make_store(folder, first)
-    expected = Dictionary(first)
-    chance = random.Random(time.time_ns())
-    hit = {}
+    make_store(tmp_path / "index", first)
+    return Dictionary(first)
+
+
+def test_killed_anywhere_nothing_acknowledged_is_lost(writer: Writer, expected: Dictionary, tmp_path: Path) -> None:
+    rng, hit = np.random.default_rng(0), Counter[str]()
     for kill in range(KILLS):
-        process = writer.start(folder=str(folder), seed=chance.randrange(2**32))
-        if kill % 5:  # else it may be killed while it opens
-            assert writer.line() == "ready"
-        time.sleep(chance.uniform(0, 0.05))
-        os.kill(process, signal.SIGKILL)
-        kind = hold(folder, expected, writer.said())
-        hit[kind] = hit.get(kind, 0) + 1
-    assert hit.get("compact", 0) > KILLS // 10, hit
+        calls = int(10 ** rng.uniform(2, 4.5))
+        said = writer.run(folder=str(tmp_path / "index"), seed=kill, calls=calls)
+        hit[hold(tmp_path / "index", expected, said)] += 1
+    assert hit["compact"] > KILLS // 10, hit
 
 
-def test_killed_at_each_step_of_an_addition_and_a_compaction(writer: Writer, tmp_path: Path) -> None:
-    folder = tmp_path / "index"
-    first: dict[Id, Document] = {identity: document(seed) for seed, identity in enumerate(IDS[::3])}
-    make_store(folder, first)
-    expected = Dictionary(first)
+def test_killed_at_each_step_of_an_addition_and_a_compaction(
+    writer: Writer, expected: Dictionary, tmp_path: Path
+) -> None:
     at, said = 0, [""]
     while said.count("done") < 2:
         at += 1 if KILLS >= 200 else 4
-        writer.start(folder=str(folder), seed=at, at=at)
-        said = writer.said()
-        hold(folder, expected, said)
+        said = writer.run(folder=str(tmp_path / "index"), seed=at, at=at)
+        hold(tmp_path / "index", expected, said)
     assert at > 40
 
 
