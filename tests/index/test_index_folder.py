@@ -104,7 +104,7 @@ def test_the_kept_model_answers_as_the_one_that_built(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["compacted", "saved", "saved over itself", "saved by a reader"])
-def test_nothing_changes_when_an_index_is_written_anew(folder: Path, how: str) -> None:
+def test_nothing_changes_when_an_index_is_written_again(folder: Path, how: str) -> None:
     index = Index.build(documents(0, 60), folder, model=binary(), vectors=True)
     index.add(documents(60, 80))
     index.delete(["d3", "d70"])
@@ -169,22 +169,26 @@ def test_an_index_that_could_not_be_built_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_that_is_taken_is_taken_over_only_if_asked_for(folder: Path) -> None:
-    Index.build(documents(0, 9), folder, model=binary()).close()
-    with pytest.raises(ParabitError, match="exists already"):
-        Index.build(documents(0, 5), folder, model=binary())
-    other = Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8)
-    with pytest.raises(ParabitError, match="exists already"):
-        other.save(folder)
-    assert len(Index.open(folder)) == 9
+def test_what_is_there_is_overwritten_only_if_asked_for_and_nobody_writes_it(folder: Path, tmp_path: Path) -> None:
+    with Index.build(documents(0, 9), folder, model=binary()) as index, Index.open(folder) as reader:
+        other = Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8)
+        for act in (lambda: Index.build(documents(0, 5), folder, model=binary()), lambda: other.save(folder)):
+            with pytest.raises(ParabitError, match="exists already"):
+                act()
+        for act in (
+            lambda: Index.build(documents(0, 5), folder, model=binary(), overwrite=True),
+            lambda: Index.open(folder, write=True),
+        ):
+            with pytest.raises(ParabitError, match="is being written by process"):
+                act()
+        index.add(documents(9, 12))
+        index.close()
+        with pytest.raises(ParabitError, match="open for reading"):  # it knows nothing of the last three
+            reader.save(folder, overwrite=True)
+    assert len(Index.open(folder)) == 12
     other.save(folder, overwrite=True)
     with Index.open(folder) as index:
         assert (len(index), index.bits) == (3, 8)
-    Index.build(documents(0, 5), folder, model=binary(), overwrite=True).close()
-    assert len(Index.open(folder)) == 5
-
-
-def test_nothing_but_an_index_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("Dear")
     with pytest.raises(ParabitError, match="is something else"):
@@ -192,23 +196,30 @@ def test_nothing_but_an_index_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "letters" / "dear.txt").read_text() == "Dear"
 
 
-def test_an_index_that_is_being_written_is_not_overwritten(folder: Path) -> None:
-    with Index.build(documents(0, 9), folder, model=binary()) as index:
-        with pytest.raises(ParabitError, match="is being written by process"):
-            Index.build(documents(0, 5), folder, model=binary(), overwrite=True)
-        with pytest.raises(ParabitError, match="is being written by process"):
-            Index.open(folder, write=True)
-        assert len(index) == 9
-
-
-def test_a_reader_does_not_save_over_what_it_reads(folder: Path) -> None:
-    index = Index.build(documents(0, 9), folder, model=binary())
-    reader = Index.open(folder)
-    index.add(documents(9, 12))
-    index.close()
-    with pytest.raises(ParabitError, match="open for reading"):  # it knows nothing of the last three
-        reader.save(folder, overwrite=True)
-    assert len(Index.open(folder)) == 12
+def test_a_flipped_byte_in_any_file_is_an_error_or_makes_no_difference(tmp_path: Path) -> None:
+    """The files of the store and the model are checked, and a word index that is damaged is built again."""
+    whole, folder = tmp_path / "whole", tmp_path / "damaged"
+    with Index.build(documents(0, 30), whole, model=binary(), vectors=True) as index:
+        index.add(documents(30, 40))
+        expected = of_everything(index)
+    rng, errors, same = np.random.default_rng(0), set[str](), set[str]()
+    for path in sorted(path.relative_to(whole) for path in whole.rglob("*") if path.stat().st_size and path.is_file()):
+        for _ in range(2):
+            shutil.copytree(whole, folder)
+            content = bytearray((folder / path).read_bytes())
+            content[rng.integers(len(content))] ^= 1 << rng.integers(8)
+            (folder / path).write_bytes(content)
+            try:
+                with Index.open(folder) as index:
+                    assert of_everything(index) == expected, path
+                    index.verify()
+                same.add(path.parts[0].partition("-")[0])
+            except ParabitError as problem:
+                assert problem.hint  # noqa: PT017
+                errors.add(path.parts[0].partition("-")[0])
+            shutil.rmtree(folder)
+    assert errors >= {"generation", "model", "manifest.json", "log"}
+    assert "words" in same - errors
 
 
 def test_another_model_is_refused_and_the_right_to_write_given_back(folder: Path) -> None:

@@ -217,7 +217,7 @@ class Words(Stems):
 
     def _seal(self) -> None:
         about = {"format": FORMAT, "language": self.language, "fold_accents": self.fold_accents}
-        about["meta"] = zlib.crc32((self.folder / "meta.json").read_bytes())
+        about["checksum"] = _checksum(self.folder, about)
         with whole_file(self.folder / "parabit.json") as partial:
             partial.write_text(json.dumps(about) + "\n")
         mode = (self.folder / "parabit.json").stat().st_mode
@@ -316,12 +316,16 @@ def _may_write(folder: Path) -> bool:
 def _sealed(folder: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads((folder / "parabit.json").read_text())
-        whole = about["meta"] == zlib.crc32((folder / "meta.json").read_bytes())
-        if whole and about["format"] == FORMAT and {"language", "fold_accents"} <= about.keys():
+        if about.pop("checksum") == _checksum(folder, about) and about["format"] == FORMAT:
             return about
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise _damaged(folder)
+
+
+def _checksum(folder: Path, about: dict[str, Any]) -> int:
+    """Of `meta.json`, and of everything else in `parabit.json`."""
+    return zlib.crc32((folder / "meta.json").read_bytes(), zlib.crc32(json.dumps(about).encode()))
 
 
 def _files(folder: Path) -> Iterable[Path]:
