@@ -7,10 +7,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
+from commands import answer, run
 
 from parabit import Index, ParagraphVectors, open_corpus
-from parabit.cli.app import app
 
 TEXTS = {
     "a": "The Hubble telescope was repaired in orbit by astronauts",
@@ -40,23 +39,12 @@ def index(posts: Path) -> Path:
     return Path("posts.index")
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["dedupe", *map(str, arguments)])
-
-
-def as_json(*arguments: object) -> dict[str, Any]:
-    result = run(*arguments, "--json")
-    assert (result.exit_code, result.stderr, result.stdout.count("\n")) == (0, "", 1)
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
-
-
 def members(found: dict[str, Any]) -> list[list[str]]:
     return [[group["kept"], *(copy["id"] for copy in group["copies"])] for group in found["groups"]]
 
 
 def test_a_folder_and_its_index_have_the_same_groups(posts: Path, index: Path) -> None:
-    of_files, of_index = as_json(posts), as_json(index)
+    of_files, of_index = answer("dedupe", posts), answer("dedupe", index)
     assert members(of_files) == members(of_index) == [["a.txt", "c.txt", "d.txt"], ["b.txt", "e.txt"]]
     assert (of_files["documents"], of_files["copies"]) == (6, 3)
     copies = [copy for group in of_index["groups"] for copy in group["copies"]]
@@ -67,27 +55,27 @@ def test_a_folder_and_its_index_have_the_same_groups(posts: Path, index: Path) -
 
 
 def test_what_is_printed(posts: Path, index: Path) -> None:
-    lines = run(posts).stdout.splitlines()
+    lines = run("dedupe", posts).stdout.splitlines()
     assert lines[0].startswith("posts: 3 of 6 documents are near-duplicates of 2 others; ")
     assert lines[1:4] == [f"  a.txt  {TEXTS['a']}", "    c.txt  82% of the words", "    d.txt  100% of the words"]
-    assert "    d.txt  100% of the words, 0 bits" in run(index).stdout.splitlines()
+    assert "    d.txt  100% of the words, 0 bits" in run("dedupe", index).stdout.splitlines()
 
 
 def test_ids_to_delete_come_one_per_line(index: Path) -> None:
-    assert run(index, "--print-delete").stdout == "c.txt\nd.txt\ne.txt\n"
-    longest = run(index, "--print-delete", "--keep", "longest").stdout.split()
+    assert run("dedupe", index, "--print-delete").stdout == "c.txt\nd.txt\ne.txt\n"
+    longest = run("dedupe", index, "--print-delete", "--keep", "longest").stdout.split()
     assert longest == ["a.txt", "d.txt", "b.txt"]
     with Index.open(index, write=True) as opened:
         opened.delete(longest)
-    assert as_json(index)["groups"] == []
-    assert run(index, "--print-delete").stdout == ""
+    assert answer("dedupe", index)["groups"] == []
+    assert run("dedupe", index, "--print-delete").stdout == ""
 
 
 def test_tables_have_all_groups(index: Path) -> None:
     rows = []
     for ending in ("csv", "tsv", "jsonl", "parquet"):
         output = Path(f"groups.{ending}")
-        assert f"all groups are in {output}" in run(index, "-o", output).stdout
+        assert f"all groups are in {output}" in run("dedupe", index, "-o", output).stdout
         if ending == "parquet":
             rows.append(pl.read_parquet(output).rows())
         elif ending == "jsonl":
@@ -102,23 +90,3 @@ def test_tables_have_all_groups(index: Path) -> None:
     assert rows[0][0] == (1, "a.txt", "a.txt", None, None, TEXTS["a"])
     assert rows[0][2] == (1, "d.txt", "a.txt", 1.0, 0, TEXTS["d"])
     assert len(rows[0]) == 5
-
-
-def test_errors_say_what_to_do(posts: Path) -> None:
-    Path("old.csv").write_text("mine")
-    for arguments, code, words in (
-        (["nowhere"], 1, "no such file or folder: nowhere"),
-        ([posts, "-o", "a.txt"], 1, "a.txt ends in none of .csv, .tsv, .jsonl, .parquet; give one of these"),
-        ([posts, "-o", "old.csv"], 1, "old.csv exists already; choose another name"),
-        ([posts, "-o", "no/such.csv"], 1, "there is no folder no"),
-        ([posts, "--keep", "newest", "--date-field", "day"], 1, "no document has a date in its field 'day'"),
-        ([posts, "--json", "--print-delete"], 1, "leave out one of them"),
-        ([posts, "--shared", "2"], 1, "give more than 0"),
-        ([posts, "--keep", "last"], 2, "--keep"),
-        ([], 2, "CORPUS"),
-    ):
-        result = run(*arguments)
-        assert (result.exit_code, result.stdout) == (code, ""), arguments
-        assert words in result.stderr
-    assert Path("old.csv").read_text() == "mine"
-    assert run(posts, "-o", "old.csv", "--overwrite").exit_code == 0

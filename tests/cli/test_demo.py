@@ -1,10 +1,5 @@
 """`parabit demo`, on small collections."""
 
-import re
-import signal
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +7,7 @@ import pytest
 from commands import answer, run
 
 from made_up_files import make_pdf
-from parabit.cli.demo import QUESTIONS
+from parabit.cli.explore import QUESTIONS
 from parabit.corpus import as_corpus
 from topics import Topics
 
@@ -53,7 +48,7 @@ def test_your_own_documents_are_indexed_and_answer_questions(folder: Path, cache
     assert len(list(cache.iterdir())) == 1
 
 
-def test_the_packages_documentation_is_read_once_and_again_if_asked_or_changed(
+def test_the_packages_documentation_is_read_once_and_again_if_it_changed(
     monkeypatch: pytest.MonkeyPatch, topics: Topics, cache: Path
 ) -> None:
     read = []
@@ -62,30 +57,14 @@ def test_the_packages_documentation_is_read_once_and_again_if_asked_or_changed(
         read.append(name)
         return as_corpus([f"{question} {text}" for question in QUESTIONS for text in topics.texts[:60]])
 
-    monkeypatch.setattr("parabit.cli.demo.open_corpus", open_corpus)
+    monkeypatch.setattr("parabit.cli.options.open_corpus", open_corpus)
     first = answer("demo")
     assert [question["query"] for question in first["questions"]] == list(QUESTIONS)
     second = answer("demo")
     assert second["questions"] == first["questions"]
     assert ([first["kept"], second["kept"]], read) == ([False, True], ["docstrings"])
-    assert run("demo", "--again").stdout.count("score") > 4
-    monkeypatch.setattr("parabit.cli.demo.__version__", "another")
+    assert run("demo").stdout.count("score") > 4
+    monkeypatch.setattr("parabit.cli.explore.__version__", "another")
     assert not answer("demo")["kept"]
-    assert read == ["docstrings"] * 3
+    assert read == ["docstrings"] * 2
     assert len(list(cache.iterdir())) == 1  # the index of other versions is gone
-
-
-def test_the_search_page_starts_afterwards_until_ctrl_c(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("fastapi")
-    command = [sys.executable, "-m", "parabit", "demo", folder, "--serve", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = None
-        while address is None:
-            line = process.stdout.readline()
-            assert line, process.stderr and process.stderr.read()
-            address = re.search(r"http://\S+:\d+", line)
-        with urllib.request.urlopen(address[0], timeout=600) as page:
-            assert b"<html" in page.read().lower()
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 0

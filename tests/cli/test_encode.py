@@ -14,10 +14,9 @@ import numpy as np
 import polars as pl
 import pytest
 from caught_at_work import INTERRUPTED, expected, interrupting, signalled, stopped
-from typer.testing import CliRunner, Result
+from commands import answer, run
 
 from parabit import Document, ParagraphVectors
-from parabit.cli.app import app
 from parabit.corpus import as_corpus
 from parabit.model import encode_to_file, load_model
 from topics import Topics
@@ -51,10 +50,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 40)
 
 
-def run(*arguments: object, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(app, ["encode", *map(str, arguments)], input=stdin)
-
-
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
@@ -73,7 +68,7 @@ def test_both_forms_hold_what_the_model_says(kind: str, models: dict[str, str], 
     loaded = load_model(Path(models[kind]))
     inferred = loaded.infer(topics.texts)
     for output in ("codes.npy", "codes.parquet"):
-        result = run(models[kind], "news.jsonl", "-o", output)
+        result = run("encode", models[kind], "news.jsonl", "-o", output)
         assert (result.exit_code, result.stderr) == (0, "")
     array, rows = np.load("codes.npy"), table("codes.parquet")
     assert rows["id"].to_list() == [str(number) for number in range(300)]
@@ -86,7 +81,7 @@ def test_both_forms_hold_what_the_model_says(kind: str, models: dict[str, str], 
         assert array.tobytes() == inferred.codes.tobytes()
         assert rows.schema == {"id": pl.String, "code": pl.Binary}
         assert bytes_of(rows["code"]).tobytes() == inferred.codes.tobytes()
-        assert run(models[kind], "news.jsonl", "-o", "both.parquet", "--vectors").exit_code == 0
+        assert run("encode", models[kind], "news.jsonl", "-o", "both.parquet", "--vectors").exit_code == 0
         rows = table("both.parquet")
         assert bytes_of(rows["code"]).tobytes() == inferred.codes.tobytes()
     assert rows.schema["vector"] == pl.Array(pl.Float32, loaded.dim)
@@ -97,15 +92,12 @@ def test_both_forms_hold_what_the_model_says(kind: str, models: dict[str, str], 
 def test_all_is_in_the_json_and_in_the_tables_metadata(model: str, here: Path) -> None:
     with (here / "news.jsonl").open("a") as file:
         file.write('{"id": "strange", "text": "qqqq xxxx"}\n{"id": "empty", "text": ""}\nbad\n')
-    result = run(model, "news.jsonl", "-o", "codes.parquet", "--json")
-    assert (result.exit_code, result.stderr) == (0, "")
-    summary = json.loads(result.stdout)
+    summary = answer("encode", model, "news.jsonl", "-o", "codes.parquet")
     assert summary.pop("seconds") > 0
-    assert summary.pop("documents_per_second") > 0
     about = {"documents": 302, "bits": 20, "dim": 20, "skipped": 1, "without_words": 2}
     files = {"model": model, "corpus": "news.jsonl", "output": "codes.parquet"}
     assert summary.pop("reading")["places"][0]["place"] == "news.jsonl:303"
-    assert summary == {**files, **about, "bytes": 3, "encoded": 302}
+    assert summary == {**files, **about, "bytes": 3, "encoded": 302, "vectors": False}
     metadata = json.loads(pl.read_parquet_metadata("codes.parquet")["parabit"])
     assert about.items() <= metadata.items()
     assert metadata["model"] == load_model(Path(model)).fingerprint
@@ -116,7 +108,7 @@ def test_all_is_in_the_json_and_in_the_tables_metadata(model: str, here: Path) -
 
 def test_people_get_a_summary_in_words(model: str, here: Path) -> None:
     (here / "two.txt").write_text("qqqq\n" + "xxxx\n")
-    first, second, third = run(model, "two.txt", "-o", "codes.npy", "--format", "lines").stdout.splitlines()
+    first, second, third = run("encode", model, "two.txt", "-o", "codes.npy", "--format", "lines").stdout.splitlines()
     assert first == "codes.npy: 2 documents, 20 bits each, 6 bytes in all"
     assert second.endswith(" documents per second")
     assert third == "  2 documents without known words; their codes are zeros"
@@ -134,7 +126,7 @@ def test_standard_input_is_a_corpus(
 def test_ids_of_any_kind_come_in_the_corpus_order(model: str, here: Path) -> None:
     ids = ["z", "a", "10", "9", "é ü", "z"]
     (here / "odd.jsonl").write_text("".join(json.dumps({"id": name, "text": "text"}) + "\n" for name in ids))
-    assert run(model, "odd.jsonl", "-o", "codes.parquet").exit_code == 0
+    assert run("encode", model, "odd.jsonl", "-o", "codes.parquet").exit_code == 0
     assert table("codes.parquet")["id"].to_list() == ids
 
 
@@ -145,7 +137,7 @@ def test_a_documents_code_does_not_depend_on_its_batch(
     alone = b"".join(loaded.infer([text]).codes.tobytes() for text in topics.texts)  # type: ignore[union-attr]
     for size in (7, 64, 300):
         monkeypatch.setattr("parabit.model.encoder.AT_ONCE", size)
-        assert run(model, "news.jsonl", "-o", f"{size}.npy").exit_code == 0
+        assert run("encode", model, "news.jsonl", "-o", f"{size}.npy").exit_code == 0
         assert np.load(f"{size}.npy").tobytes() == alone
 
 
@@ -188,14 +180,14 @@ def test_an_interrupt_leaves_the_old_file_or_none(
     output: str, models: dict[str, str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("parabit.cli.encode.progress", interrupting("encoding"))  # after the first batch
-        result = run(models["binary"], "news.jsonl", "-o", output)
+        patched.setattr("parabit.cli.command.progress", interrupting("encoding"))  # after the first batch
+        result = run("encode", models["binary"], "news.jsonl", "-o", output)
         assert (result.exit_code, result.stdout, result.stderr) == (130, "", INTERRUPTED)
         assert names(here) == {"news.jsonl"}
-    assert run(models["binary"], "news.jsonl", "-o", output).exit_code == 0
+    assert run("encode", models["binary"], "news.jsonl", "-o", output).exit_code == 0
     before = (here / output).read_bytes()
-    monkeypatch.setattr("parabit.cli.encode.progress", interrupting("encoding"))
-    assert run(models["with vectors"], "news.jsonl", "-o", output, "--overwrite").exit_code == 130
+    monkeypatch.setattr("parabit.cli.command.progress", interrupting("encoding"))
+    assert run("encode", models["with vectors"], "news.jsonl", "-o", output, "--overwrite").exit_code == 130
     assert (here / output).read_bytes() == before
     assert names(here) == {"news.jsonl", output}
 
@@ -214,13 +206,13 @@ def test_a_signal_while_it_reads_or_writes_leaves_nothing(number: signal.Signals
 
 @pytest.mark.parametrize("output", ["codes.npy", "codes.parquet"])
 def test_old_codes_are_replaced_only_if_asked_for(output: str, models: dict[str, str], here: Path) -> None:
-    assert run(models["binary"], "news.jsonl", "-o", output).exit_code == 0
+    assert run("encode", models["binary"], "news.jsonl", "-o", output).exit_code == 0
     before = (here / output).read_bytes()
-    result = run(models["with vectors"], "news.jsonl", "-o", output)
+    result = run("encode", models["with vectors"], "news.jsonl", "-o", output)
     assert result.exit_code == 1
     assert result.stderr == f"parabit: {output} exists already; choose another name, or replace it with --overwrite\n"
     assert (here / output).read_bytes() == before
-    assert run(models["with vectors"], "news.jsonl", "-o", output, "--overwrite").exit_code == 0
+    assert run("encode", models["with vectors"], "news.jsonl", "-o", output, "--overwrite").exit_code == 0
     assert (here / output).read_bytes() != before
     assert names(here) == {"news.jsonl", output}
 
@@ -231,55 +223,12 @@ def test_what_is_no_file_of_codes_is_not_replaced(model: str, here: Path, topics
     (here / "notes.npy").write_text("mine")
     before = {path.name: path.read_bytes() for path in here.iterdir()}
     for output in ("corpus.parquet", "numbers.npy", "notes.npy"):
-        result = run(model, "corpus.parquet", "-o", output, "--overwrite")
+        result = run("encode", model, "corpus.parquet", "-o", output, "--overwrite")
         assert result.exit_code == 1
         assert result.stderr == (
             f"parabit: {output} exists and is not a file of codes; nothing was changed; use another name\n"
         )
     assert {path.name: path.read_bytes() for path in here.iterdir()} == before
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("{model}", "news.jsonl", "-o", "codes.txt"), 1, "parabit: codes.txt ends neither in .npy nor in .parquet"),
-        (("{model}", "news.jsonl"), 2, "--output"),
-        (("{model}", "-o", "codes.npy"), 2, "CORPUS"),
-        (
-            ("{model}", "news.jsonl", "-o", "codes.npy", "--vectors"),
-            1,
-            "cannot hold both codes and vectors; write to a",
-        ),
-        (("{model}", "news.jsonl", "-o", "no/such/codes.npy"), 1, "there is no folder no/such to write codes.npy in"),
-        (("{model}", "news.jsonl", "-o", "folder.npy", "--overwrite"), 1, "folder.npy is not a file"),
-        (("{model}", "news.jsonl", "-o", "link.npy"), 1, "parabit: link.npy exists already"),
-        (
-            ("{model}", "news.jsonl", "-o", "link.npy", "--overwrite"),
-            1,
-            "parabit: link.npy exists and is not a file of codes",
-        ),
-        (("{model}", "news.jsonl", "-o", "n" * 245 + ".npy"), 1, "File name too long"),
-        (("{model}", "news.jsonl", "-o", "codes.npy", "--resume"), 2, "No such option"),
-        (("{model}", "news.jsonl", "-o", "codes.npy", "--text-field", "body"), 1, "no text field: 'body'"),
-        (("{model}", "no.jsonl", "-o", "codes.npy"), 1, "no.jsonl"),
-        (("{model}", "empty.jsonl", "-o", "codes.npy"), 1, "parabit: empty.jsonl: empty file"),
-        (("no-model", "news.jsonl", "-o", "codes.npy"), 1, "parabit: no model in no-model; make one with"),
-        (("news.jsonl", "news.jsonl", "-o", "codes.npy"), 1, "parabit: no model in news.jsonl; make one with"),
-    ],
-)
-def test_what_is_wrong_is_explained_in_one_line_and_nothing_is_left(
-    arguments: tuple[str, ...], code: int, words: str, model: str, here: Path
-) -> None:
-    (here / "folder.npy").mkdir()
-    (here / "link.npy").symlink_to("nowhere")
-    (here / "empty.jsonl").write_text("")
-    before = names(here)
-    result = run(*(argument.format(model=model) for argument in arguments))
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert words in result.stderr
-    if code == 1:
-        assert result.stderr.count("\n") == 1
-    assert names(here) == before
 
 
 @pytest.mark.parametrize("limit", [100, 2_000])

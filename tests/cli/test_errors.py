@@ -9,12 +9,14 @@ import pytest
 from commands import run
 
 from json_lines import as_lines
-from parabit import Document, ParagraphVectors
+from parabit import Document, ParagraphVectors, open_corpus
 from parabit.index import Index
+from parabit.model import load_model
 
 NETWORK = ("--solver", "network", "--bits", "16", "--device", "cpu")
 TRAIN = ("train", "posts.jsonl", "-o", "a", "--bits", "16")
 INDEX = ("index", "posts.jsonl", "--model", "news-20")
+ENCODE = ("encode", "news-20", "posts.jsonl", "-o")
 EVALUATE = ("evaluate", "news-20", "posts.jsonl")
 
 WRONG: list[tuple[tuple[str, ...], str]] = [
@@ -35,16 +37,17 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("vocabulary", "empty.jsonl"), "empty file"),
     (("vocabulary", "posts.jsonl", "--text-field", "body"), "no text field: 'body' is not among"),
     (("vocabulary", "posts.jsonl", "--min-count", "0"), "--min-count"),
-    (("vocabulary", "posts.jsonl", "--format", "word"), "'word' is not one of 'text', 'lines'"),
-    (("vocabulary", "posts.jsonl", "-o", "no/such/v"), "there is no folder no/such to write v in"),
-    (("vocabulary", "posts.jsonl", "-o", "empty.jsonl", "--overwrite"), "exists and is not a vocabulary; nothing"),
+    (("vocabulary", "posts.jsonl", "--format", "word"), "no such format: word; the formats are text, lines"),
+    (("vocabulary", "posts.jsonl", "-o", "no/such/v.csv"), "there is no folder no/such to write v.csv in"),
+    (("vocabulary", "posts.jsonl", "-o", "v"), "v ends in none of .csv, .tsv, .jsonl, .parquet; give one of these"),
+    (("vocabulary", "posts.jsonl", "-o", "empty.jsonl"), "empty.jsonl exists already; choose another name, or replace"),
     # learning
     ((*TRAIN, "--bits", "7"), "bits is 7; it must be a whole number from 8 to 1,024"),
-    ((*TRAIN, "--bits", "abc"), "bits is 'abc'; it must be a whole number, or none"),
+    ((*TRAIN, "--bits", "abc"), "--bits abc; write it as 128, or none"),
     ((*TRAIN, "--bits", "none"), "neither bits nor dim is given"),
     ((*TRAIN, "--dim", "0"), "dim is 0; it must be a whole number from 1 to 1,024"),
     ((*TRAIN, "--levels", "9+9"), "levels [9, 9] for a size of 16; give whole numbers, at least 1"),
-    ((*TRAIN, "--levels", "8,8"), "levels are '8,8'; write them as 96+24+8"),
+    ((*TRAIN, "--levels", "8,8"), "--levels 8,8; write it as 96+24+8"),
     ((*TRAIN, "--sample", "-1"), "--sample"),
     ((*TRAIN, "--solver", "adagrad"), "'adagrad' is not one of 'closed-form', 'network'"),
     ((*TRAIN, "--set", "epochs=2"), "--set is for networks; add --solver network"),
@@ -63,16 +66,27 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("train", "posts.jsonl", "-o", "n" * 245), "File name too long"),
     # encoding and measuring
     (("encode", "nowhere", "posts.jsonl", "-o", "a.npy"), "no model in nowhere"),
-    (("encode", "news-20", "posts.jsonl", "-o", "a.txt"), "a.txt"),
-    (("encode", "news-20", "posts.jsonl", "-o", "a.npy", "--vectors"), ".parquet"),
-    (("encode", "news-20", "posts.jsonl", "-o", "a.npy", "--workers", "2"), "--workers is for a cluster; add --engine"),
+    (("encode", "posts.jsonl", "posts.jsonl", "-o", "a.npy"), "no model in posts.jsonl; make one with"),
+    (("encode", "news-20", "posts.jsonl"), "--output"),
+    ((*ENCODE, "a.txt"), "a.txt ends neither in .npy nor in .parquet"),
+    ((*ENCODE, "a.npy", "--vectors"), "cannot hold both codes and vectors; write to a"),
+    ((*ENCODE, "no/such/a.npy"), "there is no folder no/such to write a.npy in"),
+    ((*ENCODE, "folder.npy", "--overwrite"), "folder.npy is not a file"),
+    ((*ENCODE, "link.npy"), "link.npy exists already"),
+    ((*ENCODE, "link.npy", "--overwrite"), "link.npy exists and is not a file of codes"),
+    ((*ENCODE, f"{'n' * 245}.npy"), "File name too long"),
+    ((*ENCODE, "a.npy", "--workers", "2"), "--workers is for a cluster; add --engine"),
     ((*EVALUATE, "--rank", "cosin"), "'cosin' is not one of 'hamming', 'asymmetric', 'cosine'"),
-    ((*EVALUATE, "--radius", "2"), "a radius needs a code and a real vector"),
-    ((*EVALUATE, "--plot", "a.pdf"), "a.pdf is neither .svg nor .png"),
+    ((*EVALUATE, "--plot", "a.pdf"), "a.pdf ends in none of .svg, .png"),
     ((*EVALUATE, "--plot", "no/such/a.svg"), "there is no folder no/such"),
     (("evaluate", "real", "posts.jsonl", "--rank", "hamming"), "this model has no codes to rank by"),
-    (("evaluate", "news-20", "twice.jsonl"), "label"),
+    (("evaluate", "news-20", "twice.jsonl"), "no document of twice.jsonl has a label, and labels say which"),
+    ((*EVALUATE, "--searched", "twice.jsonl"), "no document of twice.jsonl has a label"),
+    ((*EVALUATE, "--least", "301"), "no label of posts.jsonl has 301 documents; the most frequent has"),
+    (("evaluate", "news-20", "one.jsonl"), "too few: 1 queries for 1 documents; give more documents"),
+    (("evaluate", "news-20", "strangers.jsonl"), "no two documents share a label, so no query can find another"),
     (("reproduce", "tabel1"), "'tabel1' is not one of 'table1'"),
+    (("reproduce", "table2", "--seeds", "0"), "--seeds"),
     # indexing
     ((*INDEX, "-o", "posts.jsonl"), "posts.jsonl exists already; choose another name, or"),
     ((*INDEX, "-o", "posts.jsonl", "--overwrite"), "exists and is something else"),
@@ -94,6 +108,12 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("search", "codes.index", "hubble"), "this index was made of codes and knows no texts"),
     (("search", "damaged.index", "x"), "damaged"),
     (("search", "news-20", "x"), "is a model, not an index"),
+    (("dedupe", "posts.jsonl", "-o", "a.txt"), "a.txt ends in none of .csv, .tsv, .jsonl, .parquet"),
+    (("dedupe", "posts.jsonl", "--keep", "newest", "--date-field", "day"), "no document has a date in its field 'day'"),
+    (("dedupe", "posts.jsonl", "--json", "--print-delete"), "leave out one of them"),
+    (("dedupe", "posts.jsonl", "--shared", "2"), "give more than 0"),
+    (("dedupe", "posts.jsonl", "--keep", "last"), "--keep"),
+    (("dedupe",), "CORPUS"),
     # changing
     (("add", "news.index", "posts.jsonl"), "the id 'post0' is in the index already; nothing was changed"),
     (("add", "news.index", "twice.jsonl", "--update"), "two documents have the id 'a': numbers 0 and 1"),
@@ -105,6 +125,12 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("delete", "news.index", "--where", "year>soon"), "'soon' is neither a number nor a date"),
     (("compact", "damaged.index"), "damaged"),
     (("info", "damaged.index"), "damaged"),
+    (("sync", "posts.index", "--watch", "--dry-run"), "--watch with --dry-run; choose one"),
+    (("sync", "posts.index", "--include", "*.md"), "options of reading, but no CORPUS; name it"),
+    (("sync", "posts.index", "docstrings"), "synced with files and folders"),
+    (("sync", "posts.index", "no-posts"), "no files in no-posts; nothing was changed; is it on a disk"),
+    (("sync", "news.index"), "does not know its corpus: it was made of standard input, a data set or Python objects"),
+    (("retrain", "news.index", "--bits", "4"), "bits is 4"),
     (("serve", "nowhere"), "no index in nowhere"),
     (("demo", "nothing/"), "no such file or folder: nothing/"),
     (("demo", "--ask", " "), "a question is empty"),
@@ -127,7 +153,13 @@ def things(
     codes.write_bytes(content)
     ParagraphVectors(None, dim=2).fit(["one text", "another text"]).save(folder / "real")
     Index.of_codes(np.zeros((2, 1), dtype=np.uint8), 8, folder / "codes.index").close()
+    Index.build(open_corpus(folder / "posts.jsonl"), folder / "posts.index", model=load_model(topic_model)).close()
     (folder / "empty.jsonl").write_text("")
+    (folder / "one.jsonl").write_text('{"text": "tin", "label": "a"}')
+    (folder / "strangers.jsonl").write_text('{"text": "tin", "label": "a"}\n{"text": "tea", "label": "b"}')
+    for name in ("folder.npy", "no-posts"):
+        (folder / name).mkdir()
+    (folder / "link.npy").symlink_to("nowhere")
     (folder / "twice.jsonl").write_text('{"id": "a", "text": "b"}\n' * 2)
     (folder / "bad.jsonl").write_text('{"id": "a", "text": "b"}\n{"id": "b", "words": "c"}\n')
     with pytest.MonkeyPatch.context() as patch:
@@ -168,7 +200,7 @@ def test_what_nobody_expected_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     def fail(*_: object) -> None:
         raise ZeroDivisionError("odd\nthing")
 
-    monkeypatch.setattr("parabit.cli.vocabulary.open_corpus", fail)
+    monkeypatch.setattr("parabit.cli.options.open_corpus", fail)
     result = run("vocabulary", "x")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert result.stderr.startswith("parabit: unexpected ZeroDivisionError: odd thing; please report it")

@@ -41,7 +41,7 @@ def test_one_command_learns_a_model_and_indexes_the_corpus(
     with lines_file.open("a") as file:
         file.write('{"id": "strange", "text": "qqqq xxxx"}\n{"id": "empty", "text": "?!"}\nbad\n')
     found = answer("index", "posts.jsonl", "-o", "news.index", "--bits", "20", "--seed", "3")
-    assert found["seconds"].pop("learning") < found["seconds"].pop("all")
+    assert found.pop("learning_seconds") < found.pop("seconds")
     size = sum(path.stat().st_size for path in Path("news.index").rglob("*") if path.is_file())
     sizes = found.pop("bytes")
     assert sizes.pop("all") == size == sum(sizes.values())
@@ -50,9 +50,9 @@ def test_one_command_learns_a_model_and_indexes_the_corpus(
     assert found.pop("reading")["skipped"] == {"not valid JSON": 1}
     examples = found.pop("examples")
     assert found == {
-        "index": "news.index", "corpus": "posts.jsonl", "model": None, "documents": 301, "left_out": 1, "skipped": 1,
+        "index": "news.index", "corpus": "posts.jsonl", "documents": 301, "left_out": 1, "skipped": 1,
         "bits": 20, "words": 202, "learned_from": 302, "backend": "flat", "engine": None,
-        "fields": ["year", "labels"], "seconds": {},
+        "fields": ["year", "labels"],
     }  # fmt: skip
     assert answer("search", "news.index", text)["hits"][0]["id"] == "post7"
     assert answer("search", "news.index", examples[0])["hits"]
@@ -242,9 +242,7 @@ def test_what_was_added_before_an_interrupt_stays(
 
 def test_documents_are_deleted_by_id_or_by_a_condition(news: Path, tmp_path: Path) -> None:
     assert run("delete", news, "post1", "post2").stdout == "news.index: 2 documents deleted, 298 left\n"
-    assert answer("delete", news, "-", stdin="post3\r\n\npost4\n") == {
-        "index": "news.index", "deleted": 2, "documents": 296
-    }  # fmt: skip
+    assert answer("delete", news, "-", stdin="post3\r\n\npost4\n")["deleted"] == 2
     assert answer("delete", news, "-", stdin="")["documents"] == 296
     before = contents(news)
     for wrong in (("post5", "nobody"), ("post5", "post5")):
@@ -265,7 +263,7 @@ def test_compacting_merges_and_changes_no_answer(news: Path, text: str) -> None:
     hits = answer("search", news, text)["hits"]
     assert "  2 added and 2 deleted since the last merge" in run("info", news, "--verify").stdout
     found = answer("compact", news)
-    assert [found[name] for name in ("documents", "added", "deleted", "backend")] == [300, 2, 2, "flat"]
+    assert [found[name] for name in ("documents", "added", "deleted", "backends")] == [300, 2, 2, ["flat"]]
     assert found["bytes"] == answer("info", news)["bytes"]
     assert answer("search", news, text)["hits"] == hits
     assert "all files are as they were written" in run("info", news, "--verify").stdout

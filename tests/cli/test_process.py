@@ -73,7 +73,7 @@ def test_a_signal_while_it_reads_leaves_nothing_half_written(
 def test_an_interrupt_at_any_stage_leaves_nothing_half_written(
     verb: str, stage: str, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"parabit.cli.{verb}.progress", interrupting(stage))
+    monkeypatch.setattr("parabit.cli.command.progress", interrupting(stage))
     options = ["--bits", "16", "--backend", "multi"] if verb == "index" else ["--bigrams"]
     result = run(verb, large, "-o", tmp_path / "kept.csv", *options)
     assert (result.exit_code, result.stderr) == (130, INTERRUPTED)

@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from commands import run
 
 from made_up_collections import lay_out
-from parabit.cli.app import app
 from parabit.errors import Interrupted
 from parabit.paper import report
 from parabit.paper.experiments import QUICK_EPOCHS, Run
 
 TABLE_2 = ("table2", "--quick", "--corpus", "20newsgroups", "--corpus", "reuters21578", "--device", "cpu")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +53,13 @@ def performed(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
 
 
 def test_a_report_is_summed_up_in_words_and_as_json_and_nothing_is_run_twice(here: Path, performed: list[Run]) -> None:
-    result = run(*TABLE_2)
+    result = run("reproduce", *TABLE_2)
     assert (result.exit_code, result.stderr) == (0, "")
     assert len(performed) == 6
     first, second = result.stdout.splitlines()
     assert first == "report/report.html: 6 runs"
     assert second.startswith("  20 Newsgroups beside the paper's figures: ")
-    again = run(*TABLE_2, "--json")
+    again = run("reproduce", *TABLE_2, "--json")
     assert (again.exit_code, again.stderr) == (0, "")
     found = json.loads(again.stdout)
     assert (found["report"], found["runs"], found["stale"]) == ("report/report.html", 6, 0)
@@ -88,7 +83,7 @@ def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(
         return go_on(*arguments)
 
     monkeypatch.setattr(report, "perform", stop_after_one)
-    result = run(*TABLE_2, "--seeds", "2", "-o", "my report")
+    result = run("reproduce", *TABLE_2, "--seeds", "2", "-o", "my report")
     assert (result.exit_code, result.stdout) == (130, "")
     said = "parabit: interrupted; finished runs are kept; continue with: "
     assert result.stderr.startswith(said)
@@ -97,7 +92,7 @@ def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(
     monkeypatch.setattr(report, "perform", go_on)
     command = shlex.split(result.stderr.removeprefix(said))
     assert command[:2] == ["parabit", "reproduce"]
-    assert CliRunner().invoke(app, command[1:]).exit_code == 0
+    assert run(*command[1:]).exit_code == 0
     assert len(performed) == len(set(performed)) == 6
     assert (here / "my report" / "report.html").exists()
 
@@ -107,17 +102,17 @@ def test_a_signal_that_training_saw_ends_with_its_number(here: Path, monkeypatch
         raise Interrupted("interrupted by a signal", 15)
 
     monkeypatch.setattr(report, "perform", stop)
-    result = run(*TABLE_2)
+    result = run("reproduce", *TABLE_2)
     assert (result.exit_code, result.stderr) == (143, "parabit: interrupted by a signal\n")
 
 
 def test_only_the_report_is_made_of_what_is_finished(here: Path, performed: list[Run]) -> None:
-    nothing = run(*TABLE_2, "--only-report")
+    nothing = run("reproduce", *TABLE_2, "--only-report")
     assert nothing.exit_code == 1
     assert nothing.stderr == ("parabit: no run is finished, so there is nothing to report; omit --only-report\n")
-    assert run("table2", "--quick", "--corpus", "20newsgroups", "--device", "cpu").exit_code == 0
+    assert run("reproduce", "table2", "--quick", "--corpus", "20newsgroups", "--device", "cpu").exit_code == 0
     performed.clear()
-    result = run(*TABLE_2, "--only-report", "--json")
+    result = run("reproduce", *TABLE_2, "--only-report", "--json")
     assert json.loads(result.stdout)["runs"] == 3
     assert performed == []
 
@@ -152,7 +147,7 @@ def test_what_is_wrong_is_told_before_any_run_in_a_line_and_by_the_exit_code(
     arguments: tuple[str, ...], code: int, words: str, here: Path, performed: list[Run]
 ) -> None:
     (here / "file").write_text("mine")
-    result = run(*arguments)
+    result = run("reproduce", *arguments)
     assert (result.exit_code, result.stdout) == (code, "")
     assert words in result.stderr
     assert "Traceback" not in result.stderr
@@ -175,7 +170,7 @@ def test_a_missing_library_is_told_before_any_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    result = run(*asked)
+    result = run("reproduce", *asked)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == f"parabit: {library} is not installed; pip install 'parabit[{extra}]'\n"
     assert performed == []
@@ -190,15 +185,8 @@ def test_data_that_cannot_be_had_is_told(
 
     lay_out(data, "20newsgroups")
     monkeypatch.setattr("urllib.request.OpenerDirector.open", offline)
-    result = run(*TABLE_2)
+    result = run("reproduce", *TABLE_2)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("parabit: ")
     assert result.stderr.count("\n") == 1
     assert performed == []
-
-
-@pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_it_has_help(flag: str) -> None:
-    result = run(flag)
-    assert result.exit_code == 0
-    assert "Usage" in result.stdout

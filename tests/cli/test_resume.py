@@ -7,18 +7,12 @@ from pathlib import Path
 
 import pytest
 from caught_at_work import signalled
-from typer.testing import CliRunner, Result
-
-from parabit.cli.app import app
+from commands import run
 
 # 20 steps, with random numbers in all places and a checkpoint after each step.
 TRAIN = ("train", "news.jsonl", "-o", "model", "--solver", "network", "--bits", "16", "--device", "cpu")
 TRAIN += ("--checkpoint-every", "0", "--set", "epochs=4", "--set", "batch_size=64", "--set", "samples=64")
 TRAIN += ("--set", "dropout=0.1", "--set", "binarization=straight-through-sigmoid", "--set", "slope_growth=0.02")
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
 
 
 def names(folder: Path) -> set[str]:

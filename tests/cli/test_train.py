@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 from caught_at_work import INTERRUPTED, expected, interrupting, signalled
-from typer.testing import CliRunner, Result
+from commands import run
 
 from parabit import ParagraphVectors
-from parabit.cli.app import app
 from parabit.networks.config import Recipe, choose_shape, paper_recipe
 from topics import Topics
 from without_torch import WITHOUT_TORCH
@@ -23,10 +22,6 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 NETWORK = ("--solver", "network", "--bits", "16", "--device", "cpu")
 NETWORK += ("--set", "epochs=2", "--set", "samples=64", "--set", "inference_rounds=3")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["train", *map(str, arguments)])
 
 
 def names(folder: Path) -> set[str]:
@@ -58,7 +53,7 @@ def unfinished(here: Path) -> Path:
 
 
 def test_the_closed_form_is_the_default_and_all_is_in_the_json(here: Path, topics: Topics) -> None:
-    result = run("news.jsonl", "-o", "model", "--json")
+    result = run("train", "news.jsonl", "-o", "model", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     summary = json.loads(result.stdout)
     assert summary.pop("seconds") > 0
@@ -70,6 +65,8 @@ def test_the_closed_form_is_the_default_and_all_is_in_the_json(here: Path, topic
         "words": len(set(" ".join(topics.texts).split())),
         "bigrams": 0,
         "solver": "closed-form",
+        "name": "binary paragraph vectors in closed form",
+        "size": "128 bits",
         "bits": 128,
         "dim": 128,
         "levels": [84, 20, 12, 8, 4],
@@ -107,12 +104,12 @@ def test_the_closed_form_needs_no_torch_and_a_network_says_what_to_install(here:
 def test_people_get_a_summary_in_words(here: Path) -> None:
     with (here / "news.jsonl").open("a") as file:
         file.write("bad\n")
-    result = run("news.jsonl", "-o", "model", "--bits", "16", "--sample", "100", "--min-count", "1")
+    result = run("train", "news.jsonl", "-o", "model", "--bits", "16", "--sample", "100", "--min-count", "1")
     first, second, _, third = result.stdout.splitlines()
     assert first == "model: binary paragraph vectors in closed form, 16 bits per document"
     assert second == "  1 skipped: 1 not valid JSON"
     assert third.startswith("  300 documents (learned from 100), 200 words, ")
-    result = run("news.jsonl", "-o", "network", *NETWORK, "--dim", "20")
+    result = run("train", "news.jsonl", "-o", "network", *NETWORK, "--dim", "20")
     assert result.stdout.startswith("network: Real-Binary PV-DBOW, 16 bits per document\n")
     assert "\n  2 epochs, loss per word " in result.stdout
 
@@ -125,17 +122,17 @@ def test_a_warning_is_one_line_without_a_place_in_the_source(parabit: Run) -> No
 
 
 def test_levels_sample_and_seed_decide_the_model(here: Path) -> None:
-    assert run("news.jsonl", "-o", "usual", "--bits", "16").exit_code == 0
+    assert run("train", "news.jsonl", "-o", "usual", "--bits", "16").exit_code == 0
     for name, options in {
         "levels": ("--levels", "12+4"),
         "sample": ("--sample", "100"),
         "seed": ("--seed", "5"),
     }.items():
-        assert run("news.jsonl", "-o", name, "--bits", "16", *options).exit_code == 0
+        assert run("train", "news.jsonl", "-o", name, "--bits", "16", *options).exit_code == 0
         assert (here / name / "model.safetensors").read_bytes() != (here / "usual" / "model.safetensors").read_bytes()
     assert config_of(here / "levels")["levels"] == [12, 4]
     assert config_of(here / "sample")["training"]["sampled"] == 100
-    assert run("news.jsonl", "-o", "all", "--bits", "16", "--sample", "0").exit_code == 0
+    assert run("train", "news.jsonl", "-o", "all", "--bits", "16", "--sample", "0").exit_code == 0
     assert config_of(here / "all")["parameters"]["sample"] is None
     assert config_of(here / "all")["training"]["sampled"] == 300
 
@@ -152,7 +149,7 @@ def test_levels_sample_and_seed_decide_the_model(here: Path) -> None:
     ],
 )
 def test_every_kind_of_model_can_be_learned(options: tuple[str, ...], name: str, here: Path) -> None:
-    result = run("news.jsonl", "-o", "model", *options)
+    result = run("train", "news.jsonl", "-o", "model", *options)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith(f"model: {name} per document\n")
     assert names(here) == {"news.jsonl", "model"}  # and nothing of the work is left
@@ -168,7 +165,7 @@ def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("parabit.model.estimator.train_network", train_network)
-    assert run("news.jsonl", "-o", "model", "--preset", "paper", "--bits", "16").exit_code == 130
+    assert run("train", "news.jsonl", "-o", "model", "--preset", "paper", "--bits", "16").exit_code == 130
     usual = paper_recipe(choose_shape(16))
     other: dict[str, Any] = {"binarization": "straight-through-sigmoid"}
     for parameter in fields(Recipe):
@@ -180,14 +177,14 @@ def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
         elif parameter.type is int:
             other[parameter.name] = 3
     settings = [text for name, value in other.items() for text in ("--set", f"{name}={str(value).lower()}")]
-    assert run("news.jsonl", "-o", "model", "--solver", "network", "--bits", "16", *settings).exit_code == 130
+    assert run("train", "news.jsonl", "-o", "model", "--solver", "network", "--bits", "16", *settings).exit_code == 130
     assert [asdict(recipe) for recipe in arrived] == [asdict(usual), other]
 
 
 def test_every_option_of_the_vocabulary_arrives(here: Path) -> None:
     words = ("--bigrams", "--min-count", "2", "--min-bigram-count", "3", "--max-size", "150", "--min-length", "3")
     words += ("--max-length", "9", "--stop-words", "none", "--pattern", "[a-z]+")
-    assert run("news.jsonl", "-o", "model", "--bits", "16", *words).exit_code == 0
+    assert run("train", "news.jsonl", "-o", "model", "--bits", "16", *words).exit_code == 0
     parameters = config_of(here / "model")["parameters"]
     expected = {"bigrams": True, "min_count": 2, "min_bigram_count": 3, "max_size": 150}
     assert expected.items() <= parameters.items()
@@ -197,7 +194,7 @@ def test_every_option_of_the_vocabulary_arrives(here: Path) -> None:
 
 
 def test_a_network_of_the_command_line_is_the_librarys_and_tells_its_history(here: Path, topics: Topics) -> None:
-    summary = json.loads(run("news.jsonl", "-o", "model", *NETWORK, "--json").stdout)
+    summary = json.loads(run("train", "news.jsonl", "-o", "model", *NETWORK, "--json").stdout)
     assert (summary["solver"], summary["levels"], len(summary["history"])) == ("network", [16], 2)
     params = {"epochs": 2, "samples": 64, "inference_rounds": 3}
     model = ParagraphVectors(16, solver="network", network_params=params, device="cpu").fit(topics.texts)
@@ -207,29 +204,29 @@ def test_a_network_of_the_command_line_is_the_librarys_and_tells_its_history(her
 
 
 def test_an_old_model_is_replaced_only_if_asked_for(here: Path) -> None:
-    assert run("news.jsonl", "-o", "model", "--bits", "16").exit_code == 0
+    assert run("train", "news.jsonl", "-o", "model", "--bits", "16").exit_code == 0
     before = contents(here / "model")
-    result = run("news.jsonl", "-o", "model", "--bits", "24")
+    result = run("train", "news.jsonl", "-o", "model", "--bits", "24")
     assert result.exit_code == 1
     assert result.stderr == "parabit: model exists already; choose another name, or replace it with --overwrite\n"
     assert contents(here / "model") == before
-    assert run("news.jsonl", "-o", "model", "--bits", "24", "--overwrite").exit_code == 0
+    assert run("train", "news.jsonl", "-o", "model", "--bits", "24", "--overwrite").exit_code == 0
     assert contents(here / "model") != before
     assert names(here) == {"news.jsonl", "model"}
 
 
 @pytest.mark.usefixtures("no_learning")
 def test_an_unfinished_training_is_not_lost_by_accident(unfinished: Path) -> None:
-    result = run("news.jsonl", "-o", "model", *NETWORK)
+    result = run("train", "news.jsonl", "-o", "model", *NETWORK)
     assert result.exit_code == 1
     assert "an interrupted training is in model.training; continue it with --resume, or start over" in result.stderr
     for corpus, epochs in (("no-such-file.jsonl", "2"), ("news.jsonl", "0")):
-        assert run(corpus, "-o", "model", *NETWORK, "--set", f"epochs={epochs}", "--overwrite").exit_code == 1
+        assert run("train", corpus, "-o", "model", *NETWORK, "--set", f"epochs={epochs}", "--overwrite").exit_code == 1
     assert unfinished.exists()
 
 
 def test_an_unfinished_training_can_be_forgotten(here: Path, unfinished: Path) -> None:
-    assert run("news.jsonl", "-o", "model", *NETWORK, "--overwrite").exit_code == 0
+    assert run("train", "news.jsonl", "-o", "model", *NETWORK, "--overwrite").exit_code == 0
     assert names(here) == {"news.jsonl", "model"}
 
 
@@ -238,7 +235,7 @@ def test_a_folder_of_somebodys_is_not_taken_for_an_unfinished_training(unfinishe
     thesis = unfinished.parent / "thesis.txt"
     thesis.write_text("mine")
     for option in ((), ("--resume",), ("--overwrite",)):
-        result = run("news.jsonl", "-o", "model", *NETWORK, *option)
+        result = run("train", "news.jsonl", "-o", "model", *NETWORK, *option)
         assert result.exit_code == 1
         assert "model.training exists and is not a training folder; nothing was changed" in result.stderr
     assert (thesis.read_text(), unfinished.exists()) == ("mine", True)
@@ -246,8 +243,8 @@ def test_a_folder_of_somebodys_is_not_taken_for_an_unfinished_training(unfinishe
 
 @pytest.mark.parametrize("stage", ["reading", "rotating"])
 def test_an_interrupted_closed_form_leaves_nothing(stage: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parabit.cli.train.progress", interrupting(stage))
-    result = run("news.jsonl", "-o", "model")
+    monkeypatch.setattr("parabit.cli.command.progress", interrupting(stage))
+    result = run("train", "news.jsonl", "-o", "model")
     assert (result.exit_code, result.stderr) == (130, INTERRUPTED)
     assert names(here) == {"news.jsonl"}
 

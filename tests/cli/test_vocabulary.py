@@ -30,6 +30,8 @@ def test_vocabulary_gives_its_figures_as_json(corpus: Path) -> None:
         "tokens": 6,
         "words": 2,
         "bigrams": 1,
+        "frequent_words": ["telescope", "space"],
+        "frequent_bigrams": ["space telescope"],
         "coverage": pytest.approx(5 / 6),
         "skipped": 0,
         "reading": {"skipped": {}, "places": [], "notes": []},

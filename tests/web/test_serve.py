@@ -76,13 +76,14 @@ def test_what_cannot_be_served_is_explained_in_a_line(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert failure(news, "--port", str(port)) == (
-            f"parabit: port {port} is in use; choose another with --port, or --port 0 for any that is free"
+            f"parabit: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port, 0 for any "
+            "that is free, or another --host"
         )
     cases: dict[tuple[str | Path, ...], str] = {
         ("nothing.index",): "no index in nothing.index",
         (topic_model,): "is a model, not an index",
-        (news, "--host", "no.such.host.invalid"): "there is no address 'no.such.host.invalid'",
-        (news, "--host", "192.0.2.1"): "192.0.2.1:0 cannot be listened on",
+        (news, "--host", "no.such.host.invalid"): "cannot listen on no.such.host.invalid:0",
+        (news, "--host", "192.0.2.1"): "cannot listen on 192.0.2.1:0",
         (news, "--token", "two words"): "the token is empty, or has characters",
     }
     for arguments, words in cases.items():

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from parabit import __version__
 
 # What the help lists, without importing the verbs: the first line of each one's doc string. A verb is the function of
 # that name in the module of that name, or in the one given in MODULES.
@@ -43,7 +44,13 @@ VERBS = {
         "vocabulary": "Count the words of a corpus.",
     },
 }
-MODULES = dict.fromkeys(("info", "add", "delete", "compact"), "maintain")
+MODULES = {
+    **dict.fromkeys(("info", "add", "delete", "compact", "retrain"), "maintain"),
+    **dict.fromkeys(("train", "encode"), "learn"),
+    **dict.fromkeys(("evaluate", "reproduce"), "measure"),
+    **dict.fromkeys(("demo", "datasets", "vocabulary"), "explore"),
+}
+LIBRARIES = ("numpy", "polars", "faiss-cpu", "tantivy", "scipy", "scikit-learn", "safetensors", "torch", "fastapi")
 COLLAPSED = "more options"  # begins the title of a group that --help only names
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -52,16 +59,7 @@ class _Help:
     """Help on one screen, without rich, which takes longer to import than everything else that help needs."""
 
     callback: Any
-    name: str | None
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for param in params:
-            if getattr(param, "is_flag", False) and param.metavar is None:
-                param.metavar = ""  # typer writes `--json <bool>`
-            if param.name == "help":
-                param.help = "Show this help."
-        return params
+    get_params: Any
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         formatter.write_usage(ctx.command_path, " ".join(self.collect_usage_pieces(ctx)))
@@ -76,7 +74,8 @@ class _Help:
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
-        needed = [f"{param.opts[-1]} {param.metavar}" for param in self.get_params(ctx) if _is_needed_option(param)]
+        params = [param for param in self.get_params(ctx) if param.required and param.param_type_name == "option"]
+        needed = [f"{param.opts[-1]} {param.metavar}" for param in params]
         return [*(piece.replace("{", "").replace("}", "") for piece in pieces[1:]), *needed, *pieces[:1]]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -84,58 +83,66 @@ class _Help:
         for param in self.get_params(ctx):
             is_argument = param.param_type_name == "argument"
             panel = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or "Options"
-            groups.setdefault(panel, []).append(param)
-        full = "--help-all" in ctx.meta
+            if param.name not in ("install_completion", "show_completion"):  # which few need
+                groups.setdefault(panel, []).append(param)
+        named = [] if "--help-all" in ctx.meta else [title for title in groups if title.startswith(COLLAPSED)]
         for title, params in groups.items():
-            if title.startswith(COLLAPSED) and not full:
-                continue
-            records = [record for param in params if (record := _record(param, ctx)) is not None]
-            if records:
+            if params and title not in named:
                 with formatter.section(title.removeprefix(f"{COLLAPSED}: ").capitalize()):
-                    formatter.write_dl(records, col_max=34)
-        hidden = {title: params for title, params in groups.items() if title.startswith(COLLAPSED)}
-        if hidden and not full:
+                    formatter.write_dl([*map(_record, params)], col_max=34)
+        if named:
             formatter.write("\nMore options, explained by --help-all:\n")
-            for title, params in hidden.items():
-                names = f"  {title.removeprefix(f'{COLLAPSED}: ')}: {' '.join(param.opts[-1] for param in params)}"
-                formatter.write(textwrap.fill(names, 78, subsequent_indent="    ", break_on_hyphens=False) + "\n")
+        for title in named:
+            names = f"  {title.removeprefix(f'{COLLAPSED}: ')}: {' '.join(param.opts[-1] for param in groups[title])}"
+            formatter.write(textwrap.fill(names, 78, subsequent_indent="    ", break_on_hyphens=False) + "\n")
 
 
-def _is_needed_option(param: Any) -> bool:
-    return bool(param.required and param.param_type_name == "option")
-
-
-def _record(param: Any, ctx: Any) -> tuple[str, str] | None:
+def _record(param: Any) -> tuple[str, str]:
+    """A parameter and what it is, as help lists them."""
     if param.param_type_name == "argument":
         return param.metavar or param.name, param.help or ""
-    record = param.get_help_record(ctx)
-    if record is None or param.name in ("install_completion", "show_completion"):  # which few need
-        return None
-    option = re.sub(r"<(int|float)( range)?>|(INTEGER|FLOAT)( RANGE)?", "N", record[0]).strip()
-    about = re.sub(r"(; )?[\d.]*(<=)?x[<>]=[\d.]+|  \[required\]", "", record[1]).replace("  []", "")
-    return option, about
+    if param.name == "help":
+        return "-h, --help", "Show this help."
+    names = ", ".join(sorted(param.opts, key=len)) + "".join(f" / {name}" for name in param.secondary_opts)
+    shown = param.show_default and not param.is_flag and param.default not in (None, ())
+    default = param.show_default if isinstance(param.show_default, str) else param.default
+    name = names if param.is_flag else f"{names} {param.metavar}"
+    return name, f"{param.help} [default: {default}]" if shown else param.help
 
 
 class Verb(_Help, TyperCommand):
     """A verb."""
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().make_context(*args, **options)
+        except typer.BadParameter as problem:
+            problem.message = problem.message.removeprefix("Value error, ")
+            raise
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """A closed pipe, as in `parabit … | head`, is no error: the reader has seen enough."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Python would write the rest when it ends, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit from None
+
 
 class Verbs(_Help, TyperGroup):
     """All verbs, listed without importing them."""
+
+    make_context = _reader_may_leave()(TyperGroup.make_context)
+    invoke = _reader_may_leave()(TyperGroup.invoke)
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         for verbs in VERBS.values():
             for name, summary in verbs.items():
                 self.add_command(TyperCommand(name=name, help=summary))
-
-    def make_context(self, *args: Any, **options: Any) -> Any:
-        with reader_may_leave():
-            return super().make_context(*args, **options)
-
-    def invoke(self, ctx: Any) -> Any:
-        with reader_may_leave():
-            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
@@ -148,17 +155,6 @@ class Verbs(_Help, TyperGroup):
         super().format_options(ctx, formatter)
 
 
-@contextmanager
-def reader_may_leave() -> Iterator[None]:
-    """A closed pipe, as in `parabit … | head`, is no error: whoever read our output has seen enough."""
-    try:
-        yield
-    except BrokenPipeError:
-        # Python would write the rest when it ends, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit from None
-
-
 def load_verb(name: str) -> TyperCommand:
     """Import a verb's module and make a command of its function."""
     function = getattr(import_module(f"parabit.cli.{MODULES.get(name, name)}"), name)
@@ -169,17 +165,20 @@ def load_verb(name: str) -> TyperCommand:
 
 def _show_versions(wanted: bool) -> None:
     if wanted:
-        from parabit.cli.output import versions
+        from importlib.metadata import PackageNotFoundError, version
 
-        for line in versions():
-            typer.echo(line)
+        typer.echo(f"parabit {__version__}\nPython {sys.version.split()[0]}")
+        for name in LIBRARIES:
+            try:
+                typer.echo(f"{name} {version(name)}")
+            except PackageNotFoundError:
+                typer.echo(f"{name} not installed")
         raise typer.Exit
 
 
 def _parabit(
     version: Annotated[
-        bool,
-        typer.Option("--version", is_eager=True, callback=_show_versions, help="Show versions."),
+        bool, typer.Option("--version", is_eager=True, callback=_show_versions, help="Show versions.")
     ] = False,
 ) -> None:
     """Search your documents by meaning and by words, and remove copies.
@@ -191,11 +190,7 @@ def _parabit(
 
 
 app = typer.Typer(
-    name="parabit",
-    cls=Verbs,
-    context_settings=HELP,
-    no_args_is_help=True,
+    name="parabit", cls=Verbs, context_settings=HELP, no_args_is_help=True, rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+)  # fmt: skip
 app.callback()(_parabit)

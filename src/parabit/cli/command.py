@@ -1,7 +1,8 @@
-"""What all verbs share: errors, progress and signals."""
+"""What all verbs share: options, errors, progress and signals."""
 
 import errno
 import functools
+import inspect
 import io
 import os
 import signal
@@ -14,67 +15,106 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, NoReturn, ParamSpec
+from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.text import Text
 
 from parabit.cli import leave
-from parabit.cli.output import err, out, print_json, say, show
+from parabit.cli.options import SHARED, option
+from parabit.cli.output import complain, console, print_json, reading_of
 from parabit.errors import Interrupted, ParabitError, did_you_mean
 from parabit.progress import Progress, Report, silent
 
-__all__ = ["Json", "Quiet", "err", "out", "print_json", "progress", "say", "signal_of", "verb"]
-
-P = ParamSpec("P")
-
 _MOST_BESIDE = 1000  # names that are compared with one that does not exist
-# What makes a verb need less memory.
-_SMALLER = {
-    "train": "a smaller --sample, or a higher --min-count, needs less",
-    "vocabulary": "a higher --min-count makes a smaller vocabulary",
-    "index": "a smaller --sample needs less",
-    "search": "ask for less with -k, --radius or --candidates",
-    "evaluate": "evaluate fewer documents",
-}
 _ENDINGS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Result = dict[str, Any]
 
 
-def verb(function: Callable[P, None]) -> Callable[P, None]:
-    """Make a command of a function: an error is one line, and the exit code says how it ended."""
+def _common(
+    json: Annotated[bool, option("Print one JSON object, for scripts.", "--json")] = False,
+    quiet: Annotated[bool, option("Show no progress.", "--quiet", "-q")] = False,
+) -> Result:
+    return {"json": json, "quiet": quiet}
 
-    @functools.wraps(function)
-    @_signals_as_exceptions()
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
-                stream.reconfigure(errors="backslashreplace")
-        try:
-            with _plain_warnings():
-                function(*args, **kwargs)
-            out.file.flush()
-        except KeyboardInterrupt as stop:
-            _fail(str(stop) or "interrupted; nothing half-written was left", 128 + signal_of(stop))
-        except BrokenPipeError:
+
+def verb(show: Callable[[Result], None] | None = None, common: bool = True) -> Callable[[Any], Any]:
+    """Make a command of a function that returns what `--json` prints; `show` prints that for people.
+
+    An error is one line, and the exit code says how the command ended. Parameters that stand for options which several
+    verbs have, `SHARED`, are filled in. So are `report`, for progress, and `json` and `quiet`; a function that takes
+    `json` may print its result itself and return None. The result also says which index, model and corpus it is about,
+    what was skipped while reading, and how long it took.
+    """
+
+    def decorate(function: Callable[..., Result | None]) -> Callable[..., None]:
+        wanted = inspect.signature(function).parameters
+        makers = {name: SHARED[name] for name in wanted if name in SHARED} | ({"common": _common} if common else {})
+        options = {name: inspect.signature(make).parameters for name, make in makers.items()}
+        own = [parameter for name, parameter in wanted.items() if name not in {*SHARED, "report", "json", "quiet"}]
+        parameters = [*own, *(option for some in options.values() for option in some.values())]
+
+        @functools.wraps(function)
+        @_signals_as_exceptions()
+        def run(**given: Any) -> None:
+            with _errors_as_lines(given):
+                values = {name: make(**{key: given.pop(key) for key in options[name]}) for name, make in makers.items()}
+                flags = values.pop("common", {})
+                values |= {name: value for name, value in flags.items() if name in wanted}
+                start = time.perf_counter()
+                with progress("report" not in wanted or any(flags.values())) as report:
+                    values |= {"report": report} if "report" in wanted else {}
+                    result = function(**given, **values)
+                if result is not None:
+                    result = {**_subject(given), **result, **reading_of(values.get("reading"))}
+                    result["seconds"] = round(time.perf_counter() - start, 3)
+                    if flags["json"]:
+                        print_json(result)
+                    elif show is not None:
+                        show(result)
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorate
+
+
+def _subject(given: Mapping[str, Any]) -> dict[str, str]:
+    """What a command is about."""
+    names = [name for name in ("index", "model", "corpus") if given.get(name)]
+    return {name: " ".join(given[name]) if isinstance(given[name], list) else str(given[name]) for name in names}
+
+
+@contextmanager
+def _errors_as_lines(arguments: Mapping[str, Any]) -> Iterator[None]:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with warnings.catch_warnings():
+            # One line each, without the place in the source that Python adds.
+            warnings.showwarning = lambda message, *place, **more: complain(f"warning: {message}")
+            yield
+    except KeyboardInterrupt as stop:
+        _fail(str(stop) or "interrupted; nothing half-written was left", 128 + signal_of(stop))
+    except BrokenPipeError:
+        raise
+    except ParabitError as problem:
+        _fail(_with_neighbour(problem, arguments))
+    except MemoryError:
+        _fail("out of memory; use a smaller --sample or -k, close other programs, or use a larger machine")
+    except OSError as problem:
+        _fail(_explained(problem))
+    except Exception as problem:
+        if hasattr(problem, "exit_code"):  # typer's own: wrong usage, which it explains
             raise
-        except ParabitError as problem:
-            _fail(_with_neighbour(problem, kwargs))
-        except MemoryError:
-            _fail(f"out of memory; {_SMALLER.get(function.__name__, 'close other programs, or use a larger machine')}")
-        except OSError as problem:
-            _fail(_explained(problem))
-        except Exception as problem:
-            if hasattr(problem, "exit_code"):  # typer's own: wrong usage, which it explains
-                raise
-            _fail(
-                f"unexpected {type(problem).__name__}: {' '.join(str(problem).split())[:500]}; "
-                "please report it, with what PARABIT_DEBUG=1 shows"
-            )
-
-    return run
+        _fail(
+            f"unexpected {type(problem).__name__}: {' '.join(str(problem).split())[:500]}; "
+            "please report it, with what PARABIT_DEBUG=1 shows"
+        )
 
 
 def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
@@ -87,76 +127,39 @@ def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
 @contextmanager
 def progress(quiet: bool) -> Iterator[Report]:
     """A report that draws on standard error, if that is a terminal."""
-    if hasattr(signal, "siginterrupt"):
-        # polars, imported by now, continues a read after Ctrl-C: a pipe that brings nothing would never be left.
-        signal.siginterrupt(signal.SIGINT, True)
-    if quiet or not err.is_terminal:
+    if quiet or not console(stderr=True).is_terminal:
         yield silent
         return
     from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    texts = ("{task.fields[done]} {task.fields[unit]}", "{task.fields[rate]}", "{task.fields[note]}")
-    columns = (TextColumn("{task.description}"), BarColumn(), *map(TextColumn, texts))
-    with Bars(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=err, transient=True) as bars:
-        stages: dict[str, tuple[TaskID, float]] = {}
-        last = time.perf_counter()
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[about]}"))
+    with Bars(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console(True), transient=True) as bars:
+        stages: dict[str, TaskID] = {}
 
         def draw(state: Progress) -> None:
-            nonlocal last
             if state.stage not in stages:
-                # A stage began when the one before it ended, not at its first report.
-                task = bars.add_task(state.stage, total=None, done="", unit=state.unit, rate="", note="")
-                stages[state.stage] = task, last
-            task, began = stages[state.stage]
-            last = time.perf_counter()
-            bars.update(
-                task, total=None if state.share is None else 1.0, completed=state.share or 0.0, note=state.note,
-                done=f"{state.done:,}", rate=f"{state.done / (last - began):,.0f}/s",
-            )  # fmt: skip
+                stages[state.stage] = bars.add_task(state.stage, total=None, about="")
+            total, about = None if state.share is None else 1.0, f"{state.done:,} {state.unit} {state.note}"
+            bars.update(stages[state.stage], total=total, completed=state.share or 0.0, about=about)
 
         yield draw
-
-
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Show the library's warnings as one line each, without the place in the source that Python adds."""
-    with warnings.catch_warnings():
-        usual = warnings.showwarning
-
-        def show_plainly(message: Warning | str, category: type[Warning], *place: Any, **other: Any) -> None:
-            if category is UserWarning:
-                show(Text(f"parabit: warning: {message}"), err)
-            else:
-                usual(message, category, *place, **other)
-
-        warnings.showwarning = show_plainly
-        yield
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:
     if os.environ.get("PARABIT_DEBUG"):
         traceback.print_exc()
-    message = "; ".join([message, *getattr(sys.exception(), "__notes__", [])])
-    show(Text(f"parabit: {message}"), err)
+    complain("; ".join([message, *getattr(sys.exception(), "__notes__", [])]))
     raise typer.Exit(code) from None
 
 
 def _with_neighbour(problem: ParabitError, arguments: Mapping[str, Any]) -> str:
     """An error in words; if a folder does not exist, with the one that may have been meant."""
-    for name in ("index", "model"):
-        given = arguments.get(name)
-        if isinstance(given, Path) and str(given) in problem.problem and not given.exists():
-            return "; ".join([problem.problem, _similar_folder(given) or problem.hint])
+    for path in (arguments.get("index"), arguments.get("model")):
+        if isinstance(path, Path) and str(path) in problem.problem and not path.exists():
+            beside = [str(other) for other in islice(path.parent.glob("*"), _MOST_BESIDE) if other.is_dir()]
+            return "; ".join([problem.problem, did_you_mean(str(path), beside) or problem.hint])
     return str(problem)
-
-
-def _similar_folder(path: Path) -> str:
-    try:
-        folders = [entry.name for entry in islice(os.scandir(path.parent), _MOST_BESIDE) if entry.is_dir()]
-    except OSError:
-        return ""
-    return did_you_mean(str(path), [str(path.parent / name) for name in folders])
 
 
 def _explained(problem: OSError) -> str:

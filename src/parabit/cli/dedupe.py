@@ -1,20 +1,15 @@
 """`parabit dedupe`: near-duplicates of a corpus or an index, in groups."""
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from rich.markup import escape
-
 from parabit.choices import Keep
-from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
-from parabit.cli.options import Overwrite, complete_corpus, reads_corpus
-from parabit.cli.output import check_table, reading_of, say_skipped, write_table
-from parabit.corpus import ReadOptions, open_corpus
+from parabit.cli.command import Result, verb
+from parabit.cli.options import Overwrite, Reading, argument, complete_corpus, option
+from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
 from parabit.errors import ParabitError
-from parabit.progress import Progress
+from parabit.progress import Progress, Report
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,38 +19,53 @@ if TYPE_CHECKING:
 _GROUPS, _COPIES = 10, 3  # that are shown
 
 
-@verb
-@reads_corpus
+def _show(result: Result) -> None:
+    groups = result["groups"]
+    headline(
+        result,
+        "corpus",
+        "{copies:,} of {documents:,} documents are near-duplicates of {others:,} others; {seconds:.1f} s",
+        others=len(groups),
+    )
+    for group in sorted(groups, key=lambda group: -len(group["copies"]))[:_GROUPS]:
+        say(f"  {escape(group['kept'])}  [dim]{escape(group['title'])}[/dim]")
+        for copy in group["copies"][:_COPIES]:
+            bits = "" if copy["bits"] is None else f", {copy['bits']} bit{'' if copy['bits'] == 1 else 's'}"
+            say(f"    {escape(copy['id'])}  [dim]{copy['shared']:.0%} of the words{bits}[/dim]")
+        if (more := len(group["copies"]) - _COPIES) > 0:
+            say(f"    and {more:,} more")
+    if (more := len(groups) - _GROUPS) > 0:
+        say(f"  and {more:,} more groups" + ("" if "output" in result else "; -o FILE.csv writes them all"))
+    if "output" in result:
+        say(f"  all groups are in {escape(result['output'])}")
+    say_skipped(result)
+
+
+@verb(_show)
 def dedupe(
     corpus: Annotated[
         list[str],
-        typer.Argument(
-            metavar="CORPUS|INDEX",
-            help="Files and folders, a data set, - for standard input, or the folder of an index.",
-            show_default=False,
+        argument(
+            "What other verbs take as CORPUS, or the folder of an index.",
+            "CORPUS|INDEX",
             autocompletion=complete_corpus,
         ),
     ],
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write all groups to a table: .csv, .tsv, .jsonl or .parquet."
-        ),
+        Path | None, option("All groups as .csv, .tsv, .jsonl or .parquet.", "--output", "-o", "FILE")
     ] = None,
     overwrite: Overwrite = False,
-    keep: Annotated[Keep, typer.Option(help="Which document of a group is kept.")] = "first",
-    date_field: Annotated[str, typer.Option(metavar="FIELD", help="The field with the date, for newest.")] = "date",
-    shared: Annotated[float, typer.Option(help="The share of common words that makes two documents copies.")] = 0.5,
+    keep: Annotated[Keep, option("Which document of a group is kept.")] = "first",
+    date_field: Annotated[str, option("The field with the date, for newest.", "FIELD")] = "date",
+    shared: Annotated[float, option("The share of common words that makes two documents copies.")] = 0.5,
     print_delete: Annotated[
-        bool,
-        typer.Option("--print-delete", help="Print only the ids of the documents that are not kept, one per line."),
+        bool, option("Print only the ids that are not kept, one per line.", "--print-delete")
     ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
     *,
-    options: ReadOptions,
-    format: str | None,
-) -> None:
+    reading: Reading,
+    report: Report,
+    json: bool,
+) -> Result | None:
     """Find near-duplicates, in groups.
 
     Documents that share at least half of their words are near-duplicates. One document of each group is kept, and all
@@ -70,75 +80,46 @@ def dedupe(
     from parabit.index.store.manifest import is_index
 
     if output is not None:
-        check_table(output, overwrite)
+        check_file(output, TABLES, overwrite)
     if print_delete and json:
         raise ParabitError("--print-delete and --json are two kinds of output", hint="leave out one of them")
-    start, count = time.perf_counter(), 0
-    with progress(quiet or json or print_delete) as report:
-        if len(corpus) == 1 and is_index(Path(corpus[0])):
-            reading = None
-            with Index.open(corpus[0]) as opened:
-                groups, count = opened.duplicates(keep, shared=shared, date=date_field, report=report), len(opened)
-        else:
-            documents = open_corpus(corpus, options, format, report)
+    result: Result = {"documents": 0}
+    if len(corpus) == 1 and is_index(Path(corpus[0])):
+        with Index.open(corpus[0]) as opened:
+            found = opened.duplicates(keep, shared=shared, date=date_field, report=report)
+            result["documents"] = len(opened)
+    else:
 
-            def watch(state: Progress) -> None:
-                nonlocal count
-                count = state.done if state.stage == "reading" else count
-                report(state)
+        def count(state: Progress) -> None:
+            if state.stage == "reading":
+                result["documents"] = state.done
+            report(state)
 
-            groups = find_duplicates(documents, keep, shared=shared, date=date_field, report=watch)
-            reading = reading_of(documents)
-    result: dict[str, Any] = {
-        "corpus": " ".join(corpus),
-        "documents": count,
-        "copies": sum(len(group.copies) for group in groups),
-        "seconds": round(time.perf_counter() - start, 3),
-        **({} if reading is None else {"reading": reading}),
-    }
+        found = find_duplicates(reading.open(corpus, report), keep, shared=shared, date=date_field, report=count)
+    result["copies"] = sum(len(group.copies) for group in found)
+    groups = [*map(as_json, found)]
     if output is not None:
         write_table(_table(groups), output)
         result["output"] = str(output)
     if print_delete:
-        sys.stdout.writelines(f"{copy.id}\n" for group in groups for copy in group.copies)
-    elif json:
-        print_json({**result, "groups": [_as_json(group) for group in groups]})
-    else:
-        _show(result, groups)
+        sys.stdout.writelines(f"{copy['id']}\n" for group in groups for copy in group["copies"])
+        return None
+    return {**result, "groups": groups}
 
 
-def _as_json(group: "Group") -> dict[str, Any]:
+def as_json(group: "Group") -> dict[str, Any]:
+    """A group of near-duplicates as JSON."""
     return {"kept": group.kept, "title": group.title, "copies": [copy._asdict() for copy in group.copies]}
 
 
-def _table(groups: "list[Group]") -> "pl.DataFrame":
+def _table(groups: list[dict[str, Any]]) -> "pl.DataFrame":
     """One row per document, the one that is kept first in its group."""
     import polars as pl
 
     rows = [
-        (number, str(id), str(group.kept), shared, bits, title)
+        {"group": number, "kept": str(group["kept"]), **document, "id": str(document["id"])}
         for number, group in enumerate(groups, 1)
-        for id, title, shared, bits in ((group.kept, group.title, None, None), *group.copies)
+        for document in ({"id": group["kept"], "title": group["title"]}, *group["copies"])
     ]
     columns = {"group": pl.Int64, "id": pl.String, "kept": pl.String, "shared": pl.Float64, "bits": pl.Int32}
-    return pl.DataFrame(rows, schema={**columns, "title": pl.String}, orient="row")
-
-
-def _show(result: dict[str, Any], groups: "list[Group]") -> None:
-    say(
-        f"[bold]{escape(result['corpus'])}[/bold]: {result['copies']:,} of {result['documents']:,} documents are "
-        f"near-duplicates of {len(groups):,} others; {result['seconds']:.1f} s"
-    )
-    for group in sorted(groups, key=lambda group: -len(group.copies))[:_GROUPS]:
-        say(f"  {escape(str(group.kept))}  [dim]{escape(group.title)}[/dim]")
-        for copy in group.copies[:_COPIES]:
-            bits = "" if copy.bits is None else f", {copy.bits} bit{'' if copy.bits == 1 else 's'}"
-            say(f"    {escape(str(copy.id))}  [dim]{copy.shared:.0%} of the words{bits}[/dim]")
-        if (more := len(group.copies) - _COPIES) > 0:
-            say(f"    and {more:,} more")
-    if (more := len(groups) - _GROUPS) > 0:
-        say(f"  and {more:,} more groups" + ("" if "output" in result else "; -o FILE.csv writes them all"))
-    if "output" in result:
-        say(f"  all groups are in {escape(result['output'])}")
-    if "reading" in result:
-        say_skipped(result["reading"])
+    return pl.DataFrame(rows, schema={**columns, "title": pl.String})

@@ -1,48 +1,22 @@
-"""`parabit info`, `add`, `delete` and `compact`: what an index holds, and changes to it."""
+"""`parabit info`, `add`, `delete`, `compact` and `retrain`: what an index holds, and changes to it."""
 
-import time
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from parabit.cli.command import Json, Quiet, print_json, progress, say, verb
+from parabit.cli.command import Result, verb
 from parabit.cli.index import engine_line
-from parabit.cli.options import CorpusNames, IndexFolder, reads_corpus
-from parabit.cli.output import readable_size, reading_of, say_skipped
+from parabit.cli.options import CorpusNames, IndexFolder, Reading, argument, option
+from parabit.cli.output import escape, headline, readable_size, say, say_skipped
 from parabit.cli.search import read_input
-from parabit.corpus import ReadOptions, open_corpus
+from parabit.progress import Report
 
 
-@verb
-def info(
-    index: IndexFolder,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Read everything, and check it against its checksums.")
-    ] = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Show what an index holds.
-
-    Examples:
-        parabit info news.index
-        parabit info news.index --verify --json
-    """
-    from parabit.index import Index
-
-    with Index.open(index) as opened:
-        if verify:
-            opened.verify()
-        result = {**opened.info(), "verified": verify}
-    if json:
-        print_json(result)
-        return
+def _show_info(result: Result) -> None:
     model = f", {readable_size(result['model_bytes'])} of it the model" if result["model_bytes"] else ""
-    say(
-        f"[bold]{escape(result['folder'])}[/bold]: {result['documents']:,} documents, {result['bits']} bits per code, "
-        f"{readable_size(result['bytes'])} on disk{model}"
-    )
+    size = f"{readable_size(result['bytes'])} on disk{model}"
+    headline(result, "folder", "{documents:,} documents, {bits} bits per code, {size}", size=size)
     say(f"  it keeps {', '.join(['codes', 'ids', *result['keeps']])}")
     say(f"  fields: {escape(', '.join(result['fields'])) or 'none'}")
     say(f"  back ends: {', '.join(result['backends'])}")
@@ -55,22 +29,49 @@ def info(
             f"  {merge['added']:,} added and {merge['deleted']:,} deleted since the last merge "
             f"({readable_size(merge['bytes'])}); `parabit compact` merges them"
         )
-    if verify:
+    if result["verified"]:
         say("  all files are as they were written")
 
 
-@verb
-@reads_corpus
+@verb(_show_info)
+def info(
+    index: IndexFolder,
+    verify: Annotated[bool, option("Read everything, and check it against its checksums.", "--verify")] = False,
+) -> Result:
+    """Show what an index holds.
+
+    Examples:
+        parabit info news.index
+        parabit info news.index --verify --json
+    """
+    from parabit.index import Index
+
+    with Index.open(index) as opened:
+        if verify:
+            opened.verify()
+        return {**opened.info(), "verified": verify}
+
+
+def _show_added(result: Result) -> None:
+    replaced = f", {result['replaced']:,} replaced" if result["replaced"] else ""
+    headline(
+        result, "index", "{added:,} documents added{replaced}, {documents:,} now; {seconds:.1f} s", replaced=replaced
+    )
+    if result["left_out"]:
+        older = f"; an older version of {result['removed']:,} of them was deleted" if result["removed"] else ""
+        say(f"  {result['left_out']:,} documents skipped: no words to find them by{older}")
+    say_skipped(result)
+
+
+@verb(_show_added)
 def add(
     index: IndexFolder,
     corpus: CorpusNames,
-    update: Annotated[bool, typer.Option("--update", help="Replace documents whose ids are in the index.")] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    update: Annotated[bool, option("Replace documents whose ids are in the index.", "--update")] = False,
     *,
-    options: ReadOptions,
-    format: str | None,
-) -> None:
+    reading: Reading,
+    report: Report,
+) -> Result:
     """Add documents to an index.
 
     Nothing is changed if an id is in the index already (without --update) or comes twice. If it is interrupted, what
@@ -82,52 +83,27 @@ def add(
     """
     from parabit.index import Index, Written
 
-    start = time.perf_counter()
-    with progress(quiet or json) as report, Index.open(index, write=True) as opened:
-        documents = open_corpus(corpus, options, format, report)
+    with Index.open(index, write=True) as opened:
+        documents = reading.open(corpus, report)
         if update:
             written = opened.put(documents, report)
         else:
             written = Written(added=opened.add(documents, report), left_out=opened.left_out)
-        result: dict[str, Any] = {
-            "index": str(index),
-            "corpus": " ".join(corpus),
-            "added": written.added,
-            "replaced": written.replaced,
-            "removed": written.removed,
-            "left_out": written.left_out,
-            "skipped": len(documents.skipped),
-            "reading": reading_of(documents),
-            "documents": len(opened),
-            "seconds": round(time.perf_counter() - start, 3),
-        }
-    if json:
-        print_json(result)
-        return
-    replaced = f", {result['replaced']:,} replaced" if update else ""
-    say(
-        f"[bold]{escape(result['index'])}[/bold]: {result['added']:,} documents added{replaced}, "
-        f"{result['documents']:,} now; {result['seconds']:.1f} s"
-    )
-    if result["left_out"]:
-        older = f"; an older version of {result['removed']:,} of them was deleted" if result["removed"] else ""
-        say(f"  {result['left_out']:,} documents skipped: no words to find them by{older}")
-    say_skipped(result["reading"])
+        return {**asdict(written), "documents": len(opened)}
 
 
-@verb
+def _show_deleted(result: Result) -> None:
+    headline(result, "index", "{deleted:,} documents deleted, {documents:,} left")
+
+
+@verb(_show_deleted)
 def delete(
     index: IndexFolder,
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID...|-]", help="Ids, or - for one per line of standard input.")
-    ] = None,
+    ids: Annotated[list[str] | None, argument("Ids, or - for one per line of standard input.", "ID|-")] = None,
     where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CONDITION", help="Delete what has labels=spam, year=..1999 or year!=2000; repeatable."),
+        list[str] | None, option("All with labels=spam, year=..1999 or year!=2000; repeatable.", "CONDITION")
     ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+) -> Result:
     """Delete documents from an index.
 
     They are gone at once, all or, if an id is not in the index, none; `parabit compact` frees their space.
@@ -146,15 +122,17 @@ def delete(
         gone = opened.ids_where(where) if where else opened.ids_of(wanted)
         if gone:
             opened.delete(gone)
-        total = len(opened)
-    if json:
-        print_json({"index": str(index), "deleted": len(gone), "documents": total})
-    else:
-        say(f"[bold]{escape(str(index))}[/bold]: {len(gone):,} documents deleted, {total:,} left")
+        return {"deleted": len(gone), "documents": len(opened)}
 
 
-@verb
-def compact(index: IndexFolder, json: Json = False, quiet: Quiet = False) -> None:
+def _show_compacted(result: Result) -> None:
+    sizes = f"{readable_size(result['bytes'])} on disk, {readable_size(result['bytes_before'])} before"
+    headline(result, "index", "{documents:,} documents, {sizes}; {seconds:.1f} s", sizes=sizes)
+    say(f"  {result['added']:,} additions and {result['deleted']:,} deletions merged")
+
+
+@verb(_show_compacted)
+def compact(index: IndexFolder, *, report: Report) -> Result:
     """Merge what was added and deleted since an index was built.
 
     It then opens and searches as fast as a new one. Everything is checked on the way, and searches continue meanwhile.
@@ -164,26 +142,50 @@ def compact(index: IndexFolder, json: Json = False, quiet: Quiet = False) -> Non
     """
     from parabit.index import Index
 
-    start = time.perf_counter()
-    with progress(quiet or json) as report, Index.open(index, write=True) as opened:
+    with Index.open(index, write=True) as opened:
         before = opened.info()
         opened.compact(report)
         after = opened.info()
-    result = {
-        "index": str(index),
-        "documents": after["documents"],
-        "added": before["to_merge"]["added"],
-        "deleted": before["to_merge"]["deleted"],
+    return {
+        **{name: after[name] for name in ("documents", "bytes", "backends")},
+        **{name: before["to_merge"][name] for name in ("added", "deleted")},
         "bytes_before": before["bytes"],
-        "bytes": after["bytes"],
-        "backend": after["backends"][-1],
-        "seconds": round(time.perf_counter() - start, 3),
     }
-    if json:
-        print_json(result)
-        return
-    say(
-        f"[bold]{escape(str(index))}[/bold]: {result['documents']:,} documents, {readable_size(result['bytes'])} on "
-        f"disk, {readable_size(result['bytes_before'])} before; {result['seconds']:.1f} s"
+
+
+def _show_retrained(result: Result) -> None:
+    headline(
+        result,
+        "index",
+        "learned from {sampled:,} of {documents:,} documents, {words:,} words, {bits} bits; {seconds:.1f} s",
     )
-    say(f"  {result['added']:,} additions and {result['deleted']:,} deletions merged")
+
+
+@verb(_show_retrained)
+def retrain(
+    index: IndexFolder,
+    bits: Annotated[int | None, option("Bits per code.", show_default="as before")] = None,
+    sample: Annotated[int | None, option("Learn from N documents; 0: all.", min=0, show_default="as before")] = None,
+    seed: Annotated[int | None, option("The same seed gives the same model.", min=0, show_default="as before")] = None,
+    *,
+    report: Report,
+) -> Result:
+    """Learn a new model from the documents of an index.
+
+    They are then encoded again. The index changes in one step when all is done. Searches continue meanwhile, and an
+    interrupt leaves the index as it was.
+
+    Examples:
+        parabit retrain notes.index
+        parabit retrain notes.index --bits 256
+    """
+    from parabit.index import Index
+
+    with Index.open(index, write=True) as opened:
+        opened.retrain(bits=bits, sample=sample, seed=seed, report=report)
+        training = opened.model.config["training"]
+        return {
+            "documents": len(opened),
+            "bits": opened.bits,
+            **{name: training[name] for name in ("sampled", "words", "bigrams")},
+        }

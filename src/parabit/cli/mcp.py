@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from parabit import __version__
 from parabit.cli.command import verb
+from parabit.cli.dedupe import as_json
 from parabit.cli.options import IndexFolder
 from parabit.errors import ParabitError, need
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _LONGEST = 20_000  # characters of a document that are sent at a time
 
 
-@verb
+@verb(common=False)
 def mcp(index: IndexFolder) -> None:
     """Let an assistant search an index.
 
@@ -66,6 +67,7 @@ def make_server(index: "Index") -> "MCPServer[Any]":
 
         return run
 
+    identity = Annotated[str, Field(description="The id of a document, as `search` gives it.")]
     count = Annotated[int, Field(description="How many documents to return at most.", ge=1, le=100)]
     conditions = Annotated[
         list[str] | None,
@@ -82,17 +84,13 @@ def make_server(index: "Index") -> "MCPServer[Any]":
         return _answer(index.search([query], k, where=where))
 
     @tool
-    def like(
-        id: Annotated[str, Field(description="The id of a document, as `search` gives it.")],
-        k: count = 10,
-        where: conditions = None,
-    ) -> dict[str, Any]:
+    def like(id: identity, k: count = 10, where: conditions = None) -> dict[str, Any]:
         """Find the documents that are most like one of the index."""
         return _answer(index.like(index.ids_of([id]), k, where=where))
 
     @tool
     def document(
-        id: Annotated[str, Field(description="The id of a document, as `search` gives it.")],
+        id: identity,
         start: Annotated[int, Field(description="The first character to return, for long texts.", ge=0)] = 0,
     ) -> dict[str, Any]:
         """Read a document: its text and its fields. A long text comes in parts; `next_start` says where it goes on."""
@@ -103,18 +101,11 @@ def make_server(index: "Index") -> "MCPServer[Any]":
 
     @tool
     def duplicates(
-        k: Annotated[int, Field(description="How many groups to return at most.", ge=1, le=1000)] = 50,
+        k: Annotated[int, Field(description="How many groups at most.", ge=1)] = 50,
     ) -> dict[str, Any]:
         """Find near-duplicates: groups of documents that share at least half of their words, the largest first."""
         groups = sorted(index.duplicates(), key=lambda group: -len(group.copies))
-        shown = [
-            {
-                "kept": {"id": group.kept, "title": group.title},
-                "copies": [{"id": one.id, "title": one.title, "shared": round(one.shared, 3)} for one in group.copies],
-            }
-            for group in groups[:k]
-        ]
-        return {"groups": shown, "found": len(groups)}
+        return {"groups": [*map(as_json, groups[:k])], "found": len(groups)}
 
     return server
 

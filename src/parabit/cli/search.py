@@ -1,21 +1,23 @@
 """`parabit search`: the documents of an index that fit a query."""
 
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.text import Text
 
 from parabit.choices import Backend, Rank
-from parabit.cli.command import Json, Quiet, out, print_json, say, verb
-from parabit.cli.options import IndexFolder
-from parabit.cli.output import line_width, on_one_line, show_block
+from parabit.cli.command import verb
+from parabit.cli.options import IndexFolder, argument, option
+from parabit.cli.output import console, escape, line_width, print_json, say
 from parabit.errors import ParabitError, did_you_mean
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from parabit.index import Hit, Hits, Index, Piece
 
 _TUNING = "Tuning"
@@ -23,53 +25,31 @@ _INDENT = "    "
 _MOST_WORDS = 8  # that are named as what moved a code
 
 
-@verb
+@verb()
 def search(
     index: IndexFolder,
-    query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="What to look for, or - for standard input.")
-    ] = None,
-    like: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="Find documents like this one, instead of a query; repeatable."),
-    ] = None,
-    k: Annotated[int | None, typer.Option("-k", min=1, help="How many. Default: 10, or all within --radius.")] = None,
+    query: Annotated[str | None, argument("What to look for, or - for standard input.", "QUERY")] = None,
+    like: Annotated[list[str] | None, option("Find documents like this one; repeatable.", "ID")] = None,
+    k: Annotated[int | None, option("How many. Default: 10, or all within --radius.", "-k", min=1)] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="CONDITION",
-            help="Only documents with labels=space, labels!=space, year=2000..2010 or year>=2000; repeatable. A field "
-            "given twice with = may have either value.",
-        ),
+        option("labels=space, labels!=space, year=2000..2010 or year>=2000; repeatable: all must hold.", "CONDITION"),
     ] = None,
-    radius: Annotated[
-        int | None, typer.Option(min=0, help="Only documents whose code differs in at most N bits.")
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Print whole documents, not passages.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Explain each hit: its words, its code.")] = False,
+    radius: Annotated[int | None, option("Only documents whose code differs in at most N bits.", min=0)] = None,
+    full: Annotated[bool, option("Print whole documents, not passages.", "--full")] = False,
+    explain: Annotated[bool, option("Explain each hit: its words, its code.", "--explain")] = False,
     rank: Annotated[
         Rank | None,
-        typer.Option(
-            metavar="NAME",
-            help="hybrid (words and codes), words (BM25), hamming (codes), asymmetric (codes beside the query's real "
-            "activations) or cosine (real vectors). Default: hybrid, or asymmetric without words.",
-            rich_help_panel=_TUNING,
+        option(
+            "hybrid, words, hamming or asymmetric (codes), cosine (vectors). Default: the best.", "NAME", panel=_TUNING
         ),
     ] = None,
     candidates: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="How many of the nearest codes to rank. Default: 200, or 1,000 without words.",
-            rich_help_panel=_TUNING,
-        ),
+        int | None, option("How many near codes to rank. Default: 200, or 1,000 without words.", min=1, panel=_TUNING)
     ] = None,
-    backend: Annotated[
-        Backend,
-        typer.Option(metavar="NAME", help="Search codes by auto, flat, tables or multi.", rich_help_panel=_TUNING),
-    ] = "auto",
-    json: Json = False,
-    quiet: Quiet = False,
+    backend: Annotated[Backend, option("Search codes by auto, flat, tables or multi.", "NAME", panel=_TUNING)] = "auto",
+    *,
+    json: bool,
 ) -> None:
     """Find the documents that fit a query best.
 
@@ -89,8 +69,9 @@ def search(
     required = conditions(where)
     start = time.perf_counter()
     with Index.open(index) as opened:
-        for condition in required:
-            _need_field(condition.field, ["id", *opened.fields])
+        for field in {condition.field for condition in required} - {"id", *opened.fields}:
+            if hint := did_you_mean(field, known := ["id", *opened.fields]):
+                raise ParabitError(f"no field {field!r}", hint=f"{hint} There are {', '.join(known)}")
         how: dict[str, Any] = {"where": where, "candidates": candidates, "backend": backend}
         if text is None:
             ids = opened.ids_of(like or [])
@@ -98,14 +79,21 @@ def search(
         else:
             ids, found = [], opened.search([text], k, radius, rank, **how)
             if not found.known[0]:
-                raise ParabitError(
-                    f"no document has a word of the query {_start(text)!r}", hint="use words that the documents have"
-                )
-        by = rank or (opened.best_rank if text is not None or opened.keeps_text else "hamming")
-        result: dict[str, Any] = {"index": str(index), "query": text, "like": ids, "rank": by}
-        result |= {"documents": len(opened), "bits": opened.bits, "k": k, "radius": radius, "where": where or []}
-        result["seconds"] = round(time.perf_counter() - start, 3)
-        result["notes"] = [note for notes in found.notes for note in notes]
+                problem = f"no document has a word of the query {shorten(text, 60, placeholder='...')!r}"
+                raise ParabitError(problem, hint="use words that the documents have")
+        result: dict[str, Any] = {
+            "index": str(index),
+            "query": text,
+            "like": ids,
+            "rank": rank or (opened.best_rank if text is not None or opened.keeps_text else "hamming"),
+            "documents": len(opened),
+            "bits": opened.bits,
+            "k": k,
+            "radius": radius,
+            "where": where or [],
+            "seconds": round(time.perf_counter() - start, 3),
+            "notes": [note for notes in found.notes for note in notes],
+        }
         if explain and text is not None:
             result["moved"] = opened.model.word_shares(text)
         if json:  # while the index is open, from which the texts are read
@@ -130,16 +118,6 @@ def _text(query: str) -> str:
     return text
 
 
-def _need_field(field: str, known: list[str]) -> None:
-    if field not in known and (hint := did_you_mean(field, known)):
-        raise ParabitError(f"no field {field!r}", hint=f"{hint} There are {', '.join(known)}")
-
-
-def _start(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 60 else f"{text[:60]}..."
-
-
 def _as_json(hit: "Hit", like: str | int | None) -> dict[str, Any]:
     return {
         **({} if like is None else {"like": like}),
@@ -155,12 +133,14 @@ def _as_json(hit: "Hit", like: str | int | None) -> dict[str, Any]:
 
 
 def _show(opened: "Index", found: "Hits", result: Mapping[str, Any], full: bool, explain: bool) -> None:
-    from parabit.index import Piece, marked
+    from rich.text import Text
+
+    from parabit.index import marked
 
     conditions = [f"within {result['radius']} bits"] if result["radius"] is not None else []
     conditions += [f"where {' and '.join(result['where'])}"] if result["where"] else []
     for number, hits in enumerate(found):
-        like = [f"like {on_one_line(result['like'][number])}"] if result["like"] else []
+        like = [f"like {_printable(str(result['like'][number]))}"] if result["like"] else []
         which = "".join(f" {part}" for part in (*like, *conditions))
         say(f"[dim]{len(hits):,} of {result['documents']:,} documents{escape(which)}, by {result['rank']}[/dim]")
         for note in found.notes[number]:
@@ -170,53 +150,63 @@ def _show(opened: "Index", found: "Hits", result: Mapping[str, Any], full: bool,
             say(f"the query's code comes from {escape(', '.join(f'{word} {share:.0%}' for word, share in shares))}")
         for place, hit in enumerate(hits, 1):
             words = found.matching(number, hit.text) if full or explain else set()
-            if full:
-                show_hit(hit, place, marked(opened.model.vocabulary.tokenizer, hit.text, words))
-            else:
-                show_hit(hit, place, _after_title(hit.snippet, hit.title))
+            tokenizer = opened.model.vocabulary.tokenizer if full else None
+            passage = marked(tokenizer, hit.text, words) if tokenizer else hit.snippet
+            show_hit(hit, place, _joined(passage, "\n") if full else _without(hit.title, _joined(passage)))
             if explain:
                 own = [*(result["query"] or "").lower().split(), *sorted(words)]
-                show_block([Piece(_why(hit, own), False)], _INDENT)
+                _show_block(Text(_why(hit, own)))
 
 
-def _after_title(passage: "Sequence[Piece]", title: str) -> "list[Piece]":
-    """A passage on one line, without the title if it begins with that."""
-    pieces = [piece._replace(text=" ".join(f"|{piece.text}|".split())[1:-1]) for piece in passage]
-    title = title.removesuffix("…")
-    left = len(title) if "".join(piece.text for piece in pieces).startswith(title) else 0
-    kept = []
-    for piece in pieces:
-        if left < len(piece.text):
-            kept.append(piece._replace(text=piece.text[left:]))
-        left = max(0, left - len(piece.text))
-    kept[:1] = [piece._replace(text=piece.text.lstrip()) for piece in kept[:1]]
-    return [piece for piece in kept if piece.text]
+def _joined(passage: "Sequence[Piece]", kept: str = "") -> "Text":
+    """A passage with its marked words in bold, on one line unless newlines are kept."""
+    from rich.text import Text
+
+    texts = [_printable(piece.text, kept) for piece in passage]
+    texts = texts if kept else [re.sub(r"\s+", " ", text) for text in texts]
+    return Text.assemble(*((text, "bold" if piece.mark else "") for text, piece in zip(texts, passage, strict=True)))
 
 
-def show_hit(hit: "Hit", place: int, passage: "Sequence[Piece]" = ()) -> None:
-    """A hit for people: its title, what it is and how near, and a passage with the words of the query in bold."""
-    width = line_width()
-    more = "…" if "utf" in out.encoding.lower() else "..."
-    stored = hit.fields.get("labels") or []
-    labels = [
-        label for label in ([stored] if isinstance(stored, str) else stored) if label not in str(hit.id).split("/")
-    ]
-    name = " · ".join(map(on_one_line, [hit.id, *labels]))
+def _without(title: str, passage: "Text") -> "Text":
+    """A passage without its title, if it begins with that."""
+    rest = passage.plain.lstrip().removeprefix(title.removesuffix("…")).lstrip()
+    return passage[len(passage) - len(rest) :] if rest else passage[:0]
+
+
+def show_hit(hit: "Hit", place: int, passage: "Text | None" = None) -> None:
+    """A hit for people: its title, what it is and how near, and a passage."""
+    from rich.text import Text
+
+    room, stored = line_width() - len(_INDENT), hit.fields.get("labels") or []
+    labels = [stored] if isinstance(stored, str) else stored
+    name = " · ".join([str(hit.id), *(label for label in labels if label not in str(hit.id).split("/"))])
     figures = f"  score {hit.score:.2f}, {hit.distance} of {hit.why.bits} bits"
-    title = Text(f"{place:>2}. ").append(_cut(on_one_line(hit.title), width - len(_INDENT), more), "bold")
-    origin = Text(_INDENT).append(_cut(name, width - len(_INDENT) - len(figures), more)).append(figures, "dim")
+    title = Text(f"{place:>2}. ").append(_cut(hit.title, room), "bold")
+    origin = Text(_INDENT).append(_cut(name, room - len(figures))).append(figures, "dim")
     for line in (*([Text()] if passage else []), title, origin):
-        out.print(line, no_wrap=True, overflow="ignore", crop=False)
+        console().print(line, no_wrap=True, overflow="ignore", crop=False)
     if passage:
-        show_block(passage, _INDENT)
+        _show_block(passage)
 
 
-def _cut(text: str, width: int, more: str) -> str:
-    line = Text(text)
-    if line.cell_len > max(width, 12):
-        line.truncate(max(width, 12) - len(more))
-        return f"{line.plain.rstrip()}{more}"
-    return text
+def _show_block(text: "Text") -> None:
+    """Text, folded and indented."""
+    for line in text.wrap(console(), max(line_width() - len(_INDENT), 20)):
+        line.rstrip()
+        console().print(_INDENT, line, sep="", no_wrap=True, overflow="ignore", crop=False)
+
+
+def _printable(text: str, but: str = "") -> str:
+    """Without what would move the cursor of a terminal or change its colours."""
+    return "".join(char if char.isprintable() or char in but else " " for char in text)
+
+
+def _cut(text: str, width: int) -> str:
+    from rich.text import Text
+
+    line = Text(" ".join(_printable(text).split()))
+    line.truncate(max(width, 12), overflow="ellipsis")
+    return line.plain
 
 
 def _written(stem: str, words: "Sequence[str]") -> str:

@@ -1,8 +1,5 @@
 """`parabit serve`: the search page of an index."""
 
-import errno
-import ipaddress
-import os
 import socket
 import sys
 import webbrowser
@@ -10,43 +7,30 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.markup import escape
-from rich.text import Text
-
-from parabit.cli.command import Json, Quiet, err, print_json, say, verb
-from parabit.cli.options import IndexFolder
-from parabit.cli.output import show
+from parabit.cli.command import verb
+from parabit.cli.options import IndexFolder, option
+from parabit.cli.output import complain, escape, print_json, say
 from parabit.errors import ParabitError, need
 
 TOKEN = "PARABIT_TOKEN"
 
 
-@verb
+@verb()
 def serve(
     index: IndexFolder,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; 0.0.0.0 for all of this machine's.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
-    title: Annotated[
-        str | None, typer.Option(help="The title of the page. Default: the index's name.", show_default=False)
-    ] = None,
+    host: Annotated[str, option("The address to listen on; 0.0.0.0: all of them.", "ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, option("0 for any that is free.", min=0, max=65535)] = 8000,
+    title: Annotated[str | None, option("The title of the page. Default: the index's name.", "TEXT")] = None,
     token: Annotated[
-        str | None,
-        typer.Option(
-            envvar=TOKEN,
-            help="What every request must show, as `Authorization: Bearer TOKEN`; safer in the environment.",
-            show_default=False,
-            show_envvar=True,
-        ),
+        str | None, option(f"What requests must show as bearer; safer in {TOKEN}.", "TOKEN", envvar=TOKEN)
     ] = None,
-    most_hits: Annotated[int, typer.Option(min=1, max=10_000, help="How many hits a search may ask for.")] = 100,
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long a request may take.")] = 10.0,
-    map: Annotated[bool, typer.Option("--map/--no-map", help="Draw a map of the documents.")] = True,
-    browse: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    most_hits: Annotated[int, option("How many hits a search may ask for.", min=1, max=10_000)] = 100,
+    seconds: Annotated[float, option("How long a request may take.", min=0.1)] = 10.0,
+    map: Annotated[bool, option("Draw a map of the documents.", "--map/--no-map")] = True,
+    browse: Annotated[bool, option("Open the page in a browser.", "--open")] = False,
+    *,
+    json: bool,
+    quiet: bool,
 ) -> None:
     """Search an index in the browser, or from programs.
 
@@ -84,20 +68,17 @@ def start_server(
     token = settings.get("token")
     if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
         raise ParabitError("the token is empty, or has characters that no header takes", hint="use letters and digits")
-    local = _is_local(host)
+    local = host in ("localhost", "::1") or host.startswith("127.")  # reached from this machine alone
     with _listening(host, port) as listener:
         app = create_app(folder, Settings(local=local, **settings))
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         if not local and token is None:
-            show(
-                Text(f"parabit: everybody who reaches {address} can read the documents; set {TOKEN} to protect them"),
-                err,
-            )
+            complain(f"everybody who reaches {address} can read the documents; set {TOKEN} to protect them")
         if json:
             print_json({"index": str(folder), "address": address})
             sys.stdout.flush()
         elif not quiet:
-            where = f"[bold]{escape(str(folder))}[/bold] is at [bold]{escape(address)}[/bold]"
+            where = f"[bold]{escape(folder)}[/bold] is at [bold]{escape(address)}[/bold]"
             say(f"{where}, its API at /docs; Ctrl-C stops it")
         if browse:
             webbrowser.open(address)
@@ -114,32 +95,9 @@ def start_server(
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens, or an error in words."""
     try:
-        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, UnicodeError) as problem:
-        raise ParabitError(f"there is no address {host!r}", hint="give one of this machine, as 127.0.0.1") from problem
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if os.name == "posix":  # a server that was just stopped leaves its port waiting
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-        listener.listen(2048)
-    except OSError as problem:
-        listener.close()
-        if problem.errno == errno.EADDRINUSE:
-            raise ParabitError(
-                f"port {port} is in use", hint="choose another with --port, or --port 0 for any that is free"
-            ) from problem
-        if problem.errno == errno.EACCES:
-            raise ParabitError(f"port {port} needs more rights", hint="choose one above 1023") from problem
-        raise ParabitError(
-            f"{host}:{port} cannot be listened on: {problem.strerror}", hint="give an address of this machine"
-        ) from problem
-    return listener
-
-
-def _is_local(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
+        reason = str(getattr(problem, "strerror", problem)).partition(" (while")[0]
+        hint = "choose another --port, 0 for any that is free, or another --host"
+        raise ParabitError(f"cannot listen on {host}:{port}: {reason}", hint=hint) from problem

@@ -1,0 +1,177 @@
+"""`parabit demo`, `datasets` and `vocabulary`: what can be tried at once, what can be read, and its words."""
+
+import shutil
+import sys
+from hashlib import sha256
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Annotated, Any
+
+from parabit import __version__
+from parabit.cli.command import Result, verb
+from parabit.cli.index import build_index, show_index
+from parabit.cli.options import CorpusNames, Counting, Overwrite, Reading, argument, option
+from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
+from parabit.corpus import as_corpus, cache_folder
+from parabit.corpus.datasets import DATASETS, SPLITS, data_folder, find_dataset
+from parabit.errors import ParabitError
+from parabit.progress import Report
+
+QUESTIONS = "shortest path between two nodes of a graph", "solve a sparse linear system", "send an e-mail message"
+_HITS = 4
+_WORDS, _BIGRAMS = 8, 5  # that are shown
+
+
+def _show_demo(result: Result) -> None:
+    if not result["kept"]:
+        show_index(result)
+    for question in result["questions"]:
+        say(f"\n[bold underline]{escape(question['query'])}[/bold underline]")
+        for place, hit in enumerate(question["hits"], 1):
+            say(f"{place:>2}. [bold]{escape(hit['title'])}[/bold]")
+            say(f"    {escape(hit['id'])}  [dim]score {hit['score']:.2f}, {hit['distance']} bits differ[/dim]")
+    say(f"\nSearch page: [bold]parabit serve {escape(result['index'])}[/bold]")
+    say("Your own documents: [bold]parabit demo PATH[/bold]; your own question: --ask TEXT")
+
+
+@verb(_show_demo)
+def demo(
+    path: Annotated[
+        str | None, argument("Your documents. Default: those of the Python packages installed here.", "PATH")
+    ] = None,
+    ask: Annotated[list[str] | None, option("What to look for; repeatable.", "TEXT")] = None,
+    *,
+    reading: Reading,
+    report: Report,
+) -> Result:
+    """Index a collection and answer questions, in less than a minute.
+
+    Without PATH it reads the documentation of the installed Python packages; nothing is downloaded, and no package is
+    imported. The index is kept in your cache folder.
+
+    Examples:
+        parabit demo --ask "parse a date from a string"
+        parabit demo ~/papers
+    """
+    from parabit.index import Index
+
+    if ask is not None and not all(text.strip() for text in ask):
+        raise ParabitError("a question is empty", hint="give --ask a text")
+    folder = _folder(path)
+    result: Result = {"index": str(folder), "corpus": path or "docstrings", "kept": path is None and folder.exists()}
+    if not result["kept"]:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Kept in memory: to parse all packages takes longer than everything else.
+        documents = as_corpus(list(reading.open(path or "docstrings", report)))
+        result |= build_index(documents, folder, report, overwrite=True)
+        for other in folder.parent.glob("docstrings-*.index") if path is None else ():
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
+    queries = ask or (list(QUESTIONS) if path is None else result["examples"])
+    with Index.open(folder) as index:
+        hits: Any = index.search(queries, _HITS) if queries else []
+        names = ("id", "title", "distance", "score")
+        shown = [[{name: getattr(hit, name) for name in names} for hit in some] for some in hits]
+    return {**result, "questions": [{"query": query, "hits": some} for query, some in zip(queries, shown, strict=True)]}
+
+
+def _folder(path: str | None) -> Path:
+    """Where the index of some documents is kept; that of the packages changes its name with their versions."""
+    if path is None:
+        name, parts = "docstrings", [sys.prefix, *sorted(f"{one.name} {one.version}" for one in distributions())]
+    else:
+        name, parts = "documents", [str(Path(path).absolute())]
+    digest = sha256("\n".join([__version__, *parts]).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return cache_folder() / "demo" / f"{name}-{digest}.index"
+
+
+def _show_datasets(result: Result) -> None:
+    say(f"Data sets in {escape(result['folder'])}")
+    width = max(len(row["name"]) for row in result["datasets"])
+    for row in result["datasets"]:
+        state = "[green]here[/green]   " if row["here"] else "missing"
+        about = f"{row['about']} ({row['licence']})" + ("" if row["here"] else f"; {row['needs']}")
+        say(f"  [bold]{row['name']:<{width}}[/bold]  {state}  {escape(about)}")
+
+
+@verb(_show_datasets)
+def datasets() -> Result:
+    """List the data sets that can be read by name.
+
+    They are kept in the folder PARABIT_DATA, by default the user's cache folder. Read one as a corpus with its split,
+    such as 20newsgroups/train, or all of it by its bare name.
+
+    Examples:
+        parabit datasets
+        PARABIT_DATA=~/corpora parabit datasets --json
+    """
+    rows = []
+    for name in DATASETS:
+        dataset = find_dataset(name)
+        rows.append(
+            {
+                "name": name,
+                "splits": list(SPLITS),
+                "about": dataset.about,
+                "licence": dataset.licence,
+                "here": bool(dataset.found(data_folder())) or not dataset.files,
+                "needs": f"downloaded on first use, from {dataset.urls[0]}" if dataset.urls else dataset.obtain,
+            }
+        )
+    return {"folder": str(data_folder()), "datasets": rows}
+
+
+def _show_words(result: Result) -> None:
+    count, seconds = result["documents"], max(result["seconds"], 0.001)
+    headline(
+        result, "corpus", "{documents:,} documents in {seconds:.1f} s ({rate:,.0f} per second)", rate=count / seconds
+    )
+    say_skipped(result)
+    say(f"  {result['tokens']:,} tokens, {result['tokens'] / count:,.0f} per document")
+    say(f"  {result['words']:,} words, which cover {result['coverage']:.1%} of the tokens")
+    say(f"    most frequent: {escape(', '.join(result['frequent_words']))}")
+    if result["bigrams"]:
+        say(f"  {result['bigrams']:,} bigrams")
+        say(f"    most frequent: {escape(', '.join(result['frequent_bigrams']))}")
+
+
+@verb(_show_words)
+def vocabulary(
+    corpus: CorpusNames,
+    output: Annotated[
+        Path | None, option("A table as .csv, .tsv, .jsonl or .parquet.", "--output", "-o", "FILE")
+    ] = None,
+    overwrite: Overwrite = False,
+    *,
+    reading: Reading,
+    counting: Counting,
+    report: Report,
+) -> Result:
+    """Count the words of a corpus.
+
+    Words are runs of letters and digits in lower case, of 2 to 15 characters, without English stop words. Of more than
+    2 million words or 5 million bigrams, the rarest are dropped while counting.
+
+    Examples:
+        parabit vocabulary 20newsgroups/train --bigrams --min-count 5
+        zcat notes.txt.gz | parabit vocabulary - --stop-words none --json
+    """
+    from parabit.text import VocabularyRule, build_vocabulary
+
+    rule = VocabularyRule(**counting())
+    if output is not None:
+        check_file(output, TABLES, overwrite)
+    built = build_vocabulary(reading.open(corpus, report), rule, report)
+    if output is not None:
+        write_table(built.table(), output)
+    words = len(built.words)
+    return {
+        "documents": built.documents,
+        "tokens": built.tokens,
+        "words": words,
+        "bigrams": len(built.bigrams),
+        "coverage": built.coverage,
+        "fingerprint": built.fingerprint,
+        "frequent_words": built.words[:_WORDS],
+        "frequent_bigrams": [built.name(feature) for feature in range(words, len(built))[:_BIGRAMS]],
+    }
