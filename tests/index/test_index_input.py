@@ -101,6 +101,7 @@ def test_more_than_there_is_gives_all(index: Index, asked: dict[str, Any], backe
         ("made of codes and knows no texts", lambda index: index.add(["hubble"])),
         ("made of codes and knows no texts", lambda index: index.search(["hubble"])),
         ("made of codes and knows no texts", lambda index: index.model),
+        ("keeps no texts to learn from", lambda index: index.retrain()),
         ("no rank 'best'", lambda index: index.search(QUERY, rank="best")),
         ("no back end 'tree'", lambda index: index.search(QUERY, backend="tree")),
         ("not built with the back end multi", lambda index: index.search(QUERY, backend="multi")),
@@ -132,6 +133,16 @@ def test_what_cannot_be_done_is_explained_and_changes_nothing(
         ("document 0: int", lambda index: index.search([3])),
         ("half of a surrogate pair", lambda index: index.search(["\ud800"])),
         ("cannot be kept", lambda index: index.add([Document("z", TEXTS[0], fields={"a": object()})])),
+        ("uint8, found int64", lambda _: Index.of_codes(CODES.astype(np.int64), BITS)),
+        ("codes of shape", lambda _: Index.of_codes(CODES[0], BITS)),
+        ("28 bits take 4 bytes", lambda _: Index.of_codes(CODES[:, :2], BITS)),
+        ("1 bit or more", lambda _: Index.of_codes(CODES, 0)),
+        ("two documents have the id 'a'", lambda _: Index.of_codes(CODES[:2], BITS, ids=["a", "a"])),
+        ("2 codes and 1 ids", lambda _: Index.of_codes(CODES[:2], BITS, ids=["a"])),
+        ("2 codes and 1 fields", lambda _: Index.of_codes(CODES[:2], BITS, fields=[{}])),
+        ("no back end 'tree'", lambda _: Index.of_codes(CODES, BITS, backend="tree")),
+        ("no back end 'tree'", lambda _: Index.build(TEXTS, model=binary(), backend="tree")),
+        ("a single str", lambda _: Index.build(TEXTS[0], model=binary())),
     ],
 )
 def test_documents_that_cannot_go_in_are_explained_and_change_nothing(
@@ -142,43 +153,22 @@ def test_documents_that_cannot_go_in_are_explained_and_change_nothing(
     assert contents(texts) == before
 
 
-@pytest.mark.parametrize(
-    ("problem", "make"),
-    [
-        ("uint8, found int64", lambda: Index.of_codes(CODES.astype(np.int64), BITS)),
-        ("codes of shape", lambda: Index.of_codes(CODES[0], BITS)),
-        ("28 bits take 4 bytes", lambda: Index.of_codes(CODES[:, :2], BITS)),
-        ("1 bit or more", lambda: Index.of_codes(CODES, 0)),
-        ("two documents have the id 'a'", lambda: Index.of_codes(CODES[:2], BITS, ids=["a", "a"])),
-        ("2 codes and 1 ids", lambda: Index.of_codes(CODES[:2], BITS, ids=["a"])),
-        ("2 codes and 1 fields", lambda: Index.of_codes(CODES[:2], BITS, fields=[{}])),
-        ("no back end 'tree'", lambda: Index.of_codes(CODES, BITS, backend="tree")),
-        ("no back end 'tree'", lambda: Index.build(TEXTS, model=binary(), backend="tree")),
-        ("a single str", lambda: Index.build(TEXTS[0], model=binary())),
-    ],
-)
-def test_what_cannot_be_an_index_is_told(problem: str, make: Callable[[], Any]) -> None:
-    explained(problem, make)
-
-
 @pytest.mark.parametrize("backend", ["auto", "flat", "tables", "multi"])
 def test_an_empty_index_finds_nothing_and_can_be_filled(backend: str) -> None:
+    limits: list[dict[str, Any]] = [{"k": 3}, {"radius": 28}, {"k": 3, "radius": 5}, {"where": {"id": 3}}]
     with Index.of_codes(CODES[:0], BITS, backend=backend) as index:
-        for asked in ({"k": 3}, {"radius": 28}, {"k": 3, "radius": 5}, {"where": {"id": 3}}):
+        for asked in limits:
             assert index.search(CODES[:2], **asked, backend=backend).ids == [[], []]
-        assert len(index) == 0
-        index.put_codes(CODES[:2], ["a", "b"])
-        assert sorted(index.search(QUERY, backend=backend).ids[0]) == ["a", "b"]
-        index.compact()
-        assert sorted(index.search(QUERY, backend=backend).ids[0]) == ["a", "b"]
-        index.delete(["a", "b"])
-        assert index.search(QUERY, backend=backend).ids == [[]]
-        index.compact()
-        assert index.search(QUERY, backend=backend).ids == [[]]
+        put, delete = partial(index.put_codes, CODES[:2], ["a", "b"]), partial(index.delete, ["a", "b"])
+        steps: list[Callable[[], Any]] = [put, index.compact, delete, index.compact]
+        for step, found in zip(steps, [["a", "b"], ["a", "b"], [], []], strict=True):
+            step()
+            assert sorted(index.search(QUERY, backend=backend).ids[0]) == found
 
 
 def test_an_index_of_no_documents_knows_texts() -> None:
     with Index.build([], model=binary()) as index:
+        explained("has no documents to learn from", index.retrain)
         assert index.search(queries(1), rank="hybrid").ids == [[]]
         assert index.search(queries(1)).known.tolist() == [True]
         index.add(documents(0, 2))
@@ -204,21 +194,19 @@ def test_a_text_without_a_known_word_finds_nothing(texts: Index, rank: str, text
         assert hits[0] == []
 
 
-USES: list[Callable[[Index], Any]] = [
-    len,
-    lambda index: index.search(QUERY),
-    lambda index: index.put_codes(CODES[:1], [77]),
-    lambda index: index.delete([]),
-    lambda index: index.compact(),
-    lambda index: index.refresh(),
-    lambda index: index.verify(),
-    lambda index: index.info(),
-    lambda index: index.save(index.folder.with_name("copy")),
-]
 CHANGES: list[Callable[[Index], Any]] = [
     lambda index: index.put_codes(CODES[:1], [77]),
     lambda index: index.delete([3]),
     lambda index: index.compact(),
+]
+USES = [
+    *CHANGES,
+    len,
+    lambda index: index.search(QUERY),
+    lambda index: index.refresh(),
+    lambda index: index.verify(),
+    lambda index: index.info(),
+    lambda index: index.save(index.folder.with_name("copy")),
 ]
 
 

@@ -33,30 +33,20 @@ def test_the_same_seed_gives_the_same_points_and_another_seed_others() -> None:
     assert not np.array_equal(points, embed_codes(codes, seed=4))
 
 
-@pytest.mark.parametrize("count", [4, 5, 7, 31])
-def test_few_documents_are_laid_out_too(count: int) -> None:
-    points = embed_codes(two_clusters(16)[0][:count])
-    assert points.shape == (count, 2)
-    assert points.dtype == np.float64
-    assert np.isfinite(points).all()
+def test_few_documents_and_those_that_all_have_one_code_are_laid_out_too() -> None:
+    for codes in (*(two_clusters(16)[0][:count] for count in (4, 5, 7, 31)), np.zeros((12, 4), dtype=np.uint8)):
+        points = embed_codes(codes)
+        assert points.shape == (len(codes), 2)
+        assert points.dtype == np.float64
+        assert np.isfinite(points).all()
 
 
-def test_documents_that_all_have_one_code_are_still_points() -> None:
-    assert np.isfinite(embed_codes(np.zeros((12, 4), dtype=np.uint8))).all()
-
-
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_fewer_than_four_documents_are_too_few(count: int) -> None:
-    with pytest.raises(CodesError, match="4 documents or more"):
-        embed_codes(np.zeros((count, 4), dtype=np.uint8))
-
-
-def test_bits_that_are_not_packed_are_no_codes() -> None:
+def test_what_cannot_be_laid_out_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    for count in (0, 1, 3):
+        with pytest.raises(CodesError, match="4 documents or more"):
+            embed_codes(np.zeros((count, 4), dtype=np.uint8))
     with pytest.raises(CodesError, match="uint8"):
         embed_codes(np.zeros((9, 32), dtype=np.int64))
-
-
-def test_a_missing_library_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openTSNE", None)
     with pytest.raises(CodesError, match=r"openTSNE is not installed.*parabit\[plot\]"):
         embed_codes(two_clusters(4)[0])
