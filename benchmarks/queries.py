@@ -11,9 +11,11 @@ share of queries with their document among the first 10.
 Peers, as their documentation recommends: bm25s with PyStemmer and its English stop words, and tantivy with its stemming
 tokenizer and query parser. Codes are of 128 bits, the mean over three seeds of the model.
 
-`--weights` tries how much the code counts beside the words (CODE_WEIGHT in parabit/index/ranking.py) and how much
-pairs of words do (PAIR_WEIGHT in parabit/index/words.py), also with whole documents as queries: training posts of
-20 Newsgroups and abstracts of arXiv, where documents with a common label are relevant.
+`--weights` changes the weights of the hybrid score one by one: of the code (CODE_WEIGHT in parabit/index/ranking.py),
+of documents that have the whole query word for word, of pairs of words and of stop words (in parabit/index/words.py).
+Known items are three samples per collection then, also with one word left out, so that no document has them word for
+word; and whole documents are queries: training posts of 20 Newsgroups and abstracts of arXiv, where documents with a
+common label are relevant.
 """
 
 import argparse
@@ -21,7 +23,7 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, product
+from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -37,7 +39,13 @@ from parabit.index import ranking, words
 
 SEEDS = (0, 1, 2)
 RANKS = ("hybrid", "words", "asymmetric", "hamming")
-CODE_WEIGHTS, PAIR_WEIGHTS = (0.0, 0.25, 0.4, 0.5, 0.75), (0.0, 0.1, 0.2, 0.4)
+WEIGHTS: dict[str, tuple[Any, str, float]] = {  # what each column changes
+    "as chosen": (ranking, "CODE_WEIGHT", ranking.CODE_WEIGHT),
+    **{f"code {weight}": (ranking, "CODE_WEIGHT", weight) for weight in (0.0, 0.25, 0.5)},
+    **{f"quotation {weight}": (words, "QUOTATION_WEIGHT", weight) for weight in (1.0, 4.0)},
+    **{f"pairs {weight}": (words, "PAIR_WEIGHT", weight) for weight in (0.0, 0.1, 0.4)},
+    **{f"stop words {weight}": (words, "STOP_WEIGHT", weight) for weight in (0.0, 0.5)},
+}
 KNOWN = {"20newsgroups/train": 5000, "arxiv/train": 20_000, "enwiki/train": 10_000, "reuters21578/train": 9000}
 KNOWN_ITEMS = 400  # queries
 OUT = RESULTS / "queries.json"
@@ -71,9 +79,9 @@ def real_queries() -> Iterator[Collection]:
         )
 
 
-def known_items(name: str, documents: list[Document]) -> Collection:
-    """Queries cut from random documents."""
-    rng = np.random.default_rng(0)
+def known_items(name: str, documents: list[Document], seed: int = 0, complete: bool = True) -> Collection:
+    """Queries cut from random documents; if they are not to be complete, one word inside each is left out."""
+    rng = np.random.default_rng(seed)
     queries: list[str] = []
     relevant: list[set[str]] = []
     while len(queries) < KNOWN_ITEMS:
@@ -81,18 +89,21 @@ def known_items(name: str, documents: list[Document]) -> Collection:
         words = document.text.split()
         if len(words) > length:
             start = int(rng.integers(len(words) - length))
-            queries.append(" ".join(words[start : start + length]))
+            cut = words[start : start + length]
+            if not complete:
+                del cut[int(rng.integers(1, length - 1))]
+            queries.append(" ".join(cut))
             relevant.append({document.id})
     return Collection(name, documents, queries, relevant)
 
 
-def known_collections() -> Iterator[Collection]:
+def known_collections(**options: Any) -> Iterator[Collection]:
     """Known items of the query collections and of other data sets that are here."""
     for collection in real_queries():
-        yield known_items(collection.name, collection.documents)
+        yield known_items(collection.name, collection.documents, **options)
     for name, most in KNOWN.items():
         if (data_folder() / name.partition("/")[0]).exists():
-            yield known_items(name, list(islice(open_corpus(name), most)))
+            yield known_items(name, list(islice(open_corpus(name), most)), **options)
 
 
 def peers(documents: list[Document], folder: str) -> dict[str, Answer]:
@@ -199,28 +210,29 @@ def as_queries(name: str, most: int, asked: int = 200) -> Collection:
 
 
 def weights() -> dict[str, Any]:
-    """NDCG@10 of the hybrid rank, or known items in the first 10, by how much codes and pairs of words count."""
+    """NDCG@10 of the hybrid rank, or known items in the first 10, with each weight changed."""
     found: dict[str, Any] = {}
     collections = [*real_queries(), as_queries("20newsgroups/train", 5000), as_queries("arxiv/train", 10_000)]
-    collections += [one._replace(name=f"{one.name}, known items") for one in known_collections()]
-    chosen = ranking.CODE_WEIGHT, words.PAIR_WEIGHT
+    for one in known_collections():
+        for complete, kind in ((True, "known items"), (False, "known items, a word missing")):
+            samples = [known_items(f"{one.name}, {kind}", one.documents, seed, complete) for seed in SEEDS]
+            queries, relevant = ([part for sample in samples for part in sample[place]] for place in (2, 3))
+            collections.append(Collection(samples[0].name, one.documents, queries, relevant))
     for collection in collections:
         model = ParagraphVectors(128, random_state=0).fit(collection.documents)
         with Index.build(collection.documents, model=model) as index:
             row = {}
-            for code, pair in product(CODE_WEIGHTS, PAIR_WEIGHTS):
-                if pair not in (0.1, chosen[1]) and code not in (0.0, chosen[0]):
-                    continue
-                ranking.CODE_WEIGHT, words.PAIR_WEIGHT = code, pair
+            for column, (module, constant, weight) in WEIGHTS.items():
+                chosen = getattr(module, constant)
+                setattr(module, constant, weight)
                 if "as queries" in collection.name:
                     scores = measure(collection, lambda query, index=index: index.like(query, k=100).ids[0])
                 else:
                     scores = measure(collection, ranks(index)["hybrid"])
-                metric = "first_10" if "known" in collection.name else "ndcg@10"
-                row[f"code {code}, pairs {pair}"] = round(scores[metric], 4)
+                setattr(module, constant, chosen)
+                row[column] = round(scores["first_10" if "known" in collection.name else "ndcg@10"], 4)
         found[collection.name] = row
         print(collection.name, row, flush=True)
-    ranking.CODE_WEIGHT, words.PAIR_WEIGHT = chosen
     return found
 
 

@@ -60,7 +60,7 @@ WRONG_QUERIES: list[tuple[NDArray[Any], str]] = [
 WRONG_NUMBERS: list[tuple[dict[str, Any], str]] = [
     ({"k": 0}, "k must be 1 or more, found 0"),
     ({"k": -100, "radius": 3}, "k must be 1 or more, found -100"),
-    ({"radius": -1}, "a radius is 0 or more, found -1"),
+    ({"radius": -1}, "radius must be 0 or more, found -1"),
     *(({name: wrong}, f"{name} must be a whole number") for name in ("k", "radius") for wrong in (2.0, "2", True)),
 ]
 

@@ -10,7 +10,7 @@ def as_lists(found: Found) -> tuple[list[int], list[int], list[int]]:
 
 
 def test_parts_of_results() -> None:
-    assert (TWO.of(0).tolist(), TWO.counts.tolist(), TWO.queries.tolist()) == ([4, 0], [2, 1], [0, 0, 1])
+    assert (TWO.of(0).rows.tolist(), TWO.counts.tolist(), TWO.queries.tolist()) == ([4, 0], [2, 1], [0, 0, 1])
     assert as_lists(TWO.keep(TWO.distances < 3)) == ([0, 1, 2], [4, 7], [0, 1])
     assert as_lists(TWO.of_queries(np.array([False, True]))) == ([0, 1], [7], [1])
     assert as_lists(TWO.first(1)) == ([0, 1, 2], [4, 7], [0, 1])

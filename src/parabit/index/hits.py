@@ -124,23 +124,19 @@ class Hits:
     @property
     def notes(self) -> list[list[str]]:
         """What was done with each query, in words."""
-        queries = [self._word_query(query) for query in range(len(self))]
-        return [[] if query is None else query.notes for query in queries]
+        return [self._word_query(query).notes for query in range(len(self))]
 
     def words(self, query: int) -> list[str]:
         """The words that were searched for, as the index has them; none of a code."""
-        asked = self._word_query(query)
-        return [] if asked is None else list(asked.words)
+        return list(self._word_query(query).words)
 
     def unknown(self, query: int) -> list[str]:
         """The words of a query that no document has."""
-        asked = self._word_query(query)
-        return [] if asked is None else list(asked.unknown)
+        return list(self._word_query(query).unknown)
 
     def corrected(self, query: int) -> dict[str, str]:
         """The words of a query that no document has, each with the one that was searched for instead."""
-        asked = self._word_query(query)
-        return {} if asked is None else dict(asked.corrected)
+        return dict(self._word_query(query).corrected)
 
     def snippets(self, query: int, texts: Sequence[str]) -> list[list[Piece]]:
         """The passage of each text with most words of a query, in pieces; the words are marked."""
@@ -148,34 +144,29 @@ class Hits:
 
     def matching(self, query: int, text: str) -> set[str]:
         """The words of a text that match the query, as they are written there."""
-        asked = self._word_query(query)
-        return set() if asked is None or self._words is None else matching_tokens(asked, self._words, text)
+        return set() if self._words is None else matching_tokens(self._word_query(query), self._words, text)
 
     def why(self, query: int) -> list[Why]:
         """What the scores of a query's hits are made of: the share of each word, and of the code."""
         query = range(len(self))[query]
-        if query not in self._whys:
-            self._whys[query] = self._explain(query)
-        return self._whys[query]
-
-    def _explain(self, query: int) -> list[Why]:
+        if query in self._whys:
+            return self._whys[query]
         here = self._of(query)
-        rows, scores, distances = self._found.rows[here], self._scores[here], self._found.distances[here].tolist()
-        asked = self._word_query(query)
+        rows, of_words, distances = self._found.rows[here], self._by_words[here], self._found.distances[here].tolist()
         shares: list[dict[str, float]] = [{} for _ in rows]
-        of_words = np.zeros(len(rows)) if self._by_words is None else self._by_words[here]
-        if asked is not None and self._words is not None and self._by_words is not None:
-            alone = {word: self._words.scores(WordQuery("", {word: w}), rows) for word, w in asked.words.items()}
+        if self._words is not None and of_words.any():
+            weights = self._word_query(query).words
+            alone = {word: self._words.scores(WordQuery("", {word: weight}), rows) for word, weight in weights.items()}
             totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
             for word, found in alone.items():
                 for place in np.flatnonzero(found).tolist():
                     shares[place][word] = round(float(of_words[place] * found[place] / totals[place]), 4)
-        code = np.round((scores - of_words).astype(np.float64), 4).tolist()
-        bits = self._snapshot.bits
-        return [
-            Why(dict(sorted(mine.items(), key=lambda item: -item[1])), part, distance, bits)
-            for mine, part, distance in zip(shares, code, distances, strict=True)
+        code = np.round((self._scores[here] - of_words).astype(np.float64), 4).tolist()
+        self._whys[query] = [
+            Why(dict(sorted(words.items(), key=lambda item: -item[1])), part, distance, self._snapshot.bits)
+            for words, part, distance in zip(shares, code, distances, strict=True)
         ]
+        return self._whys[query]
 
     def codes_of(self, query: int) -> NDArray[np.uint8]:
         """The codes of a query's hits: (hits, bytes)."""
@@ -194,16 +185,17 @@ class Hits:
             return None
 
     @cached_property
-    def _word_queries(self) -> Sequence[WordQuery] | None:
+    def _word_queries(self) -> Sequence[WordQuery]:
         """Ranks by code do without them until somebody wants to see the words that match."""
-        words = self._words
-        if self._asked.words is not None or words is None or self._given is None:
+        if self._asked.words is not None:
             return self._asked.words
+        words = self._words
+        if words is None or self._given is None:
+            return [WordQuery("")] * len(self)
         return [word_query(one, words, words.nearest_word) for one in self._given]
 
-    def _word_query(self, query: int) -> WordQuery | None:
-        queries = self._word_queries
-        return None if queries is None else queries[range(len(self))[query]]
+    def _word_query(self, query: int) -> WordQuery:
+        return self._word_queries[range(len(self))[query]]
 
     def _of(self, query: int) -> slice:
         return slice(int(self._found.offsets[query]), int(self._found.offsets[query + 1]))

@@ -214,20 +214,14 @@ def _beginning(lexicon: "RowWords | Words", prefix: str) -> tuple[str, ...]:
     return (prefix,)
 
 
-def checked_k(k: object) -> int:
-    """How many hits are asked for; a CodesError where that makes no sense."""
-    whole = _whole("k", k)
-    if whole < 1:
-        raise CodesError(f"k must be 1 or more, found {whole}", hint="ask for at least one hit")
-    return whole
-
-
-def checked_radius(radius: object) -> int:
-    """The radius that is asked for; a CodesError where it makes no sense."""
-    whole = _whole("radius", radius)
-    if whole < 0:
-        raise CodesError(f"a radius is 0 or more, found {whole}", hint="0 finds equal codes")
-    return whole
+def checked(name: str, value: object, least: int) -> int:
+    """The k or the radius of a search; a CodesError if it makes no sense."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
+    if value < least:
+        hint = "ask for at least one hit" if least else "0 finds equal codes"
+        raise CodesError(f"{name} must be {least} or more, found {value}", hint=hint)
+    return int(value)  # as faiss takes no others
 
 
 def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
@@ -252,9 +246,3 @@ def with_vectors(queries: Queries, vectors: NDArray[Any], width: int | None) -> 
     if not np.isfinite(given).all():
         raise CodesError("query_vectors have numbers that are not finite", hint="leave out what has no vector")
     return queries._replace(vectors=given)
-
-
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
-    return int(value)  # as faiss takes no others

@@ -74,7 +74,7 @@ class Ranked(NamedTuple):
 
     found: Found
     scores: Scores
-    by_words: Scores | None = None  # the part of each score that comes from words
+    by_words: Scores  # the part of each score that comes from words
 
 
 def parsed_queries(
@@ -100,23 +100,19 @@ def parsed_queries(
 
 def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) -> None:
     """Raise CodesError unless these queries can be ranked so, in an index that keeps vectors or words or not."""
+    problem = hint = ""
     if rank not in RANKS:
-        raise CodesError(f"no rank {rank!r}", hint=f"there are {', '.join(RANKS)}")
-    for needed, what, has in (
-        (("words", "hybrid"), "words", has_words),
-        (("cosine",), "vectors", has_vectors),
-    ):
-        if rank in needed and not has:
-            raise CodesError(
-                f"rank {rank} needs {what}, which this index does not keep",
-                hint=f"build it with {what}, or choose another rank",
-            )
-    if rank == "cosine" and queries.vectors is None:
-        raise CodesError(
-            "rank cosine needs the vectors of the queries", hint="give texts, or query_vectors of the same model"
-        )
-    if rank in ("asymmetric", "words", "hybrid") and queries.activations is None:
-        raise CodesError(f"rank {rank} needs the text of the query, and codes were given", hint="give texts")
+        problem, hint = f"no rank {rank!r}", f"there are {', '.join(RANKS)}"
+    for needs, what, has in ((("words", "hybrid"), "words", has_words), (("cosine",), "vectors", has_vectors)):
+        if rank in needs and not has:
+            problem = f"rank {rank} needs {what}, which this index does not keep"
+            hint = f"build it with {what}, or choose another rank"
+    if not problem and rank == "cosine" and queries.vectors is None:
+        problem, hint = "rank cosine needs the vectors of the queries", "give texts, or query_vectors of the same model"
+    if not problem and rank in ("asymmetric", "words", "hybrid") and queries.activations is None:
+        problem, hint = f"rank {rank} needs the text of the query, and codes were given", "give texts"
+    if problem:
+        raise CodesError(problem, hint=hint)
 
 
 def with_words(
@@ -146,55 +142,48 @@ def retrieve(
     but: Rows | None = None,
 ) -> Ranked:
     """The hits of each query; `but` is a row for each query that is not to be found."""
-    count = len(queries.codes)
-    # Queries with the same filter are answered together; most have none of their own.
-    alike = all(one is allowed[0] for one in allowed)
-    groups = [slice(0, count)] if alike else [slice(number, number + 1) for number in range(count)]
-    near = Found.nothing(count)
+    near = Found.nothing(len(queries.codes))
     if request.rank != "words" or request.radius is not None:
-        near = join([_near(documents, queries, request, allowed, group, but) for group in groups])
+        near = _near(documents, queries, request, allowed, but)
     if request.rank == "hamming" and not any(one.listed for one in allowed):
-        return Ranked(near, (1 - near.distances / documents.bits).astype(np.float32))
+        return _by_distance(documents, near)
 
     def rank(number: int) -> Ranked:
-        here = slice(int(near.offsets[number]), int(near.offsets[number + 1]))
-        rows, distances = near.rows[here], near.distances[here]
-        own = -1 if but is None else int(but[number])
+        nearest = near.of(number)
         if allowed[number].listed:
             return _list(documents, request, allowed[number].near)
-        if request.rank in ("words", "hybrid"):
-            assert words is not None
-            return _rank_by_words(documents, queries, number, request, rows, words, allowed[number].where, own)
-        return _rank_by_code(documents, queries, number, request, rows, distances)
+        if words is not None and request.rank in ("words", "hybrid"):
+            own = -1 if but is None else int(but[number])
+            return _rank_by_words(documents, queries, number, request, nearest.rows, words, allowed[number].where, own)
+        return _rank_by_code(documents, queries, number, request, nearest)
 
-    parts = list(map(rank, range(count)) if count <= _FEW else ordered_map(rank, range(count)))
+    numbers = range(len(queries.codes))
+    parts = list(map(rank, numbers) if len(numbers) <= _FEW else ordered_map(rank, numbers))
     if len(parts) == 1:
         return parts[0]
-    both = all(part.by_words is not None for part in parts) and parts
-    return Ranked(
-        join([part.found for part in parts]),
-        np.concatenate([np.zeros(0, np.float32), *(part.scores for part in parts)]),
-        np.concatenate([part.by_words for part in parts if part.by_words is not None]) if both else None,
-    )
+    scores = [np.concatenate([np.zeros(0, np.float32), *(part[which] for part in parts)]) for which in (1, 2)]
+    return Ranked(join([part.found for part in parts]), *scores)
 
 
 def _near(
-    documents: "Snapshot",
-    queries: Queries,
-    request: Request,
-    allowed: Sequence[Allowed],
-    group: slice,
-    but: Rows | None,
+    documents: "Snapshot", queries: Queries, request: Request, allowed: Sequence[Allowed], but: Rows | None
 ) -> Found:
     """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
-    codes, known, most = queries.codes[group], queries.known[group], request.nearest
-    if not len(codes):
-        return Found.nothing(0)
+    most = request.nearest
     asked = most if most is None or but is None else most + 1
-    found = documents.find(codes, asked, request.radius, allowed[group.start].near, request.backend)
+    # Queries with the same filter are answered together; most have none of their own.
+    alike = all(one is allowed[0] for one in allowed)
+    groups = [queries.codes] if alike else [queries.codes[number : number + 1] for number in range(len(queries.codes))]
+    found = join(
+        [
+            documents.find(codes, asked, request.radius, allowed[number].near, request.backend)
+            for number, codes in enumerate(groups)
+            if len(codes)
+        ]
+    )
     if but is not None:
-        found = found.keep(found.rows != but[group][found.queries]).first(most)
-    return found if known.all() else found.keep(known[found.queries])
+        found = found.keep(found.rows != but[found.queries]).first(most)
+    return found if queries.known.all() else found.keep(queries.known[found.queries])
 
 
 def _list(documents: "Snapshot", request: Request, allowed: Filter) -> Ranked:
@@ -204,22 +193,24 @@ def _list(documents: "Snapshot", request: Request, allowed: Filter) -> Ranked:
     return Ranked(Found(np.array([0, len(rows)]), rows, np.zeros(len(rows), np.int32)), nothing, nothing)
 
 
-def _rank_by_code(
-    documents: "Snapshot", queries: Queries, number: int, request: Request, rows: Rows, distances: NDArray[np.int32]
-) -> Ranked:
-    if request.rank == "hamming":
-        scores = (1 - distances / documents.bits).astype(np.float32)
-    elif not len(rows):
-        scores = np.zeros(0, np.float32)
-    elif request.rank == "cosine":
+def _by_distance(documents: "Snapshot", near: Found) -> Ranked:
+    scores = (1 - near.distances / documents.bits).astype(np.float32)
+    return Ranked(near, scores, np.zeros_like(scores))
+
+
+def _rank_by_code(documents: "Snapshot", queries: Queries, number: int, request: Request, near: Found) -> Ranked:
+    if request.rank == "hamming" or not len(near.rows):
+        return _by_distance(documents, near)
+    if request.rank == "cosine":
         assert queries.vectors is not None
-        stored = unit(documents.vectors(rows).astype(np.float32))
+        stored = unit(documents.vectors(near.rows).astype(np.float32))
         scores = np.einsum("ij,j->i", stored, unit(queries.vectors[number : number + 1])[0])
     else:
         assert queries.activations is not None
-        scores = asymmetric(queries.activations[number], documents.codes(rows))
+        scores = asymmetric(queries.activations[number], documents.codes(near.rows))
     order = np.argsort(-scores, kind="stable")[: request.k]  # equal scores stay nearest first
-    return Ranked(Found(np.array([0, len(order)]), rows[order], distances[order]), scores[order])
+    found = Found(np.array([0, len(order)]), near.rows[order], near.distances[order])
+    return Ranked(found, scores[order], np.zeros(len(order), np.float32))
 
 
 def _rank_by_words(
@@ -237,44 +228,41 @@ def _rank_by_words(
     asked, k = queries.words[number], request.k
     if but >= 0:  # a document is no quotation of another
         asked = replace(asked, quotation=())
-    bound = 0.0  # the highest BM25 that a document without a score may have
     if request.radius is not None:  # only what is near may be found
-        rows, bm25, rest = near, words.scores(asked, near), near[:0]
+        rows, bm25, bound = near, words.scores(asked, near), 0.0
         if request.rank == "words":
             rows, bm25 = rows[bm25 > 0], bm25[bm25 > 0]
+        near = near[:0]
     else:
         assert k is not None
+        # The bound is the highest BM25 that other documents may have.
         rows, bm25, bound = words.best(asked, max(CANDIDATES, k + (but >= 0)), allowed)
-        there = set(rows.tolist())  # faster than numpy for a few hundred
-        rest = np.array([row for row in near.tolist() if row not in there], dtype=np.int64)
-    best = max(float(bm25.max(initial=0)), 1e-9)
-    by_words = bm25
-    of_code, rest_of_code = np.zeros(len(rows), np.float32), np.zeros(len(rest), np.float32)
-    if request.rank == "hybrid":
-        by_words = bm25 / np.float32(best)
-        if queries.known[number] and queries.activations is not None and len(rows) + len(rest):
-            both = documents.codes(np.concatenate([rows, rest]))
-            code = np.float32(CODE_WEIGHT) * asymmetric(queries.activations[number], both)
-            of_code, rest_of_code = code[: len(rows)], code[len(rows) :]
+    best = np.float32(max(float(bm25.max(initial=0)), 1e-9) if request.rank == "hybrid" else 1.0)
     if but >= 0:
-        others = rows != but
-        rows, by_words, of_code = rows[others], by_words[others], of_code[others]
-    scores = by_words + of_code
-    if len(rest):
+        rows, bm25 = rows[rows != but], bm25[rows != but]
+    matching, there = len(rows), set(rows.tolist())  # a set is faster than numpy for a few hundred
+    rows = np.concatenate([rows, np.array([row for row in near.tolist() if row not in there], dtype=np.int64)])
+    by_words = np.concatenate([bm25 / best, np.zeros(len(rows) - matching, np.float32)])
+    scores = by_words.copy()
+    if request.rank == "hybrid" and queries.known[number] and queries.activations is not None and len(rows):
+        scores = by_words + np.float32(CODE_WEIGHT) * asymmetric(queries.activations[number], documents.codes(rows))
+    if bound and len(rows) > matching:
         # Only those that may be among the k best are looked up in the word index: this is most of a query's time.
-        if k is not None and len(scores) >= k:
-            may = bound / best + rest_of_code >= np.partition(scores, len(scores) - k)[len(scores) - k] - 1e-5
-            rest, rest_of_code = rest[may], rest_of_code[may]
-        more = words.scores(asked, rest) / np.float32(best) if bound else np.zeros(len(rest), np.float32)
-        rows = np.concatenate([rows, rest])
-        by_words, scores = np.concatenate([by_words, more]), np.concatenate([scores, more + rest_of_code])
-    if k is not None and len(scores) > k:
-        kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
-        rows, by_words, scores = rows[kept], by_words[kept], scores[kept]
-    codes = documents.codes(rows) if len(rows) else queries.codes[:0]
+        least = _least(scores[:matching], k) - 1e-5
+        may = matching + np.flatnonzero(scores[matching:] + bound / best >= least)
+        by_words[may] = words.scores(asked, rows[may]) / best
+        scores[may] += by_words[may]
+    kept = np.flatnonzero(scores >= _least(scores, k))
+    codes = documents.codes(rows[kept]) if len(kept) else queries.codes[:0]
     distances = np.bitwise_count(codes ^ queries.codes[number]).sum(axis=1, dtype=np.int32)
-    order = np.lexsort((rows, distances, -scores))[:k]
-    return Ranked(Found(np.array([0, len(order)]), rows[order], distances[order]), scores[order], by_words[order])
+    order = np.lexsort((rows[kept], distances, -scores[kept]))[:k]
+    kept = kept[order]
+    return Ranked(Found(np.array([0, len(kept)]), rows[kept], distances[order]), scores[kept], by_words[kept])
+
+
+def _least(scores: Scores, k: int | None) -> float:
+    """The k-th highest score."""
+    return -math.inf if k is None or len(scores) <= k else float(np.partition(scores, len(scores) - k)[-k])
 
 
 def asymmetric(activations: NDArray[np.float32], codes: NDArray[np.uint8]) -> Scores:

@@ -35,9 +35,10 @@ class Found(NamedTuple):
         """The query of each row, beside rows and distances."""
         return np.repeat(np.arange(len(self.offsets) - 1), self.counts)
 
-    def of(self, query: int) -> NDArray[np.int64]:
-        """The rows of one query, nearest first."""
-        return self.rows[self.offsets[query] : self.offsets[query + 1]]
+    def of(self, query: int) -> "Found":
+        """The results of one query, nearest first."""
+        here = slice(int(self.offsets[query]), int(self.offsets[query + 1]))
+        return Found(np.array([0, here.stop - here.start]), self.rows[here], self.distances[here])
 
     def keep(self, which: NDArray[np.bool_]) -> "Found":
         """The rows that are marked, in the same order."""

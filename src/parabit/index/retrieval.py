@@ -15,8 +15,7 @@ from parabit.index.query import (
     Parsed,
     Queries,
     asked_codes,
-    checked_k,
-    checked_radius,
+    checked,
     matching_tokens,
     with_vectors,
     word_query,
@@ -77,8 +76,8 @@ def matching(index: "Index", query: str, text: str) -> set[str]:
 def _request(index: "Index", by_text: bool, how: How) -> Request:
     k, radius, rank, candidates, backend = how
     check_backend(backend)
-    k = 10 if k is None and radius is None else None if k is None else checked_k(k)
-    radius = None if radius is None else checked_radius(radius)
+    k = 10 if k is None and radius is None else None if k is None else checked("k", k, 1)
+    radius = None if radius is None else checked("radius", radius, 0)
     return Request(k, radius, rank or (index.best_rank if by_text else "hamming"), candidates, backend)
 
 
