@@ -61,7 +61,7 @@ def test_fields_are_counted_without_deleted_documents(index: Index, topic_docume
     assert not sample[1].complete
 
 
-def test_every_kind_of_field_is_told_apart() -> None:
+def test_every_kind_of_field_is_recognised() -> None:
     fields: list[dict[str, Any]] = [
         {"n": 1.5, "day": "2001-05-03", "on": True, "kind": "a", "name": f"name {row}", "mixed": row or "x", "deep": {}}
         for row in range(6)

@@ -230,7 +230,7 @@ def test_an_index_that_is_open_for_reading_is_not_written(index: Index, texts: I
         assert len(reader) == len(texts)
 
 
-def test_a_folder_without_an_index_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_an_index_is_explained(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         for write in (False, True):
             explained("no index in", partial(Index.open, folder, write))

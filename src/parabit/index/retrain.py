@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.corpus import Corpus, Document
+from parabit.corpus import Document
 from parabit.errors import IndexFolderError
 from parabit.index.documents import drawn_code, encode, halves
 from parabit.index.store import VECTORS, Snapshot, Store
@@ -59,22 +59,19 @@ def retrain(index: "Index", bits: int | None, sample: int | None, seed: int | No
     return model
 
 
-class _Texts(Corpus):
+class _Texts:
     """The texts of an index."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot, self._read = snapshot, 0
+        self._snapshot = snapshot
+
+    def __len__(self) -> int:
+        return self._snapshot.documents
 
     def __iter__(self) -> Iterator[Document]:
-        self._read = 0
         for rows in self._snapshot.blocks(_AT_ONCE):
             for identity, fields in zip(self._snapshot.ids_of(rows), self._snapshot.fields_of(rows), strict=True):
-                self._read += 1
                 yield Document(str(identity), fields[TEXT])
-
-    @property
-    def share_read(self) -> float | None:
-        return self._read / self._snapshot.documents
 
 
 def retrain_reason(index: "Index") -> str:
