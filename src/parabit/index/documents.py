@@ -48,7 +48,7 @@ def batches_of(
 ) -> Iterator[Batch]:
     """Encode a corpus, batch by batch; the ids of documents with nothing to be found by go to `left_out`.
 
-    A document without a word that the model knows is found by its words alone: its code is drawn from its text, far from
+    If the model knows no word of a document, it is found by its words alone: its code is drawn from its text, far from
     all others. If the index keeps no words, it is left out, and so is a document without any word.
     """
     for part in model.infer_each(corpus, report):
