@@ -84,8 +84,9 @@ def test_tables_have_all_groups(index: Path) -> None:
             with output.open(newline="") as file:
                 head, *read = csv.reader(file, delimiter="," if ending == "csv" else "\t")
             assert head == ["group", "id", "kept", "shared", "bits", "title"]
-            empty = [[value or None for value in row] for row in read]
-            rows.append([(int(g), i, k, s and float(s), b and int(b), t) for g, i, k, s, b, t in empty])
+            rows.append(
+                [(int(g), i, k, float(s) if s else None, int(b) if b else None, t) for g, i, k, s, b, t in read]
+            )
     assert rows[0] == rows[1] == rows[2] == rows[3]
     assert rows[0][0] == (1, "a.txt", "a.txt", None, None, TEXTS["a"])
     assert rows[0][2] == (1, "d.txt", "a.txt", 1.0, 0, TEXTS["d"])

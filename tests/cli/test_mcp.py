@@ -22,7 +22,8 @@ def test_an_assistant_searches_reads_and_finds_copies(news: Path, topic_document
 
             async def call(tool: str, **arguments: Any) -> Any:
                 answer = await client.call_tool(tool, arguments)
-                said = "".join(part.text for part in answer.content)
+                parts: list[Any] = answer.content
+                said = "".join(part.text for part in parts)
                 return said if answer.is_error else json.loads(said)
 
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}

@@ -42,7 +42,7 @@ def here(collections: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def performed(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """The runs that were made."""
     made: list[Run] = []
-    real = report.perform
+    real: Any = vars(report)["perform"]
 
     def count(run: Run, *rest: Any) -> Any:
         made.append(run)
@@ -75,7 +75,7 @@ def test_a_report_is_summed_up_in_words_and_as_json_and_nothing_is_run_twice(her
 def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(
     here: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_on = report.perform
+    go_on: Any = vars(report)["perform"]
 
     def stop_after_one(*arguments: Any) -> Any:
         if performed:

@@ -10,7 +10,18 @@ from caught_at_work import signalled
 from commands import run
 
 # 20 steps, with random numbers in all places and a checkpoint after each step.
-TRAIN = ("train", "news.jsonl", "-o", "model", "--solver", "network", "--bits", "16", "--device", "cpu")
+TRAIN: tuple[str, ...] = (
+    "train",
+    "news.jsonl",
+    "-o",
+    "model",
+    "--solver",
+    "network",
+    "--bits",
+    "16",
+    "--device",
+    "cpu",
+)
 TRAIN += ("--checkpoint-every", "0", "--set", "epochs=4", "--set", "batch_size=64", "--set", "samples=64")
 TRAIN += ("--set", "dropout=0.1", "--set", "binarization=straight-through-sigmoid", "--set", "slope_growth=0.02")
 
@@ -60,7 +71,7 @@ def test_killed_at_any_moment_and_resumed_the_model_is_the_same_to_the_byte(
         "pathlib.Path.rename": 1,  # when a checkpoint is complete and has no name yet
         "parabit.model.persistence._card": 1,  # while the model is saved
     }
-    steps = []
+    steps: list[int] = []
     for moment, calls in moments.items():
         resume = ("--resume",) if steps else ()
         result = signalled(signal.SIGKILL, moment, calls, here, *TRAIN, *resume)

@@ -20,7 +20,7 @@ from without_torch import WITHOUT_TORCH
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-NETWORK = ("--solver", "network", "--bits", "16", "--device", "cpu")
+NETWORK: tuple[str, ...] = ("--solver", "network", "--bits", "16", "--device", "cpu")
 NETWORK += ("--set", "epochs=2", "--set", "samples=64", "--set", "inference_rounds=3")
 
 
@@ -182,7 +182,17 @@ def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
 
 
 def test_every_option_of_the_vocabulary_arrives(here: Path) -> None:
-    words = ("--bigrams", "--min-count", "2", "--min-bigram-count", "3", "--max-size", "150", "--min-length", "3")
+    words: tuple[str, ...] = (
+        "--bigrams",
+        "--min-count",
+        "2",
+        "--min-bigram-count",
+        "3",
+        "--max-size",
+        "150",
+        "--min-length",
+        "3",
+    )
     words += ("--max-length", "9", "--stop-words", "none", "--pattern", "[a-z]+")
     assert run("train", "news.jsonl", "-o", "model", "--bits", "16", *words).exit_code == 0
     parameters = config_of(here / "model")["parameters"]

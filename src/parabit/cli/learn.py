@@ -1,7 +1,7 @@
 """`parabit train` and `encode`: a model of a corpus, and the codes of a corpus as a file."""
 
+import json
 import shutil
-from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -125,17 +125,11 @@ def _network_params(given: list[str]) -> dict[str, Any]:
         if name not in _PARAMETERS:
             hint = did_you_mean(name, _PARAMETERS) or f"there are {', '.join(_PARAMETERS)}"
             raise TrainingError(f"no network parameter {name!r}", hint=hint)
-        params[name] = _value(value)
+        try:
+            params[name] = json.loads(value)
+        except ValueError:
+            params[name] = value
     return params
-
-
-def _value(text: str) -> Any:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return text
 
 
 def _check_work_folder(work: Path | None, resume: bool, overwrite: bool) -> None:

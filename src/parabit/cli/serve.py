@@ -4,8 +4,7 @@ import socket
 import sys
 import webbrowser
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from parabit.cli.command import verb
 from parabit.cli.options import IndexFolder, option
@@ -21,9 +20,7 @@ def serve(
     host: Annotated[str, option("The address to listen on; 0.0.0.0: all of them.", "ADDRESS")] = "127.0.0.1",
     port: Annotated[int, option("0 for any that is free.", min=0, max=65535)] = 8000,
     title: Annotated[str | None, option("The title of the page. Default: the index's name.", "TEXT")] = None,
-    token: Annotated[
-        str | None, option(f"What requests must show as bearer; safer in {TOKEN}.", "TOKEN", envvar=TOKEN)
-    ] = None,
+    token: Annotated[str | None, option(f"Ask for this bearer token; safer in {TOKEN}.", "TOKEN", envvar=TOKEN)] = None,
     most_hits: Annotated[int, option("How many hits a search may ask for.", min=1, max=10_000)] = 100,
     seconds: Annotated[float, option("How long a request may take.", min=0.1)] = 10.0,
     map: Annotated[bool, option("Draw a map of the documents.", "--map/--no-map")] = True,
@@ -42,44 +39,29 @@ def serve(
         parabit serve news.index --open
         PARABIT_TOKEN=$(openssl rand -hex 16) parabit serve news.index --host 0.0.0.0
     """
-    how: dict[str, Any] = {"title": title, "token": token, "most_hits": most_hits, "seconds": seconds, "map": map}
-    start_server(index, host, port, browse=browse, json=json, quiet=quiet, **how)
-
-
-def start_server(
-    folder: Path,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    *,
-    browse: bool = False,
-    json: bool = False,
-    quiet: bool = False,
-    **settings: Any,
-) -> None:
-    """Serve an index until Ctrl-C."""
     for library in ("fastapi", "uvicorn", "prometheus_client"):
         need(library, "web")
-    if settings.get("map", True) and find_spec("openTSNE") is None:  # not imported: another process draws
+    if map and find_spec("openTSNE") is None:  # not imported: another process draws
         need("openTSNE", "web")
     import uvicorn
 
     from parabit.web import Settings, create_app
 
-    token = settings.get("token")
     if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
         raise ParabitError("the token is empty, or has characters that no header takes", hint="use letters and digits")
     local = host in ("localhost", "::1") or host.startswith("127.")  # reached from this machine alone
     with _listening(host, port) as listener:
-        app = create_app(folder, Settings(local=local, **settings))
+        app = create_app(
+            index, Settings(local=local, title=title, token=token, most_hits=most_hits, seconds=seconds, map=map)
+        )
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         if not local and token is None:
             complain(f"everybody who reaches {address} can read the documents; set {TOKEN} to protect them")
         if json:
-            print_json({"index": str(folder), "address": address})
+            print_json({"index": str(index), "address": address})
             sys.stdout.flush()
         elif not quiet:
-            where = f"[bold]{escape(folder)}[/bold] is at [bold]{escape(address)}[/bold]"
-            say(f"{where}, its API at /docs; Ctrl-C stops it")
+            say(f"[bold]{escape(index)}[/bold] is at [bold]{escape(address)}[/bold], its API at /docs; Ctrl-C stops it")
         if browse:
             webbrowser.open(address)
         config = uvicorn.Config(
