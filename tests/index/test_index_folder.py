@@ -36,46 +36,36 @@ def folder(tmp_path: Path) -> Path:
 
 def test_text_labels_and_fields_come_back(folder: Path) -> None:
     Index.build(documents(0, 40), folder, model=binary()).close()
+    expected = {one.id: (one.text, {**one.fields, "labels": list(one.labels)}) for one in documents(0, 40)}
     with Index.open(folder) as index:
         hits = index.search([TEXTS[3], TEXTS[8]], k=40)
         for some in hits:
-            assert sorted(hit.id for hit in some) == sorted(document.id for document in documents(0, 40))
-            for hit in some:
-                [document] = [document for document in documents(0, 40) if document.id == hit.id]
-                assert hit.text == document.text
-                assert hit.fields == {**document.fields, "labels": list(document.labels)}
-        assert len(hits) == 2
-        assert hits[-1] == hits[1]
-        assert index.info()["keeps"] == ["text", "words"]
-        assert index.info()["fields"] == ["place", "odd", "labels"]
+            assert {hit.id: (hit.text, hit.fields) for hit in some} == expected
+        assert (len(hits), hits[-1]) == (2, hits[1])
+        assert (index.info()["keeps"], index.info()["fields"]) == (["text", "words"], ["place", "odd", "labels"])
 
 
 def test_what_is_not_to_be_kept_does_not_come_back() -> None:
-    index = Index.build(documents(0, 9), model=binary(), text=False, words=False)
-    [hits] = index.search(QUERIES[:1])
+    index = Index.build(documents(0, 9), model=binary(), text=False)
+    index.add(documents(9, 12))
+    hits = index.search(QUERIES[0], k=12)[0]
     assert {hit.text for hit in hits} == {""}
     assert all("place" in hit.fields for hit in hits)
-    index.add(documents(9, 12))
-    assert {hit.text for hit in index.search(QUERIES[0], k=12)[0]} == {""}
     assert index.info()["keeps"] == []
 
 
-def test_documents_that_the_model_does_not_know_are_found_by_their_words() -> None:
+def test_documents_that_the_model_does_not_know_are_found_by_their_words_or_left_out() -> None:
     texts = [TEXTS[0], UNKNOWN, TEXTS[1], " !? ", TEXTS[2]]
     index = Index.build(texts, model=binary())
     assert (len(index), index.left_out) == (4, 1)
     assert index.add([Document("a", UNKNOWN), Document("b", ""), Document("c", TEXTS[3])]) == 2
     assert (len(index), index.left_out) == (6, 1)
     assert set(index.search(UNKNOWN).ids[0]) == {"1", "a"}
-    assert index.add(documents(9, 10)) == 1
-    assert index.left_out == 0
-
-
-def test_without_words_documents_that_the_model_does_not_know_are_left_out() -> None:
-    index = Index.build([TEXTS[0], UNKNOWN, TEXTS[1]], model=binary(), words=False)
-    assert (len(index), index.left_out) == (2, 1)
-    assert index.put([Document("0", UNKNOWN), Document("a", UNKNOWN)]).removed == 1
-    assert (len(index), index.left_out) == (1, 2)
+    assert (index.add(documents(9, 10)), index.left_out) == (1, 0)
+    without = Index.build(texts, model=binary(), words=False)
+    assert (len(without), without.left_out) == (3, 2)
+    assert without.put([Document("0", UNKNOWN), Document("a", UNKNOWN)]).removed == 1
+    assert (len(without), without.left_out) == (2, 2)
 
 
 def test_an_update_takes_the_place_of_a_document() -> None:
@@ -144,16 +134,17 @@ def test_hits_are_read_after_what_became_of_the_index(folder: Path) -> None:
     assert list(scratch) == expected
 
 
-def test_an_index_without_a_folder_is_gone_with_the_object() -> None:
+@pytest.mark.parametrize("closed", [True, False])
+def test_an_index_without_a_folder_is_gone_with_the_object(closed: bool) -> None:
     index = Index.build(documents(0, 5), model=binary())
     place = index.folder
     assert place.is_dir()
-    del index
-    gc.collect()
+    if closed:
+        index.close()
+    else:
+        del index
+        gc.collect()
     assert not place.parent.exists()
-    index = Index.build(documents(0, 5), model=binary())
-    index.close()
-    assert not index.folder.parent.exists()
 
 
 def test_an_index_that_could_not_be_built_leaves_nothing_behind(
