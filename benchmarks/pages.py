@@ -97,19 +97,6 @@ def text_speed() -> list[str]:
     return [*_rows(first, *rates), "", *_rows(second, *ratios)]
 
 
-def text_speed_short() -> list[str]:
-    """The same in a line."""
-    result = _result("text_speed")
-    rate, ratio = result["documents_per_second"]["parabit vocabulary and bags"], next(iter(result["ratios"].values()))
-    return _rows(
-        ("text to bags", "documents per second", "beside scikit-learn's `CountVectorizer`"),
-        (
-            f"vocabulary and bags of {result['documents']:,} newsgroup posts", f"{rate:,}",
-            f"{ratio['median']} times ({ratio['least']} to {ratio['most']})",
-        ),
-    )  # fmt: skip
-
-
 def text_memory() -> list[str]:
     """The memory that counting takes."""
     columns = ("corpus", "documents", "words", "bigrams", "peak_mb", "documents_per_second")
@@ -202,10 +189,10 @@ def dedupe_short() -> list[str]:
     """The least precision and recall over all collections, for the README."""
     planted = _result("dedupe")["planted"].values()
     rows: list[tuple[Any, ...]] = [("", "least precision", "least recall", "mean recall")]
-    for method, title in (("parabit", "parabit"), ("minhash", "datasketch's MinHash")):
-        found = [row["methods"][method] for row in planted]
-        least = {name: min(row[name] for row in found) for name in ("precision", "recall")}
-        mean = {"recall": sum(row["recall"] for row in found) / len(found)}
+    for method, title in (("parabit", "parabit"), ("minhash", "datasketch's MinHash"), ("semhash", "semhash")):
+        scores = [row["methods"][method] for row in planted]
+        least = {name: min(row[name] for row in scores) for name in ("precision", "recall")}
+        mean = {"recall": sum(row["recall"] for row in scores) / len(scores)}
         rows.append((title, _figures(least, "precision"), _figures(least, "recall"), _figures(mean, "recall")))
     return _rows(*rows)
 
@@ -357,33 +344,29 @@ def scaling() -> list[str]:
 
 
 def dedupe() -> list[str]:
-    """Planted copies found by parabit and by MinHash, and what large collections take."""
-    result = _result("dedupe")
-    rows: list[tuple[Any, ...]] = [
-        (
-            "precision / recall",
-            "documents",
-            "median of different words",
-            "parabit",
-            "heavy edits",
-            "MinHash",
-            "seconds, parabit and MinHash",
-        )
-    ]
+    """Planted copies found by parabit and its peers, and what large collections take."""
+    result, methods = _result("dedupe"), ("parabit", "minhash", "semhash")
+    heads = (
+        "precision / recall",
+        "documents",
+        "median of different words",
+        "parabit",
+        "heavy edits",
+        "MinHash",
+        "semhash",
+    )
+    rows: list[tuple[Any, ...]] = [(*heads, "seconds, in this order")]
     for name, row in result["planted"].items():
-        ours, peer = row["methods"]["parabit"], row["methods"]["minhash"]
-        rows.append(
-            (
-                name, f"{row['documents']:,}", row["different words"], _figures(ours, "precision", "recall"),
-                _figures(ours, "recall, heavy"), _figures(peer, "precision", "recall"),
-                f"{ours['seconds']:.1f}, {peer['seconds']:.1f}",
-            )
-        )  # fmt: skip
-    large: list[tuple[Any, ...]] = [("from files to groups", "documents", "copies", "seconds", "peak memory")]
-    for name, row in result.get("large", {}).items():
-        size = f"{row['gigabytes']:.1f} GB"
-        large.append((name, f"{row['documents']:,}", f"{row['copies']:,}", f"{row['seconds']:.0f}", size))
-    return [*_rows(*rows), "", *(_rows(*large) if len(large) > 1 else [])]
+        ours, *peers = (row["methods"][method] for method in methods)
+        seconds = ", ".join(f"{one['seconds']:.1f}" for one in (ours, *peers))
+        cells = [_figures(ours, "precision", "recall"), _figures(ours, "recall, heavy")]
+        cells += [_figures(peer, "precision", "recall") for peer in peers]
+        rows.append((name, f"{row['documents']:,}", row["different words"], *cells, seconds))
+    large = [("from files to groups", "documents", "copies", "seconds", "of a processor", "peak memory")]
+    for name, row in result["large"].items():
+        seconds = (f"{row['seconds']:.0f}", f"{row['processor seconds']:.0f}")
+        large.append((name, f"{row['documents']:,}", f"{row['copies']:,}", *seconds, f"{row['gigabytes']:.1f} GB"))
+    return [*_rows(*rows), "", *_rows(*large)]
 
 
 def serve_load() -> list[str]:
