@@ -85,7 +85,7 @@ def peer(similarities: NDArray[Any], relevance: NDArray[np.float64], graded: boo
 
 
 def check() -> None:
-    """Both say the same of documents so few that the peer can score all; but for average precision with ties."""
+    """Both agree on a collection small enough for the peer to score, except in average precision with ties."""
     for name, case in cases(300).items():
         scores, (precision, gain) = case.work(), peer(*without_itself(case, 300), case.graded)
         assert abs(scores.ndcg - gain) < 1e-9

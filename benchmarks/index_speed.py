@@ -186,9 +186,9 @@ def rows_of(
             "auto_slower_than_best": round(max(built.values()) / built[auto], 2) if auto in built else None,
         }
         rows.append(row)
-        told = ", ".join(f"{name} {row['milliseconds'][name]:.3f} (x{faster[name]:.1f})" for name in able)
+        summary = ", ".join(f"{name} {row['milliseconds'][name]:.3f} (x{faster[name]:.1f})" for name in able)
         print(
-            f"{len(codes):>10,} {bits:>3} bits {ask.name:>9} {row['queries']:>3} at a time: {told}; auto: {auto}"
+            f"{len(codes):>10,} {bits:>3} bits {ask.name:>9} {row['queries']:>3} at a time: {summary}; auto: {auto}"
             f" ({row['auto_slower_than_best']})",
             flush=True,
         )
@@ -202,14 +202,14 @@ def by_distance(multi: Backend, flat: Search, bits: int, queries: Codes, rounds:
         some = queries[(tenth >= low) & (tenth < low + 3)][:64]
         if len(some) < 16:
             continue
-        told: dict[str, Any] = {"tenth_from": low, "tenth_to": low + 2, "queries": len(some)}
+        summary: dict[str, Any] = {"tenth_from": low, "tenth_to": low + 2, "queries": len(some)}
         for alone in (True, False):
             pairs = [
                 (timed(flat, some, Ask(k=10), alone), timed(ours(multi), some, Ask(k=10), alone)) for _ in range(rounds)
             ]
-            told["alone" if alone else "batch"] = round(median(peer / own for peer, own in pairs), 2)
-        print(f"tenth hit at {low} to {low + 2}: {told['alone']} times as fast alone, {told['batch']} in a batch")
-        rows.append(told)
+            summary["alone" if alone else "batch"] = round(median(peer / own for peer, own in pairs), 2)
+        print(f"tenth hit at {low} to {low + 2}: {summary['alone']} times as fast alone, {summary['batch']} in a batch")
+        rows.append(summary)
     return rows
 
 
@@ -252,7 +252,7 @@ def one_size(
     for name in ("flat", "tables" if bits <= 64 else "multi", *(["multi"] if bits == 64 else [])):
         methods[name], backends[name] = build_ours(name, codes, bits)
     rows = [row for ask in asks for row in rows_of(methods, codes, bits, queries, ask, rounds, what)]
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "codes": len(codes),
         "bits": bits,
         "what": what,
@@ -263,12 +263,12 @@ def one_size(
     }
     for name, backend in backends.items():
         if isinstance(backend, Hashed):
-            told[f"work_{name}"] = {ask.name: work(backend, queries, ask) for ask in asks}
-    print(f"  built in {told['build_seconds']} s, bytes per code {told['bytes_a_code']}")
+            summary[f"work_{name}"] = {ask.name: work(backend, queries, ask) for ask in asks}
+    print(f"  built in {summary['build_seconds']} s, bytes per code {summary['bytes_a_code']}")
     if "multi" in backends and len(codes) >= 1_000_000:
         wide = np.concatenate([changed(codes, bits, 600, most, seed=3) for most in (0.1, 0.3)])
-        told["by_distance"] = by_distance(backends["multi"], methods[PEER].search, bits, wide, rounds)
-    return told
+        summary["by_distance"] = by_distance(backends["multi"], methods[PEER].search, bits, wide, rounds)
+    return summary
 
 
 def main() -> None:
@@ -285,7 +285,7 @@ def main() -> None:
     )
     parser.add_argument("--bits", type=int, default=128, help="of the codes in the file")
     options = parser.parse_args()
-    told = []
+    summary = []
     name = "index_speed"
     if options.codes:
         name = f"index_speed_real_{options.bits}"
@@ -297,7 +297,7 @@ def main() -> None:
             queries, codes = codes[held], np.delete(codes, held, axis=0)
         asks = [Ask(k=10), Ask(radius=2)]
         graphs = len(codes) <= GRAPHS_UP_TO
-        told.append(one_size(codes, options.bits, queries, asks, options.rounds, graphs, "a real model"))
+        summary.append(one_size(codes, options.bits, queries, asks, options.rounds, graphs, "a real model"))
     else:
         sizes = options.sizes or ([20_000, 100_000] if options.quick else SIZES)
         for bits, asks in ((28, [Ask(radius=2), Ask(k=10)]), (128, [Ask(k=10), Ask(radius=8)])):
@@ -305,9 +305,9 @@ def main() -> None:
             queries = np.concatenate([draw(BATCH // 2), changed(largest, bits, BATCH // 2, 0.1)])
             for count in sizes:
                 codes = largest[:count]
-                # Most 28-bit codes have equals by the dozen, of which graphs make little, and that slowly.
+                # Most 28-bit codes have dozens of equals: graphs find few of their neighbours, and slowly.
                 graphs = count <= (GRAPHS_UP_TO if bits > 64 else 100_000) and not options.sizes
-                told.append(one_size(codes, bits, queries, asks, options.rounds, graphs, "clustered"))
+                summary.append(one_size(codes, bits, queries, asks, options.rounds, graphs, "clustered"))
         if options.sizes:
             name += "_" + "_".join(str(count) for count in sizes)
     if options.quick:
@@ -319,7 +319,7 @@ def main() -> None:
             + (" --codes FILE" if options.codes else "")
             + (f" --sizes {' '.join(map(str, options.sizes))} --rounds {options.rounds}" if options.sizes else ""),
             "machine": machine("numpy", "faiss-cpu", "usearch"),
-            "sizes": told,
+            "sizes": summary,
         },
     )
 

@@ -191,11 +191,14 @@ def load(port: int, clients: int, seconds: float, documents: int, options: dict[
         await asyncio.gather(*(client.ask(number, since + seconds, since) for number in range(clients)))
 
     asyncio.run(all_of_them())
-    told: dict[str, Any] = {"requests": len(client.took), "requests_per_second": round(len(client.took) / seconds, 1)}
+    summary: dict[str, Any] = {
+        "requests": len(client.took),
+        "requests_per_second": round(len(client.took) / seconds, 1),
+    }
     for kind in ("search", "like", "document"):
         took = np.array([one for name, one in client.took if name == kind]) * 1e3
-        told[kind] = {f"p{share}_ms": round(float(np.percentile(took, share)), 2) for share in (50, 90, 99, 99.9)}
-    return {**told, "errors": dict(client.errors)}
+        summary[kind] = {f"p{share}_ms": round(float(np.percentile(took, share)), 2) for share in (50, 90, 99, 99.9)}
+    return {**summary, "errors": dict(client.errors)}
 
 
 def measure(folder: Path, clients: int, seconds: float, documents: int, root: Path | None = None) -> dict[str, Any]:
@@ -215,15 +218,15 @@ def measure(folder: Path, clients: int, seconds: float, documents: int, root: Pa
                     time.sleep(1)
                     memory.append(memory_mb(server.pid))
                 assert asking.stdout is not None
-                told: dict[str, Any] = json.loads(asking.stdout.read())
+                summary: dict[str, Any] = json.loads(asking.stdout.read())
         finally:
             server.terminate()
     quarter = max(1, len(memory) // 4)
-    print(f"{clients} clients: {json.dumps(told)}; memory {memory[quarter]} to {memory[-1]} MB")
+    print(f"{clients} clients: {json.dumps(summary)}; memory {memory[quarter]} to {memory[-1]} MB")
     return {
         "clients": clients,
         "seconds": seconds,
-        **told,
+        **summary,
         "memory_mb": {"after_a_quarter": memory[quarter], "at_the_end": memory[-1], "most": max(memory)},
     }
 

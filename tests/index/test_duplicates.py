@@ -3,6 +3,7 @@
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ FREQUENCIES = [1 / (1 + number) for number in range(len(WORDS))]
 
 def edited(words: list[str], share: float, rng: random.Random) -> list[str]:
     """Words of which a share is replaced, or goes, or gets a neighbour."""
-    edits = {
+    edits: dict[str, Callable[[str], list[str]]] = {
         "replace": lambda word: [rng.choice(WORDS)],
         "delete": lambda word: [],
         "insert": lambda word: [word, "new"],
@@ -33,7 +34,7 @@ def collection(seed: int, length: int, documents: int = 120) -> list[str]:
     return [" ".join(words) for words in texts]
 
 
-def by_comparing_all(texts: list[str], shared: float = 0.5) -> dict[int, dict[int, float]]:
+def by_comparing_all(texts: list[str], shared: float = 0.5) -> dict[int, dict[int, Any]]:
     """What is kept, and the share of common words of each copy of it."""
     sets = [frozenset(text.split()) for text in texts]
     different = set(sets) - {frozenset()}
@@ -51,7 +52,7 @@ def by_comparing_all(texts: list[str], shared: float = 0.5) -> dict[int, dict[in
         if words:
             is_copy = any(share(sets[first], words) >= shared for first in kept)
             (copies if is_copy else kept).append(place)
-    groups: dict[int, dict[int, float]] = {}
+    groups: dict[int, dict[int, Any]] = {}
     for copy in copies:
         # What is kept is the first of its group; documents with the same words stay together.
         earlier = [first for first in kept if first <= sets.index(sets[copy])]
@@ -133,11 +134,13 @@ def test_hits_that_are_copies_of_an_earlier_one() -> None:
 
 def test_errors_say_what_to_do() -> None:
     codes = Index.of_codes(np.zeros((2, 2), dtype=np.uint8), bits=16)
-    for call, words in (
-        (lambda: find_duplicates(["a"], "last"), "no way 'last' to choose what to keep; there are first, longest"),
+    wrong: Any = "last"
+    cases: list[tuple[Callable[[], object], str]] = [
+        (lambda: find_duplicates(["a"], wrong), "no way 'last' to choose what to keep; there are first, longest"),
         (lambda: find_duplicates(["a"], shared=0), "a share of 0 of the words; give more than 0"),
         (lambda: find_duplicates(["a"], "newest", date="day"), "no document has a date in its field 'day'; name"),
         (codes.duplicates, "found by their texts, which this index does not keep; build it with them"),
-    ):
+    ]
+    for call, words in cases:
         with pytest.raises(ParabitError, match=words):
             call()

@@ -156,7 +156,8 @@ def _groups(
         if keep == "longest":
             ages += [-len(document.text) for document in documents]
         elif keep == "newest":
-            ages += [-_or_never(number_of(document.fields.get(date))) for document in documents]
+            dates = (number_of(document.fields.get(date)) for document in documents)
+            ages += [np.inf if day is None else -day for day in dates]
         sets.append(_sets_of(tokens, numbering))
     if ids and keep == "newest" and min(ages) == np.inf:
         raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
@@ -183,10 +184,6 @@ def _named(
     for place, copy, share, distance in zip(kept.tolist(), copies.tolist(), shares.tolist(), bits, strict=True):
         members[place].append(Copy(ids[copy], titles[copy], round(share, 4), distance))
     return [Group(ids[place], titles[place], tuple(members[place])) for place in sorted(members)]
-
-
-def _or_never(number: float | None) -> float:
-    return -np.inf if number is None else number
 
 
 # Word sets
