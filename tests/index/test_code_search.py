@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parabit import ParabitError
+from parabit.codes import hamming
 from parabit.index import search
 from parabit.index.backends import BACKENDS
 from parabit.index.search import Searcher, derive_with, find
@@ -29,7 +30,7 @@ def test_only_allowed_rows_are_found(
     codes, queries = oracle.made_up(300, 32, seed), oracle.made_up(4, 32, seed + 1)
     allowed = np.random.default_rng(seed).random(300) < share
     if clustered:  # what is near the query is not allowed
-        allowed &= oracle.hamming(queries[:1], codes)[0] > 9
+        allowed &= hamming(queries[:1], codes)[0] > 9
     backend, rows = BACKENDS[name](codes, 32), np.flatnonzero(allowed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "_SCANNED", scanned)
