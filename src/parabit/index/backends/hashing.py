@@ -84,18 +84,19 @@ class Hashed(Backend):
     def _by_blocks(
         self,
         queries: NDArray[np.uint8],
-        search: Callable[[NDArray[np.uint8]], tuple[Found, NDArray[np.int64]]],
+        radius: int,
+        k: int | None,
+        look: Callable[[NDArray[np.uint8]], tuple[Found, NDArray[np.int64]]],
         block: int,
-    ) -> tuple[Found, NDArray[np.int64]]:
-        """Search blocks of queries on all cores: what was found, and which queries were not answered."""
-        if len(queries) == 1:
-            return search(queries)
+    ) -> Found:
+        """Look up blocks of queries on all cores, and scan for those that `look` says are too dear to look up."""
         # At least two blocks per core, so that none waits for the other, but none so small that threads do not pay.
         block = min(block, max(_SMALLEST_BLOCK, -(-len(queries) // (2 * cores()))))
         blocks = [queries[start : start + block] for start in range(0, len(queries), block)]
-        done = list(ordered_map(search, blocks) if len(blocks) > 1 else map(search, blocks))
-        rest = np.concatenate([left + block * number for number, (_, left) in enumerate(done)])
-        return join([part for part, _ in done]), rest
+        done = list(ordered_map(look, blocks) if len(blocks) > 1 else map(look, blocks))
+        found = join([part for part, _ in done])
+        dear = np.concatenate([left + block * number for number, (_, left) in enumerate(done)])
+        return found.replace(dear, self._flat.search(queries[dear], k, radius)) if len(dear) else found
 
     def _affordable(self, queries: int) -> float:
         """What looking up may cost per query so that a scan is not faster."""
@@ -139,18 +140,10 @@ class Hashed(Backend):
         ranges = (starts - before).repeat(counts)
         ranges += np.arange(len(ranges), dtype=ranges.dtype)
         rows = self.places.take(ranges)
-        if len(words) == 1:
-            return self._within(rows, words, None, limits[0])
-        asked = queries.repeat(counts)
-        return self._within(rows, words.take(asked, axis=0), asked, limits.take(asked))
-
-    def _within(
-        self,
-        rows: NDArray[np.integer],
-        words: NDArray[np.unsignedinteger],
-        asked: NDArray[np.integer] | None,
-        limits: NDArray[np.integer] | np.integer,
-    ) -> NDArray[np.int64]:
+        asked = None
+        if len(words) > 1:
+            asked = queries.repeat(counts)
+            words, limits = words.take(asked, axis=0), limits.take(asked)
         distances = self._distances(rows, words)
         close = (distances <= limits).nonzero()[0]
         return self.keys.pack(None if asked is None else asked.take(close), distances.take(close), rows.take(close))

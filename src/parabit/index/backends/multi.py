@@ -7,7 +7,6 @@ alike; here each query grows the one whose next ring holds the fewest codes, as 
 unevenly.
 """
 
-from functools import partial
 from math import ceil, comb, log2
 from typing import Any, ClassVar
 
@@ -45,23 +44,19 @@ class Multi(Hashed):
 
     def _search(self, queries: NDArray[np.uint8], radius: int, k: int | None) -> Found:
         """Grow the flips; a query for which a scan would be faster is scanned for."""
-        grow = partial(self._grow, self._affordable(len(queries)), radius, k)
-        found, dear = self._by_blocks(queries, grow, block=_QUERIES_AT_A_TIME)
-        return found.replace(dear, self._flat.search(queries[dear], k, radius)) if len(dear) else found
+        affordable = self._affordable(len(queries))
 
-    def _grow(
-        self, affordable: float, radius: int, k: int | None, queries: NDArray[np.uint8]
-    ) -> tuple[Found, NDArray[np.int64]]:
-        growth = _Growth(self, queries, affordable, radius, k)
-        given_up = growth.run()
-        return growth.found(), given_up
+        def grow(some: NDArray[np.uint8]) -> tuple[Found, NDArray[np.int64]]:
+            return _Growth(self, some, affordable, radius, k).run()
+
+        return self._by_blocks(queries, radius, k, grow, block=_QUERIES_AT_A_TIME)
 
 
 class _Growth:
     """One block of queries on its way: how far each substring has been searched, and what has been found."""
 
     def __init__(
-        self, tables: Hashed, queries: NDArray[np.uint8], affordable: float, radius: int, k: int | None = None
+        self, tables: Hashed, queries: NDArray[np.uint8], affordable: float, radius: int, k: int | None
     ) -> None:
         count, substrings = len(queries), len(tables.bases)
         self._tables, self._queries, self._affordable, self._k = tables, queries, affordable, k
@@ -82,8 +77,11 @@ class _Growth:
         self._rounds = 0.0  # what the rounds so far cost each query
         self._hits = np.empty(0, dtype=np.int64)  # packed keys, sorted
 
-    def run(self) -> NDArray[np.int64]:
-        """Search until every query is answered or given up; returns those that a scan answers faster."""
+    def run(self) -> tuple[Found, NDArray[np.int64]]:
+        """Search until every query is answered or given up; returns hits, and the queries that a scan answers faster.
+
+        Of a query that was given up only a part was found.
+        """
         given_up: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
         active = np.flatnonzero(self._known < self._limits)
         while len(active):
@@ -100,11 +98,8 @@ class _Growth:
             self._round(active, needed, cheapest, running)
             self._rounds += _ROUND / len(active)
             active = active[self._known[active] < self._limits[active]]
-        return np.sort(np.concatenate(given_up))
-
-    def found(self) -> Found:
-        """What was found for each query; of a query that was given up, only a part."""
-        return self._tables.keys.found(self._hits, len(self._limits))
+        found = self._tables.keys.found(self._hits, len(self._limits))
+        return found, np.sort(np.concatenate(given_up))
 
     def _too_dear(
         self, active: NDArray[np.int64], needed: NDArray[np.int64], running: NDArray[np.float64]

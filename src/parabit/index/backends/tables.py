@@ -59,8 +59,7 @@ class Tables(Hashed):
             return self._flat.search(queries, most, radius)
         masks = _ball(self.substrings.lengths[0], radius)
         look = partial(self._look, masks, self._affordable(len(queries)), radius, most)
-        found, dear = self._by_blocks(queries, look, block=max(1, _KEYS_AT_A_TIME // len(masks)))
-        return found.replace(dear, self._flat.search(queries[dear], most, radius)) if len(dear) else found
+        return self._by_blocks(queries, radius, most, look, block=max(1, _KEYS_AT_A_TIME // len(masks)))
 
     def _look(
         self, masks: NDArray[np.int64], affordable: float, radius: int, most: int | None, queries: NDArray[np.uint8]
