@@ -69,9 +69,9 @@ def test_tf_idf_weights_are_scikit_learns_with_the_same_idf() -> None:
 
 
 def test_a_word_that_no_training_document_has_weighs_nothing_and_a_rare_one_most() -> None:
-    model = TfIdf().fit(csr_array([[1, 1, 0, 3], [0, 1, 0, 1], [0, 1, 0, 0]]))
+    model = TfIdf().fit(csr_array(np.array([[1, 1, 0, 3], [0, 1, 0, 1], [0, 1, 0, 0]])))
     np.testing.assert_allclose(model.idf_, [np.log(4), np.log(4 / 3), 0, np.log(2)], rtol=1e-6)
-    rows = model.transform(csr_array([[0, 0, 5, 0], [1, 0, 5, 0]]))
+    rows = model.transform(csr_array(np.array([[0, 0, 5, 0], [1, 0, 5, 0]])))
     np.testing.assert_allclose(rows.toarray(), [[0, 0, 0, 0], [1, 0, 0, 0]])
 
 
@@ -146,7 +146,8 @@ def test_doc2vec_puts_new_documents_of_a_topic_near_and_gives_the_same_vector_at
     assert (model.transform(as_bags(new.counts[[40, 7]])) == vectors[[40, 7]]).all()
     again = Doc2Vec(dim=12, epochs=30, workers=1).fit(as_bags(train.counts))
     assert (again.transform(as_bags(new.counts[:5])) == vectors[:5]).all()
-    unknown = Bags(*([np.array([999], np.int32)] * 2), np.array([0, 1]), np.array([999], np.int32), np.array([0, 1]))
+    number, offsets = np.array([999], np.int32), np.array([0, 1])
+    unknown = Bags(number, number, offsets, number, offsets)
     assert (model.transform(unknown) == np.zeros((1, 12))).all()
 
 

@@ -36,10 +36,10 @@ def test_strings_documents_and_dictionaries_are_a_corpus() -> None:
         (documents, documents),
         (rows, [Document("0", "a", ("3",), {"title": "A", "year": 1993}), Document("x", "b", ("p", "q"))]),
     ):
-        corpus = as_corpus(given_)  # type: ignore[arg-type]
+        corpus = as_corpus(given_)
         assert list(corpus) == list(corpus) == expected
         if given_ is not TEXTS:  # which would be paths
-            assert list(open_corpus(given_)) == expected  # type: ignore[arg-type]
+            assert list(open_corpus(given_)) == expected
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_frame_is_not_taken_for_documents_anywhere() -> None:
     """Iterating over one gives the names of its columns."""
     frame = pd.DataFrame({"id": range(20), "text": ["hubble telescope", "ice hockey"] * 10})
     model = ParagraphVectors(8).fit(frame["text"])
-    for take in (lambda: Index.build(frame, model=model), lambda: open_corpus(frame)):  # type: ignore[arg-type]
+    for take in (lambda: Index.build(frame, model=model), lambda: open_corpus(frame)):
         with pytest.raises(CorpusError, match=r"documents_from\(df, text="):
             take()
     assert len(Index.build(documents_from(frame), model=model)) == 20

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from parabit.corpus.extract import Extracted, from_html, from_markdown
+from parabit.corpus.extract import from_html, from_markdown
+from parabit.corpus.readers import Extracted
 
 # Markdown as in real files, its text, and its title.
 MARKDOWN = {

@@ -1,6 +1,7 @@
 """Every rank's scores are those of a plain computation in numpy, wherever a document lies."""
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +46,7 @@ def unit(rows: NDArray[Any]) -> NDArray[np.float64]:
 def asymmetric(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
     activations = model.infer(asked).activations
     assert activations is not None
+    assert model.bits is not None
     signs = 2.0 * unpack(model.transform(texts), model.bits) - 1
     return unit(activations) @ unit(signs).T
 
@@ -92,10 +94,16 @@ def bm25(
 
 def hybrid(model: ParagraphVectors, asked: list[str], texts: list[str], **options: Any) -> NDArray[np.float64]:
     by_words, by_code = bm25(model, asked, texts, **options), asymmetric(model, asked, texts)
-    return by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * by_code[:, options.get("among", slice(None))]
+    share = CODE_WEIGHT * by_code[:, options.get("among", slice(None))]
+    return np.asarray(by_words / by_words.max(axis=1, keepdims=True) + share)
 
 
-PLAIN = {"asymmetric": asymmetric, "cosine": cosine, "words": bm25, "hybrid": hybrid}
+PLAIN: dict[str, Callable[..., NDArray[np.float64]]] = {
+    "asymmetric": asymmetric,
+    "cosine": cosine,
+    "words": bm25,
+    "hybrid": hybrid,
+}
 
 
 def placed(ids: list[Any]) -> list[int]:
@@ -222,7 +230,8 @@ def test_a_score_says_what_it_is_made_of(index: Index) -> None:
         marked = [piece.text for piece in hit.snippet if piece.mark]
         assert set(marked) == set(hit.why.words)
     by_code = index.search(" ".join(words), rank="asymmetric")[0][0]
-    assert (by_code.why.words, by_code.why.code) == ({}, pytest.approx(by_code.score, abs=1e-4))
+    assert by_code.why.words == {}
+    assert by_code.why.code == pytest.approx(by_code.score, abs=1e-4)
 
 
 @pytest.mark.parametrize("rank", RANKS)

@@ -104,7 +104,7 @@ def test_a_parameter_is_accepted_inside_its_bound_and_refused_by_name_outside(na
         with pytest.raises(TrainingError) as refused:
             paper_recipe(DBOW, **{name: value})
         assert str(refused.value).startswith(f"{name} is {value!r}; it must be ")
-    annealed = {"binarization": "straight-through"} if name == "slope_growth" else {}
+    annealed: dict[str, Any] = {"binarization": "straight-through"} if name == "slope_growth" else {}
     for value in taken:
         recipe = paper_recipe(DBOW, **{**annealed, name: value})
         assert getattr(recipe, name) == value
@@ -133,7 +133,7 @@ def test_bigrams_take_more_samples_and_no_smaller_penalty(shape: Shape) -> None:
 
 
 def test_none_leaves_a_parameter_as_it_is() -> None:
-    everything = dict.fromkeys(asdict(paper_recipe(DBOW)))
+    everything: dict[str, Any] = dict.fromkeys(asdict(paper_recipe(DBOW)))
     assert paper_recipe(DBOW, **everything) == paper_recipe(DBOW)
     assert paper_recipe(DBOW, **{**everything, "epochs": 3}) == replace(paper_recipe(DBOW), epochs=3)
 

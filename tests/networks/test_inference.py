@@ -58,7 +58,7 @@ def test_a_document_gets_the_same_alone_in_any_batch_and_in_any_order(
     encoder: NetworkEncoder, vocabulary: Vocabulary, texts: list[str]
 ) -> None:
     together = encoder.embed(bags(texts, vocabulary))
-    assert (together.shape, together.dtype) == ((len(texts), encoder.network.shape.dim), np.float32)
+    assert (together.shape, together.dtype) == ((len(texts), encoder.network.shape.dim), np.dtype(np.float32))
     last = len(texts) - 1
     for chosen in ([0], [250], [252], [253], [5, 5, 252], [256, 1], list(range(last, -1, -1)), list(range(100, 110))):
         part = encoder.embed(bags([texts[place] for place in chosen], vocabulary))

@@ -56,7 +56,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_the_real_data_sets_have_their_known_sizes(name: str, real: Callable[[str], str]) -> None:
-    count, ids, labels = 0, set(), set()
+    count, ids, labels = 0, set[object](), set[str]()
     for document in open_corpus(real(name)):
         count += 1
         ids.add(document.id)
