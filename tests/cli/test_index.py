@@ -51,7 +51,7 @@ def test_one_command_learns_a_model_and_indexes_the_corpus(
     examples = found.pop("examples")
     assert found == {
         "index": "news.index", "corpus": "posts.jsonl", "documents": 301, "left_out": 1, "skipped": 1,
-        "bits": 20, "words": 202, "learned_from": 302, "backend": "flat", "engine": None,
+        "bits": 20, "words": 202, "learned_from": 302, "unknown_words": 0.0, "backend": "flat", "engine": None,
         "fields": ["year", "labels"],
     }  # fmt: skip
     assert answer("search", "news.index", text)["hits"][0]["id"] == "post7"
@@ -195,9 +195,13 @@ def test_documents_are_added_and_found(news: Path, text: str) -> None:
     assert found.pop("seconds") > 0
     assert found == {
         "index": "news.index", "corpus": "corpus.jsonl", "added": 2, "replaced": 0, "removed": 0, "left_out": 1,
-        "skipped": 0, "documents": 302, "reading": {"skipped": {}, "places": [], "notes": []},
+        "unknown_words": 0.0, "skipped": 0, "documents": 302, "reading": {"skipped": {}, "places": [], "notes": []},
     }  # fmt: skip
     assert [hit["id"] for hit in answer("search", news, text, "--where", "labels=fresh")["hits"]] == ["new1"]
+    strange = [{"id": f"strange{number}", "text": "parole mai viste", "labels": "odd"} for number in range(10)]
+    shown = run("add", news, corpus(*strange)).stdout
+    assert "  the model does not know 100% of their words; `parabit retrain` learns them\n" in shown
+    assert run("delete", news, "--where", "labels=odd").exit_code == 0
     Path("more.jsonl").write_text(json.dumps({"id": "new3", "body": text}) + "\nbad\n")
     result = run("add", news, "more.jsonl", "--text-field", "body")
     assert result.stdout.startswith("news.index: 1 documents added, 303 now; ")

@@ -54,7 +54,7 @@ def test_a_sync_says_what_it_did_and_a_dry_run_what_it_would(notes: Path, topics
         "index": "notes.index", "dry_run": False, "added": 0, "replaced": 0, "renamed": 0, "deleted": 0,
         "unchanged": 100, "changes": {"added": [], "replaced": [], "renamed": [], "deleted": []}, "left_out": 0,
         "kept": [], "skipped": 0, "reading": {"skipped": {}, "places": [], "notes": []}, "documents": 100,
-        "retrain": "",
+        "retrain": "", "unknown_words": 0.0,
     }  # fmt: skip
 
 

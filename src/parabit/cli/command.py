@@ -21,11 +21,10 @@ import typer
 
 from parabit.cli import leave
 from parabit.cli.options import SHARED, option
-from parabit.cli.output import complain, console, print_json, reading_of
+from parabit.cli.output import complain, console, headline, print_json, reading_of
 from parabit.errors import Interrupted, ParabitError, did_you_mean
 from parabit.progress import Progress, Report, silent
 
-_MOST_BESIDE = 1000  # names that are compared with one that does not exist
 _ENDINGS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 Result = dict[str, Any]
@@ -38,8 +37,8 @@ def _common(
     return {"json": json, "quiet": quiet}
 
 
-def verb(show: Callable[[Result], None] | None = None, common: bool = True) -> Callable[[Any], Any]:
-    """Make a command of a function that returns what `--json` prints; `show` prints that for people.
+def verb(show: Callable[[Result], None] | str | None = None, common: bool = True) -> Callable[[Any], Any]:
+    """Make a command of a function that returns what `--json` prints; `show` prints it for people, or is a headline.
 
     An error is one line, and the exit code says how the command ended. Parameters that stand for options which several
     verbs have, `SHARED`, are filled in. So are `report`, for progress, and `json` and `quiet`; a function that takes
@@ -70,6 +69,8 @@ def verb(show: Callable[[Result], None] | None = None, common: bool = True) -> C
                     result["seconds"] = round(time.perf_counter() - start, 3)
                     if flags["json"]:
                         print_json(result)
+                    elif isinstance(show, str):
+                        headline(result, "index", show)
                     elif show is not None:
                         show(result)
                 if sys.stdout is not None:
@@ -157,7 +158,7 @@ def _with_neighbour(problem: ParabitError, arguments: Mapping[str, Any]) -> str:
     """An error in words; if a folder does not exist, with the one that may have been meant."""
     for path in (arguments.get("index"), arguments.get("model")):
         if isinstance(path, Path) and str(path) in problem.problem and not path.exists():
-            beside = [str(other) for other in islice(path.parent.glob("*"), _MOST_BESIDE) if other.is_dir()]
+            beside = [str(other) for other in islice(path.parent.glob("*"), 1000) if other.is_dir()]
             return "; ".join([problem.problem, did_you_mean(str(path), beside) or problem.hint])
     return str(problem)
 

@@ -122,12 +122,9 @@ def datasets() -> Result:
 
 
 def _show_words(result: Result) -> None:
-    count, seconds = result["documents"], max(result["seconds"], 0.001)
-    headline(
-        result, "corpus", "{documents:,} documents in {seconds:.1f} s ({rate:,.0f} per second)", rate=count / seconds
-    )
+    headline(result, "corpus", "{documents:,} documents in {seconds:.1f} s")
     say_skipped(result)
-    say(f"  {result['tokens']:,} tokens, {result['tokens'] / count:,.0f} per document")
+    say(f"  {result['tokens']:,} tokens, {result['tokens'] / result['documents']:,.0f} per document")
     say(f"  {result['words']:,} words, which cover {result['coverage']:.1%} of the tokens")
     say(f"    most frequent: {escape(', '.join(result['frequent_words']))}")
     if result["bigrams"]:

@@ -2,6 +2,8 @@
 
 import shlex
 import time
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,27 +14,24 @@ from parabit.cli.output import escape, headline, need_new, readable_size, say, s
 from parabit.progress import Report
 
 if TYPE_CHECKING:
-    from parabit.corpus import Corpus
+    from parabit.corpus import Corpus, Document
+    from parabit.index import Stored
+    from parabit.model import TextEncoder
 
 _KEEP = "What to keep"
-
-
-def show(result: Result) -> None:
-    """What was built, and a search to begin with."""
-    show_index(result)
-    if result["examples"]:
-        command = shlex.join(["parabit", "search", result["index"], result["examples"][0]])
-        say(f"Try it: [bold]{escape(command)}[/bold]")
+_FEW, _LOOKED_AT = 10, 500  # documents
+_UNKNOWN = 0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
 
 
 def show_index(result: Result) -> None:
-    """An index that was just built, for people."""
+    """What was built, and a search to begin with."""
     count, sizes = result["documents"], result["bytes"]
     headline(result, "index", "{documents:,} documents in {seconds:.1f} s")
     if result["left_out"]:
         say(f"  {result['left_out']:,} documents skipped: no words to find them by")
     say_skipped(result)
     how = f"{result['model']}, learned" if "model" in result else f"learned in {result['learning_seconds']:.1f} s"
+    say_unknown(result)
     say(f"  model: {escape(how)} from {result['learned_from']:,} documents; it knows {result['words']:,} words")
     if result["engine"] is None:
         each = {name: readable_size(sizes[name] / max(count, 1)) for name in ("codes", "words", "texts")}
@@ -44,6 +43,21 @@ def show_index(result: Result) -> None:
         say(f"  {engine_line(result['engine'])}")
     if result["fields"]:
         say(f"  fields: {escape(', '.join(result['fields']))}")
+    if result["examples"]:
+        command = shlex.join(["parabit", "search", result["index"], result["examples"][0]])
+        say(f"Try it: [bold]{escape(command)}[/bold]")
+
+
+def unknown_words(model: "TextEncoder", documents: "Iterable[Document | Stored]") -> float:
+    """The share of the words in the first documents that a model does not know; a few documents say too little."""
+    texts = [document.text for document in islice(documents, _LOOKED_AT)]
+    return round(1 - float(model.coverage(["\n".join(texts)])[0]), 3) if len(texts) >= _FEW else 0.0
+
+
+def say_unknown(result: Result) -> None:
+    """That a model does not suit the documents, if it knows fewer of their words than of others of its collection."""
+    if result["unknown_words"] > _UNKNOWN:
+        say(f"  the model does not know {result['unknown_words']:.0%} of their words; `parabit retrain` learns them")
 
 
 def engine_line(engine: dict[str, Any]) -> str:
@@ -51,7 +65,7 @@ def engine_line(engine: dict[str, Any]) -> str:
     return escape(f"the documents are in {engine['uri']}: {engine['name']} {engine['version']}, {engine['collection']}")
 
 
-@verb(show)
+@verb(show_index)
 def index(
     corpus: CorpusNames,
     output: Annotated[Path, option("The folder for the index.", "--output", "-o", "INDEX")],
@@ -106,7 +120,7 @@ def build_index(
 
     start = time.perf_counter()
     encoder = load_model(model) if model else learn_closed_form(documents, report=report, **(learning or {}))
-    seconds = time.perf_counter() - start
+    seconds, unknown = time.perf_counter() - start, unknown_words(encoder, documents) if model else 0.0
     with Index.build(documents, output, model=encoder, report=report, **how) as built:
         info, learned = built.info(), encoder.config["training"]
         sizes = {"codes": info["bytes_a_code"] * info["documents"], "words": info["words_bytes"]}
@@ -118,6 +132,7 @@ def build_index(
             "bits": info["bits"],
             "words": learned["words"],
             "learned_from": learned["sampled"],
+            "unknown_words": unknown,
             "learning_seconds": round(seconds, 3),
             "bytes": {"model": info["model_bytes"], **sizes, "texts": rest, "all": info["bytes"]},
             "backend": info["backends"][-1],

@@ -68,9 +68,8 @@ def train(
     from parabit.storage import need_room_for_folder
 
     if (settings or architecture == "dm") and (solver, preset) == ("closed-form", "default"):
-        raise TrainingError(
-            f"{'--set' if settings else '--architecture dm'} is for networks", hint="add --solver network"
-        )
+        what = "--set" if settings else "--architecture dm"
+        raise TrainingError(f"{what} is for networks", hint="add --solver network")
     model = ParagraphVectors(
         None if bits == "none" else _whole(bits, "--bits", "128, or none"), dim=dim,
         levels=None if levels is None else [_whole(level, "--levels", "96+24+8") for level in levels.split("+")],

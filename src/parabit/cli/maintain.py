@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parabit.cli.command import Result, verb
-from parabit.cli.index import engine_line
+from parabit.cli.index import engine_line, say_unknown, unknown_words
 from parabit.cli.options import CorpusNames, IndexFolder, Reading, argument, option
 from parabit.cli.output import escape, headline, readable_size, say, say_skipped
 from parabit.cli.search import read_input
@@ -53,13 +53,12 @@ def info(
 
 
 def _show_added(result: Result) -> None:
-    replaced = f", {result['replaced']:,} replaced" if result["replaced"] else ""
-    headline(
-        result, "index", "{added:,} documents added{replaced}, {documents:,} now; {seconds:.1f} s", replaced=replaced
-    )
+    also = f", {result['replaced']:,} replaced" if result["replaced"] else ""
+    headline(result, "index", "{added:,} documents added{also}, {documents:,} now; {seconds:.1f} s", also=also)
     if result["left_out"]:
         older = f"; an older version of {result['removed']:,} of them was deleted" if result["removed"] else ""
         say(f"  {result['left_out']:,} documents skipped: no words to find them by{older}")
+    say_unknown(result)
     say_skipped(result)
 
 
@@ -85,18 +84,15 @@ def add(
 
     with Index.open(index, write=True) as opened:
         documents = reading.open(corpus, report)
+        unknown = unknown_words(opened.model, documents)
         if update:
             written = opened.put(documents, report)
         else:
             written = Written(added=opened.add(documents, report), left_out=opened.left_out)
-        return {**asdict(written), "documents": len(opened)}
+        return {**asdict(written), "documents": len(opened), "unknown_words": unknown}
 
 
-def _show_deleted(result: Result) -> None:
-    headline(result, "index", "{deleted:,} documents deleted, {documents:,} left")
-
-
-@verb(_show_deleted)
+@verb("{deleted:,} documents deleted, {documents:,} left")
 def delete(
     index: IndexFolder,
     ids: Annotated[list[str] | None, argument("Ids, or - for one per line of standard input.", "ID|-")] = None,
@@ -153,15 +149,7 @@ def compact(index: IndexFolder, *, report: Report) -> Result:
     }
 
 
-def _show_retrained(result: Result) -> None:
-    headline(
-        result,
-        "index",
-        "learned from {sampled:,} of {documents:,} documents, {words:,} words, {bits} bits; {seconds:.1f} s",
-    )
-
-
-@verb(_show_retrained)
+@verb("learned from {sampled:,} of {documents:,} documents, {words:,} words, {bits} bits; {seconds:.1f} s")
 def retrain(
     index: IndexFolder,
     bits: Annotated[int | None, option("Bits per code.", show_default="as before")] = None,

@@ -14,7 +14,6 @@ from parabit.progress import Report
 if TYPE_CHECKING:
     from parabit.evaluation import Curve, Ranking
 
-Order = Literal["hamming", "asymmetric", "cosine"]
 _DEPTH = 100
 # Written out, as importing the experiments takes long; a test compares it with what there is.
 What = Literal["table1", "table2", "table3", "table4", "figures", "claims", "peers", "all"]
@@ -45,7 +44,8 @@ def evaluate(
     ] = None,
     relevance: Annotated[Relevant | None, option("By a shared label, or the share of them.", "shared|overlap")] = None,
     rank: Annotated[
-        Order | None, option("As in `parabit search`. Default: hamming, or cosine if there are no codes.", "NAME")
+        Literal["hamming", "asymmetric", "cosine"] | None,
+        option("As in `parabit search`. Default: hamming, or cosine if there are no codes.", "NAME"),
     ] = None,
     k: Annotated[int, option("Documents that NDCG looks at.", "-k", min=1)] = 10,
     least: Annotated[int, option("Drop labels of fewer documents.", min=1)] = 1,

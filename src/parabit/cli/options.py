@@ -128,8 +128,8 @@ def counting(
     def parameters(paper: bool = False) -> dict[str, Any]:
         from parabit.text import Tokenizer, read_stop_words
 
-        given = {"pattern": pattern, "min_length": min_length, "max_length": max_length}
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        given: dict[str, Any] = {"pattern": pattern, "min_length": min_length, "max_length": max_length}
+        changes = {name: value for name, value in given.items() if value is not None}
         changes |= {"fold_accents": fold_accents, "stop_words": read_stop_words(stop_words)}
         tokenizer = replace(Tokenizer.paper() if paper else Tokenizer(), **changes)
         counts = {"min_count": min_count, "min_bigram_count": min_bigram_count, "max_size": max_size}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 from parabit.cli.command import Result, progress, verb
+from parabit.cli.index import say_unknown, unknown_words
 from parabit.cli.options import IndexFolder, Reading, argument, complete_corpus, option
 from parabit.cli.output import complain, escape, headline, print_json, reading_of, say, say_skipped
 from parabit.errors import ParabitError, need
@@ -33,6 +34,8 @@ def _show(result: Result) -> None:
     say_skipped(result)
     if result["retrain"]:
         say(f"  {result['retrain']}: parabit retrain {escape(result['index'])}")
+    else:
+        say_unknown(result)
 
 
 @verb()
@@ -79,7 +82,8 @@ def sync(
         start = time.perf_counter()
         with progress(quiet or json) as report, Index.open(index, write=not dry_run) as opened:
             done = opened.sync(given, dry_run=dry_run, allow_empty=allow_empty, report=report)
-            total = len(opened)
+            total, written = len(opened), [] if dry_run or not opened.keeps_text else done.added + done.replaced
+            unknown = unknown_words(opened.model, opened.stored(written[:500])) if written else 0.0
         changes: dict[str, Any] = {name: getattr(done, name) for name in ("added", "replaced", "renamed", "deleted")}
         result = {
             "index": str(index),
@@ -92,6 +96,7 @@ def sync(
             **reading_of(Reading(corpora=[cast(Any, done)])),
             "documents": total,
             "retrain": done.retrain,
+            "unknown_words": unknown,
             "seconds": round(time.perf_counter() - start, 3),
         }
         if json:
