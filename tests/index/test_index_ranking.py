@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -94,8 +95,8 @@ def bm25(
 
 def hybrid(model: ParagraphVectors, asked: list[str], texts: list[str], **options: Any) -> NDArray[np.float64]:
     by_words, by_code = bm25(model, asked, texts, **options), asymmetric(model, asked, texts)
-    share = CODE_WEIGHT * by_code[:, options.get("among", slice(None))]
-    return np.asarray(by_words / by_words.max(axis=1, keepdims=True) + share)
+    among = options.get("among", slice(None))
+    return np.asarray(by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * by_code[:, among])
 
 
 PLAIN: dict[str, Callable[..., NDArray[np.float64]]] = {
@@ -298,46 +299,32 @@ def test_a_vector_of_zeros_scores_zero() -> None:
     assert index.search(codes[:1], rank="cosine", query_vectors=np.zeros((1, 2))).scores[0].tolist() == [0.0, 0.0]
 
 
-def test_query_vectors_that_do_not_fit_are_told() -> None:
-    codes = binary().transform(TEXTS[:9])
-    index = Index.of_codes(codes, 20, vectors=np.ones((9, 4)))
-    for wrong in (np.ones((2, 5)), np.ones((3, 4)), np.ones(4), np.ones((1, 2, 4))):
-        with pytest.raises(ParabitError, match=r"query_vectors must be of shape \(2, 4\), found"):
-            index.search(codes[:2], rank="cosine", query_vectors=wrong)
-    with pytest.raises(ParabitError, match="query_vectors have numbers that are not finite"):
-        index.search(codes[:1], rank="cosine", query_vectors=np.full((1, 4), np.nan))
-    with pytest.raises(ParabitError, match="needs the vectors of the queries"):
-        index.search(codes[:2], rank="cosine")
-
-
-def test_vectors_that_do_not_fit_are_told(index: Index) -> None:
+def test_what_a_rank_lacks_and_vectors_that_do_not_fit_are_explained() -> None:
     codes = binary().transform(TEXTS[:3])
-    for wrong, problem in (
-        (np.ones(3), "2-d array"),
-        (np.ones((2, 4)), "3 codes and 2 vectors"),
-        (np.full((3, 4), np.inf), "not finite"),
-    ):
+    vectors = Index.of_codes(codes, 20, vectors=np.ones((3, 4)))
+    words, no_words = (Index.build(TEXTS[:9], model=binary(), words=kept) for kept in (True, False))
+    shapes = (np.ones((3, 5)), np.ones((2, 4)), np.ones(4), np.ones((1, 3, 4)))
+    nan, infinite = np.full((3, 4), np.nan), np.full((3, 4), np.inf)
+    refused: list[tuple[Callable[..., object], Any, dict[str, Any], str]] = [
+        *((vectors.search, codes, {"query_vectors": wrong}, r"of shape \(3, 4\), found") for wrong in shapes),
+        (vectors.search, codes, {"query_vectors": nan}, "query_vectors have numbers that are not finite"),
+        (vectors.search, codes, {"rank": "cosine"}, "rank cosine needs the vectors of the queries"),
+        (partial(Index.of_codes, bits=20), codes, {"vectors": np.ones(3)}, "2-d array"),
+        (partial(Index.of_codes, bits=20), codes, {"vectors": np.ones((2, 4))}, "3 codes and 2 vectors"),
+        (partial(Index.of_codes, bits=20), codes, {"vectors": infinite}, "not finite"),
+        *((vectors.put_codes, codes, {"ids": [7, 8, 9], "vectors": wrong}, "vectors") for wrong in (None, *shapes)),
+        *((words.search, codes, {"rank": rank}, f"rank {rank} needs the text") for rank in ("words", "hybrid")),
+        (words.search, codes, {"rank": "asymmetric"}, "needs the text of the query, and codes were given"),
+        *((no_words.search, QUERIES, {"rank": rank}, f"rank {rank} needs words") for rank in ("words", "hybrid")),
+        (no_words.search, QUERIES, {"rank": "cosine"}, "needs vectors, which this index does not keep"),
+        (no_words.search, QUERIES, {"rank": "best"}, "no rank 'best'"),
+    ]
+    for ask, given, options, problem in refused:
         with pytest.raises(ParabitError, match=problem):
-            Index.of_codes(codes, 20, vectors=wrong)
-    with_vectors = Index.of_codes(codes, 20, vectors=np.ones((3, 4)))
-    for given in (None, np.ones((1, 5)), np.ones(1)):
-        with pytest.raises(ParabitError, match="vectors"):
-            with_vectors.put_codes(codes[:1], [7], vectors=given)
-    assert len(with_vectors) == 3
-    with pytest.raises(ParabitError, match="extra arrays"):  # which codes from anywhere have not
-        index.put_codes(codes[:1], ["7"])
+            ask(given, **options)
+    assert (len(vectors), no_words.best_rank) == (3, "asymmetric")
 
 
-@pytest.mark.parametrize("rank", ["asymmetric", "words", "hybrid"])
-def test_ranks_that_need_the_text_say_so(index: Index, rank: str) -> None:
-    with pytest.raises(ParabitError, match=f"rank {rank} needs the text of the query, and codes were given"):
-        index.search(binary().transform(QUERIES), rank=rank)
-
-
-def test_ranks_that_need_what_was_not_kept_say_so() -> None:
-    index = Index.build(TEXTS[:9], model=binary(), words=False)
-    for rank, kept in (("words", "words"), ("hybrid", "words"), ("cosine", "vectors")):
-        with pytest.raises(ParabitError, match=f"rank {rank} needs {kept}, which this index does not keep"):
-            index.search(QUERIES, rank=rank)
-    assert index.search(QUERIES, rank="asymmetric").ids
-    assert index.best_rank == "asymmetric"
+def test_codes_from_anywhere_lack_the_vectors_that_an_index_keeps(index: Index) -> None:
+    with pytest.raises(ParabitError, match="extra arrays"):
+        index.put_codes(binary().transform(TEXTS[:1]), ["7"])

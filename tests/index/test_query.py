@@ -220,6 +220,8 @@ def test_a_hit_says_why(index: Index) -> None:
     assert list(hit.why.words) == ["nasa", "telescop"]  # the rarer word first
     assert [piece.text for piece in hit.snippet if piece.mark] == ["telescope", "nasa"]
     assert json.loads(json.dumps(hit.why._asdict()))["bits"] == 20
+    [begun] = index.search("repairm*")[0]
+    assert begun.why.words == {"repairman": pytest.approx(1.0)}
 
 
 def test_the_index_says_which_words_of_a_text_match(index: Index, tmp_path: Path) -> None:

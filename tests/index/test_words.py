@@ -33,7 +33,7 @@ ANIMALS = [
 ]
 
 
-class Snapshot:
+class FakeSnapshot:
     """What a word index is caught up with: documents by serial number."""
 
     def __init__(self, texts: dict[int, str], deleted: set[int] | None = None) -> None:
@@ -48,13 +48,16 @@ class Snapshot:
         return [{"text": self._texts[int(serial)]} for serial in self.serials[rows]]
 
 
+def snapshot_of(texts: dict[int, str], deleted: set[int] | None = None) -> Any:
+    return FakeSnapshot(texts, deleted)
+
+
 @pytest.fixture
-def words(tmp_path: Path) -> Iterator[Words]:
+def words(tmp_path: Path) -> Words:
     words = Words.create(tmp_path / "words")
     words.add(range(1, 1 + len(ANIMALS)), ANIMALS)
     words.commit()
-    yield words
-    words.close()
+    return words
 
 
 def found(words: Words, text: str) -> set[int]:
@@ -99,12 +102,6 @@ def test_what_is_committed_is_found_and_comes_back(words: Words) -> None:
         same.verify()
 
 
-def test_closing_commits(words: Words) -> None:
-    words.add([9], ["a late zebra"])
-    words.close()
-    assert found(Words.open(words.folder), "zebra") == {1, 2, 9}
-
-
 def test_an_empty_word_index_finds_nothing(tmp_path: Path) -> None:
     Words.create(tmp_path / "words")
     words = Words.open(tmp_path / "words")
@@ -121,10 +118,10 @@ def test_what_was_lost_is_caught_up(
     before: dict[int, str], later: dict[int, str], deleted: set[int], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     words = Words.create(tmp_path_factory.mktemp("words"))
-    catch_up(words, Snapshot(before))
+    catch_up(words, snapshot_of(before))
     everything = before | later
     told: list[Progress] = []
-    catch_up(words, Snapshot(everything, deleted & everything.keys()), told.append)
+    catch_up(words, snapshot_of(everything, deleted & everything.keys()), told.append)
     alive = {serial: text for serial, text in everything.items() if serial not in deleted}
     assert words.serials().tolist() == sorted(alive)
     assert found(words, "zebra") == {serial for serial, text in alive.items() if "zebra" in text}
@@ -230,15 +227,6 @@ def test_changes_whose_words_were_lost_are_caught_up(folder: Path, tmp_path: Pat
         assert ids(index, "zebra") == expected
     with Index.open(left) as index:  # and it lasts
         assert index._words._is_current(Words.open(words_folder(left)))
-
-
-def test_closing_an_index_loses_no_words(folder: Path) -> None:
-    with Index.open(folder, write=True) as index:
-        index.add([Document("new", "a new zebra")])
-        index.delete("a0")
-    assert Words.open(words_folder(folder)).documents == 35
-    with Index.open(folder) as index:
-        assert ids(index, "zebra") == {"a1", "new"}
 
 
 def test_a_reader_sees_words_as_soon_as_a_change_is_done(folder: Path) -> None:
@@ -351,7 +339,7 @@ def test_a_reader_whose_index_was_replaced_before_it_read_the_words_says_so(fold
 
 
 @pytest.mark.parametrize("options", [{"text": False}, {"words": False}, {"text": False, "words": False}])
-def test_an_index_without_words_says_what_is_missing(tmp_path: Path, options: dict[str, bool]) -> None:
+def test_an_index_without_words_says_what_is_missing(tmp_path: Path, options: dict[str, Any]) -> None:
     with Index.build(documents(0, 9), tmp_path / "a.index", model=binary(), **options) as index:
         assert not index.has_words
         assert (index.best_rank, index.ranks) == ("asymmetric", ("hamming", "asymmetric"))
@@ -438,7 +426,8 @@ def test_a_title_is_searched_unless_the_text_begins_with_it() -> None:
     with Index.build(texts, model=binary()) as index:
         assert ids(index, "zebra") == {"a", "b"}
         assert [hit.title for hit in index.search("zebra")[0]] == ["Zebra", "Zebra"]
-        assert index._words.open().documents == 2
+        assert (opened := index._words.open()) is not None
+        assert opened.documents == 2
 
 
 def test_a_filter_that_lets_many_through_finds_as_many_as_are_asked_for() -> None:

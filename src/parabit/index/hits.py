@@ -155,7 +155,8 @@ class Hits:
         rows, of_words, distances = self._found.rows[here], self._by_words[here], self._found.distances[here].tolist()
         shares: list[dict[str, float]] = [{} for _ in rows]
         if self._words is not None and of_words.any():
-            weights = self._word_query(query).words
+            asked = self._word_query(query)
+            weights = {**dict.fromkeys((word for words in asked.any_of for word in words), 1.0), **asked.words}
             alone = {word: self._words.scores(WordQuery("", {word: weight}), rows) for word, weight in weights.items()}
             totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
             for word, found in alone.items():

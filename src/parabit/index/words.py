@@ -205,10 +205,6 @@ class Words(Stems):
         """Whether something was added or deleted and not committed."""
         return self._writer is not None
 
-    def close(self) -> None:
-        """Commit, and let go of the right to write."""
-        self.commit()
-
     def _writing(self) -> Any:
         if self._writer is None:
             self._writer = self._index.writer(_HEAP, 1)
