@@ -8,8 +8,8 @@ articles.
 Comparing all with all would take too long, so words propose candidates. Put the words of each document in order, the
 rarest first: two documents that share half of their words share one of the first halves (prefix filtering: S.
 Chaudhuri, V. Ganti and R. Kaushik, "A primitive operator for similarity joins in data cleaning", 2006), and an edited
-copy shares many, so 16 words of each are enough. They are rare, so a sparse product finds all candidates. Documents
-are compared in order, and only with those that are kept.
+copy shares many, so 16 words of each are enough, or an eighth of a long one. They are rare, so a sparse product finds
+all candidates. Documents are compared in order, and only with those that are kept.
 
 A group is a document that is kept and its near-duplicates. If A is like B and B is like C, but A is not like C, then C
 is not in A's group: a document may be deleted only if one like it is kept.
@@ -42,7 +42,7 @@ SHARED = 0.5  # the share of common words from which two documents are near-dupl
 _BY_WEIGHT = 0.9  # times that: the share of their weight
 _OTHERS = 1000  # documents that a collection is taken to have besides, as frequencies in a small one say little
 _LEAST = 2  # a rarer word weighs no more: it may be a typing error
-_RARE = 16  # words of a document that propose candidates
+_RARE = 16, 127  # words of a document that propose candidates: an eighth of them, but so many at least and at most
 _PROPOSED = 0.15  # the share of these words that a candidate has in common
 _WORK = 2e9  # steps of the product, about two minutes: the most frequent words propose nothing if it took more
 _PARTS = 16  # in so many parts, as copies that are found in one need not be compared with those in the next
@@ -339,8 +339,8 @@ def _rare_words(
         before = np.cumsum(weights[words]) - weights[words]
         totals[here] = np.bincount(row, weights[words], len(starts))
         left = totals[here][row] - (before - before[starts[row]])
-        lone = np.bincount(row, words < alone, len(starts))[row]
-        taken = (words >= alone) & (position < np.minimum(most[here][row], lone + _RARE))
+        lone = np.bincount(row, words < alone, len(starts))
+        taken = (words >= alone) & (position < np.minimum(most[here], lone + np.clip(lengths[here] // 8, *_RARE))[row])
         taken &= left >= (_BY_WEIGHT * shared - 1e-4) * totals[here][row]
         rare.append(words[taken])
         sizes[here] = np.bincount(row[taken], minlength=len(starts))
