@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from parabit import Bags, Document, ParagraphVectors, Vocabulary, VocabularyRule, build_vocabulary
+from parabit import Document, ParagraphVectors
 from parabit.corpus import as_corpus
 from parabit.errors import ParabitError
 from parabit.model import Inferred, TextEncoder, encode_to_file, learn_closed_form
 from parabit.model.code_files import META
 from parabit.model.encoder import FEW
-from parabit.text import make_bags
 from topics import make_topics
 
 NETWORK: dict[str, Any] = {"solver": "network", "device": "cpu"}
@@ -61,18 +58,12 @@ def test_a_code_is_the_same_alone_in_any_batch_and_in_any_order(encoder: TextEnc
         assert rows(encoder.infer([texts[place] for place in chosen]), slice(None)) == rows(together, chosen)
 
 
-def test_more_texts_than_are_encoded_at_once_get_the_same_codes(topic_encoder: TextEncoder, texts: list[str]) -> None:
-    places = np.random.default_rng(2).integers(len(texts), size=5000)
-    many = topic_encoder.infer([texts[place] for place in places])
-    assert rows(many, slice(None)) == rows(topic_encoder.infer(texts), places)
-
-
-def test_a_batch_may_begin_with_a_few_long_texts(topic_encoder: TextEncoder) -> None:
-    texts = [" ".join(WORDS) * 40, *TOPICS.texts[:50]]  # over the characters of a batch
-    alone = [topic_encoder.infer([text]).codes for text in texts]
-    assert rows(topic_encoder.infer(texts), slice(None))[0] == b"".join(
-        code.tobytes() for code in alone if code is not None
-    )
+def test_batches_do_not_show(topic_encoder: TextEncoder, texts: list[str]) -> None:
+    texts = [" ".join(WORDS) * 40, *texts]  # the first is longer than a batch
+    places = [0, *np.random.default_rng(2).integers(len(texts), size=5000)]
+    alone = [rows(topic_encoder.infer([text]), slice(None)) for text in texts]
+    together = topic_encoder.infer([texts[place] for place in places])
+    assert [rows(together, place) for place in range(len(places))] == [alone[place] for place in places]
 
 
 @pytest.fixture(scope="module")
@@ -112,21 +103,6 @@ def test_a_fingerprint_tells_models_apart() -> None:
     assert len(set(prints)) == 6
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["words", "bigrams"])
-def vocabulary(request: pytest.FixtureRequest) -> Vocabulary:
-    return build_vocabulary([*TOPICS.texts, "Straße écran naïve ÉCRAN"], VocabularyRule(bigrams=request.param))
-
-
-@given(st.lists(st.lists(st.sampled_from([*WORDS[:12], "écran", "ÉCRAN", "the", "x", "qqqq", "!?", "1993", "\n"]))))
-def test_the_bags_of_a_few_texts_are_those_of_many(vocabulary: Vocabulary, texts: list[list[str]]) -> None:
-    joined = [" ".join(text) for text in texts]
-    alone = Bags.joined([make_bags([], vocabulary), *(make_bags([text], vocabulary) for text in joined)])
-    many = make_bags(joined + [""] * 40, vocabulary)
-    assert alone.features.tolist() == many.features.tolist()
-    assert alone.counts.tolist() == many.counts.tolist()
-    assert alone.token_offsets.tolist() == many.token_offsets[: len(texts) + 1].tolist()
-
-
 @pytest.mark.parametrize(("suffix", "vectors"), [(".npy", False), (".parquet", False), (".parquet", True)])
 def test_a_file_has_the_codes_of_a_corpus_in_its_order(
     encoder: TextEncoder, texts: list[str], tmp_path: Path, suffix: str, vectors: bool
@@ -148,13 +124,6 @@ def test_a_file_has_the_codes_of_a_corpus_in_its_order(
             assert table["vector"].to_numpy().tobytes() == expected.vectors.tobytes()
         assert '"shard": 7' in pl.read_parquet_metadata(output)[META]
     assert [path.name for path in tmp_path.iterdir()] == [output.name]
-
-
-@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
-def test_no_documents_make_a_file_of_none(topic_encoder: TextEncoder, tmp_path: Path, suffix: str) -> None:
-    encode_to_file(topic_encoder, [], tmp_path / f"codes{suffix}")
-    read = np.load(tmp_path / "codes.npy") if suffix == ".npy" else pl.read_parquet(tmp_path / "codes.parquet")
-    assert read.shape == ((0, 3) if suffix == ".npy" else (0, 2))
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])

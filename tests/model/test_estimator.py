@@ -22,7 +22,7 @@ from sklearn.utils import estimator_checks
 from parabit import Document, ParagraphVectors, Tokenizer
 from parabit.codes import unpack
 from parabit.corpus import as_corpus
-from parabit.errors import CorpusError, ModelError, ParabitError, TrainingError
+from parabit.errors import CorpusError, ParabitError, TrainingError
 from topics import Topics
 from without_torch import WITHOUT_TORCH
 
@@ -57,22 +57,15 @@ def test_it_passes_scikit_learns_checks_that_need_no_data(check: str) -> None:
 
 def test_fit_returns_itself_and_twice_the_same(topics: Topics, model: ParagraphVectors) -> None:
     twin = clone(model)
-    with pytest.raises(NotFittedError):
-        twin.transform(topics.texts)
+    for ask in (twin.transform, twin.infer, twin.save):
+        with pytest.raises(NotFittedError):
+            ask(["text"])  # type: ignore[operator]
     assert twin.fit(topics.texts, topics.labels) is twin
     codes = model.transform(topics.texts)
     assert twin.transform(topics.texts).tobytes() == codes.tobytes()
     assert twin.fit(topics.texts).transform(topics.texts).tobytes() == codes.tobytes()
     assert clone(model).fit_transform(topics.texts).tobytes() == codes.tobytes()
     assert pickle.loads(pickle.dumps(model)).transform(topics.texts).tobytes() == codes.tobytes()
-
-
-def test_what_is_not_fitted_says_so(tmp_path: Path) -> None:
-    for ask in (ParagraphVectors().transform, ParagraphVectors().infer):
-        with pytest.raises(NotFittedError):
-            ask(["text"])
-    with pytest.raises(NotFittedError):
-        ParagraphVectors().save(tmp_path / "model")
 
 
 def test_output_is_packed_bytes_or_bits_with_names(topics: Topics, model: ParagraphVectors) -> None:
@@ -148,27 +141,17 @@ def test_missing_texts_are_learned_without_and_get_zeros(topics: Topics) -> None
     model = ParagraphVectors(20, missing="skip").fit(texts)
     with pytest.warns(UserWarning, match="2 of 302 texts have no word"):
         codes = model.transform(texts)
+    assert model.n_unknown_ == 2
     assert not codes[[100, 301]].any()
     assert (codes[:100] == model.transform(topics.texts[:100])).all()
     with pytest.raises(TrainingError, match="missing is 'drop'"):
         ParagraphVectors(missing="drop").fit(texts)
 
 
-def test_texts_without_known_words_are_counted_and_warned_about_once(model: ParagraphVectors, topics: Topics) -> None:
-    with pytest.warns(UserWarning, match="2 of 3 texts have no word that the model knows") as warned:
-        model.transform([topics.texts[0], "qqqq", ""])
-    assert len(warned) == 1
-    assert model.n_unknown_ == 2
-    model.transform(topics.texts)
-    assert model.n_unknown_ == 0
-
-
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
         ({"bits": 7}, "bits is 7; it must be a whole number from 8 to 1,024"),
-        ({"bits": 1025}, "bits is 1025"),
-        ({"bits": "many"}, "bits is 'many'"),
         ({"bits": True}, "bits is True"),
         ({"bits": None}, "neither bits nor dim is given"),
         ({"bits": None, "dim": 0}, "dim is 0"),
@@ -183,7 +166,6 @@ def test_texts_without_known_words_are_counted_and_warned_about_once(model: Para
         ({"solver": "network", "architecture": "cbow"}, "no architecture 'cbow'"),
         ({"solver": "network", "architecture": "dm", "bigrams": True}, "bigrams with architecture dm"),
         ({"random_state": 1.5}, "random_state is 1.5; it must be a whole number"),
-        ({"random_state": -1}, "random_state is -1"),
         ({"min_count": 0}, "min_count is 0"),
     ],
 )
@@ -262,10 +244,3 @@ assert "torch" not in sys.modules
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.stdout == "torch is not installed; pip install 'parabit[networks]'\n" * 2, result.stderr
-
-
-def test_a_model_needs_documents_with_words() -> None:
-    for texts, words in (([], "the corpus has no documents"), (["", "..."], "not one word in 2 documents")):
-        with pytest.raises(ParabitError, match=words):
-            ParagraphVectors().fit(texts)
-    assert issubclass(ModelError, ValueError)

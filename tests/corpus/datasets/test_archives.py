@@ -38,13 +38,6 @@ def test_newsgroups_are_read_by_split(newsgroups: Path) -> None:
     assert next(iter(open_corpus("20newsgroups-raw/test"))).text.startswith("From: a@b\nSubject: Hubble\n\n")
 
 
-@pytest.mark.parametrize("keep", [40, -30])
-def test_a_cut_off_archive_is_named(keep: int, newsgroups: Path) -> None:
-    newsgroups.write_bytes(newsgroups.read_bytes()[:keep])
-    with pytest.raises(CorpusError, match="damaged or cut off"):
-        list(open_corpus("20newsgroups/train"))
-
-
 STORY = """<REUTERS TOPICS="{topics}" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="1" NEWID="{id}">
 <DATE>03-MAR-1987 09:10:11.12</DATE>
 <TOPICS>{codes}</TOPICS>

@@ -93,21 +93,12 @@ def test_public_definitions_are_found_and_nothing_runs(site: Path) -> None:
         "package.sub.module.far": "Far \\down.",
     }
     assert "single" not in sys.modules
-
-
-def test_the_labels_are_package_and_sub_package(site: Path) -> None:
-    labels = {document.id: document.labels for document in DocstringCorpus([site])}
-    assert labels["single.Thing.method"] == ("single",)
-    assert labels["package.handed_on"] == ("package",)
-    assert labels["package.sub.module.far"] == ("package", "package.sub")
-
-
-def test_it_can_be_read_again_and_split(site: Path) -> None:
     corpus = DocstringCorpus([site])
-    whole = list(corpus)
-    assert list(corpus) == whole
-    train, test = (list(DocstringCorpus([site], split)) for split in ("train", "test"))
-    assert sorted(document.id for document in [*train, *test]) == sorted(document.id for document in whole)
+    labels = {document.id: document.labels for document in corpus}
+    assert (labels["single.Thing.method"], labels["package.handed_on"]) == (("single",), ("package",))
+    assert labels["package.sub.module.far"] == ("package", "package.sub")
+    halves = [document.id for split in ("train", "test") for document in DocstringCorpus([site], split)]
+    assert sorted(halves) == sorted(document.id for document in corpus)
 
 
 def test_real_packages_are_known_by_their_public_names() -> None:

@@ -65,12 +65,12 @@ def read(data: Path, split: str | None = None) -> list[Document]:
 
 
 def test_a_story_is_its_headline_and_paragraphs(tmp_path: Path) -> None:
-    write_zip(tmp_path / "rcv1" / "19960820.zip", {2286: newsitem(2286, topics=["E51", "ECAT"])})
+    write_zip(tmp_path / "rcv1" / "19960820.zip", {2286: newsitem(2286, topics=["E513", "GCAT"])})
     assert read(tmp_path) == [
         Document(
             id="2286",
             text="Crown gains.\nTraders said the crown's rate went up & stayed there.\nThe cafés of Elbónia were full.",
-            labels=("E51", "ECAT"),
+            labels=("E51", "E513", "ECAT", "GCAT"),
             fields={"title": "ELBONIA: Crown gains.", "date": "1996-08-20"},
         )
     ]
@@ -82,28 +82,19 @@ def test_stories_without_topic_or_region_are_left_out(tmp_path: Path) -> None:
     assert [story.id for story in read(tmp_path)] == ["3"]
 
 
-def test_missing_ancestors_are_added(tmp_path: Path) -> None:
-    write_zip(tmp_path / "rcv1" / "19960820.zip", {1: newsitem(1, topics=["C1511", "GSPO", "GCAT"])})
-    assert read(tmp_path)[0].labels == ("C15", "C151", "C1511", "CCAT", "GCAT", "GSPO")
-
-
 @pytest.mark.parametrize(("topic", "parent"), PARENTS.items())
 def test_a_topic_brings_its_parent(topic: str, parent: str) -> None:
     assert set(with_ancestors([topic])) == {topic, *with_ancestors([parent])}
-
-
-def test_the_halves_are_disjoint_and_cover_all(tmp_path: Path) -> None:
-    write_zip(tmp_path / "rcv1" / "19960820.zip", {i: newsitem(i) for i in range(2000, 2200)})
-    train, test, both = ([story.id for story in read(tmp_path, split)] for split in ("train", "test", None))
-    assert sorted(train + test) == sorted(both)
-    assert len(set(both)) == 200
-    assert 70 < len(train) < 130
 
 
 def test_the_order_is_of_days_and_of_names_and_never_changes(tmp_path: Path) -> None:
     write_zip(tmp_path / "rcv1" / "cd2" / "19970301.zip", {9: newsitem(9), 8: newsitem(8)})
     write_zip(tmp_path / "rcv1" / "cd1" / "disk" / "19960820.zip", {5: newsitem(5), 7: newsitem(7), 6: newsitem(6)})
     write_zip(tmp_path / "rcv1" / "19960821.zip", {4: newsitem(4)})
+    write_zip(tmp_path / "rcv1" / "cd1" / "19960821.zip", {4: newsitem(4)})  # a day that is there twice
+    (tmp_path / "rcv1" / "codes.zip").write_bytes(b"no zip")
+    with zipfile.ZipFile(tmp_path / "rcv1" / "19960821.zip", "a") as archive:
+        archive.writestr("readme.txt", "no story")
     corpus = RCV1.corpus(RCV1.found(tmp_path), None)
     assert [story.id for story in corpus] == ["5", "6", "7", "4", "8", "9"]
     assert list(corpus) == list(corpus)
@@ -118,20 +109,6 @@ def test_folders_as_nist_sends_them_are_the_same_corpus(tmp_path: Path) -> None:
     for itemid, xml in stories.items():
         (folder / f"{itemid}newsML.xml").write_bytes(xml)
     assert read(tmp_path / "zips") == read(tmp_path / "folders")
-
-
-def test_a_day_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
-    for folder in ("rcv1", "rcv1/cd1"):
-        write_zip(tmp_path / folder / "19960820.zip", {1: newsitem(1)})
-    assert len(read(tmp_path)) == 1
-
-
-def test_what_else_is_on_the_cds_is_not_read(tmp_path: Path) -> None:
-    write_zip(tmp_path / "rcv1" / "19960820.zip", {1: newsitem(1)})
-    (tmp_path / "rcv1" / "codes.zip").write_bytes(b"no zip")
-    with zipfile.ZipFile(tmp_path / "rcv1" / "19960820.zip", "a") as archive:
-        archive.writestr("readme.txt", "no story")
-    assert len(read(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("offset", [0, 70, 140])
