@@ -2,6 +2,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,24 +16,19 @@ from parabit.errors import BaselineError, TrainingError
 
 MADE = make_counts(20).counts
 VECTORS = np.random.default_rng(0).standard_normal((30, 20))
-SMALL = {"hidden": (4,), "epochs": 1, "device": "cpu"}
+SMALL: dict[str, Any] = {"hidden": (4,), "epochs": 1, "device": "cpu"}
 
 WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: IterativeQuantization(0).fit(VECTORS), ValueError, "bits == 0, must be >= 1"),
     (lambda: IterativeQuantization(21).fit(VECTORS), ValueError, "bits == 21, must be <= 20"),
-    (lambda: IterativeQuantization(8).transform(VECTORS), NotFittedError, "not fitted"),
     (lambda: IterativeQuantization(8).fit(VECTORS).transform(VECTORS[:, :19]), ValueError, "X has 19 features"),
-    (lambda: RandomHyperplanes(8).fit(VECTORS[:0]), ValueError, "0 sample"),
     (lambda: RandomHyperplanes(8).fit(VECTORS[0]), ValueError, "1D array"),
     (lambda: RandomHyperplanes(8).fit(np.where(VECTORS > 0, VECTORS, np.nan)), ValueError, "NaN"),
     (lambda: TfIdf().fit(csr_array((3, 4))), BaselineError, "nothing to fit on: no word in 3 documents"),
     (lambda: TfIdf().fit(-MADE), ValueError, "Negative values"),
     (lambda: TfIdf().transform(MADE), NotFittedError, "not fitted"),
-    (lambda: BM25().scores(MADE), NotFittedError, "not fitted"),
     (lambda: BM25().fit(MADE).scores(MADE[:, :9]), ValueError, "X has 9 features"),
-    (lambda: LSA(dim=0).fit(MADE), ValueError, "dim == 0, must be"),
     (lambda: LSA(dim=21).fit(MADE), ValueError, "dim == 21, must be"),
-    (lambda: LSA(dim=3).transform(MADE), NotFittedError, "not fitted"),
     (lambda: Doc2Vec(dim=4).transform(as_bags(MADE)), NotFittedError, "not fitted"),
     (lambda: Doc2Vec(dim=4).fit(as_bags(MADE, order=False)), BaselineError, "no words in order in 20 documents"),
     (lambda: SentenceEncoder().transform("text"), BaselineError, "found one string; give it as [text]"),
@@ -43,7 +39,6 @@ WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [
     ),
     (lambda: SemanticHashing(8).transform(MADE), BaselineError, "it was fitted on 0; fit it first"),
     (lambda: SemanticHashing(8, **SMALL).fit(MADE).transform(MADE[:, :9]), BaselineError, "counts of 9 words, but"),
-    (lambda: SemanticHashing(8).fit(MADE[:0]), BaselineError, "nothing to fit on: no word in 0 documents"),
     (lambda: SemanticHashing(8, device="abacus").fit(MADE), TrainingError, "no device 'abacus'"),
 ]
 

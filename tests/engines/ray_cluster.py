@@ -68,7 +68,7 @@ class Nodes:
 
     def stop(self) -> None:
         """The end."""
-        self._cluster.shutdown()
+        self._cluster.shutdown()  # type: ignore[no-untyped-call]
 
 
 def odd_command(go: str, *arguments: str) -> list[str]:

@@ -214,15 +214,6 @@ def test_a_perfect_ranking_scores_1_and_never_more(kind: str) -> None:
             assert perfect <= 1
 
 
-def test_a_k_beyond_the_documents_is_all_of_them() -> None:
-    vectors, labels, several = many_documents(4, 50)
-    for kind in RELEVANCE:
-        whole = evaluate_vectors(vectors, several, 50, kind)
-        assert evaluate_vectors(vectors, several, 10**12, kind) == whole
-    codes = pack(vectors > 0)
-    assert evaluate_filtered(codes, vectors, labels, 9, 10**12) == evaluate_filtered(codes, vectors, labels, 9, 50)
-
-
 @given(few_documents(), st.integers(0, 5), st.integers(1, 8), kinds, st.data())
 def test_filtered_scores_are_those_of_a_slow_search(
     documents: tuple[Bits, Sets], radius: int, k: int, kind: str, data: st.DataObject
@@ -233,18 +224,6 @@ def test_filtered_scores_are_those_of_a_slow_search(
     for form in (np.asarray, csr_array):
         scores = evaluate_filtered(pack(bits), form(vectors), labels, radius, k, kind)
         assert scores == pytest.approx(expected, rel=1e-12, abs=1e-15)
-
-
-def test_a_filter_that_lets_all_pass_changes_nothing() -> None:
-    vectors, _, several = many_documents(5)
-    codes = pack(vectors > 0)
-    for kind in RELEVANCE:
-        plain = evaluate_vectors(vectors, several, relevance=kind)
-        filtered = evaluate_filtered(codes, vectors, several, radius=32, relevance=kind)
-        for ndcg in (filtered.ndcg, filtered.cut_ndcg, filtered.strict_ndcg):
-            assert ndcg == pytest.approx(plain.ndcg, rel=1e-14)
-        assert (filtered.retrieved, filtered.queries, filtered.empty) == (299, plain.queries, 0)
-        assert filtered.skipped == plain.skipped
 
 
 def test_a_filter_that_lets_nothing_pass_scores_0_where_documents_are_lost() -> None:

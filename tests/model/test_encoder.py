@@ -13,7 +13,7 @@ from parabit.corpus import as_corpus
 from parabit.errors import ParabitError
 from parabit.model import Inferred, TextEncoder, encode_to_file, learn_closed_form
 from parabit.model.code_files import META
-from parabit.model.encoder import FEW
+from parabit.text.bags import FEW
 from topics import make_topics
 
 NETWORK: dict[str, Any] = {"solver": "network", "device": "cpu"}
@@ -98,7 +98,12 @@ def test_a_fingerprint_tells_models_apart() -> None:
 
     base = fingerprint(TOPICS.texts, bits=16)
     assert base == fingerprint(TOPICS.texts, bits=16)
-    others = [{"bits": 24}, {"bits": 16, "seed": 1}, {"bits": 16, "levels": [12, 4]}, {"bits": 16, "dim": 20}]
+    others: list[dict[str, Any]] = [
+        {"bits": 24},
+        {"bits": 16, "seed": 1},
+        {"bits": 16, "levels": [12, 4]},
+        {"bits": 16, "dim": 20},
+    ]
     prints = [base, fingerprint(TOPICS.texts[:200], bits=16), *(fingerprint(TOPICS.texts, **other) for other in others)]
     assert len(set(prints)) == 6
 

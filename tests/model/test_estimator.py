@@ -59,7 +59,7 @@ def test_fit_returns_itself_and_twice_the_same(topics: Topics, model: ParagraphV
     twin = clone(model)
     for ask in (twin.transform, twin.infer, twin.save):
         with pytest.raises(NotFittedError):
-            ask(["text"])  # type: ignore[operator]
+            ask(["text"])
     assert twin.fit(topics.texts, topics.labels) is twin
     codes = model.transform(topics.texts)
     assert twin.transform(topics.texts).tobytes() == codes.tobytes()
