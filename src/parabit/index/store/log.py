@@ -131,7 +131,7 @@ class Log:
     def _acknowledged(self) -> int:
         valid = [length for length in self._places() if length is not None]
         if not valid:
-            raise IndexFolderError(f"{self.path} is damaged: its length is not told", hint=_REMEDY)
+            raise IndexFolderError(f"{self.path} is damaged: both places for its length are", hint=_REMEDY)
         return max(valid)
 
     def _places(self) -> list[int | None]:

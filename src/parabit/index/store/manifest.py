@@ -83,10 +83,10 @@ def read_manifest(folder: Path) -> Manifest:
         if is_model(folder):
             raise IndexFolderError(
                 f"{folder} is a model, not an index",
-                hint=f"index documents with `parabit index {folder} CORPUS -o INDEX`",
+                hint=f"index documents with `parabit index CORPUS -o INDEX --model {folder}`",
             ) from problem
         raise IndexFolderError(
-            f"no index in {folder}", hint="make one with `parabit index MODEL CORPUS -o FOLDER`"
+            f"no index in {folder}", hint="make one with `parabit index CORPUS -o FOLDER`"
         ) from problem
     except PermissionError as problem:
         raise IndexFolderError(f"{path} cannot be read: {problem.strerror}", hint="change its permissions") from problem
