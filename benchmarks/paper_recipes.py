@@ -191,7 +191,7 @@ CHECKS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def hold_out(path: Path, seed: int = 0) -> dict[str, Any]:
+def hold_out(path: Path, seed: int = 0, share: float = HELD_OUT) -> dict[str, Any]:
     """The training documents of a collection as two parts, in the vocabulary of the first."""
     from parabit.paper.corpora import read_prepared
 
@@ -199,7 +199,7 @@ def hold_out(path: Path, seed: int = 0) -> dict[str, Any]:
     labels = data.training.labels
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
-    cut = round(HELD_OUT * len(labels))
+    cut = round(share * len(labels))
     held = np.array(sorted(row for row in order[:cut] if labels[row]))  # without a label nothing can be scored
     trained = np.sort(order[cut:])
     documents = data.training.documents

@@ -16,6 +16,7 @@ import argparse
 import gzip
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,9 +26,9 @@ from numpy.typing import NDArray
 from common import RESULTS, machine, run
 from parabit import Document, ParagraphVectors, Tokenizer
 from parabit.baselines.peers import LSA, IterativeQuantization
-from parabit.corpus import data_folder
+from parabit.corpus import Corpus, data_folder, open_corpus
 from parabit.evaluation import evaluate_codes, evaluate_vectors
-from parabit.paper.corpora import _some, further_corpora, labelled_documents, paper_corpora
+from parabit.paper.corpora import labelled_documents, paper_corpora, sample_documents
 from parabit.text import count_bags, make_bags
 
 SEEDS, SIZES = (0, 1, 2), (128, 32)
@@ -44,14 +45,42 @@ class Collection(NamedTuple):
     relevance: str
 
 
+# Collections of other kinds than the paper's: their data set, title, relevance, and how many documents at most.
+FURTHER = {
+    "docstrings": ("docstrings", "Python documentation", "shared", 20_000, 5_000),
+    "reuters-titles": ("reuters21578", "Reuters titles", "overlap", None, None),
+    "arxiv-titles": ("arxiv", "arXiv titles", "overlap", 20_000, 5_000),
+    "enwiki-long": ("enwiki", "Longest articles", "shared", None, None),
+}
+LONGEST = 2_500  # documents
+
+
+def _view(name: str, documents: Corpus) -> Corpus | list[Document]:
+    """All documents, their titles, or the longest of those with a label."""
+    if name.endswith("titles"):
+        return [replace(document, text=document.fields["title"]) for document in documents]
+    if name.endswith("long"):
+        able = [document for document in documents if document.labels]
+        longest = sorted(range(len(able)), key=lambda place: -len(able[place].text))[:LONGEST]
+        return [able[place] for place in sorted(longest)]
+    return documents
+
+
 def collections(only: list[str] | None) -> Iterator[Collection]:
     """All collections that are here, or some by name, one in memory at a time."""
     present = [path.name for path in data_folder().iterdir()]
-    for corpus in (*paper_corpora(present), *further_corpora(present)):
+    for corpus in paper_corpora(present):
         if only and corpus.title not in only:
             continue
-        train = list(_some(corpus.open("train"), corpus.most_trained))
+        train = list(sample_documents(corpus.open("train"), corpus.most_trained))
         yield Collection(corpus.title, train, labelled_documents(corpus), corpus.relevance)
+    for name, (source, title, relevance, most_trained, most_tested) in FURTHER.items():
+        if (source in present or source in ("docstrings", "reuters21578")) and (not only or title in only):
+            train, test = (
+                list(sample_documents(_view(name, open_corpus(f"{source}/{split}")), most, labelled=split == "test"))
+                for split, most in (("train", most_trained), ("test", most_tested))
+            )
+            yield Collection(title, train, test, relevance)
     for path in sorted((data_folder() / "short").glob("*.jsonl.gz")):
         if only and path.name.removesuffix(".jsonl.gz") not in only:
             continue

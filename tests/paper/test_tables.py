@@ -39,7 +39,7 @@ def test_all_36_distinct_figures_of_20_newsgroups_are_compared_once(tmp_path: Pa
     assert sum(figures.compared(REUTERS.name).values()) == 0  # it stands in for RCV1
     first = tables(figures)[0]
     assert (first.name, len(first.groups), len(first.rows)) == ("table1", 3, 12)
-    cell = first.rows[0].cells[0]
+    cell = first.rows[0][1][0]
     assert cell is not None
     assert cell.command == "parabit reproduce table1 --corpus 20newsgroups --job pv-dbow-128-words"
 
@@ -61,7 +61,7 @@ def test_a_cell_is_the_mean_over_seeds_of_the_last_runs(tmp_path: Path) -> None:
     assert (cell.value, cell.spread, cell.seeds, cell.stale) == (pytest.approx(0.2), pytest.approx(0.1), 3, False)
 
 
-def test_a_run_of_other_code_is_stale(tmp_path: Path) -> None:
+def test_a_run_with_other_parameters_is_stale(tmp_path: Path) -> None:
     keep(tmp_path, NEWS, "pv-dm-32", [("vectors", "map", 0.1)])
     lines = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
     for name in ("results.jsonl", "runs.jsonl"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import EvaluationError
-from parabit.paper.published import COLLECTIONS
+from parabit.paper.published import COLLECTIONS, NEWSGROUPS
 from parabit.progress import Report, silent
 from parabit.storage import whole_file
 from parabit.text.bags import Bags, row_offsets
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document
 
 _NEWSGROUPS, _RCV1, _WIKIPEDIA = COLLECTIONS
-LONGEST = 2_500  # documents
 
 
 @dataclass(frozen=True)
 class PaperCorpus:
     """A collection that the experiments run on."""
 
-    name: str  # of the data set, where `source` does not name it
+    name: str  # of the data set
     title: str
     collection: str  # of the paper
     min_count: int  # of words and bigrams
@@ -40,27 +39,13 @@ class PaperCorpus:
     most_tested: int | None = None
     picture: tuple[str, ...] = ()  # labels of the t-SNE picture; where empty, the most frequent ones
     stand_in: bool = False
-    group: str = "paper"  # of experiments that it has a part in: those of the paper, "headers", or "beyond" the paper
-    source: str = ""  # the data set that it is made from
-    view: str = ""  # what of its documents: all, their "titles", or the "longest" ones
+    group: str = "paper"  # of experiments that it has a part in: all, or those of "headers"
 
-    @property
-    def stands_for(self) -> str | None:
-        """The collection of the paper that it stands in for, where it is not that itself."""
-        return self.collection if self.stand_in else None
-
-    def open(self, split: str, report: Report = silent) -> "Corpus | list[Document]":
+    def open(self, split: str, report: Report = silent) -> "Corpus":
         """The documents of a split, before a random part of them is taken."""
         from parabit.corpus import open_corpus
 
-        documents = open_corpus(f"{self.source or self.name}/{split}", report=report)
-        if self.view == "titles":
-            return [replace(document, text=document.fields["title"]) for document in documents]
-        if self.view == "longest":
-            able = [document for document in documents if document.labels]
-            longest = sorted(range(len(able)), key=lambda place: -len(able[place].text))[:LONGEST]
-            return [able[place] for place in sorted(longest)]
-        return documents
+        return open_corpus(f"{self.name}/{split}", report=report)
 
     def small(self, trained: int, tested: int) -> "PaperCorpus":
         """The same with fewer documents."""
@@ -76,43 +61,11 @@ class PaperCorpus:
 HEADERS_KEPT = PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, "shared", group="headers")
 
 
-def further_corpora(present: Iterable[str]) -> list[PaperCorpus]:
-    """Collections of other kinds than the paper's, that a recipe must serve as well: short texts, long ones, code.
-
-    Example:
-        >>> [corpus.title for corpus in further_corpora(["arxiv"])]
-        ['Python documentation', 'Reuters titles', 'arXiv titles']
-    """
-
-    def further(name: str, title: str, relevance: str, **options: Any) -> PaperCorpus:
-        return PaperCorpus(name, title, "", 1, relevance, group="beyond", **options)
-
-    present = set(present)
-    corpora = [
-        further("docstrings", "Python documentation", "shared", most_trained=20_000, most_tested=5_000),
-        further("reuters-titles", "Reuters titles", "overlap", source="reuters21578", view="titles"),
-    ]
-    if "arxiv" in present:
-        options = {"source": "arxiv", "view": "titles", "most_trained": 20_000, "most_tested": 5_000}
-        corpora.append(further("arxiv-titles", "arXiv titles", "overlap", **options))
-    if "enwiki" in present:
-        corpora.append(further("enwiki-long", "Longest articles", "shared", source="enwiki", view="longest"))
-    return corpora
-
-
 def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
     """The paper's collections where they are present, and else what stands in for them.
 
     20 Newsgroups and Reuters-21578 are downloaded where they are not.
-
-    Example:
-        >>> [corpus.title for corpus in paper_corpora(["enwiki"])]
-        ['20 Newsgroups', 'Reuters-21578', 'Wikipedia sample']
-        >>> [corpus.name for corpus in paper_corpora(["rcv1", "wikipedia"])]
-        ['20newsgroups', 'rcv1', 'wikipedia']
     """
-    from parabit.paper.published import NEWSGROUPS
-
     present = set(present)
     chosen = [PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, "shared", picture=NEWSGROUPS)]
     if "rcv1" in present:
@@ -143,12 +96,6 @@ class Prepared(NamedTuple):
     tests: dict[str, Part]  # its own test documents under its name, and those of other collections
     facts: dict[str, Any]
 
-    @property
-    def fingerprint(self) -> str:
-        """A digest of what is trained on and tested with."""
-        fingerprint: str = self.facts["fingerprint"]
-        return fingerprint
-
 
 def prepare(
     path: Path,
@@ -162,7 +109,7 @@ def prepare(
 
     rule = VocabularyRule(Tokenizer.paper(), bigrams=bigrams, min_count=corpus.min_count)
     numbers: dict[str, int] = {}  # of labels
-    trained = _some(corpus.open("train", report), corpus.most_trained)
+    trained = sample_documents(corpus.open("train", report), corpus.most_trained)
     vocabulary, bags = count_bags(trained, rule, report)
     arrays = _as_arrays("training", bags, trained, numbers, order=not bigrams)
     facts: dict[str, Any] = {
@@ -180,12 +127,10 @@ def prepare(
             "unlabelled": sum(not document.labels for document in tested.open("test")),
             "relevance": tested.relevance,
         }
+        if not number:
+            facts["fingerprint"] = _digest(arrays)  # of its own documents: other collections may come and go
     facts["labels"] = list(numbers)
-    facts["fingerprint"] = _digest(arrays)
-    arrays |= {
-        "counts": vocabulary.counts,
-        "facts": np.array(json.dumps(facts)),
-    }
+    arrays |= {"counts": vocabulary.counts, "facts": np.array(json.dumps(facts))}
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type] # its types take the names for its own options
@@ -193,7 +138,7 @@ def prepare(
 
 def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> "list[Document]":
     """The test documents of a collection that have labels, or a random part of them, always the same."""
-    labelled = list(_some(corpus.open("test", report), corpus.most_tested, labelled=True))
+    labelled = list(sample_documents(corpus.open("test", report), corpus.most_tested, labelled=True))
     if not labelled:
         raise EvaluationError(f"no test document of {corpus.name} has a label", hint="labels say what is found")
     return labelled
@@ -215,7 +160,9 @@ def read_prepared(path: Path) -> Prepared:
     return Prepared(arrays["counts"], _part(arrays, "training"), tests, facts)
 
 
-def _some(documents: "Corpus | list[Document]", most: int | None, labelled: bool = False) -> "Corpus | list[Document]":
+def sample_documents(
+    documents: "Corpus | list[Document]", most: int | None, labelled: bool = False
+) -> "Corpus | list[Document]":
     """All documents, or a random part of so many, always the same, in their order; all, or those with labels."""
     if most is None and not labelled:
         return documents

@@ -2,6 +2,7 @@
 
 import base64
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -18,17 +19,13 @@ from parabit.evaluation import (
     evaluate_filtered,
     evaluate_vectors,
 )
-from parabit.paper.corpora import (
-    PaperCorpus,
-    Part,
-    Prepared,
-    labelled_documents,
-)
+from parabit.paper.corpora import PaperCorpus, Part, Prepared, labelled_documents
 from parabit.paper.experiments import PICTURED, RADII, Network, Run
+from parabit.paper.machine import code_version
+from parabit.paper.plots import RECALLS
 from parabit.progress import Report, silent
 from parabit.text.bags import Bags
 
-RECALLS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 100.0)  # per cent, of curves: those of the paper's
 _MOST_QUERIES = 2000  # of the hashing papers' protocol
 _MOST_POINTS = 2500  # of a picture
 
@@ -49,7 +46,10 @@ def perform(run: Run, data: Prepared, device: str = "auto", report: Report = sil
     from parabit.networks import choose_device
 
     start = time.perf_counter()
-    finished = _network(run, data, device, report) if run.job.networks else _PEERS[run.job.peer](run, data, device)
+    if run.job.networks:
+        finished = Finished(*_network(run, data, device, report))
+    else:
+        finished = Finished(_PEERS[run.job.peer](run, data, device))
     place = choose_device(device if run.job.on_gpu else "cpu")
     about = {
         "id": run.id,
@@ -57,8 +57,8 @@ def perform(run: Run, data: Prepared, device: str = "auto", report: Report = sil
         "job": run.job.name,
         "seed": run.seed,
         "quick": run.quick,
-        "code": run.job.code,
-        "data": data.fingerprint,
+        "code": code_version(),
+        "data": data.facts["fingerprint"],
         "device": torch.cuda.get_device_name(place) if place.type == "cuda" else "cpu",
         "torch": torch.__version__,
         "date": datetime.now(UTC).date().isoformat(),
@@ -89,31 +89,29 @@ def _train(run: Run, network: Network, data: Prepared, device: str, report: Repo
     }
 
 
-def _network(run: Run, data: Prepared, device: str, report: Report) -> Finished:
-    name, relevance, part = run.corpus.name, run.corpus.relevance, data.tests[run.corpus.name]
+def _network(run: Run, data: Prepared, device: str, report: Report) -> tuple[Rows, dict[str, Any] | None]:
+    name = run.corpus.name
     *others, network = run.job.networks
     encoded = _train(run, network, data, device, report)
     codes, vectors = encoded[name]
     if run.job.name == "transfer":
-        return Finished(_transferred({target: encoded[target].codes for target in encoded}, run, data))
+        return _transferred({target: found.codes for target, found in encoded.items()}, run, data), None
     rows: Rows = []
     if codes is not None:
-        rows += _code_scores("codes", codes, encoded[""].codes, data, part, relevance)
+        rows += _code_scores("codes", codes, encoded[""].codes, run, data)
     if network.dim is not None:
-        rows += _scores("vectors", evaluate_vectors(vectors, part.labels, relevance=relevance))
+        rows += _vector_scores(vectors, run, data)
     if run.job.name == "pv-dbow-32-bigrams":  # Table 2
         rows += _hashed(encoded[""].vectors, vectors, 32, run, data)
     if run.job.name.startswith("real-binary") and codes is not None:  # Table 4, variant A: one network
-        rows += _filtered(codes, network.bits or 0, vectors, part, relevance)
+        rows += _filtered(codes, network.bits or 0, vectors, run, data)
     for other in others:  # Table 4, variant B: codes of separate networks, vectors of the last one
-        separate = _train(run, other, data, device, report)[name].codes
-        assert separate is not None
-        rows += _filtered(separate, other.bits or 0, vectors, part, relevance)
-    picture = _picture(codes, part, data, run.corpus) if run.job.name == PICTURED and codes is not None else None
-    return Finished(rows, picture if run.seed == 0 else None)
+        rows += _filtered(_train(run, other, data, device, report)[name].codes, other.bits or 0, vectors, run, data)
+    pictured = codes is not None and run.job.name == PICTURED and run.seed == 0
+    return rows, _picture(codes, data.tests[name], data, run.corpus) if pictured else None
 
 
-def _closed_form(run: Run, data: Prepared, device: str) -> Finished:
+def _closed_form(run: Run, data: Prepared, device: str) -> Rows:
     """The codes that parabit gives by default, learned from the same words as the networks."""
     from parabit.model.closed_form import default_levels
     from parabit.model.encoder import LinearEncoder
@@ -126,76 +124,67 @@ def _closed_form(run: Run, data: Prepared, device: str) -> Finished:
     words = np.flatnonzero(learned.kept)
     encoder = LinearEncoder(learned.idf, learned.tensors, run.job.size, run.job.size)
 
-    def encoded(part: Part) -> _Encoded:
+    def encoded(part: Part) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         known = _matrix(part, data)[:, words]
         found = encoder(Bags.of_counts(known.indices, known.data, known.indptr))
         assert found.codes is not None
-        return _Encoded(found.codes, found.vectors)
+        return found.codes, found.vectors
 
-    part, relevance = data.tests[run.corpus.name], run.corpus.relevance
     if run.job.name.endswith("transfer"):
-        return Finished(_transferred({name: encoded(test).codes for name, test in data.tests.items()}, run, data))
-    codes, vectors = encoded(part)
-    assert codes is not None
+        return _transferred({name: encoded(test)[0] for name, test in data.tests.items()}, run, data)
+    codes, vectors = encoded(data.tests[run.corpus.name])
     if run.job.size in RADII:
-        return Finished(_filtered(codes, run.job.size, vectors, part, relevance))
-    rows = _code_scores("codes", codes, encoded(data.training).codes, data, part, relevance)
-    return Finished(rows + _scores("vectors", evaluate_vectors(vectors, part.labels, relevance=relevance)))
+        return _filtered(codes, run.job.size, vectors, run, data)
+    return _code_scores("codes", codes, encoded(data.training)[0], run, data) + _vector_scores(vectors, run, data)
 
 
-def _semantic_hashing(run: Run, data: Prepared, device: str) -> Finished:
+def _semantic_hashing(run: Run, data: Prepared, device: str) -> Rows:
     from parabit.baselines.semantic_hashing import SemanticHashing
 
     model = SemanticHashing(run.job.size, seed=run.seed, device=device, **run.job.options(run.quick))
-    model.fit(_matrix(data.training, data))
-    part = data.tests[run.corpus.name]
-    trained, codes = (model.transform(_matrix(documents, data)) for documents in (data.training, part))
-    return Finished(_code_scores("codes", codes, trained, data, part, run.corpus.relevance))
+    trained, codes = _transformed(model, run, data)
+    return _code_scores("codes", codes, trained, run, data)
 
 
-def _lsa(run: Run, data: Prepared, device: str) -> Finished:
+def _lsa(run: Run, data: Prepared, device: str) -> Rows:
     from parabit.baselines.peers import LSA
 
-    model = LSA(run.job.size, seed=run.seed).fit(_matrix(data.training, data))
-    part = data.tests[run.corpus.name]
-    trained, vectors = (model.transform(_matrix(documents, data)) for documents in (data.training, part))
-    rows = _scores("vectors", evaluate_vectors(vectors, part.labels, relevance=run.corpus.relevance))
-    return Finished(rows + _hashed(trained, vectors, run.job.size, run, data))
+    trained, vectors = _transformed(LSA(run.job.size, seed=run.seed), run, data)
+    return _vector_scores(vectors, run, data) + _hashed(trained, vectors, run.job.size, run, data)
 
 
-def _doc2vec(run: Run, data: Prepared, device: str) -> Finished:
+def _doc2vec(run: Run, data: Prepared, device: str) -> Rows:
     from parabit.baselines.peers import Doc2Vec
 
     model = Doc2Vec(run.job.size, seed=run.seed, **run.job.options(run.quick)).fit(data.training.documents)
-    return _vectors(model.transform(data.tests[run.corpus.name].documents), run, data)
+    return _vector_scores(model.transform(data.tests[run.corpus.name].documents), run, data)
 
 
-def _tf_idf(run: Run, data: Prepared, device: str) -> Finished:
+def _tf_idf(run: Run, data: Prepared, device: str) -> Rows:
     from parabit.baselines.peers import TfIdf
 
-    model = TfIdf().fit(_matrix(data.training, data))
-    return _vectors(model.transform(_matrix(data.tests[run.corpus.name], data)), run, data)
+    return _vector_scores(_transformed(TfIdf(), run, data)[1], run, data)
 
 
-def _sentences(run: Run, data: Prepared, device: str) -> Finished:
+def _sentences(run: Run, data: Prepared, device: str) -> Rows:
     """A pretrained encoder, which reads the texts themselves."""
     from parabit.baselines.peers import SentenceEncoder
 
     texts = [document.text for document in labelled_documents(run.corpus)]
-    return _vectors(SentenceEncoder(**run.job.options(run.quick)).transform(texts), run, data)
+    return _vector_scores(SentenceEncoder(**run.job.options(run.quick)).transform(texts), run, data)
 
 
-def _bm25(run: Run, data: Prepared, device: str) -> Finished:
+def _bm25(run: Run, data: Prepared, device: str) -> Rows:
     from parabit.baselines.peers import BM25
 
     part = data.tests[run.corpus.name]
     documents, count = _matrix(part, data), len(part.labels)
     model = BM25(**run.job.options(run.quick)).fit(documents)
     ranking = ScoreRanking(lambda block: model.scores(documents[block]), count, count, itself=True)
-    return Finished(_scores("vectors", evaluate(ranking, Relevance(part.labels, run.corpus.relevance))))
+    return _scores("vectors", evaluate(ranking, Relevance(part.labels, run.corpus.relevance)))
 
 
-_PEERS = {
+_PEERS: dict[str, Callable[[Run, Prepared, str], Rows]] = {
     "closed-form": _closed_form,
     "semantic-hashing": _semantic_hashing,
     "lsa": _lsa,
@@ -210,9 +199,16 @@ def _matrix(part: Part, data: Prepared) -> csr_array:
     return part.documents.matrix(len(data.counts))
 
 
-def _vectors(vectors: Any, run: Run, data: Prepared) -> Finished:
+def _transformed(model: Any, run: Run, data: Prepared) -> tuple[Any, Any]:
+    """The training and the test documents by a peer that is fitted to the former."""
+    trained = _matrix(data.training, data)
+    model.fit(trained)
+    return model.transform(trained), model.transform(_matrix(data.tests[run.corpus.name], data))
+
+
+def _vector_scores(vectors: Any, run: Run, data: Prepared) -> Rows:
     labels = data.tests[run.corpus.name].labels
-    return Finished(_scores("vectors", evaluate_vectors(vectors, labels, relevance=run.corpus.relevance)))
+    return _scores("vectors", evaluate_vectors(vectors, labels, relevance=run.corpus.relevance))
 
 
 def _scores(part: str, scores: Scores) -> Rows:
@@ -223,23 +219,17 @@ def _scores(part: str, scores: Scores) -> Rows:
     return [(part, metric, round(value, 4)) for metric, value in rows]
 
 
-def _code_scores(
-    name: str,
-    codes: NDArray[np.uint8],
-    trained: NDArray[np.uint8] | None,
-    data: Prepared,
-    part: Part,
-    relevance: str,
-) -> Rows:
+def _code_scores(name: str, codes: NDArray[np.uint8], trained: Any, run: Run, data: Prepared) -> Rows:
     """Scores of codes; also by the hashing papers' protocol, where test documents query the training documents."""
-    rows = _scores(name, evaluate_codes(codes, part.labels, relevance=relevance))
+    labels, relevance = data.tests[run.corpus.name].labels, run.corpus.relevance
+    rows = _scores(name, evaluate_codes(codes, labels, relevance=relevance))
     labelled = np.flatnonzero([bool(labels) for labels in data.training.labels])
-    if trained is None or not len(labelled):
+    if not len(labelled):
         return rows
     chosen = np.sort(np.random.default_rng(0).permutation(len(codes))[:_MOST_QUERIES])
     searched = (trained[labelled], [data.training.labels[document] for document in labelled])
-    asked = [part.labels[query] for query in chosen]
-    scores = evaluate_codes(codes[chosen], asked, relevance=relevance, searched=searched)
+    queries = [labels[query] for query in chosen]
+    scores = evaluate_codes(codes[chosen], queries, relevance=relevance, searched=searched)
     return [*rows, (name, "training_precision@100", round(scores.precision, 4))]
 
 
@@ -248,30 +238,25 @@ def _hashed(trained: Any, vectors: Any, bits: int, run: Run, data: Prepared) -> 
     from parabit.baselines.peers import IterativeQuantization, RandomHyperplanes
 
     rows: Rows = []
-    part = data.tests[run.corpus.name]
     for name, method in (("hyperplanes", RandomHyperplanes), ("itq", IterativeQuantization)):
         hashing = method(bits, seed=run.seed).fit(trained)
-        codes = [hashing.transform(rows) for rows in (vectors, trained)]
-        rows += _code_scores(name, codes[0], codes[1], data, part, run.corpus.relevance)
+        rows += _code_scores(name, hashing.transform(vectors), hashing.transform(trained), run, data)
     return rows
 
 
-def _filtered(codes: NDArray[np.uint8], bits: int, vectors: Any, part: Part, relevance: str) -> Rows:
+def _filtered(codes: Any, bits: int, vectors: Any, run: Run, data: Prepared) -> Rows:
     """Table 4: codes select, vectors rank."""
     rows: Rows = []
+    labels = data.tests[run.corpus.name].labels
     for radius in RADII[bits]:
-        scores = evaluate_filtered(codes, vectors, part.labels, radius, relevance=relevance)
-        found = {
-            "ndcg@10": scores.ndcg,
-            "strict_ndcg@10": scores.strict_ndcg,
-            "retrieved": scores.retrieved,
-            "empty": scores.empty,
-        }
+        scores = evaluate_filtered(codes, vectors, labels, radius, relevance=run.corpus.relevance)
+        found = {"ndcg@10": scores.ndcg, "strict_ndcg@10": scores.strict_ndcg}
+        found |= {"retrieved": scores.retrieved, "empty": scores.empty}
         rows += [(f"{bits} bits, radius {radius}", metric, round(value, 4)) for metric, value in found.items()]
     return rows
 
 
-def _transferred(codes: dict[str, NDArray[np.uint8] | None], run: Run, data: Prepared) -> Rows:
+def _transferred(codes: Mapping[str, NDArray[np.uint8] | None], run: Run, data: Prepared) -> Rows:
     """Table 3: codes of collections that the network has not seen."""
     rows: Rows = []
     for name, found in codes.items():
@@ -281,7 +266,7 @@ def _transferred(codes: dict[str, NDArray[np.uint8] | None], run: Run, data: Pre
     return rows
 
 
-def _picture(codes: NDArray[np.uint8], part: Part, data: Prepared, corpus: PaperCorpus) -> dict[str, Any]:
+def _picture(codes: Any, part: Part, data: Prepared, corpus: PaperCorpus) -> dict[str, Any]:
     """The codes of documents that have one of a few labels."""
     names, numbers = data.facts["labels"], np.concatenate([np.array(labels, dtype=int) for labels in part.labels])
     common = np.argsort(-np.bincount(numbers), kind="stable")[:5].tolist()

@@ -2,19 +2,16 @@
 
 import os
 import platform
+import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from parabit.parallel import cores
+from parabit import __version__
 
 
 def processor() -> str:
-    """The name of the processor; empty where the system does not tell it.
-
-    Example:
-        >>> isinstance(processor(), str)
-        True
-    """
+    """The name of the processor; empty if the system does not say it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
@@ -22,40 +19,14 @@ def processor() -> str:
 
 
 def memory_gb() -> float | None:
-    """The memory in gigabytes; None where the system does not tell it.
-
-    Example:
-        >>> memory_gb() is None or memory_gb() > 0
-        True
-    """
+    """The memory in gigabytes; None if the system does not say it."""
     if not hasattr(os, "sysconf"):  # on Windows
         return None
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
 
 
-def machine() -> dict[str, str]:
-    """What the machine is, in a few words.
-
-    Example:
-        >>> sorted(machine())
-        ['cores', 'memory', 'processor', 'system']
-    """
-    memory = memory_gb()
-    return {
-        "processor": processor(),
-        "cores": str(cores()),
-        "memory": "" if memory is None else f"{memory:.1f} GB",
-        "system": platform.system(),
-    }
-
-
 def versions(*packages: str) -> dict[str, str]:
-    """The versions of Python and of packages, those that are installed.
-
-    Example:
-        >>> list(versions("numpy", "nothing-of-this-name"))
-        ['python', 'numpy']
-    """
+    """The versions of Python and of packages, those that are installed."""
     found = {"python": platform.python_version()}
     for package in packages:
         try:
@@ -63,3 +34,14 @@ def versions(*packages: str) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+@cache
+def code_version() -> str:
+    """The version of parabit, with the commit if it runs from a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = ""
+    return f"{__version__} {commit}".strip()

@@ -1,7 +1,7 @@
 """The paper's figures: precision-recall curves, and documents as points in the plane.
 
-Functions take axes, draw on them and return them; only `draw` writes a file. matplotlib is imported when something is
-drawn, and pyplot never, so that a program that uses it finds its figures and settings unchanged.
+Functions take axes, draw on them and return them; only `draw` writes a file. pyplot is never imported, so that a
+program that uses it finds its figures and settings unchanged.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from parabit.errors import EvaluationError, need
 from parabit.storage import whole_file
 
 if TYPE_CHECKING:
@@ -28,9 +27,9 @@ class Curve(NamedTuple):
     precision: Sequence[float]
 
 
-# Okabe and Ito's colours, for all kinds of eyes, without the yellow that is invisible on white, and three more;
-# neighbours differ in lightness. In grey, each curve still has its own marker, and each family its own kind of line.
-_COLOURS = (
+# Okabe and Ito's colours, for all kinds of eyes, without the yellow that is invisible on white, and three more. In
+# grey, each curve still has its own marker, and each family its own kind of line.
+_COLOURS = [
     "#0072B2",
     "#E69F00",
     "#882255",
@@ -41,9 +40,8 @@ _COLOURS = (
     "#CC79A7",
     "#808020",
     "#777777",
-)
+]
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-_AREAS = {"s": 0.8, "D": 0.7, "P": 1.2, "^": 1.15, "v": 1.15}  # of a marker that looks as large as a circle of area 1
 
 _LINES: dict[Family, dict[str, Any]] = {
     "binary": {"linestyle": "-", "linewidth": 1.7},
@@ -52,7 +50,7 @@ _LINES: dict[Family, dict[str, Any]] = {
 }
 
 # Per cent of recall, each twice the one before, as in Salakhutdinov and Hinton's figures.
-_RECALLS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 100)
+RECALLS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 100.0)
 
 # The colours that the paper's appendix names, in shades that print.
 _NEWSGROUPS = {
@@ -68,7 +66,6 @@ _STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that the figure is the same everywhere
     "font.size": 9,
     "axes.labelsize": 9,
-    "axes.titlesize": 10,
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
     "legend.fontsize": 8,
@@ -81,25 +78,13 @@ _TELLTALE = {"svg": ("Date", "Creator", "Format", "Type"), "png": ("Software",)}
 
 
 def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
-    """Draw precision over recall, both in per cent, recall on a logarithmic axis; the legend is below.
-
-    What a curve has below 0.1 % recall is off the axis.
-
-    Example:
-        >>> from matplotlib.figure import Figure
-        >>> curve = Curve("Binary PV-DBOW", "binary", recall=(0.01, 0.1, 1.0), precision=(0.8, 0.6, 0.05))
-        >>> precision_recall(Figure().add_subplot(), [curve]).get_xlabel()
-        'Recall (%)'
-    """
-    need("matplotlib", "plot", EvaluationError)
+    """Draw precision over recall, both in per cent, recall on a logarithmic axis; the legend is below."""
     from matplotlib.ticker import NullLocator
 
     for number, curve in enumerate(curves):
-        recall, precision = 100 * np.array(curve.recall), 100 * np.array(curve.precision)
-        shown = recall > 0  # a logarithm has no 0
         axes.plot(
-            recall[shown],
-            precision[shown],
+            100 * np.array(curve.recall),
+            100 * np.array(curve.precision),
             label=curve.label,
             color=_COLOURS[number % len(_COLOURS)],
             marker=_MARKERS[number % len(_MARKERS)],
@@ -110,46 +95,33 @@ def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
             **_LINES[curve.family],
         )
     axes.set_xscale("log")
-    axes.set_xlim(_RECALLS[0], _RECALLS[-1])
-    axes.set_xticks(_RECALLS, [f"{recall:g}" for recall in _RECALLS])
+    axes.set_xlim(RECALLS[0], RECALLS[-1])
+    axes.set_xticks(RECALLS, [f"{recall:g}" for recall in RECALLS])
     axes.xaxis.set_minor_locator(NullLocator())
-    highest = max((100 * precision for curve in curves for precision in curve.precision), default=100.0)
+    highest = 100 * max(max(curve.precision) for curve in curves)
     axes.set_ylim(0, min(100.0, 10 * np.ceil(1.02 * highest / 10)))
     axes.set_xlabel("Recall (%)")
     axes.set_ylabel("Precision (%)")
     axes.grid(color="#DDDDDD", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    if curves:
-        _legend_below(axes, [curve.label for curve in curves], handlelength=3.5)
+    _legend_below(axes, [curve.label for curve in curves], handlelength=3.5)
     return axes
 
 
 def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequence[str]) -> "Axes":
-    """Draw documents as points, coloured by label; the six newsgroups of the paper have the colours it gives them.
-
-    The legend, below, has the paper's newsgroups in its order, then the other labels by name.
-
-    Example:
-        >>> from matplotlib.figure import Figure
-        >>> axes = points(Figure().add_subplot(), [0.0, 1.0], [2.0, 0.5], ["sci.crypt", "sci.space"])
-        >>> [text.get_text() for text in axes.get_legend().get_texts()]
-        ['sci.crypt', 'sci.space']
-    """
-    need("matplotlib", "plot", EvaluationError)
-    across, up, of = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(labels)
+    """Draw documents as points, coloured by label; the six newsgroups of the paper have the colours it gives them."""
+    across, up, of = np.asarray(x), np.asarray(y), np.asarray(labels)
     names = [*(name for name in _NEWSGROUPS if name in labels), *sorted(set(labels) - _NEWSGROUPS.keys())]
     # Points shrink as they become many, so that a cluster stays a cloud of points.
-    area = float(np.clip(16_000 / max(1, len(labels)), 4, 22))
-    free = [colour for colour in _COLOURS if colour not in _NEWSGROUPS.values()]
+    area = float(np.clip(16_000 / len(labels), 4, 22))
     for number, name in enumerate(names):
-        marker = _MARKERS[number % 7]  # 7 shapes and 9 free colours: 63 labels before one repeats
         axes.scatter(
             across[of == name],
             up[of == name],
-            s=area * _AREAS.get(marker, 1),
+            s=area,
             label=name,
-            color=_NEWSGROUPS.get(name, free[number % len(free)]),
-            marker=marker,
+            color=_NEWSGROUPS.get(name, _COLOURS[number % len(_COLOURS)]),
+            marker=_MARKERS[number % 7],
             alpha=0.8,
             edgecolors="white",  # a thin line around each, or a dense cluster would be a blot
             linewidths=0.2,
@@ -158,25 +130,14 @@ def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequenc
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_color("#BBBBBB")
-    if names:
-        legend = _legend_below(axes, names, handletextpad=0.3)
-        for handle in legend.legend_handles:
-            handle.set(sizes=[32], alpha=1)
+    legend = _legend_below(axes, names, handletextpad=0.3)
+    for handle in legend.legend_handles:
+        handle.set(sizes=[32], alpha=1)
     return axes
 
 
 def draw(path: Path, on: "Callable[[Axes], Axes]", square: bool = False) -> None:
-    """Write what a function draws on axes to a file, by its ending SVG or PNG: the same each time, byte for byte.
-
-    Example:
-        >>> import tempfile
-        >>> curve = Curve("Binary PV-DBOW", "binary", recall=(0.01, 0.1, 1.0), precision=(0.8, 0.6, 0.05))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     draw(Path(folder) / "figure4.svg", lambda axes: precision_recall(axes, [curve]))
-        ...     [path.name for path in Path(folder).iterdir()]
-        ['figure4.svg']
-    """
-    need("matplotlib", "plot", EvaluationError)
+    """Write what a function draws on axes to a file, by its ending SVG or PNG: the same each time, byte for byte."""
     from matplotlib import style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -194,9 +155,8 @@ def draw(path: Path, on: "Callable[[Axes], Axes]", square: bool = False) -> None
 
 def _legend_below(axes: "Axes", names: Sequence[str], **options: Any) -> Any:
     """A legend under the axes, in as many columns as the names leave room for."""
-    longest = max(map(len, names))
-    columns = min(len(names), max(1, 84 // (longest + 12)), 3)
+    columns = min(len(names), max(1, 84 // (max(map(len, names)) + 12)), 3)
+    below = (0.5, -0.17 if axes.get_xlabel() else -0.02)
     return axes.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.17 if axes.get_xlabel() else -0.02), ncols=columns, frameon=False,
-        columnspacing=1.5, **options,
-    )  # fmt: skip
+        loc="upper center", bbox_to_anchor=below, ncols=columns, frameon=False, columnspacing=1.5, **options
+    )

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from parabit.errors import BaselineError, EvaluationError, need
+from parabit.paper.claims import claims
 from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
-from parabit.paper.experiments import ALL, EXPERIMENTS, JOBS, PICTURED, QUICK_EPOCHS, SIZES, Run, runs_of
-from parabit.paper.jobs import RECALLS, perform
-from parabit.paper.machine import machine, versions
-from parabit.paper.plots import Curve, Family, draw, points, precision_recall
+from parabit.paper.experiments import ALL, EXPERIMENTS, JOBS, PICTURED, QUICK_EPOCHS, SIZES, runs_of
+from parabit.paper.jobs import perform
+from parabit.paper.machine import processor, versions
+from parabit.paper.plots import RECALLS, Curve, Family, draw, points, precision_recall
 from parabit.paper.runs import Store
 from parabit.paper.tables import Figures, tables
+from parabit.parallel import cores
 from parabit.progress import Progress, silent
 from parabit.progress import Report as ProgressReport
 from parabit.storage import whole_file
@@ -56,14 +59,6 @@ class Plan:
                 raise EvaluationError(f"no job {name!r} in {self.what}", hint=f"there are {', '.join(known)}")
 
 
-class Picture(NamedTuple):
-    """A figure of the report, in a file."""
-
-    file: str
-    title: str
-    caption: str
-
-
 class Outcome(NamedTuple):
     """What a report says in sum."""
 
@@ -89,10 +84,11 @@ def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = s
     if not figures.runs:
         raise EvaluationError("no run is finished, so there is nothing to report", hint="omit --only-report")
     report(Progress("drawing", 0, "figures", 0.0))
+    (folder / "figures").mkdir(exist_ok=True)
     pictures = [*_curve_pictures(figures, folder), *_point_pictures(figures, folder)]
     page = folder / "report.html"
     with whole_file(page) as partial:
-        partial.write_text(render(figures, pictures, store, command))
+        partial.write_text(_render(figures, pictures, store, command))
     stale = sum(line["stale"] for line in figures.runs)
     return Outcome(page, len(figures.runs), stale, figures.compared("20newsgroups"))
 
@@ -114,6 +110,8 @@ def _corpora(plan: Plan) -> list[PaperCorpus]:
 
 
 def _perform(plan: Plan, corpora: list[PaperCorpus], store: Store, report: ProgressReport) -> None:
+    from parabit.networks import choose_device
+
     # The pretrained encoder is a large download, so it is run only if it is there.
     jobs = plan.jobs or tuple(name for name in JOBS if name != "sentences" or find_spec("sentence_transformers"))
     runs = runs_of(plan.experiments, corpora, 1 if plan.quick else plan.seeds, plan.quick, jobs)
@@ -122,23 +120,18 @@ def _perform(plan: Plan, corpora: list[PaperCorpus], store: Store, report: Progr
     for run in {(run.corpus.name, run.job.bigrams): run for run in runs}.values():
         store.prepare(run, [corpus for corpus in corpora if corpus.group == "paper"], report)
     missing = store.missing(runs)
-    _need_libraries(missing, plan.device)
+    # What is not there is said before long work.
+    choose_device(plan.device)
+    for peer, library in (("bm25", "bm25s"), ("doc2vec", "gensim.models.doc2vec")):
+        if any(run.job.peer == peer for run in missing):
+            need(library, "baselines", BaselineError)
     for number, run in enumerate(missing):
         note = f"{run.corpus.title}, {run.job.name}, seed {run.seed}"
         report(Progress("runs", number, "runs", number / len(missing), note))
         store.keep(*perform(run, store.data(run), plan.device, report))
 
 
-def _need_libraries(runs: Iterable[Run], device: str) -> None:
-    """Raise before long work if a library or a device is not there."""
-    from parabit.networks import choose_device
-
-    choose_device(device)
-    peers = {run.job.peer for run in runs}
-    for peer, library in (("bm25", "bm25s"), ("doc2vec", "gensim.models.doc2vec")):
-        if peer in peers:
-            need(library, "baselines", BaselineError)
-
+Picture = tuple[str, str, str]  # file, title, caption
 
 _CURVES: tuple[tuple[str, Family, str, str], ...] = (
     ("PV-DBOW, bigrams", "real", "pv-dbow-{size}-bigrams", "vectors"),
@@ -149,62 +142,56 @@ _CURVES: tuple[tuple[str, Family, str, str], ...] = (
     ("closed form (parabit's own)", "binary", "closed-form-{size}", "codes"),
     ("semantic hashing", "baseline", "semantic-hashing-{size}", "codes"),
 )
+_REAL_BINARY: tuple[tuple[str, Family, str, str], ...] = (
+    ("PV-DBOW, 300 dimensions", "baseline", "separate", "vectors"),
+    ("Real-Binary PV-DBOW, 300 dimensions", "real", "real-binary-28", "vectors"),
+    ("Real-Binary PV-DBOW, 28 bits", "binary", "real-binary-28", "codes"),
+)
 
 
-def _curve_pictures(figures: Figures, folder: Path) -> Iterable[Picture]:
+def _curve_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
     """Precision-recall curves: all networks, transfer, and Real-Binary's two representations."""
     for corpus in figures.corpora:
         title = f"{corpus.title}, stands in for {corpus.collection}" if corpus.stand_in else corpus.title
+        wanted = {}
         for size in SIZES:
-            wanted = [(label, family, corpus.name, job.format(size=size), part) for label, family, job, part in _CURVES]
-            caption = "Cosine similarity for real-valued vectors, Hamming distance for codes."
-            yield from _curves(figures, folder, f"curves-{corpus.name}-{size}", f"{title}: {size}", caption, wanted)
-        if corpus.collection == "English Wikipedia":
-            continue
-        both: list[tuple[str, Family, str, str, str]] = [
-            ("trained on its own documents", "binary", corpus.name, PICTURED, "codes"),
-            ("trained on Wikipedia", "baseline", "enwiki", "transfer", corpus.name),
-        ]
-        caption = "128-bit codes of Binary PV-DBOW with bigrams."
-        if figures.get("enwiki", "transfer", corpus.name, "map"):
-            yield from _curves(figures, folder, f"transfer-{corpus.name}", f"{title}: transfer", caption, both)
-        both = [
-            ("PV-DBOW, 300 dimensions", "baseline", corpus.name, "separate", "vectors"),
-            ("Real-Binary PV-DBOW, 300 dimensions", "real", corpus.name, "real-binary-28", "vectors"),
-            ("Real-Binary PV-DBOW, 28 bits", "binary", corpus.name, "real-binary-28", "codes"),
-        ]
-        caption = "The code and the real-valued vector that one network learns, beside a network of vectors only."
-        yield from _curves(figures, folder, f"real-binary-{corpus.name}", f"{title}: Real-Binary", caption, both)
+            wanted[f"curves-{corpus.name}-{size}"] = (
+                f"{title}: {size}",
+                "Cosine similarity for real-valued vectors, Hamming distance for codes.",
+                [(label, family, corpus.name, job.format(size=size), part) for label, family, job, part in _CURVES],
+            )
+        if corpus.collection != "English Wikipedia":
+            if figures.get("enwiki", "transfer", corpus.name, "map"):
+                wanted[f"transfer-{corpus.name}"] = (
+                    f"{title}: transfer",
+                    "128-bit codes of Binary PV-DBOW with bigrams.",
+                    [
+                        ("trained on its own documents", "binary", corpus.name, PICTURED, "codes"),
+                        ("trained on Wikipedia", "baseline", "enwiki", "transfer", corpus.name),
+                    ],
+                )
+            wanted[f"real-binary-{corpus.name}"] = (
+                f"{title}: Real-Binary",
+                "The code and the real-valued vector that one network learns, beside a network of vectors only.",
+                [(label, family, corpus.name, job, part) for label, family, job, part in _REAL_BINARY],
+            )
+        for name, (heading, caption, lines) in wanted.items():
+            curves = []
+            for label, family, source, job, part in lines:
+                found = [(at / 100, figures.value(source, job, part, f"precision@recall={at:g}%")) for at in RECALLS]
+                if known := [(at, value) for at, value in found if value is not None]:
+                    curves.append(Curve(label, family, *zip(*known, strict=True)))
+            if curves:
+                draw(folder / "figures" / f"{name}.svg", partial(precision_recall, curves=curves))
+                yield f"figures/{name}.svg", heading, caption
 
 
-def _curves(
-    figures: Figures,
-    folder: Path,
-    name: str,
-    title: str,
-    caption: str,
-    wanted: Iterable[tuple[str, Family, str, str, str]],
-) -> Iterable[Picture]:
-    curves = []
-    for label, family, corpus, job, part in wanted:
-        found = [(at, figures.value(corpus, job, part, f"precision@recall={at:g}%")) for at in RECALLS]
-        known = [(at / 100, value) for at, value in found if value is not None]
-        if known:
-            recall, precision = zip(*known, strict=True)
-            curves.append(Curve(label, family, recall, precision))
-    if curves:
-        file = _figure_file(folder, f"{name}.svg")
-        draw(folder / file, partial(precision_recall, curves=curves))
-        yield Picture(file, title, caption)
-
-
-def _point_pictures(figures: Figures, folder: Path) -> Iterable[Picture]:
+def _point_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
     """t-SNE of 128-bit codes by Hamming distance; the codes are those of the run that was made last."""
     from parabit.index.map import embed_codes
 
     for corpus in figures.corpora:
-        name = f"{corpus.name}{'-quick' if figures.quick else ''}"
-        path, file = folder / "work" / f"picture-{name}.json", _figure_file(folder, f"tsne-{corpus.name}.png")
+        path, file = Store(folder).picture(corpus.name, figures.quick), f"figures/tsne-{corpus.name}.png"
         if path.exists():
             picture = json.loads(path.read_text())
             if len(picture["labels"]) < _FEWEST_POINTS:
@@ -214,38 +201,32 @@ def _point_pictures(figures: Figures, folder: Path) -> Iterable[Picture]:
             draw(folder / file, partial(points, x=x, y=y, labels=picture["labels"]), square=True)
         if (folder / file).exists():
             caption = "128-bit codes that Binary PV-DBOW with bigrams inferred for test documents, by Hamming distance."
-            yield Picture(file, f"{corpus.title}: t-SNE", caption)
+            yield file, f"{corpus.title}: t-SNE", caption
 
 
-def _figure_file(folder: Path, name: str) -> str:
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    return f"figures/{name}"
-
-
-def render(figures: Figures, pictures: Iterable[Picture], store: Store, command: str) -> str:
-    """The page."""
+def _render(figures: Figures, pictures: Iterable[Picture], store: Store, command: str) -> str:
     from jinja2 import Environment
-
-    from parabit.paper.claims import claims
 
     source = (files("parabit.paper") / "report.html.j2").read_text()
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["number"] = lambda value: f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.1f}"
+    environment.filters["number"] = lambda value: f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:,.1f}"
+    kinds = ["code", "stale", "device", "torch", "date"]
+    made = pl.DataFrame(figures.runs).group_by(kinds).agg(pl.len(), pl.sum("seconds")).sort(kinds)
     page: str = environment.from_string(source).render(
         claims=claims(figures),
         tables=tables(figures),
-        pictures=list(pictures),
+        pictures=pictures,
         counts=[(c.title, figures.compared(c.name), figures.below(c.name)) for c in figures.corpora if not c.stand_in],
         corpora=[(corpus, facts) for corpus in figures.corpora if (facts := _facts(corpus, store))],
         stand_ins=[corpus for corpus in figures.corpora if corpus.stand_in],
-        made=_provenance(figures.runs),
+        made=made.rows(named=True),
         stale=sum(line["stale"] for line in figures.runs),
         runs=len(figures.runs),
         quick=figures.quick and {"trained": _QUICK_TRAINED, "tested": _QUICK_TESTED, "epochs": QUICK_EPOCHS},
         parameters=_parameters(figures),
         command=command,
         date=datetime.now(UTC).date().isoformat(),
-        machine=machine(),
+        machine=f"{processor()}, {cores()} cores",
         versions=versions("torch", "numpy", "scipy", "scikit-learn", "polars"),
     )
     return page
@@ -258,23 +239,11 @@ def _facts(corpus: PaperCorpus, store: Store) -> dict[str, Any] | None:
     return found[0] | {"features": found[-1]["features"], "tested": found[0]["tests"][corpus.name]["documents"]}
 
 
-def _provenance(runs: list[dict[str, Any]]) -> list[tuple[tuple[str, str, str, str], int, float]]:
-    """How many runs were made by which code, on which device, with which torch and when, and how long they took."""
-    found: dict[tuple[str, str, str, str], list[float]] = {}
-    for line in runs:
-        kind = (line["code"] + (" (stale)" if line["stale"] else ""), line["device"], line["torch"], line["date"])
-        found.setdefault(kind, []).append(line["seconds"])
-    return [(kind, len(seconds), sum(seconds)) for kind, seconds in sorted(found.items())]
-
-
-def _parameters(figures: Figures) -> list[tuple[str, str]]:
+def _parameters(figures: Figures) -> Iterator[tuple[str, str]]:
     """The parameters of each job that has a run."""
-    names = dict.fromkeys(line["job"] for line in figures.runs)
-    shown = []
-    for name in JOBS:
-        if name in names:
-            parameters = JOBS[name].parameters(figures.quick)
-            for one in parameters.get("networks", [parameters]):
-                values = {key: round(value, 5) if isinstance(value, float) else value for key, value in one.items()}
-                shown.append((name, json.dumps(values).strip("{}").replace('"', "")))
-    return shown
+    performed = {line["job"] for line in figures.runs}
+    for name in (name for name in JOBS if name in performed):
+        parameters = JOBS[name].parameters(figures.quick)
+        for one in parameters.get("networks", [parameters]):
+            values = {key: round(value, 5) if isinstance(value, float) else value for key, value in one.items()}
+            yield name, json.dumps(values).strip("{}").replace('"', "")
