@@ -384,16 +384,6 @@ def test_rows_without_a_gradient_do_not_change_by_a_bit() -> None:
     torch.testing.assert_close(table.squares[[1, 5]], squares[[1, 5]] + 1)
 
 
-def test_a_table_is_changed_in_its_place() -> None:
-    table = a_table()
-    values, squares = table.values, table.squares
-    table.step(gradients()[0], RATE)
-    table.step(gradients()[1], RATE, rows=torch.arange(7))
-    assert table.values is values
-    assert table.squares is squares
-    torch.testing.assert_close(values, theirs(a_table().values, gradients()[:2]))
-
-
 NAMES = st.lists(st.one_of(st.integers(0, 1000), st.sampled_from(["order", "batch", "step"])), max_size=3).map(tuple)
 
 
@@ -416,12 +406,6 @@ def test_other_names_and_other_seeds_give_other_numbers(
 def test_a_number_is_not_its_name_nor_joined_with_the_next() -> None:
     names: list[tuple[str | int, ...]] = [("step", 1, 12), ("step", 11, 2), ("step", "1", 12), ("step1", 12)]
     assert len({tuple(numbers(0, *name)) for name in names}) == len(names)
-
-
-def test_the_global_generator_is_left_alone() -> None:
-    before = torch.get_rng_state()
-    numbers(3, "order")
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_the_numbers_are_those_of_every_release() -> None:
