@@ -205,7 +205,7 @@ def test_several_paths_are_one_corpus(write: Write, tmp_path: Path) -> None:
     ]
     for name, words in (("docstrings", "is a data set; read it alone"), ("-", "read it alone")):
         with pytest.raises(CorpusError, match=words):
-            open_corpus([name, tmp_path])
+            open_corpus([name, str(tmp_path)])
 
 
 def test_a_format_reads_files_of_that_name_and_text_files(write: Write) -> None:

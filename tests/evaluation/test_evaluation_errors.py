@@ -45,7 +45,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: mean_average_precision([[1, 2]], [[3, 1]]), "at most 1 for precision, found 3; divide by the highest"),
     (lambda: ndcg([[1, 2]], [[0, 1]], k=0), "k must be at least 1, found 0"),
     (lambda: label_sets([0.5, 1.0]), ONE_LABEL + "0.5; give one label or a list"),
-    (lambda: label_sets(["orbit", None]), ONE_LABEL + "None"),  # type: ignore[list-item]
+    (lambda: label_sets(["orbit", None]), ONE_LABEL + "None"),  # type: ignore[arg-type]
     (lambda: label_sets("orbit"), ONE_LABEL + "str"),
     (lambda: label_sets(np.zeros((4, 2), dtype=np.int64)), ONE_LABEL + "int64 of shape (4, 2)"),
     (lambda: Relevance(LABELS, "cosine"), "no relevance 'cosine'; there are shared and overlap"),

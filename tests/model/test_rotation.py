@@ -9,8 +9,9 @@ def some_vectors(dim: int = 12) -> NDArray[np.float64]:
     """Centred vectors in clusters."""
     rng = np.random.default_rng(5)
     centres = rng.standard_normal((10, dim)) * np.linspace(3, 0.3, dim)
-    vectors = centres[rng.integers(10, size=300)] + 0.3 * rng.standard_normal((300, dim))
-    return vectors - vectors.mean(0)
+    vectors: NDArray[np.float64] = centres[rng.integers(10, size=300)] + 0.3 * rng.standard_normal((300, dim))
+    vectors -= vectors.mean(0)
+    return vectors
 
 
 @pytest.mark.parametrize("dim", [1, 2, 12])

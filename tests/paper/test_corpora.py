@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,12 +51,13 @@ def names_of(part: Part, data: Prepared) -> list[tuple[str, ...]]:
 
 def check_same(part: Part, bags: Bags, order: bool) -> None:
     documents = part.documents
-    for ours, true in (
+    pairs: list[tuple[Any, Any]] = [
         (documents.features, bags.features),
         (documents.counts, bags.counts),
         (documents.feature_offsets, bags.feature_offsets),
         *([(documents.tokens, bags.tokens), (documents.token_offsets, bags.token_offsets)] if order else []),
-    ):
+    ]
+    for ours, true in pairs:
         assert np.array_equal(ours, true)
         assert ours.dtype == true.dtype
     assert len(documents) == len(part.labels) == len(bags)

@@ -58,7 +58,8 @@ def test_a_cell_is_the_mean_over_seeds_of_the_last_runs(tmp_path: Path) -> None:
         keep(tmp_path, NEWS, "pv-dm-32", [("vectors", "map", value)], seed)
     cell = Figures(tmp_path, CORPORA).get(NEWS.name, "pv-dm-32", "vectors", "map")
     assert cell is not None
-    assert (cell.value, cell.spread, cell.seeds, cell.stale) == (pytest.approx(0.2), pytest.approx(0.1), 3, False)
+    assert (cell.value, cell.spread) == pytest.approx((0.2, 0.1))
+    assert (cell.seeds, cell.stale) == (3, False)
 
 
 def test_a_run_with_other_parameters_is_stale(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy
 
 from parabit.corpus.datasets import docstrings
 from parabit.corpus.datasets.docstrings import DocstringCorpus, public_definitions
@@ -102,7 +103,7 @@ def test_public_definitions_are_found_and_nothing_runs(site: Path) -> None:
 
 
 def test_real_packages_are_known_by_their_public_names() -> None:
-    sparse = Path(__import__("scipy").__file__).parent.parent
+    sparse = Path(scipy.__file__).parent.parent
     corpus = DocstringCorpus([sparse])
     corpus.sources = [source for source in corpus.sources if source.name.startswith("scipy.sparse.linalg")]
     found = {document.id: document for document in corpus}
