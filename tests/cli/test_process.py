@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from caught_at_work import COMMAND, INTERRUPTED, PIPED, expected, interrupting, reading, some_lines, stopped
+from caught_at_work import COMMAND, INTERRUPTED, PIPED, expected, interrupting, reading, signalled, some_lines, stopped
 from commands import run
 
 from parabit import Document
@@ -58,26 +58,88 @@ def shell(script: str) -> subprocess.CompletedProcess[str]:
         (signal.SIGINT, ("vocabulary", "-", "--bigrams", "-o", "kept.parquet")),
         (signal.SIGTERM, ("index", "-", "-o", "a.index")),
         (signal.SIGHUP, ("train", "-", "-o", "model")),
+        (signal.SIGTERM, ("encode", "MODEL", "-", "-o", "codes.npy")),
     ],
 )
 def test_a_signal_while_it_reads_leaves_nothing_half_written(
-    number: signal.Signals, arguments: tuple[str, ...], tmp_path: Path
+    number: signal.Signals, arguments: tuple[str, ...], tmp_path: Path, topic_model: Path
 ) -> None:
-    assert stopped(number, tmp_path, *arguments) == expected(number)
+    command = [str(topic_model) if part == "MODEL" else part for part in arguments]
+    assert stopped(number, tmp_path, *command) == expected(number)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("verb", "stage"), [("vocabulary", "reading"), ("index", "rotating"), ("index", "encoding"), ("index", "building")]
+    ("number", "moment", "arguments"),
+    [
+        (signal.SIGINT, "parabit.model.persistence._card", ("train", "news.jsonl", "-o", "model")),
+        # Called with the complete file, before it takes its name.
+        (signal.SIGINT, "parabit.storage.sync", ("encode", "MODEL", "news.jsonl", "-o", "codes.parquet")),
+        (signal.SIGTERM, "parabit.storage.sync", ("encode", "MODEL", "news.jsonl", "-o", "codes.npy")),
+    ],
 )
-def test_an_interrupt_at_any_stage_leaves_nothing_half_written(
-    verb: str, stage: str, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_signal_while_it_writes_leaves_nothing_half_written(
+    number: signal.Signals, moment: str, arguments: tuple[str, ...], here: Path, topic_model: Path
 ) -> None:
-    monkeypatch.setattr("parabit.cli.command.progress", interrupting(stage))
-    options = ["--bits", "16", "--backend", "multi"] if verb == "index" else ["--bigrams"]
-    result = run(verb, large, "-o", tmp_path / "kept.csv", *options)
-    assert (result.exit_code, result.stderr) == (130, INTERRUPTED)
-    assert [path.name for path in tmp_path.iterdir()] == ["large.jsonl"]
+    command = [topic_model if part == "MODEL" else part for part in arguments]
+    result = signalled(number, moment, 1, here, *command)
+    assert (result.returncode, result.stderr) == expected(number)
+    assert [path.name for path in here.iterdir()] == ["news.jsonl"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
+
+
+@pytest.mark.parametrize(
+    ("stages", "arguments", "other"),
+    [
+        (["reading"], ("vocabulary", "large.jsonl", "--bigrams", "-o", "v.csv"), ("--max-size", "5")),
+        (["reading", "rotating"], ("train", "large.jsonl", "-o", "model", "--bits", "16"), ("--seed", "5")),
+        (
+            ["rotating", "encoding", "building"],
+            ("index", "large.jsonl", "-o", "a.index", "--bits", "16", "--backend", "multi"),
+            ("--seed", "5"),
+        ),
+        (["encoding"], ("encode", "MODEL", "large.jsonl", "-o", "codes.npy"), ("more.txt",)),
+        (["encoding"], ("encode", "MODEL", "large.jsonl", "-o", "codes.parquet"), ("more.txt",)),
+    ],
+    ids=lambda part: part[0],
+)
+def test_what_is_there_is_replaced_only_if_asked_for_and_not_by_interrupted_work(
+    stages: list[str],
+    arguments: tuple[str, ...],
+    other: tuple[str, ...],
+    large: Path,
+    tmp_path: Path,
+    topic_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("more.txt").write_text("one more")
+    monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 400)
+    command = [topic_model if part == "MODEL" else part for part in arguments]
+
+    def interrupt(*options: str) -> None:
+        for stage in stages:
+            with monkeypatch.context() as patch:
+                patch.setattr("parabit.cli.command.progress", interrupting(stage))
+                result = run(*command, *options)
+            assert (result.exit_code, result.stdout, result.stderr) == (130, "", INTERRUPTED)
+
+    interrupt()
+    assert {path.name for path in tmp_path.iterdir()} == {"large.jsonl", "more.txt"}
+    assert run(*command).exit_code == 0
+    before = contents(tmp_path)
+    interrupt("--overwrite")
+    again = run(*command, *other)
+    output = arguments[arguments.index("-o") + 1]
+    said = f"parabit: {output} exists already; choose another name, or replace it with --overwrite\n"
+    assert (again.exit_code, again.stderr) == (1, said)
+    assert contents(tmp_path) == before
+    assert run(*command, *other, "--overwrite").exit_code == 0
+    assert contents(tmp_path) != before
+    assert {path.name for path in tmp_path.iterdir()} == {"large.jsonl", "more.txt", output}
 
 
 @pytest.mark.parametrize("module", ["typer", "polars", "sklearn"])
@@ -97,14 +159,17 @@ def test_ctrl_c_while_it_starts_ends_it_at_once_without_a_traceback(module: str,
         (("index", "large.jsonl", "-o", "news.index", "--overwrite"), 3_000),
         (("add", "news.index", "large.jsonl"), 3_000),
         (("compact", "news.index"), 20_000),
+        (("encode", "MODEL", "large.jsonl", "-o", "codes.npy"), 100),
+        (("encode", "MODEL", "large.jsonl", "-o", "codes.npy"), 2_000),
+        (("encode", "MODEL", "large.jsonl", "-o", "codes.parquet", "--vectors"), 2_000),
     ],
 )
 def test_a_full_disk_is_explained_and_nothing_half_written_stays(
-    arguments: tuple[str, ...], limit: int, news: Path, large: Path, tmp_path: Path
+    arguments: tuple[str, ...], limit: int, news: Path, large: Path, tmp_path: Path, topic_model: Path
 ) -> None:
     """A limit on the size of files stands in for a full disk: writes fail in the same places, in the same way."""
     process = subprocess.run(
-        [*COMMAND, *arguments],
+        [*COMMAND, *(topic_model if part == "MODEL" else part for part in arguments)],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         capture_output=True, text=True, cwd=tmp_path, check=False,
         env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -1,7 +1,6 @@
 """`parabit train`: models by the closed form and by networks, and what is wrong explained before the work."""
 
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from caught_at_work import INTERRUPTED, expected, interrupting, signalled
 from commands import run
 
 from parabit import ParagraphVectors
@@ -28,28 +26,9 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
 def config_of(folder: Path) -> dict[str, Any]:
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
     return config
-
-
-@pytest.fixture
-def no_learning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is wrong must be said before the work."""
-    for name in ("learn_closed_form", "train_network"):
-        monkeypatch.setattr(f"parabit.model.estimator.{name}", lambda *_: pytest.fail("it learned first"))
-
-
-@pytest.fixture
-def unfinished(here: Path) -> Path:
-    """A folder of checkpoints, as far as anybody looks before the corpus is read."""
-    folder = here / "model.training" / "checkpoint-000000000001"
-    folder.mkdir(parents=True)
-    return folder
 
 
 def test_the_closed_form_is_the_default_and_all_is_in_the_json(here: Path, topics: Topics) -> None:
@@ -92,13 +71,17 @@ def test_the_command_reads_standard_input_and_makes_the_librarys_model_to_the_by
 
 def test_the_closed_form_needs_no_torch_and_a_network_says_what_to_install(here: Path) -> None:
     program = f"{WITHOUT_TORCH}\nfrom parabit.cli import main\nmain()"
-    command = [sys.executable, "-c", program, "train", "news.jsonl", "-o"]
-    result = subprocess.run([*command, "model"], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (0, "")
-    result = subprocess.run([*command, "network", *NETWORK], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "parabit: torch is not installed; pip install 'parabit[networks]'\n"
-    assert names(here) == {"news.jsonl", "model"}
+    assert run("train", "news.jsonl", "-o", "network", *NETWORK).exit_code == 0
+    for command, torch in (
+        (("train", "news.jsonl", "-o", "model"), False),
+        (("encode", "model", "news.jsonl", "-o", "codes.npy"), False),
+        (("train", "news.jsonl", "-o", "other", *NETWORK), True),
+        (("encode", "network", "news.jsonl", "-o", "other.npy"), True),
+    ):
+        result = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True, check=False)
+        said = "parabit: torch is not installed; pip install 'parabit[networks]'\n" if torch else ""
+        assert (result.returncode, result.stderr) == (int(torch), said)
+    assert names(here) == {"news.jsonl", "network", "model", "codes.npy"}
 
 
 def test_people_get_a_summary_in_words(here: Path) -> None:
@@ -181,28 +164,6 @@ def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
     assert [asdict(recipe) for recipe in arrived] == [asdict(usual), other]
 
 
-def test_every_option_of_the_vocabulary_arrives(here: Path) -> None:
-    words: tuple[str, ...] = (
-        "--bigrams",
-        "--min-count",
-        "2",
-        "--min-bigram-count",
-        "3",
-        "--max-size",
-        "150",
-        "--min-length",
-        "3",
-    )
-    words += ("--max-length", "9", "--stop-words", "none", "--pattern", "[a-z]+")
-    assert run("train", "news.jsonl", "-o", "model", "--bits", "16", *words).exit_code == 0
-    parameters = config_of(here / "model")["parameters"]
-    expected = {"bigrams": True, "min_count": 2, "min_bigram_count": 3, "max_size": 150}
-    assert expected.items() <= parameters.items()
-    tokenizer = ParagraphVectors.load(here / "model").vocabulary_.tokenizer
-    assert (tokenizer.min_length, tokenizer.max_length, tokenizer.pattern) == (3, 9, "[a-z]+")
-    assert not tokenizer.stop_words
-
-
 def test_a_network_of_the_command_line_is_the_librarys_and_tells_its_history(here: Path, topics: Topics) -> None:
     summary = json.loads(run("train", "news.jsonl", "-o", "model", *NETWORK, "--json").stdout)
     assert (summary["solver"], summary["levels"], len(summary["history"])) == ("network", [16], 2)
@@ -213,35 +174,14 @@ def test_a_network_of_the_command_line_is_the_librarys_and_tells_its_history(her
     assert loaded.transform(topics.texts).tobytes() == model.transform(topics.texts).tobytes()
 
 
-def test_an_old_model_is_replaced_only_if_asked_for(here: Path) -> None:
-    assert run("train", "news.jsonl", "-o", "model", "--bits", "16").exit_code == 0
-    before = contents(here / "model")
-    result = run("train", "news.jsonl", "-o", "model", "--bits", "24")
-    assert result.exit_code == 1
-    assert result.stderr == "parabit: model exists already; choose another name, or replace it with --overwrite\n"
-    assert contents(here / "model") == before
-    assert run("train", "news.jsonl", "-o", "model", "--bits", "24", "--overwrite").exit_code == 0
-    assert contents(here / "model") != before
-    assert names(here) == {"news.jsonl", "model"}
-
-
-@pytest.mark.usefixtures("no_learning")
-def test_an_unfinished_training_is_not_lost_by_accident(unfinished: Path) -> None:
+def test_an_unfinished_training_is_not_lost_by_accident(here: Path) -> None:
+    unfinished = here / "model.training" / "checkpoint-000000000001"
+    unfinished.mkdir(parents=True)
     result = run("train", "news.jsonl", "-o", "model", *NETWORK)
     assert result.exit_code == 1
     assert "an interrupted training is in model.training; continue it with --resume, or start over" in result.stderr
     for corpus, epochs in (("no-such-file.jsonl", "2"), ("news.jsonl", "0")):
         assert run("train", corpus, "-o", "model", *NETWORK, "--set", f"epochs={epochs}", "--overwrite").exit_code == 1
-    assert unfinished.exists()
-
-
-def test_an_unfinished_training_can_be_forgotten(here: Path, unfinished: Path) -> None:
-    assert run("train", "news.jsonl", "-o", "model", *NETWORK, "--overwrite").exit_code == 0
-    assert names(here) == {"news.jsonl", "model"}
-
-
-@pytest.mark.usefixtures("no_learning")
-def test_a_folder_of_somebodys_is_not_taken_for_an_unfinished_training(unfinished: Path) -> None:
     thesis = unfinished.parent / "thesis.txt"
     thesis.write_text("mine")
     for option in ((), ("--resume",), ("--overwrite",)):
@@ -249,17 +189,17 @@ def test_a_folder_of_somebodys_is_not_taken_for_an_unfinished_training(unfinishe
         assert result.exit_code == 1
         assert "model.training exists and is not a training folder; nothing was changed" in result.stderr
     assert (thesis.read_text(), unfinished.exists()) == ("mine", True)
+    thesis.unlink()
+    assert run("train", "news.jsonl", "-o", "model", *NETWORK, "--overwrite").exit_code == 0
+    assert names(here) == {"news.jsonl", "model"}
 
 
-@pytest.mark.parametrize("stage", ["reading", "rotating"])
-def test_an_interrupted_closed_form_leaves_nothing(stage: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parabit.cli.command.progress", interrupting(stage))
-    result = run("train", "news.jsonl", "-o", "model")
-    assert (result.exit_code, result.stderr) == (130, INTERRUPTED)
-    assert names(here) == {"news.jsonl"}
-
-
-def test_a_signal_while_the_model_is_saved_leaves_no_half_of_it(here: Path) -> None:
-    result = signalled(signal.SIGINT, "parabit.model.persistence._card", 1, here, "train", "news.jsonl", "-o", "model")
-    assert (result.returncode, result.stderr) == expected(signal.SIGINT)
-    assert names(here) == {"news.jsonl"}
+def test_every_option_of_the_vocabulary_arrives(here: Path) -> None:
+    words = "--bigrams --min-count 2 --min-bigram-count 3 --max-size 150 --min-length 3 --max-length 9"
+    options = [*words.split(), "--stop-words", "none", "--pattern", "[a-z]+"]
+    assert run("train", "news.jsonl", "-o", "model", "--bits", "16", *options).exit_code == 0
+    expected = {"bigrams": True, "min_count": 2, "min_bigram_count": 3, "max_size": 150}
+    assert expected.items() <= config_of(here / "model")["parameters"].items()
+    tokenizer = ParagraphVectors.load(here / "model").vocabulary_.tokenizer
+    assert (tokenizer.min_length, tokenizer.max_length, tokenizer.pattern) == (3, 9, "[a-z]+")
+    assert not tokenizer.stop_words
