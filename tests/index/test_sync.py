@@ -22,7 +22,7 @@ from parabit.errors import ParabitError
 from parabit.index.corpus_files import Files, write_files
 from parabit.index.documents import batches_of
 from parabit.index.sync import Synced
-from parabit.index.writing import put as put_documents
+from parabit.index.word_index import WordIndex
 
 PLACES = [folder + name for folder in ("", "a/", "a/b/", "c/") for name in ("one.txt", "two.txt", "three.md")]
 RECORDS = ["r.jsonl", "a/s.jsonl"]
@@ -298,8 +298,7 @@ def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path,
     done = None
     with (
         mock.patch("parabit.index.sync.write_files", stopping(write_files)),
-        mock.patch("parabit.index.sync.put", stopping(put_documents)),
-        mock.patch.object(Index, "delete", stopping(Index.delete)),
+        mock.patch.object(WordIndex, "put", stopping(WordIndex.put)),  # deletions too
         suppress(Killed),
     ):
         done = index.sync()

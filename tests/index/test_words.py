@@ -62,7 +62,7 @@ def words(tmp_path: Path) -> Words:
 
 def found(words: Words, text: str) -> set[int]:
     query = words.terms(word_query(Parsed(text), words))
-    return set() if query is None else set(words.search(query, 100).serials.tolist())
+    return set() if query is None else set(words.search(query, 100)[0].tolist())
 
 
 @pytest.fixture

@@ -237,7 +237,7 @@ class Index:
         """Delete documents; all of them are gone when this returns, or none is."""
         ids = [ids] if isinstance(ids, str | int) else list(ids)
         rows_with(self.snapshot(), ids, hint="nothing was changed")
-        writing.put(self, None, ids)
+        self._words.put(None, ids)
         self._words.commit()
 
     def sync(

@@ -24,7 +24,7 @@ from parabit.index.corpus_files import (
 from parabit.index.documents import batches_of, stored_fields
 from parabit.index.retrain import retrain_reason
 from parabit.index.store import VECTORS, Batch, Snapshot, Store
-from parabit.index.writing import put, there
+from parabit.index.writing import there
 from parabit.progress import Progress, Report
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def _write(index: "Index", corpus: FileCorpus, plan: _Plan, result: Synced, repo
     encoded, reused = _Chosen(corpus, plan.after, changed), _Chosen(corpus, plan.after, plan.reuse)
     if changed:
         for batch in batches_of(index.model, encoded, index._keeps, left_out, report):
-            put(index, batch, there(index, left_out[result.left_out :]))
+            index._words.put(batch, there(index, left_out[result.left_out :]))
             result.left_out = len(left_out)
     result.added = [identity for identity in result.added if identity not in {*left_out}]
     for documents in reused.batches(documents=_AT_ONCE):
@@ -283,7 +283,7 @@ def _reuse(index: "Index", snapshot: Snapshot, documents: list[Document], reuse:
     rows = snapshot.rows_of(old)
     extra = {VECTORS: snapshot.vectors(rows)} if VECTORS in index._store.extra else {}
     fields = [stored_fields(document, index.keeps_text) for document in documents]
-    put(index, Batch(ids, snapshot.codes(rows), fields, extra), [one for one in old if one not in {*ids}])
+    index._words.put(Batch(ids, snapshot.codes(rows), fields, extra), [one for one in old if one not in {*ids}])
 
 
 class _Chosen(Corpus):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
 from parabit.index.query import WordQuery
-from parabit.index.store import Id, Snapshot, Store
+from parabit.index.store import Batch, Id, Snapshot, Store
 from parabit.index.words import Stems, Words
 from parabit.progress import Progress, Report, silent
 
@@ -73,16 +73,15 @@ class RowWords:
         if query is None:
             return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0
         while True:
-            found = self._words.search(query, more)
-            rows = self._snapshot.rows_of_serials(found.serials)
+            serials, scores = self._words.search(query, more)
+            rows = self._snapshot.rows_of_serials(serials)
             there = rows >= 0  # others were written or deleted since the snapshot was taken
             if allowed is not None:
                 there &= allowed[rows]
             if allowed is None or there.sum() >= count or len(rows) < more:
                 break
             more *= 2
-        bound = float(found.scores[-1]) if len(found.scores) == more else 0.0
-        return rows[there], found.scores[there], bound
+        return rows[there], scores[there], float(scores[-1]) if len(scores) == more else 0.0
 
     def scores(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """BM25 of some rows; 0 if they have none of the words."""
@@ -95,9 +94,9 @@ class RowWords:
         scores = np.zeros(len(rows), dtype=np.float32)
         if query is not None and len(rows):
             serials = self._snapshot.serials[rows]
-            found = self._words.search(self._words.among(serials, query), len(rows))
+            matching, found = self._words.search(self._words.among(serials, query), len(rows))
             order = np.argsort(serials)
-            scores[order[np.searchsorted(serials[order], found.serials)]] = found.scores
+            scores[order[np.searchsorted(serials[order], matching)]] = found
         return scores
 
     def restricted(self, query: WordQuery, allowed: NDArray[np.bool_] | None) -> tuple[NDArray[np.bool_], bool]:
@@ -116,8 +115,8 @@ class RowWords:
         """
         stem = self.stemmed([token])[0]
         for edits in range(1, 1 + (len(stem) >= _ONE_EDIT) + (len(stem) >= _TWO_EDITS)):
-            found = self._words.search(self._words.near_spelling(stem, edits), _LOOKED_AT)
-            rows = self._snapshot.rows_of_serials(found.serials)
+            serials, _ = self._words.search(self._words.near_spelling(stem, edits), _LOOKED_AT)
+            rows = self._snapshot.rows_of_serials(serials)
             written = written_forms(self, map(searchable, self._snapshot.fields_of(rows[rows >= 0])))
             close = [word for word in written if _edits(word, stem, edits) <= edits and self.frequency(word)]
             if close:
@@ -127,7 +126,7 @@ class RowWords:
 
     def _having(self, query: Any) -> NDArray[np.bool_]:
         mask = np.zeros(self._snapshot.rows, dtype=np.bool_)
-        rows = self._snapshot.rows_of_serials(self._words.search(query, max(1, self.documents)).serials)
+        rows = self._snapshot.rows_of_serials(self._words.search(query, max(1, self.documents))[0])
         mask[rows[rows >= 0]] = True
         return mask
 
@@ -208,26 +207,17 @@ class WordIndex:
         self._words = words
         return words
 
-    def serials_of(self, ids: Sequence[Id]) -> list[int]:
-        """The serial numbers of documents that are about to go; none if no word index is open."""
-        if self._words is None:
-            return []
-        snapshot = self._store.snapshot()
-        rows = snapshot.rows_of(ids)
-        serials: list[int] = snapshot.serials[rows[rows >= 0]].tolist()
-        return serials
-
-    @property
-    def next_serial(self) -> int:
-        """The serial number that the next document gets; 0 if no word index is open."""
-        return 0 if self._words is None else self._store.snapshot().last_serial + 1
-
-    def change(self, gone: Sequence[int], first: int = 0, fields: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Delete documents by serial number, and add others with serial numbers from `first` on."""
-        if self._words is None:
-            return
-        self._words.delete(gone)
-        self._words.add(range(first, first + len(fields)), [searchable(one) for one in fields])
+    def put(self, batch: Batch | None, gone: Sequence[Id]) -> int:
+        """Write and delete documents and their words; how many documents were replaced."""
+        words, before = self._words, self._store.snapshot() if self._words is not None else None
+        replaced = self._store.put(batch, gone)
+        if words is not None and before is not None:
+            ids, fields = ([], ()) if batch is None else (batch.ids, batch.fields or ())
+            rows = before.rows_of([*ids, *gone])
+            words.delete(before.serials[rows[rows >= 0]].tolist())
+            first = before.last_serial + 1
+            words.add(range(first, first + len(fields)), [searchable(one) for one in fields])
+        return replaced
 
     def refresh(self, before: Mapping[str, Any] | None) -> None:
         """See what another process has written; `before` is how words were kept until then."""

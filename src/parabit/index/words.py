@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tantivy
@@ -49,14 +49,7 @@ PAIR_WEIGHT = 0.2  # of words that stand together in the query and in a document
 STOP_WEIGHT = 0.25
 
 
-class Scored(NamedTuple):
-    """Documents and their BM25 scores."""
-
-    serials: NDArray[np.int64]
-    scores: NDArray[np.float32]
-
-
-_NOTHING = Scored(np.zeros(0, np.int64), np.zeros(0, np.float32))
+Scored = tuple[NDArray[np.int64], NDArray[np.float32]]  # serial numbers of documents, and their BM25
 
 
 def check_language(language: str | None) -> None:
@@ -163,8 +156,7 @@ class Words(Stems):
 
     def serials(self) -> NDArray[np.int64]:
         """The serial numbers of all documents, ascending."""
-        everything = tantivy.Query.const_score_query(tantivy.Query.all_query(), 0.0)
-        return np.sort(self.search(everything, max(1, self.documents)).serials)
+        return np.sort(self.search(tantivy.Query.all_query(), max(1, self.documents))[0])
 
     # Writing
 
@@ -233,18 +225,16 @@ class Words(Stems):
 
     def terms(self, query: WordQuery) -> tantivy.Query | None:
         """The words of a query, and what documents must have and must not; None if no document can match it."""
-        clauses = [(tantivy.Occur.Should, self._term([stem], weight)) for stem, weight in query.words.items()]
-        if not clauses and not (query.must or query.any_of):
+        if not query.finds:
             return None
+        clauses = [(tantivy.Occur.Should, self._term([stem], weight)) for stem, weight in query.words.items()]
         clauses += ((tantivy.Occur.Must, part) for part in self.required(query))
         clauses += ((tantivy.Occur.MustNot, part) for part in self.excluded(query))
         return tantivy.Query.boolean_query(clauses)
 
     def quotation(self, query: WordQuery) -> tantivy.Query | None:
         """All words of a query in their order; None if it has only one."""
-        if not query.quotation:
-            return None
-        return tantivy.Query.boost_query(self._term(query.quotation), QUOTATION_WEIGHT)
+        return self._term(query.quotation, QUOTATION_WEIGHT) if query.quotation else None
 
     def details(self, query: WordQuery) -> tantivy.Query | None:
         """What decides between the best documents. To look for it everywhere would take longer than all else."""
@@ -252,27 +242,21 @@ class Words(Stems):
         for first, second, apart in query.pairs:
             pair = tantivy.Query.phrase_query(self._schema, _TEXT, [(0, first), (apart, second)])
             parts.append(tantivy.Query.boost_query(pair, PAIR_WEIGHT))
-        return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts]) if parts else None
+        return _either(parts) if parts else None
 
     def required(self, query: WordQuery) -> list[tantivy.Query]:
         """What documents must match, each part."""
-        return [
-            *(self._term(words) for words in query.must),
-            *(
-                tantivy.Query.boolean_query([(tantivy.Occur.Should, self._term([word])) for word in words])
-                for words in query.any_of
-            ),
-        ]
+        alternatives = (_either([self._term([word]) for word in words]) for words in query.any_of)
+        return [*map(self._term, query.must), *alternatives]
 
     def excluded(self, query: WordQuery) -> list[tantivy.Query]:
         """What documents must not match."""
-        return [self._term(words) for words in query.without]
+        return [*map(self._term, query.without)]
 
     def among(self, serials: NDArray[np.int64], query: tantivy.Query) -> tantivy.Query:
         """A query for some of the given documents."""
         if len(serials) <= _NAMED:  # a set takes half a millisecond, however small
-            terms = [tantivy.Query.term_query(self._schema, _SERIAL, serial) for serial in serials.tolist()]
-            named = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
+            named = _either([tantivy.Query.term_query(self._schema, _SERIAL, serial) for serial in serials.tolist()])
         else:
             named = tantivy.Query.term_set_query(self._schema, _SERIAL, serials.tolist())
         named = tantivy.Query.const_score_query(named, 0.0)
@@ -285,17 +269,20 @@ class Words(Stems):
     def search(self, query: tantivy.Query, count: int) -> Scored:
         """The best documents for a query, at most so many."""
         hits = self.searcher.search(query, count, count=False).hits
-        if not hits:
-            return _NOTHING
-        scores, addresses = zip(*hits, strict=True)
-        serials = self.searcher.fast_field_values(_SERIAL, list(addresses))
-        return Scored(np.array(serials, dtype=np.int64), np.array(scores, dtype=np.float32))
+        serials = self.searcher.fast_field_values(_SERIAL, [address for _, address in hits])
+        return np.array(serials, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
 
     def _term(self, words: Sequence[str], boost: float = 1.0) -> tantivy.Query:
-        if len(words) > 1:  # a phrase
-            return tantivy.Query.phrase_query(self._schema, _TEXT, list(words))
-        term = tantivy.Query.term_query(self._schema, _TEXT, words[0], "freq")
+        if len(words) > 1:
+            term = tantivy.Query.phrase_query(self._schema, _TEXT, list(words))
+        else:
+            term = tantivy.Query.term_query(self._schema, _TEXT, words[0], "freq")
         return term if boost == 1.0 else tantivy.Query.boost_query(term, float(boost))
+
+
+def _either(parts: list[tantivy.Query]) -> tantivy.Query:
+    """A query for documents that match any of the parts."""
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts])
 
 
 def _schema() -> tantivy.Schema:

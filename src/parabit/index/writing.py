@@ -17,7 +17,7 @@ from parabit.errors import CodesError, CorpusError, IndexFolderError, ParabitErr
 from parabit.index.corpus_files import NotedCorpus, memory_of, note_below, write_files
 from parabit.index.documents import Keeps, batches_of
 from parabit.index.search import check_backend
-from parabit.index.store import Batch, Id, Store, backend_of
+from parabit.index.store import Store, backend_of
 from parabit.index.words import check_language
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Progress, Report
@@ -174,7 +174,7 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
         for batch in batches_of(model, corpus, index._keeps, left_out, report):
             gone = there(index, left_out[written.left_out :])
             written.left_out = len(left_out)
-            replaced = put(index, batch, gone)
+            replaced = index._words.put(batch, gone)
             written.replaced += replaced
             written.added += len(batch.ids) - replaced
             written.removed += len(gone)
@@ -187,16 +187,6 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
         files.note(index.folder, sure=True)
     index.left_out = written.left_out
     return written
-
-
-def put(index: "Index", batch: Batch | None, gone: Sequence[Id]) -> int:
-    """Change the documents and their words alike; how many documents were replaced."""
-    ids, fields = ([], ()) if batch is None else (batch.ids, batch.fields or ())
-    words = index._words
-    old, first = words.serials_of([*ids, *gone]), words.next_serial
-    replaced = index._store.put(batch, gone)
-    words.change(old, first, fields)
-    return replaced
 
 
 def there(index: "Index", ids: Sequence[str]) -> list[str]:
