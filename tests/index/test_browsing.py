@@ -21,7 +21,7 @@ from parabit.index import (
     kept_map,
     marked,
     newest,
-    passages,
+    passage,
     typical_phrases,
 )
 from parabit.text import Tokenizer
@@ -172,12 +172,12 @@ def test_marks_are_the_tokenizers_words(words: list[str], between: str, wanted: 
 @given(before=st.integers(0, 3000), after=st.integers(0, 3000), length=st.integers(40, 400), found=st.booleans())
 def test_a_passage_has_the_words_and_is_no_longer_than_asked(before: int, after: int, length: int, found: bool) -> None:
     text = "lorem " * before + ("hubble telescope " if found else "") + "ipsum " * after
-    [passage] = passages(Tokenizer(), [text], ["hubble", "telescope"], length)
-    shown = "".join(piece.text for piece in passage)
+    pieces = passage(Tokenizer(), text, ["hubble", "telescope"], length)
+    shown = "".join(piece.text for piece in pieces)
     assert len(shown) <= length + 3
     assert shown.strip("… ") in text
     if found and 6 * before + 17 < 20_000:
-        assert [piece.text for piece in passage if piece.mark] == ["hubble", "telescope"]
+        assert [piece.text for piece in pieces if piece.mark] == ["hubble", "telescope"]
 
 
 def test_the_map_lays_codes_where_they_belong(index: Index, topic_documents: list[Document], news: Path) -> None:

@@ -8,7 +8,7 @@ from parabit.index.hits import Hit, Hits, Why
 from parabit.index.index import Index
 from parabit.index.map import Map, draw_map, keep_map, kept_map
 from parabit.index.overview import Field, field_types, newest, typical_phrases
-from parabit.index.passages import Piece, marked, passages
+from parabit.index.passages import Piece, marked, passage
 from parabit.index.retrieval import matching
 from parabit.index.sync import Synced
 from parabit.index.writing import Written
@@ -38,6 +38,6 @@ __all__ = [
     "marked",
     "matching",
     "newest",
-    "passages",
+    "passage",
     "typical_phrases",
 ]

@@ -57,9 +57,7 @@ def _of_string(written: str) -> list[Condition]:
         lower, _, upper = value.partition("..")
         if _bound(lower) is not None or _bound(upper) is not None:
             return _range(field, lower or None, upper or None)
-    if operator in ORDER:
-        return [Condition(field, operator, (_number(field, value),))]
-    return [Condition(field, operator, (value, *_plain_value(value)))]
+    return [_compared(field, operator, value if operator in ORDER else [value, *_plain_value(value)])]
 
 
 def _of_value(field: str, wanted: Any) -> list[Condition]:
@@ -70,23 +68,20 @@ def _of_value(field: str, wanted: Any) -> list[Condition]:
                 hint="write (2000, 2010), or a list for one of several values",
             )
         return _range(field, *wanted)
-    if isinstance(wanted, Mapping):
-        found = []
-        for operator, value in wanted.items():
-            if operator in ORDER:
-                found.append(Condition(field, operator, (_number(field, value),)))
-            elif operator in (EQUAL, UNEQUAL):
-                found.append(Condition(field, operator, _values(field, value)))
-            else:
-                known = ", ".join([EQUAL, UNEQUAL, *ORDER])
-                raise QueryError(f"no comparison {operator!r} for the field {field!r}", hint=f"there are {known}")
-        return found
-    return [Condition(field, EQUAL, _values(field, wanted))]
+    return [_compared(field, *one) for one in (wanted.items() if isinstance(wanted, Mapping) else [(EQUAL, wanted)])]
+
+
+def _compared(field: str, operator: str, wanted: Any) -> Condition:
+    if operator in ORDER:
+        return Condition(field, operator, (_number(field, wanted),))
+    if operator in (EQUAL, UNEQUAL):
+        return Condition(field, operator, _values(field, wanted))
+    known = ", ".join([EQUAL, UNEQUAL, *ORDER])
+    raise QueryError(f"no comparison {operator!r} for the field {field!r}", hint=f"there are {known}")
 
 
 def _range(field: str, lower: Any, upper: Any) -> list[Condition]:
-    bounds = [(">=", lower), ("<=", upper)]
-    found = [Condition(field, operator, (_number(field, end),)) for operator, end in bounds if end is not None]
+    found = [_compared(field, order, end) for order, end in ((">=", lower), ("<=", upper)) if end is not None]
     if not found:
         raise QueryError(f"the range of the field {field!r} has no end", hint="write 2000..2010, 2000.. or ..2010")
     if len(found) == 2 and found[0].values[0] > found[1].values[0]:
@@ -124,9 +119,7 @@ def _number(field: str, value: Any) -> float:
 
 def _values(field: str, wanted: Any) -> tuple[Any, ...]:
     several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
-    values = tuple(
-        value.item() if isinstance(value, np.generic) else value for value in (wanted if several else [wanted])
-    )
+    values = tuple(one.item() if isinstance(one, np.generic) else one for one in (wanted if several else [wanted]))
     for value in values:
         if value is not None and not isinstance(value, str | int | float):
             raise QueryError(

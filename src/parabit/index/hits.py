@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.codes import unpack
 from parabit.corpus import Document, title_of
 from parabit.errors import IndexFolderError
-from parabit.index.passages import READ, Piece, passages
+from parabit.index.passages import READ, Piece, passage
 from parabit.index.query import Parsed, Queries, WordQuery, matching_tokens, word_query
 from parabit.index.ranking import Allowed, Ranked
 from parabit.index.store import Id, Snapshot
@@ -45,7 +44,8 @@ class Hit:
     @cached_property
     def snippet(self) -> list[Piece]:
         """The passage of the text with most words of the query, in pieces; the words are marked."""
-        return self._hits.snippets(self._query, [self.text])[0]
+        words = self._hits.matching(self._query, self.text[:READ])
+        return passage(self._hits._tokenizer, self.text, words)
 
     @cached_property
     def why(self) -> Why:
@@ -138,10 +138,6 @@ class Hits:
         """The words of a query that no document has, each with the one that was searched for instead."""
         return dict(self._word_query(query).corrected)
 
-    def snippets(self, query: int, texts: Sequence[str]) -> list[list[Piece]]:
-        """The passage of each text with most words of a query, in pieces; the words are marked."""
-        return [passages(self._tokenizer, [text], self.matching(query, text[:READ]))[0] for text in texts]
-
     def matching(self, query: int, text: str) -> set[str]:
         """The words of a text that match the query, as they are written there."""
         return set() if self._words is None else matching_tokens(self._word_query(query), self._words, text)
@@ -149,34 +145,33 @@ class Hits:
     def why(self, query: int) -> list[Why]:
         """What the scores of a query's hits are made of: the share of each word, and of the code."""
         query = range(len(self))[query]
-        if query in self._whys:
-            return self._whys[query]
-        here = self._of(query)
-        rows, of_words, distances = self._found.rows[here], self._by_words[here], self._found.distances[here].tolist()
-        shares: list[dict[str, float]] = [{} for _ in rows]
-        if self._words is not None and of_words.any():
-            asked = self._word_query(query)
-            weights = {**dict.fromkeys((word for words in asked.any_of for word in words), 1.0), **asked.words}
-            alone = {word: self._words.scores(WordQuery("", {word: weight}), rows) for word, weight in weights.items()}
-            totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
-            for word, found in alone.items():
-                for place in np.flatnonzero(found).tolist():
-                    shares[place][word] = round(float(of_words[place] * found[place] / totals[place]), 4)
-        code = np.round((self._scores[here] - of_words).astype(np.float64), 4).tolist()
-        self._whys[query] = [
-            Why(dict(sorted(words.items(), key=lambda item: -item[1])), part, distance, self._snapshot.bits)
-            for words, part, distance in zip(shares, code, distances, strict=True)
-        ]
+        if query not in self._whys:
+            here = self._of(query)
+            by_words, distances = self._by_words[here], self._found.distances[here].tolist()
+            code = np.round((self._scores[here] - by_words).astype(np.float64), 4).tolist()
+            shares = self._shares(query, self._found.rows[here], by_words)
+            each = zip(shares, code, distances, strict=True)
+            self._whys[query] = [Why(words, part, distance, self._snapshot.bits) for words, part, distance in each]
         return self._whys[query]
+
+    def _shares(self, query: int, rows: NDArray[np.int64], by_words: NDArray[np.float32]) -> list[dict[str, float]]:
+        """The share of each word in the scores of some rows, the highest first."""
+        if self._words is None or not by_words.any():
+            return [{} for _ in rows]
+        asked = self._word_query(query)
+        weights = {**dict.fromkeys((word for words in asked.any_of for word in words), 1.0), **asked.words}
+        alone = {word: self._words.scores(WordQuery("", {word: weight}), rows) for word, weight in weights.items()}
+        totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
+        shares = []
+        for place, (score, total) in enumerate(zip(by_words, totals, strict=True)):
+            found = {word: round(float(score * own[place] / total), 4) for word, own in alone.items() if own[place]}
+            shares.append(dict(sorted(found.items(), key=lambda item: -item[1])))
+        return shares
 
     def codes_of(self, query: int) -> NDArray[np.uint8]:
         """The codes of a query's hits: (hits, bytes)."""
         rows = self._found.rows[self._of(range(len(self))[query])]
         return self._snapshot.codes(rows) if len(rows) else self.codes[:0]
-
-    def differing(self, query: int) -> NDArray[np.bool_]:
-        """Which bits of each hit differ from the query's: (hits, bits)."""
-        return unpack(self.codes_of(query) ^ self.codes[query], self._snapshot.bits).astype(np.bool_)
 
     @cached_property
     def _words(self) -> RowWords | None:

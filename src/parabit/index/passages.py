@@ -20,26 +20,15 @@ def marked(tokenizer: Tokenizer, text: str, words: Collection[str]) -> list[Piec
     return _pieces(text, tokenizer.places([text], words)[0], 0, len(text))
 
 
-def passages(
-    tokenizer: Tokenizer, texts: Sequence[str], words: Collection[str], length: int = 300
-) -> list[list[Piece]]:
-    """The passage of each text that has most different words of the query, some `length` characters long."""
-    texts = [text[:READ] for text in texts]
-    return [
-        _passage(text, spans, length) for text, spans in zip(texts, tokenizer.places(texts, words), strict=True)
-    ]  # fmt: skip
-
-
-def _passage(text: str, spans: Sequence[tuple[int, int]], length: int) -> list[Piece]:
+def passage(tokenizer: Tokenizer, text: str, words: Collection[str], length: int = 300) -> list[Piece]:
+    """The passage of a text that has most different words of the query, some `length` characters long."""
+    text = text[:READ]
+    spans = tokenizer.places([text], words)[0]
     start = _best_start(text, spans, length) if len(text) > length else 0
-    end = min(len(text), start + length)
-    start, end = _to_spaces(text, start, end)
+    start, end = _to_spaces(text, start, min(len(text), start + length))
     pieces = _pieces(text, [span for span in spans if start <= span[0] and span[1] <= end], start, end)
-    return [
-        *([Piece("… ", False)] if start else []),
-        *pieces,
-        *([Piece("…", False)] if end < len(text) else []),
-    ]
+    before, after = [Piece("… ", False)] if start else [], [Piece("…", False)] if end < len(text) else []
+    return [*before, *pieces, *after]
 
 
 def _best_start(text: str, spans: Sequence[tuple[int, int]], length: int) -> int:

@@ -62,26 +62,16 @@ class Searcher:
         may be found, those of the tail included; all if it is None.
         """
         check_backend(backend)
-        blocks = [queries[start : start + _QUERIES_AT_A_TIME] for start in range(0, len(queries), _QUERIES_AT_A_TIME)]
-        return join([self._block(block, most, radius, allowed, backend, tail) for block in blocks])
-
-    def _block(
-        self,
-        queries: NDArray[np.uint8],
-        most: int | None,
-        radius: int | None,
-        allowed: NDArray[np.bool_] | None,
-        backend: str,
-        tail: NDArray[np.uint8] | None,
-    ) -> Found:
-        first = len(self._codes)
-        mask = None if allowed is None else allowed[:first]
-        found = find(self._backend(backend, most, radius, mask, len(queries)), queries, most, radius, mask)
-        if tail is None or not len(tail):
-            return found
-        mask = None if allowed is None else allowed[first:]
-        added = find(Flat(tail, self._bits), queries, most, radius, mask)
-        return merge([found, added], [0, first], self._bits, most)
+        first, parts = len(self._codes), []
+        old, new = (None, None) if allowed is None else (allowed[:first], allowed[first:])
+        for start in range(0, len(queries), _QUERIES_AT_A_TIME):
+            block = queries[start : start + _QUERIES_AT_A_TIME]
+            found = find(self._backend(backend, most, radius, old, len(block)), block, most, radius, old)
+            if tail is not None and len(tail):
+                added = find(Flat(tail, self._bits), block, most, radius, new)
+                found = merge([found, added], [0, first], self._bits, most)
+            parts.append(found)
+        return join(parts)
 
     def _backend(
         self, name: str, most: int | None, radius: int | None, mask: NDArray[np.bool_] | None, queries: int
@@ -98,11 +88,8 @@ class Searcher:
                 hint=f"build it with backend={name!r}, or choose {' or '.join(['auto', *sorted(self._names)])}",
             )
         if name not in self._open:
-            arrays = {
-                array.removeprefix(f"{name}."): values
-                for array, values in self._derived.items()
-                if array.startswith(f"{name}.")
-            }
+            prefix = f"{name}."
+            arrays = {one.removeprefix(prefix): self._derived[one] for one in self._derived if one.startswith(prefix)}
             self._open[name] = BACKENDS[name](self._codes, self._bits, arrays)
         return self._open[name]
 
