@@ -1,13 +1,14 @@
 """What the benchmarks share: the machine they ran on, and where results are kept."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from parabit import ParabitError
-from parabit.paper.machine import memory_gb, processor, versions
+from parabit.paper.machine import processor, versions
 from parabit.parallel import cores
 
 RESULTS = Path(__file__).parent / "results"
@@ -15,7 +16,8 @@ RESULTS = Path(__file__).parent / "results"
 
 def machine(*packages: str) -> dict[str, Any]:
     """The machine and the versions that a result was measured with."""
-    return {"processor": processor(), "cores": cores(), "memory_gb": memory_gb(), **versions(*packages)}
+    memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
+    return {"processor": processor(), "cores": cores(), "memory_gb": memory, **versions(*packages)}
 
 
 def run(main: Callable[[], None]) -> None:

@@ -14,7 +14,6 @@ import pytest
 from made_up_collections import ARTICLES, GROUPS, POSTS, STORIES, all_texts, lay_out, story_topics, write_posts
 from parabit.corpus import Document, open_corpus
 from parabit.errors import EvaluationError
-from parabit.evaluation.relevance import relevance_of
 from parabit.paper.corpora import PaperCorpus, Part, Prepared, paper_corpora, prepare, read_facts, read_prepared
 from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, count_bags, make_bags
 
@@ -109,7 +108,7 @@ def test_a_cap_takes_the_same_documents_every_time_in_their_order(tmp_path: Path
     # Fewer test documents change nothing of the training documents, and the documents taken are those of the whole.
     other = prepared(tmp_path, NEWS.small(20, 5))
     assert np.array_equal(once.training.documents.tokens, other.training.documents.tokens)
-    words_only = PaperCorpus("20newsgroups", "", "", 1, "shared")
+    words_only = PaperCorpus("20newsgroups", "", "", 1)
     whole = prepared(tmp_path, words_only)
     sizes = np.diff(whole.training.documents.token_offsets).tolist()
     places = iter(zip(sizes, names_of(whole.training, whole), strict=True))
@@ -148,7 +147,7 @@ def test_a_collection_whose_test_documents_have_no_labels_is_told(
     sample.write_bytes(gzip.compress("\n".join(map(json.dumps, articles)).encode()))
     monkeypatch.setenv("PARABIT_DATA", str(tmp_path))
     with pytest.raises(EvaluationError, match="no test document of arxiv has a label"):
-        prepared(tmp_path, PaperCorpus("arxiv", "arXiv sample", "RCV1", 1, "overlap"))
+        prepared(tmp_path, PaperCorpus("arxiv", "arXiv sample", "RCV1", 1))
     assert not (tmp_path / "arrays").exists()
 
 
@@ -160,12 +159,6 @@ def test_an_interrupt_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: 
     with pytest.raises(KeyboardInterrupt):
         prepare(tmp_path / "arrays" / "some.npz", NEWS, False)
     assert os.listdir(tmp_path / "arrays") == []  # noqa: PTH208
-
-
-def test_what_is_relevant_is_the_same_for_runs_and_for_the_command() -> None:
-    for present in (["enwiki", "arxiv"], ["rcv1", "wikipedia"]):
-        for corpus in paper_corpora(present):
-            assert corpus.relevance == relevance_of(f"{corpus.name}/test")
 
 
 def test_the_sample_of_wikipedia_is_tested_by_common_categories_alone(tmp_path: Path) -> None:

@@ -56,13 +56,13 @@ def test_a_finished_run_is_not_run_again_and_one_of_an_older_method_is_stale(
 ) -> None:
     monkeypatch.setattr(report, "perform", lambda *_: pytest.fail("it ran again"))
     plan = Plan("table2", quick=True, device="cpu")
-    assert reproduce(plan, folder, "").runs == 6
+    assert reproduce(plan, folder, "")["runs"] == 6
     monkeypatch.setitem(experiments.VERSIONS, "network", 2)
     outcome = reproduce(Plan("table2", quick=True, only_report=True), folder, "")
-    assert outcome.stale == 4  # of two networks on two collections; the closed form is not one
+    assert outcome["stale"] == 4  # of two networks on two collections; the closed form is not one
     assert "†" in (folder / "report.html").read_text()
     monkeypatch.undo()
-    assert reproduce(Plan("table2", quick=True, only_report=True), folder, "").stale == 0
+    assert reproduce(Plan("table2", quick=True, only_report=True), folder, "")["stale"] == 0
 
 
 def test_a_line_that_was_cut_off_is_ignored_and_written_again(tmp_path: Path) -> None:

@@ -173,9 +173,8 @@ def reproduce(
     command = shlex.join(words)
     plan = Plan(what, quick, seeds, tuple(corpus or ()), tuple(job or ()), device, only_report)
     try:
-        outcome = run(plan, output, command, report)
+        return run(plan, output, command, report)
     except Interrupted:
         raise
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; finished runs are kept; continue with: {command}") from None
-    return {"report": str(outcome.page), "runs": outcome.runs, "stale": outcome.stale, **outcome.compared}

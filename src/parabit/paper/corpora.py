@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import EvaluationError
+from parabit.evaluation.relevance import relevance_of
 from parabit.paper.published import COLLECTIONS, NEWSGROUPS
 from parabit.progress import Report, silent
 from parabit.storage import whole_file
@@ -34,12 +35,20 @@ class PaperCorpus:
     title: str
     collection: str  # of the paper
     min_count: int  # of words and bigrams
-    relevance: str
     most_trained: int | None = None  # documents, of more a random part
     most_tested: int | None = None
     picture: tuple[str, ...] = ()  # labels of the t-SNE picture; where empty, the most frequent ones
     stand_in: bool = False
     group: str = "paper"  # of experiments that it has a part in: all, or those of "headers"
+
+    @property
+    def heading(self) -> str:
+        """The title, and what it stands in for."""
+        return f"{self.title} (stands in for {self.collection})" if self.stand_in else self.title
+
+    @property
+    def relevance(self) -> str:
+        return relevance_of(self.name)
 
     def open(self, split: str, report: Report = silent) -> "Corpus":
         """The documents of a split, before a random part of them is taken."""
@@ -58,26 +67,26 @@ class PaperCorpus:
 
 # The paper's vocabulary of "slightly over one million" is that of posts with their headers, in which the newsgroup is
 # named; both ways are run.
-HEADERS_KEPT = PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, "shared", group="headers")
+HEADERS_KEPT = PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, group="headers")
 
 
 def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
-    """The paper's collections where they are present, and else what stands in for them.
+    """The paper's collections if they are present, otherwise what stands in for them.
 
-    20 Newsgroups and Reuters-21578 are downloaded where they are not.
+    20 Newsgroups and Reuters-21578 can be downloaded.
     """
     present = set(present)
-    chosen = [PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, "shared", picture=NEWSGROUPS)]
+    chosen = [PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, picture=NEWSGROUPS)]
     if "rcv1" in present:
-        chosen.append(PaperCorpus("rcv1", _RCV1, _RCV1, 10, "overlap", most_tested=10_000))
+        chosen.append(PaperCorpus("rcv1", _RCV1, _RCV1, 10, most_tested=10_000))
     else:
-        chosen.append(PaperCorpus("reuters21578", "Reuters-21578", _RCV1, 2, "overlap", stand_in=True))
+        chosen.append(PaperCorpus("reuters21578", "Reuters-21578", _RCV1, 2, stand_in=True))
         if "arxiv" in present:
-            chosen.append(PaperCorpus("arxiv", "arXiv sample", _RCV1, 5, "overlap", 20_000, 5_000, stand_in=True))
+            chosen.append(PaperCorpus("arxiv", "arXiv sample", _RCV1, 5, 20_000, 5_000, stand_in=True))
     if "wikipedia" in present:
-        chosen.append(PaperCorpus("wikipedia", _WIKIPEDIA, _WIKIPEDIA, 100, "shared", most_tested=10_000))
+        chosen.append(PaperCorpus("wikipedia", _WIKIPEDIA, _WIKIPEDIA, 100, most_tested=10_000))
     elif "enwiki" in present:
-        chosen.append(PaperCorpus("enwiki", "Wikipedia sample", _WIKIPEDIA, 5, "shared", stand_in=True))
+        chosen.append(PaperCorpus("enwiki", "Wikipedia sample", _WIKIPEDIA, 5, stand_in=True))
     return chosen
 
 
@@ -98,11 +107,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    path: Path,
-    corpus: PaperCorpus,
-    bigrams: bool,
-    others: Sequence[PaperCorpus] = (),
-    report: Report = silent,
+    path: Path, corpus: PaperCorpus, bigrams: bool, others: Sequence[PaperCorpus] = (), report: Report = silent
 ) -> None:
     """Write a collection to a file: training and test documents, and the test documents of others."""
     from parabit.text import Tokenizer, VocabularyRule, count_bags, make_bags
@@ -127,8 +132,11 @@ def prepare(
             "unlabelled": sum(not document.labels for document in tested.open("test")),
             "relevance": tested.relevance,
         }
-        if not number:
-            facts["fingerprint"] = _digest(arrays)  # of its own documents: other collections may come and go
+        if not number:  # of its own documents: other collections may come and go
+            digest = blake2b(digest_size=16)
+            for array in arrays.values():
+                digest.update(np.ascontiguousarray(array).data)
+            facts["fingerprint"] = digest.hexdigest()
     facts["labels"] = list(numbers)
     arrays |= {"counts": vocabulary.counts, "facts": np.array(json.dumps(facts))}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,17 +153,17 @@ def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> "list[Do
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """What is known of a collection that was written, without its arrays."""
-    with path.open("rb") as file, np.load(file) as arrays:  # numpy leaves one open that it cannot read
+    """What is known of a collection, without its arrays."""
+    with path.open("rb") as file, np.load(file) as arrays:  # numpy does not close a file that it cannot read
         facts: dict[str, Any] = json.loads(str(arrays["facts"]))
     return facts
 
 
 def read_prepared(path: Path) -> Prepared:
-    """What was written."""
+    """The arrays that were written."""
+    facts = read_facts(path)
     with np.load(path) as file:
         arrays = dict(file)
-    facts = json.loads(str(arrays["facts"]))
     tests = {name: _part(arrays, f"test{number}") for number, name in enumerate(facts["tests"])}
     return Prepared(arrays["counts"], _part(arrays, "training"), tests, facts)
 
@@ -168,31 +176,22 @@ def sample_documents(
         return documents
     able = [place for place, document in enumerate(documents) if document.labels or not labelled]
     if most is not None and len(able) > most:
-        able = np.sort(np.random.default_rng(0).choice(able, most, replace=False)).tolist()
+        able = np.random.default_rng(0).choice(able, most, replace=False).tolist()
     chosen = set(able)
     return [document for place, document in enumerate(documents) if place in chosen]
-
-
-def _digest(arrays: dict[str, NDArray[Any]]) -> str:
-    digest = blake2b(digest_size=16)
-    for array in arrays.values():
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _as_arrays(
     name: str, bags: Bags, documents: "Iterable[Document]", numbers: dict[str, int], order: bool
 ) -> dict[str, NDArray[Any]]:
-    labels = [
-        [numbers.setdefault(label, len(numbers)) for label in dict.fromkeys(document.labels)] for document in documents
-    ]
+    labels = [[numbers.setdefault(label, len(numbers)) for label in dict.fromkeys(one.labels)] for one in documents]
     arrays: dict[str, NDArray[Any]] = {
         # Ascending within a document: the steps between features are small, and compress well.
         f"{name}.steps": np.diff(bags.features, prepend=0).astype(np.int32),
         f"{name}.counts": np.minimum(bags.counts, np.iinfo(np.uint16).max).astype(np.uint16),
         f"{name}.lengths": bags.feature_lengths.astype(np.int32),
-        f"{name}.labels": np.array([number for mine in labels for number in mine], dtype=np.int32),
-        f"{name}.label_lengths": np.array([len(mine) for mine in labels], dtype=np.int32),
+        f"{name}.labels": np.array([number for row in labels for number in row], dtype=np.int32),
+        f"{name}.label_lengths": np.array([len(row) for row in labels], dtype=np.int32),
     }
     if order:
         arrays[f"{name}.tokens"] = bags.tokens
@@ -203,10 +202,9 @@ def _as_arrays(
 def _part(arrays: dict[str, NDArray[Any]], name: str) -> Part:
     part = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
     features = np.cumsum(part["steps"], dtype=np.int64).astype(np.int32)
-    offsets, counts = row_offsets(part["lengths"]), part["counts"].astype(np.int32)
-    documents = Bags.of_counts(features, counts, offsets)
+    documents = Bags.of_counts(features, part["counts"].astype(np.int32), row_offsets(part["lengths"]))
     if "tokens" in part:
-        documents = Bags(features, counts, offsets, part["tokens"], row_offsets(part["token_lengths"]))
+        documents = replace(documents, tokens=part["tokens"], token_offsets=row_offsets(part["token_lengths"]))
     numbers, bounds = part["labels"].tolist(), row_offsets(part["label_lengths"]).tolist()
     labels = [tuple(numbers[start:end]) for start, end in pairwise(bounds)]
     return Part(documents, labels)

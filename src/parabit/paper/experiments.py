@@ -1,6 +1,7 @@
 """What is trained and scored: a job is one or more networks or a peer, a run is a job on a collection with a seed."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -137,38 +138,134 @@ def _jobs() -> dict[str, Job]:
 
 JOBS = _jobs()
 PICTURED = "binary-pv-dbow-128-bigrams"  # whose codes the t-SNE pictures show
-_NETWORKS = tuple(name for name in JOBS if "pv-d" in name)
-_CLOSED = tuple(f"closed-form-{size}" for size in SIZES)
-_HASHING = tuple(f"semantic-hashing-{size}" for size in SIZES)
-_TABLE_4 = (*(f"real-binary-{bits}" for bits in RADII), "separate", *(f"closed-form-{bits}" for bits in RADII))
-_TRANSFER = ("transfer", "closed-form-transfer", PICTURED)
-_ONE = ("20newsgroups",)
+
+Row = tuple[str, ...]  # labels, job, part
 
 
-class Experiment(NamedTuple):
-    """The jobs of a part of the report, and the collections that it runs on: of a group, or by name."""
-
-    jobs: tuple[str, ...]
-    groups: tuple[str, ...] = ("paper", "headers")
-    only: tuple[str, ...] = ()
-
-    def runs_on(self, corpus: PaperCorpus) -> bool:
-        return corpus.group in self.groups and (not self.only or corpus.name in self.only)
+def _each(values: Iterable[dict[str, Any]], *rows: Row) -> list[Row]:
+    """The rows once for each size or radius, filled in."""
+    return [tuple(text.format(**filled) for text in row) for filled in values for row in rows]
 
 
-EXPERIMENTS = {
-    "table1": Experiment((*_NETWORKS, *_CLOSED)),
-    "table2": Experiment(("pv-dbow-32-bigrams", "binary-pv-dbow-32-bigrams", "closed-form-32")),
-    "table3": Experiment(_TRANSFER, groups=("paper",)),
-    "table4": Experiment(_TABLE_4),
-    "figures": Experiment((*_NETWORKS, *_CLOSED, *_HASHING, *_TABLE_4, *_TRANSFER), groups=("paper",)),
-    "claims": Experiment(tuple(name for name in JOBS if name.startswith(("binarization", "window"))), only=_ONE),
-    "peers": Experiment(
-        tuple(name for name, job in JOBS.items() if job.peer and job.size not in RADII and "transfer" not in name),
-        groups=("paper",),
+_BY_SIZE = [{"size": size} for size in SIZES]
+_CODES: tuple[Row, ...] = (
+    ("closed form, {size} bits", "closed-form-{size}", "codes"),
+    ("Binary PV-DBOW, {size} bits", "binary-pv-dbow-{size}-words", "codes"),
+    ("semantic hashing autoencoder, {size} bits", "semantic-hashing-{size}", "codes"),
+    ("LSA + iterative quantization, {size} bits", "lsa-{size}", "itq"),
+)
+
+
+class Layout(NamedTuple):
+    """A table: the same rows for each collection of an experiment, with the same metrics."""
+
+    experiment: str
+    heads: tuple[str, ...]  # of the labels
+    rows: list[Row]
+    metrics: tuple[str, ...] = ("map", "ndcg@10")
+
+
+TABLES = {
+    "table1": Layout(
+        "table1",
+        ("Size", "Model", "Bigrams"),
+        _each(
+            _BY_SIZE,
+            ("{size}", "PV-DBOW", "no", "pv-dbow-{size}-words", "vectors"),
+            ("{size}", "PV-DBOW", "yes", "pv-dbow-{size}-bigrams", "vectors"),
+            ("{size}", "Binary PV-DBOW", "no", "binary-pv-dbow-{size}-words", "codes"),
+            ("{size}", "Binary PV-DBOW", "yes", "binary-pv-dbow-{size}-bigrams", "codes"),
+            ("{size}", "PV-DM", "–", "pv-dm-{size}", "vectors"),
+            ("{size}", "Binary PV-DM", "–", "binary-pv-dm-{size}", "codes"),
+            ("{size}", "closed form, codes", "no", "closed-form-{size}", "codes"),
+            ("{size}", "closed form, floats", "no", "closed-form-{size}", "vectors"),
+        ),
+    ),
+    "table2": Layout(
+        "table2",
+        ("Codes of 32 bits",),
+        [
+            ("Random hyperplanes on PV-DBOW", "pv-dbow-32-bigrams", "hyperplanes"),
+            ("Iterative quantization of PV-DBOW", "pv-dbow-32-bigrams", "itq"),
+            ("Binary PV-DBOW, as in Table 1", "binary-pv-dbow-32-bigrams", "codes"),
+            ("closed form", "closed-form-32", "codes"),
+        ],
+    ),
+    # Here the columns are the collections that a model was trained on: see `tables._transfer`.
+    "table3": Layout(
+        "table3",
+        ("Test documents", "Model"),
+        [
+            ("Binary PV-DBOW, bigrams", "transfer", "binary-pv-dbow-128-bigrams"),
+            ("closed form", "closed-form-transfer", "closed-form-128"),
+        ],
+    ),
+    "table4": Layout(
+        "table4",
+        ("Bits", "Radius", "Model"),
+        _each(
+            [
+                {"bits": bits, "radius": radius, "part": f"{bits} bits, radius {radius}"}
+                for bits, radii in RADII.items()
+                for radius in radii
+            ],
+            ("{bits}", "{radius}", "A: Real-Binary PV-DBOW", "real-binary-{bits}", "{part}"),
+            ("{bits}", "{radius}", "B: Binary PV-DBOW and PV-DBOW", "separate", "{part}"),
+            ("{bits}", "{radius}", "closed form, code and its floats", "closed-form-{bits}", "{part}"),
+        ),
+        ("ndcg@10", "strict_ndcg@10", "retrieved", "empty"),
+    ),
+    "peers": Layout(
+        "peers",
+        ("Method",),
+        [
+            *_each(
+                _BY_SIZE,
+                *_CODES,
+                ("LSA + random hyperplanes, {size} bits", "lsa-{size}", "hyperplanes"),
+                ("closed form, {size} floats", "closed-form-{size}", "vectors"),
+                ("LSA, {size} floats", "lsa-{size}", "vectors"),
+                ("gensim Doc2Vec, {size} floats", "doc2vec-{size}", "vectors"),
+            ),
+            ("TF-IDF, cosine", "tf-idf", "vectors"),
+            ("BM25", "bm25", "vectors"),
+            ("all-MiniLM-L6-v2, 384 floats, pretrained", "sentences", "vectors"),
+        ],
+    ),
+    "hashing": Layout("peers", ("Method",), _each(_BY_SIZE, *_CODES), ("training_precision@100",)),
+    "variants": Layout(
+        "claims",
+        ("Model", "Variant"),
+        [
+            ("Binary PV-DBOW", "rounding, the paper's choice", "binary-pv-dbow-128-words", "codes"),
+            ("Binary PV-DBOW", "noise", "binarization-noise", "codes"),
+            ("Binary PV-DBOW", "straight-through", "binarization-straight-through", "codes"),
+            ("Binary PV-DBOW", "straight-through-sigmoid", "binarization-straight-through-sigmoid", "codes"),
+            ("Binary PV-DBOW", "annealed", "binarization-annealed", "codes"),
+            ("Binary PV-DM", "one word before, the paper's choice", "binary-pv-dm-128", "codes"),
+            ("Binary PV-DM", "one word before and one after", "window-1-two-sided", "codes"),
+            ("Binary PV-DM", "three words before", "window-3", "codes"),
+        ],
     ),
 }
+
+
+def _jobs_of(table: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for row in TABLES[table].rows for text in row if text in JOBS))
+
+
+EXPERIMENTS = {name: _jobs_of(name) for name in ("table1", "table2", "table3", "table4")}
+_HASHING = tuple(f"semantic-hashing-{size}" for size in SIZES)
+EXPERIMENTS["figures"] = (*EXPERIMENTS["table1"], *_HASHING, *EXPERIMENTS["table4"], *EXPERIMENTS["table3"])
+EXPERIMENTS |= {"claims": _jobs_of("variants"), "peers": _jobs_of("peers")}
 ALL = "all"
+
+
+def runs_on(experiment: str, corpus: PaperCorpus) -> bool:
+    """Whether an experiment has figures of a collection."""
+    if experiment == "claims":
+        return corpus.name == "20newsgroups"
+    return corpus.group == "paper" or experiment in ("table1", "table2", "table4")
 
 
 class Run(NamedTuple):
@@ -194,15 +291,14 @@ def runs_of(
     names: tuple[str, ...], corpora: list[PaperCorpus], seeds: int, quick: bool = False, jobs: tuple[str, ...] = ()
 ) -> list[Run]:
     """The runs of some experiments, each once: by seed, collection, and words or bigrams."""
-    experiments = [EXPERIMENTS[name] for name in names]
     runs = [
-        Run(JOBS[name], corpus, seed, quick)
-        for experiment in experiments
+        Run(JOBS[job], corpus, seed, quick)
+        for name in names
         for corpus in corpora
-        if experiment.runs_on(corpus)
-        for name in experiment.jobs
-        if not jobs or name in jobs
-        if not name.endswith("transfer") or corpus.collection == "English Wikipedia"
-        for seed in range(seeds if JOBS[name].seeds else 1)
+        if runs_on(name, corpus)
+        for job in EXPERIMENTS[name]
+        if not jobs or job in jobs
+        if not job.endswith("transfer") or corpus.collection == "English Wikipedia"
+        for seed in range(seeds if JOBS[job].seeds else 1)
     ]
     return sorted(dict.fromkeys(runs), key=lambda run: (run.seed, corpora.index(run.corpus), run.job.bigrams))

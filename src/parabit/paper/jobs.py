@@ -2,13 +2,11 @@
 
 import base64
 import time
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from parabit.evaluation import (
     Relevance,
@@ -30,6 +28,7 @@ _MOST_QUERIES = 2000  # of the hashing papers' protocol
 _MOST_POINTS = 2500  # of a picture
 
 Rows = list[tuple[str, str, float]]  # part, metric, value
+Inferred = tuple[Any, Any]  # packed codes, or None from a real-valued network; vectors
 
 
 class Finished(NamedTuple):
@@ -47,9 +46,9 @@ def perform(run: Run, data: Prepared, device: str = "auto", report: Report = sil
 
     start = time.perf_counter()
     if run.job.networks:
-        finished = Finished(*_network(run, data, device, report))
+        finished = _network(run, data, device, report)
     else:
-        finished = Finished(_PEERS[run.job.peer](run, data, device))
+        finished = Finished(_closed_form(run, data) if run.job.peer == "closed-form" else _peer(run, data, device))
     place = choose_device(device if run.job.on_gpu else "cpu")
     about = {
         "id": run.id,
@@ -67,12 +66,7 @@ def perform(run: Run, data: Prepared, device: str = "auto", report: Report = sil
     return about, finished
 
 
-class _Encoded(NamedTuple):
-    codes: NDArray[np.uint8] | None
-    vectors: NDArray[np.float32]
-
-
-def _train(run: Run, network: Network, data: Prepared, device: str, report: Report) -> dict[str, _Encoded]:
+def _train(run: Run, network: Network, data: Prepared, device: str, report: Report) -> dict[str, Inferred]:
     """What a network says of the training documents ("") and of each set of test documents."""
     from parabit.codes import pack
     from parabit.networks import NetworkEncoder, train
@@ -84,126 +78,85 @@ def _train(run: Run, network: Network, data: Prepared, device: str, report: Repo
     vectors = {"": trained.embeddings.numpy(force=True)}
     vectors |= {name: encoder.embed(part.documents) for name, part in data.tests.items()}
     return {
-        name: _Encoded(None if shape.bits is None else pack(encoder.activations(rows) > 0), rows)
+        name: (None if shape.bits is None else pack(encoder.activations(rows) > 0), rows)
         for name, rows in vectors.items()
     }
 
 
-def _network(run: Run, data: Prepared, device: str, report: Report) -> tuple[Rows, dict[str, Any] | None]:
-    name = run.corpus.name
+def _network(run: Run, data: Prepared, device: str, report: Report) -> Finished:
+    name, job = run.corpus.name, run.job.name
     *others, network = run.job.networks
-    encoded = _train(run, network, data, device, report)
-    codes, vectors = encoded[name]
-    if run.job.name == "transfer":
-        return _transferred({target: found.codes for target, found in encoded.items()}, run, data), None
+    inferred = _train(run, network, data, device, report)
+    (trained_codes, trained_vectors), (codes, vectors) = inferred[""], inferred[name]
+    if job == "transfer":
+        return Finished(_transferred(inferred, run, data))
     rows: Rows = []
     if codes is not None:
-        rows += _code_scores("codes", codes, encoded[""].codes, run, data)
+        rows += _code_scores("codes", codes, trained_codes, run, data)
     if network.dim is not None:
         rows += _vector_scores(vectors, run, data)
-    if run.job.name == "pv-dbow-32-bigrams":  # Table 2
-        rows += _hashed(encoded[""].vectors, vectors, 32, run, data)
-    if run.job.name.startswith("real-binary") and codes is not None:  # Table 4, variant A: one network
-        rows += _filtered(codes, network.bits or 0, vectors, run, data)
+    if job == "pv-dbow-32-bigrams":  # Table 2
+        rows += _hashed(trained_vectors, vectors, 32, run, data)
+    if job.startswith("real-binary"):  # Table 4, variant A: one network
+        rows += _filtered(codes, network.bits, vectors, run, data)
     for other in others:  # Table 4, variant B: codes of separate networks, vectors of the last one
-        rows += _filtered(_train(run, other, data, device, report)[name].codes, other.bits or 0, vectors, run, data)
-    pictured = codes is not None and run.job.name == PICTURED and run.seed == 0
-    return rows, _picture(codes, data.tests[name], data, run.corpus) if pictured else None
+        rows += _filtered(_train(run, other, data, device, report)[name][0], other.bits, vectors, run, data)
+    pictured = job == PICTURED and run.seed == 0
+    return Finished(rows, _picture(codes, data.tests[name], data, run.corpus) if pictured else None)
 
 
-def _closed_form(run: Run, data: Prepared, device: str) -> Rows:
+def _closed_form(run: Run, data: Prepared) -> Rows:
     """The codes that parabit gives by default, learned from the same words as the networks."""
     from parabit.model.closed_form import default_levels
     from parabit.model.encoder import LinearEncoder
     from parabit.model.learning import SAMPLE, learn_from_counts
 
-    counts = _matrix(data.training, data)
+    size, counts = run.job.size, data.training.documents.matrix(len(data.counts))
     if counts.shape[0] > SAMPLE:
         counts = counts[np.sort(np.random.default_rng(run.seed).choice(counts.shape[0], SAMPLE, replace=False))]
-    learned = learn_from_counts(counts, [default_levels(run.job.size)], run.seed)
+    learned = learn_from_counts(counts, [default_levels(size)], run.seed)
     words = np.flatnonzero(learned.kept)
-    encoder = LinearEncoder(learned.idf, learned.tensors, run.job.size, run.job.size)
+    encoder = LinearEncoder(learned.idf, learned.tensors, size, size)
 
-    def encoded(part: Part) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        known = _matrix(part, data)[:, words]
-        found = encoder(Bags.of_counts(known.indices, known.data, known.indptr))
-        assert found.codes is not None
-        return found.codes, found.vectors
+    def infer(part: Part) -> Inferred:
+        known = part.documents.matrix(len(data.counts))[:, words]
+        inferred = encoder(Bags.of_counts(known.indices, known.data, known.indptr))
+        return inferred.codes, inferred.vectors
 
     if run.job.name.endswith("transfer"):
-        return _transferred({name: encoded(test)[0] for name, test in data.tests.items()}, run, data)
-    codes, vectors = encoded(data.tests[run.corpus.name])
-    if run.job.size in RADII:
-        return _filtered(codes, run.job.size, vectors, run, data)
-    return _code_scores("codes", codes, encoded(data.training)[0], run, data) + _vector_scores(vectors, run, data)
+        return _transferred({name: infer(test) for name, test in data.tests.items()}, run, data)
+    codes, vectors = infer(data.tests[run.corpus.name])
+    if size in RADII:
+        return _filtered(codes, size, vectors, run, data)
+    return _code_scores("codes", codes, infer(data.training)[0], run, data) + _vector_scores(vectors, run, data)
 
 
-def _semantic_hashing(run: Run, data: Prepared, device: str) -> Rows:
+def _peer(run: Run, data: Prepared, device: str) -> Rows:
+    from parabit.baselines import peers
     from parabit.baselines.semantic_hashing import SemanticHashing
 
-    model = SemanticHashing(run.job.size, seed=run.seed, device=device, **run.job.options(run.quick))
-    trained, codes = _transformed(model, run, data)
-    return _code_scores("codes", codes, trained, run, data)
-
-
-def _lsa(run: Run, data: Prepared, device: str) -> Rows:
-    from parabit.baselines.peers import LSA
-
-    trained, vectors = _transformed(LSA(run.job.size, seed=run.seed), run, data)
-    return _vector_scores(vectors, run, data) + _hashed(trained, vectors, run.job.size, run, data)
-
-
-def _doc2vec(run: Run, data: Prepared, device: str) -> Rows:
-    from parabit.baselines.peers import Doc2Vec
-
-    model = Doc2Vec(run.job.size, seed=run.seed, **run.job.options(run.quick)).fit(data.training.documents)
-    return _vector_scores(model.transform(data.tests[run.corpus.name].documents), run, data)
-
-
-def _tf_idf(run: Run, data: Prepared, device: str) -> Rows:
-    from parabit.baselines.peers import TfIdf
-
-    return _vector_scores(_transformed(TfIdf(), run, data)[1], run, data)
-
-
-def _sentences(run: Run, data: Prepared, device: str) -> Rows:
-    """A pretrained encoder, which reads the texts themselves."""
-    from parabit.baselines.peers import SentenceEncoder
-
-    texts = [document.text for document in labelled_documents(run.corpus)]
-    return _vector_scores(SentenceEncoder(**run.job.options(run.quick)).transform(texts), run, data)
-
-
-def _bm25(run: Run, data: Prepared, device: str) -> Rows:
-    from parabit.baselines.peers import BM25
-
-    part = data.tests[run.corpus.name]
-    documents, count = _matrix(part, data), len(part.labels)
-    model = BM25(**run.job.options(run.quick)).fit(documents)
-    ranking = ScoreRanking(lambda block: model.scores(documents[block]), count, count, itself=True)
-    return _scores("vectors", evaluate(ranking, Relevance(part.labels, run.corpus.relevance)))
-
-
-_PEERS: dict[str, Callable[[Run, Prepared, str], Rows]] = {
-    "closed-form": _closed_form,
-    "semantic-hashing": _semantic_hashing,
-    "lsa": _lsa,
-    "doc2vec": _doc2vec,
-    "tf-idf": _tf_idf,
-    "bm25": _bm25,
-    "sentences": _sentences,
-}
-
-
-def _matrix(part: Part, data: Prepared) -> csr_array:
-    return part.documents.matrix(len(data.counts))
-
-
-def _transformed(model: Any, run: Run, data: Prepared) -> tuple[Any, Any]:
-    """The training and the test documents by a peer that is fitted to the former."""
-    trained = _matrix(data.training, data)
-    model.fit(trained)
-    return model.transform(trained), model.transform(_matrix(data.tests[run.corpus.name], data))
+    peer, size, seed, options = run.job.peer, run.job.size, run.seed, run.job.options(run.quick)
+    test = data.tests[run.corpus.name]
+    if peer == "sentences":  # pretrained, and reads the texts themselves
+        texts = [document.text for document in labelled_documents(run.corpus)]
+        return _vector_scores(peers.SentenceEncoder(**options).transform(texts), run, data)
+    if peer == "doc2vec":  # reads words in order
+        model = peers.Doc2Vec(size, seed=seed, **options).fit(data.training.documents)
+        return _vector_scores(model.transform(test.documents), run, data)
+    training, tested = (part.documents.matrix(len(data.counts)) for part in (data.training, test))
+    if peer == "bm25":
+        documents = peers.BM25(**options).fit(tested)
+        count = len(test.labels)
+        ranking = ScoreRanking(lambda block: documents.scores(tested[block]), count, count, itself=True)
+        return _scores("vectors", evaluate(ranking, Relevance(test.labels, run.corpus.relevance)))
+    if peer == "tf-idf":
+        return _vector_scores(peers.TfIdf().fit(training).transform(tested), run, data)
+    if peer == "lsa":
+        analysis = peers.LSA(size, seed=seed).fit(training)
+        trained, vectors = analysis.transform(training), analysis.transform(tested)
+        return _vector_scores(vectors, run, data) + _hashed(trained, vectors, size, run, data)
+    autoencoder = SemanticHashing(size, seed=seed, device=device, **options).fit(training)
+    return _code_scores("codes", autoencoder.transform(tested), autoencoder.transform(training), run, data)
 
 
 def _vector_scores(vectors: Any, run: Run, data: Prepared) -> Rows:
@@ -244,35 +197,35 @@ def _hashed(trained: Any, vectors: Any, bits: int, run: Run, data: Prepared) -> 
     return rows
 
 
-def _filtered(codes: Any, bits: int, vectors: Any, run: Run, data: Prepared) -> Rows:
+def _filtered(codes: Any, bits: Any, vectors: Any, run: Run, data: Prepared) -> Rows:
     """Table 4: codes select, vectors rank."""
     rows: Rows = []
-    labels = data.tests[run.corpus.name].labels
+    labels, metrics = data.tests[run.corpus.name].labels, ("ndcg@10", "strict_ndcg@10", "retrieved", "empty")
     for radius in RADII[bits]:
         scores = evaluate_filtered(codes, vectors, labels, radius, relevance=run.corpus.relevance)
-        found = {"ndcg@10": scores.ndcg, "strict_ndcg@10": scores.strict_ndcg}
-        found |= {"retrieved": scores.retrieved, "empty": scores.empty}
-        rows += [(f"{bits} bits, radius {radius}", metric, round(value, 4)) for metric, value in found.items()]
+        values = (scores.ndcg, scores.strict_ndcg, scores.retrieved, scores.empty)
+        part = f"{bits} bits, radius {radius}"
+        rows += [(part, metric, round(value, 4)) for metric, value in zip(metrics, values, strict=True)]
     return rows
 
 
-def _transferred(codes: Mapping[str, NDArray[np.uint8] | None], run: Run, data: Prepared) -> Rows:
+def _transferred(inferred: dict[str, Inferred], run: Run, data: Prepared) -> Rows:
     """Table 3: codes of collections that the network has not seen."""
     rows: Rows = []
-    for name, found in codes.items():
-        if name not in ("", run.corpus.name) and found is not None:
+    for name, test in data.tests.items():
+        if name != run.corpus.name:
             relevance = data.facts["tests"][name]["relevance"]
-            rows += _scores(name, evaluate_codes(found, data.tests[name].labels, relevance=relevance))
+            rows += _scores(name, evaluate_codes(inferred[name][0], test.labels, relevance=relevance))
     return rows
 
 
 def _picture(codes: Any, part: Part, data: Prepared, corpus: PaperCorpus) -> dict[str, Any]:
     """The codes of documents that have one of a few labels."""
-    names, numbers = data.facts["labels"], np.concatenate([np.array(labels, dtype=int) for labels in part.labels])
+    names, numbers = data.facts["labels"], [label for labels in part.labels for label in labels]
     common = np.argsort(-np.bincount(numbers), kind="stable")[:5].tolist()
     wanted = {names.index(name) for name in corpus.picture if name in names} or set(common)
-    found = [(place, *wanted.intersection(labels)) for place, labels in enumerate(part.labels)]
-    shown = [point for point in found if len(point) == 2]  # with one of the labels, and no other of them
+    points = [(place, *wanted.intersection(labels)) for place, labels in enumerate(part.labels)]
+    shown = [point for point in points if len(point) == 2]  # with one of the labels, and no other of them
     if len(shown) > _MOST_POINTS:
         shown = [shown[place] for place in np.random.default_rng(0).choice(len(shown), _MOST_POINTS, replace=False)]
     chosen = base64.b64encode(codes[[place for place, _ in shown]].tobytes()).decode()

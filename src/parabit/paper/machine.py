@@ -1,6 +1,5 @@
 """The machine and the versions that figures were measured with."""
 
-import os
 import platform
 import subprocess
 from functools import cache
@@ -16,13 +15,6 @@ def processor() -> str:
     lines = info.read_text().splitlines() if info.exists() else []
     name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
     return name or platform.processor()
-
-
-def memory_gb() -> float | None:
-    """The memory in gigabytes; None if the system does not say it."""
-    if not hasattr(os, "sysconf"):  # on Windows
-        return None
-    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
 
 
 def versions(*packages: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -45,76 +45,60 @@ class Plan:
     device: str = "auto"
     only_report: bool = False  # of what is finished; nothing is run
 
-    @property
-    def experiments(self) -> tuple[str, ...]:
-        return tuple(EXPERIMENTS) if self.what == ALL else (self.what,)
 
-    def check(self) -> None:
-        """Raise for what does not exist."""
-        if self.what not in (*EXPERIMENTS, ALL):
-            raise EvaluationError(f"no experiment {self.what!r}", hint=f"there are {', '.join((*EXPERIMENTS, ALL))}")
-        known = dict.fromkeys(name for what in self.experiments for name in EXPERIMENTS[what].jobs)
-        for name in self.jobs:
-            if name not in known:
-                raise EvaluationError(f"no job {name!r} in {self.what}", hint=f"there are {', '.join(known)}")
-
-
-class Outcome(NamedTuple):
-    """What a report says in sum."""
-
-    page: Path
-    runs: int
-    stale: int
-    compared: dict[str, int]  # figures of 20 Newsgroups above, equal and below the paper's
-
-
-def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = silent) -> Outcome:
+def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = silent) -> dict[str, Any]:
     """Perform the runs that are missing or stale, and write `report.html` with `figures/`.
 
-    Runs that are finished are kept in `results.jsonl` and `runs.jsonl`, so an interrupted command continues.
+    Runs that are finished are kept in `results.jsonl` and `runs.jsonl`, so an interrupted command continues. Returns
+    the report in sum: its path, runs, and the figures of 20 Newsgroups above, equal to and below the paper's.
     """
-    plan.check()
-    need("jinja2", "paper", EvaluationError)
-    need("matplotlib", "plot", EvaluationError)
-    need("openTSNE", "plot", EvaluationError)
+    for name, library in (("jinja2", "paper"), ("matplotlib", "plot"), ("openTSNE", "plot")):
+        need(name, library, EvaluationError)
+    _check("experiment", (plan.what,), (*EXPERIMENTS, ALL))
+    experiments = tuple(EXPERIMENTS) if plan.what == ALL else (plan.what,)
+    _check("job", plan.jobs, [job for name in experiments for job in EXPERIMENTS[name]], f" in {plan.what}")
     corpora, store = _corpora(plan), Store(folder)
     if not plan.only_report:
-        _perform(plan, corpora, store, report)
+        _perform(plan, experiments, corpora, store, report)
     figures = Figures(folder, corpora, plan.quick)
     if not figures.runs:
         raise EvaluationError("no run is finished, so there is nothing to report", hint="omit --only-report")
     report(Progress("drawing", 0, "figures", 0.0))
     (folder / "figures").mkdir(exist_ok=True)
     pictures = [*_curve_pictures(figures, folder), *_point_pictures(figures, folder)]
+    stale = sum(line["stale"] for line in figures.runs)
     page = folder / "report.html"
     with whole_file(page) as partial:
-        partial.write_text(_render(figures, pictures, store, command))
-    stale = sum(line["stale"] for line in figures.runs)
-    return Outcome(page, len(figures.runs), stale, figures.compared("20newsgroups"))
+        partial.write_text(_render(figures, pictures, store, command=command, stale=stale))
+    return {"report": str(page), "runs": len(figures.runs), "stale": stale, **figures.compared("20newsgroups")}
+
+
+def _check(kind: str, names: Iterable[str], known: Iterable[str], where: str = "") -> None:
+    for name in names:
+        if name not in known:
+            raise EvaluationError(f"no {kind} {name!r}{where}", hint=f"there are {', '.join(dict.fromkeys(known))}")
 
 
 def _corpora(plan: Plan) -> list[PaperCorpus]:
     """The collections that are here, or those named."""
     from parabit.corpus.datasets import DATASETS, data_folder, find_dataset
 
-    present = [name for name in DATASETS if find_dataset(name).found(data_folder())]
-    corpora = paper_corpora(present)
+    corpora = paper_corpora([name for name in DATASETS if find_dataset(name).found(data_folder())])
     corpora.insert(1, HEADERS_KEPT)
     if plan.quick:
         corpora = [corpus.small(_QUICK_TRAINED, _QUICK_TESTED) for corpus in corpora if corpus.name in _QUICK_CORPORA]
-    known = [corpus.name for corpus in corpora]
-    for name in plan.corpora:
-        if name not in known:
-            raise EvaluationError(f"no collection {name!r} here", hint=f"there are {', '.join(known)}")
+    _check("collection", plan.corpora, [corpus.name for corpus in corpora], " here")
     return [corpus for corpus in corpora if not plan.corpora or corpus.name in plan.corpora]
 
 
-def _perform(plan: Plan, corpora: list[PaperCorpus], store: Store, report: ProgressReport) -> None:
+def _perform(
+    plan: Plan, experiments: tuple[str, ...], corpora: list[PaperCorpus], store: Store, report: ProgressReport
+) -> None:
     from parabit.networks import choose_device
 
     # The pretrained encoder is a large download, so it is run only if it is there.
     jobs = plan.jobs or tuple(name for name in JOBS if name != "sentences" or find_spec("sentence_transformers"))
-    runs = runs_of(plan.experiments, corpora, 1 if plan.quick else plan.seeds, plan.quick, jobs)
+    runs = runs_of(experiments, corpora, 1 if plan.quick else plan.seeds, plan.quick, jobs)
     if not runs:
         raise EvaluationError("there is nothing to run", hint="transfer is a job of Wikipedia and its samples only")
     for run in {(run.corpus.name, run.job.bigrams): run for run in runs}.values():
@@ -131,59 +115,51 @@ def _perform(plan: Plan, corpora: list[PaperCorpus], store: Store, report: Progr
         store.keep(*perform(run, store.data(run), plan.device, report))
 
 
-Picture = tuple[str, str, str]  # file, title, caption
+Picture = tuple[str, str, str]  # file, the collection, and what is shown of it
 
-_CURVES: tuple[tuple[str, Family, str, str], ...] = (
-    ("PV-DBOW, bigrams", "real", "pv-dbow-{size}-bigrams", "vectors"),
-    ("PV-DM", "real", "pv-dm-{size}", "vectors"),
-    ("Binary PV-DBOW, words", "binary", "binary-pv-dbow-{size}-words", "codes"),
-    ("Binary PV-DBOW, bigrams", "binary", "binary-pv-dbow-{size}-bigrams", "codes"),
-    ("Binary PV-DM", "binary", "binary-pv-dm-{size}", "codes"),
-    ("closed form (parabit's own)", "binary", "closed-form-{size}", "codes"),
-    ("semantic hashing", "baseline", "semantic-hashing-{size}", "codes"),
+# The precision-recall curves of each collection: label, family, job and part.
+_NETWORKS: tuple[tuple[str, Family, str, str], ...] = (
+    ("PV-DBOW, bigrams", "real", "pv-dbow-{}-bigrams", "vectors"),
+    ("PV-DM", "real", "pv-dm-{}", "vectors"),
+    ("Binary PV-DBOW, words", "binary", "binary-pv-dbow-{}-words", "codes"),
+    ("Binary PV-DBOW, bigrams", "binary", "binary-pv-dbow-{}-bigrams", "codes"),
+    ("Binary PV-DM", "binary", "binary-pv-dm-{}", "codes"),
+    ("closed form (parabit's own)", "binary", "closed-form-{}", "codes"),
+    ("semantic hashing", "baseline", "semantic-hashing-{}", "codes"),
 )
-_REAL_BINARY: tuple[tuple[str, Family, str, str], ...] = (
-    ("PV-DBOW, 300 dimensions", "baseline", "separate", "vectors"),
-    ("Real-Binary PV-DBOW, 300 dimensions", "real", "real-binary-28", "vectors"),
-    ("Real-Binary PV-DBOW, 28 bits", "binary", "real-binary-28", "codes"),
-)
+_CURVES: dict[str, tuple[tuple[str, Family, str, str], ...]] = {
+    **{
+        str(size): tuple((label, family, job.format(size), part) for label, family, job, part in _NETWORKS)
+        for size in SIZES
+    },
+    "transfer": (
+        ("trained on its own documents", "binary", PICTURED, "codes"),
+        ("trained on Wikipedia", "baseline", "transfer", ""),
+    ),
+    "Real-Binary": (
+        ("PV-DBOW, 300 dimensions", "baseline", "separate", "vectors"),
+        ("Real-Binary PV-DBOW, 300 dimensions", "real", "real-binary-28", "vectors"),
+        ("Real-Binary PV-DBOW, 28 bits", "binary", "real-binary-28", "codes"),
+    ),
+}
 
 
 def _curve_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
     """Precision-recall curves: all networks, transfer, and Real-Binary's two representations."""
     for corpus in figures.corpora:
-        title = f"{corpus.title}, stands in for {corpus.collection}" if corpus.stand_in else corpus.title
-        wanted = {}
-        for size in SIZES:
-            wanted[f"curves-{corpus.name}-{size}"] = (
-                f"{title}: {size}",
-                "Cosine similarity for real-valued vectors, Hamming distance for codes.",
-                [(label, family, corpus.name, job.format(size=size), part) for label, family, job, part in _CURVES],
-            )
-        if corpus.collection != "English Wikipedia":
-            if figures.get("enwiki", "transfer", corpus.name, "map"):
-                wanted[f"transfer-{corpus.name}"] = (
-                    f"{title}: transfer",
-                    "128-bit codes of Binary PV-DBOW with bigrams.",
-                    [
-                        ("trained on its own documents", "binary", corpus.name, PICTURED, "codes"),
-                        ("trained on Wikipedia", "baseline", "enwiki", "transfer", corpus.name),
-                    ],
-                )
-            wanted[f"real-binary-{corpus.name}"] = (
-                f"{title}: Real-Binary",
-                "The code and the real-valued vector that one network learns, beside a network of vectors only.",
-                [(label, family, corpus.name, job, part) for label, family, job, part in _REAL_BINARY],
-            )
-        for name, (heading, caption, lines) in wanted.items():
-            curves = []
-            for label, family, source, job, part in lines:
-                found = [(at / 100, figures.value(source, job, part, f"precision@recall={at:g}%")) for at in RECALLS]
-                if known := [(at, value) for at, value in found if value is not None]:
-                    curves.append(Curve(label, family, *zip(*known, strict=True)))
-            if curves:
-                draw(folder / "figures" / f"{name}.svg", partial(precision_recall, curves=curves))
-                yield f"figures/{name}.svg", heading, caption
+        for shown, lines in _CURVES.items():
+            if not shown.isdigit() and corpus.collection == "English Wikipedia":
+                continue
+            curves = {}
+            for label, family, job, part in lines:
+                place = ("enwiki", job, corpus.name) if job == "transfer" else (corpus.name, job, part)
+                values = [(at / 100, figures.value(*place, f"precision@recall={at:g}%")) for at in RECALLS]
+                if known := [(at, value) for at, value in values if value is not None]:
+                    curves[label] = Curve(label, family, *zip(*known, strict=True))
+            if curves and (shown != "transfer" or "trained on Wikipedia" in curves):
+                name = f"curves-{corpus.name}-{shown}" if shown.isdigit() else f"{shown.lower()}-{corpus.name}"
+                draw(folder / "figures" / f"{name}.svg", partial(precision_recall, curves=list(curves.values())))
+                yield f"figures/{name}.svg", corpus.heading, shown
 
 
 def _point_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
@@ -200,43 +176,32 @@ def _point_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
             x, y = embed_codes(codes).T.tolist()
             draw(folder / file, partial(points, x=x, y=y, labels=picture["labels"]), square=True)
         if (folder / file).exists():
-            caption = "128-bit codes that Binary PV-DBOW with bigrams inferred for test documents, by Hamming distance."
-            yield file, f"{corpus.title}: t-SNE", caption
+            yield file, corpus.title, "t-SNE"
 
 
-def _render(figures: Figures, pictures: Iterable[Picture], store: Store, command: str) -> str:
+def _render(figures: Figures, pictures: list[Picture], store: Store, **about: Any) -> str:
     from jinja2 import Environment
 
-    source = (files("parabit.paper") / "report.html.j2").read_text()
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = lambda value: f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:,.1f}"
     kinds = ["code", "stale", "device", "torch", "date"]
     made = pl.DataFrame(figures.runs).group_by(kinds).agg(pl.len(), pl.sum("seconds")).sort(kinds)
-    page: str = environment.from_string(source).render(
+    facts = {corpus: [store.facts(corpus, bigrams) for bigrams in (False, True)] for corpus in figures.corpora}
+    page: str = environment.from_string((files("parabit.paper") / "report.html.j2").read_text()).render(
+        about,
+        figures=figures,
         claims=claims(figures),
         tables=tables(figures),
         pictures=pictures,
-        counts=[(c.title, figures.compared(c.name), figures.below(c.name)) for c in figures.corpora if not c.stand_in],
-        corpora=[(corpus, facts) for corpus in figures.corpora if (facts := _facts(corpus, store))],
-        stand_ins=[corpus for corpus in figures.corpora if corpus.stand_in],
+        facts={corpus: [one for one in both if one] for corpus, both in facts.items() if any(both)},
         made=made.rows(named=True),
-        stale=sum(line["stale"] for line in figures.runs),
-        runs=len(figures.runs),
         quick=figures.quick and {"trained": _QUICK_TRAINED, "tested": _QUICK_TESTED, "epochs": QUICK_EPOCHS},
         parameters=_parameters(figures),
-        command=command,
         date=datetime.now(UTC).date().isoformat(),
         machine=f"{processor()}, {cores()} cores",
         versions=versions("torch", "numpy", "scipy", "scikit-learn", "polars"),
     )
     return page
-
-
-def _facts(corpus: PaperCorpus, store: Store) -> dict[str, Any] | None:
-    found = [facts for bigrams in (False, True) if (facts := store.facts(corpus, bigrams))]
-    if not found:
-        return None
-    return found[0] | {"features": found[-1]["features"], "tested": found[0]["tests"][corpus.name]["documents"]}
 
 
 def _parameters(figures: Figures) -> Iterator[tuple[str, str]]:
