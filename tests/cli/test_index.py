@@ -21,10 +21,6 @@ def text(topic_documents: list[Document]) -> str:
     return topic_documents[7].text
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
-
-
 def corpus(*documents: dict[str, Any]) -> Path:
     path = Path("corpus.jsonl")
     path.write_text("".join(json.dumps(document) + "\n" for document in documents))
@@ -104,24 +100,13 @@ def test_the_options_are_the_librarys(news: Path, text: str) -> None:
     assert [hit["distance"] for hit in near] == sorted(hit["distance"] for hit in near)
     assert len(answer("search", news, text, "--radius", "2000", "--backend", "flat")["hits"]) == 300
     assert len(answer("search", news, text, "-k", "9999", "--candidates", "5")["hits"]) == 300
-    assert answer("search", news, "-", stdin=text)["hits"] == answer("search", news, text)["hits"]
-
-
-@pytest.mark.parametrize(
-    ("conditions", "years"),
-    [
-        (("year=1991..1992",), {1991, 1992}),
-        (("year>=1992", "labels!=topic3"), {1992}),
+    for conditions, years in (
+        (("year>=1991", "labels!=topic3"), {1991, 1992}),
         (("year=1991", "year=1993"), {1991, 1993}),
         (("labels=topic1", "year=1992"), set()),
-    ],
-)
-def test_conditions_may_be_ranges_and_negations(
-    news: Path, text: str, conditions: tuple[str, ...], years: set[int]
-) -> None:
-    options = [part for condition in conditions for part in ("--where", condition)]
-    hits = answer("search", news, text, "-k", "300", *options)["hits"]
-    assert {hit["fields"]["year"] for hit in hits} == years
+    ):
+        where = [part for condition in conditions for part in ("--where", condition)]
+        assert {hit["fields"]["year"] for hit in answer("search", news, text, "-k", "300", *where)["hits"]} == years
 
 
 def test_documents_like_others_are_found(news: Path, text: str) -> None:
@@ -131,10 +116,9 @@ def test_documents_like_others_are_found(news: Path, text: str) -> None:
     assert {hit["like"] for hit in found["hits"]} == {"post7"}
     several = run("search", news, "--like", "post7", "--like", "post9", "-k", "2")
     assert several.stdout.count("documents like post") == 2
-    assert "there is no document 'nobody'" in run("search", news, "--like", "nobody").stderr
 
 
-def test_people_see_titles_passages_and_why(news: Path, text: str, topic_documents: list[Document]) -> None:
+def test_people_see_titles_passages_and_why(news: Path, text: str) -> None:
     words = text.split()
     shown = run("search", news, " ".join(words[:3]), "-k", "2", "--explain").stdout.splitlines()
     assert shown[0] == "2 of 300 documents, by hybrid"
@@ -153,12 +137,8 @@ def test_people_see_titles_passages_and_why(news: Path, text: str, topic_documen
     )
 
 
-def test_what_was_done_with_the_query_is_said(news: Path, topic_documents: list[Document]) -> None:
-    first, second, *_ = dict.fromkeys(topic_documents[7].text.split())
-    [label] = topic_documents[7].labels
-    both = answer("search", news, f"{first} +{second} labels:{label} year:1990..", "-k", "300")["hits"]
-    assert both
-    assert all(second in hit["text"].split() and hit["fields"]["labels"] == [label] for hit in both)
+def test_what_was_done_with_the_query_is_said(news: Path, text: str) -> None:
+    first = text.split(maxsplit=1)[0]
     assert run("search", news, f"{first} qqqqqqqq", "-k", "1").stdout.splitlines()[1] == "no document has qqqqqqqq"
     assert answer("search", news, f"{first}x", "-k", "1")["notes"][0].endswith(f"instead of {first}x")
 
@@ -172,16 +152,6 @@ def test_lines_fit_whatever_the_text_has_in_it(tmp_path: Path) -> None:
         assert len(lines) > 4
         assert all(line.isprintable() for line in lines)
         assert max(map(cell_len, lines)) <= max(int(columns), 45)
-
-
-def test_an_index_without_words_or_texts_is_searched_by_codes(
-    topic_model: Path, topic_documents: list[Document], tmp_path: Path, text: str
-) -> None:
-    model = ParagraphVectors.load(topic_model)
-    Index.build(topic_documents, tmp_path / "a.index", model=model, words=False, text=False, vectors=True).close()
-    assert run("search", tmp_path / "a.index", text).stdout.startswith("10 of 300 documents, by asymmetric\n")
-    assert answer("search", tmp_path / "a.index", text, "--rank", "cosine")["hits"][0]["id"] == "post7"
-    assert answer("search", tmp_path / "a.index", "--like", "post7")["rank"] == "hamming"
 
 
 # Changing
@@ -213,11 +183,6 @@ def test_an_update_replaces_what_is_there_and_adds_the_rest(news: Path, text: st
     path = corpus(*({"id": id, "text": said} for id, said in given.items()))
     found = answer("add", news, path, "--update")
     assert [found[name] for name in ("added", "replaced", "removed", "left_out", "documents")] == [1, 2, 1, 2, 300]
-    assert [hit["id"] for hit in answer("search", news, "qqqq")["hits"]] == ["post2"]  # a word that the model lacks
-    with Index.open(news) as index:
-        # The text of post1 is now one that nobody could find, so the old one must not be found either.
-        assert index.has(["post1", "nobody"]).tolist() == [False, False]
-        assert [stored.text for stored in index.stored(["post0", "brand-new"])] == [text, text]
     assert run("add", news, path, "--update").stdout.startswith("news.index: 0 documents added, 3 replaced, 300 now; ")
 
 
@@ -248,14 +213,10 @@ def test_documents_are_deleted_by_id_or_by_a_condition(news: Path, tmp_path: Pat
     assert run("delete", news, "post1", "post2").stdout == "news.index: 2 documents deleted, 298 left\n"
     assert answer("delete", news, "-", stdin="post3\r\n\npost4\n")["deleted"] == 2
     assert answer("delete", news, "-", stdin="")["documents"] == 296
-    before = contents(news)
-    for wrong in (("post5", "nobody"), ("post5", "post5")):
-        assert run("delete", news, *wrong).exit_code == 1
-    assert contents(news) == before
     found = answer("delete", news, "--where", "year=..1991", "--where", "labels!=topic1")
     with Index.open(news) as index:
         assert {hit.fields["year"] for hit in index.stored(index.ids_where([]))} == {1991, 1992, 1993}
-        assert found["documents"] == len(index) == 296 - found["deleted"]
+        assert found == {**found, "index": "news.index", "deleted": 296 - len(index), "documents": len(index)}
     assert answer("delete", news, "--where", "labels=nothing")["deleted"] == 0
     Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8, tmp_path / "codes.index").close()
     assert answer("delete", tmp_path / "codes.index", "1")["documents"] == 2  # an id that is a number

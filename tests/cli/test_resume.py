@@ -10,20 +10,9 @@ from caught_at_work import signalled
 from commands import run
 
 # 20 steps, with random numbers in all places and a checkpoint after each step.
-TRAIN: tuple[str, ...] = (
-    "train",
-    "news.jsonl",
-    "-o",
-    "model",
-    "--solver",
-    "network",
-    "--bits",
-    "16",
-    "--device",
-    "cpu",
-)
-TRAIN += ("--checkpoint-every", "0", "--set", "epochs=4", "--set", "batch_size=64", "--set", "samples=64")
-TRAIN += ("--set", "dropout=0.1", "--set", "binarization=straight-through-sigmoid", "--set", "slope_growth=0.02")
+TRAIN = ["train", "news.jsonl", "-o", "model", "--solver", "network", "--bits", "16", "--device", "cpu"]
+TRAIN += ["--checkpoint-every", "0", "--set", "epochs=4", "--set", "batch_size=64", "--set", "samples=64"]
+TRAIN += ["--set", "dropout=0.1", "--set", "binarization=straight-through-sigmoid", "--set", "slope_growth=0.02"]
 
 
 def names(folder: Path) -> set[str]:

@@ -58,16 +58,6 @@ def test_a_sync_says_what_it_did_and_a_dry_run_what_it_would(notes: Path, topics
     }  # fmt: skip
 
 
-def test_add_below_the_same_folder_adds_nothing_twice(notes: Path, topics: Topics) -> None:
-    (notes / "sub").mkdir()
-    (notes / "sub/new.txt").write_text(topics.texts[150])
-    assert answer("add", "notes.index", "notes/sub")["added"] == 1
-    ended = run("add", "notes.index", "notes/sub")
-    assert ended.exit_code == 1
-    assert "'sub/new.txt' is in the index already" in ended.stderr
-    assert answer("sync", "notes.index")["unchanged"] == 101
-
-
 def test_another_corpus_and_other_patterns_are_remembered(notes: Path) -> None:
     notes.rename("moved")
     assert answer("sync", "notes.index", "moved")["unchanged"] == 100

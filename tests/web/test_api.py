@@ -65,13 +65,15 @@ def test_a_search_gives_what_the_index_gives(
         for rank in index.ranks:
             answer = ask(client, query=text, k=15, rank=rank, why=True)
             hits = index.search([text], k=15, rank=rank)
-            assert [hit["id"] for hit in answer["hits"]] == hits.ids[0]
-            assert [hit["distance"] for hit in answer["hits"]] == hits.distances[0].tolist()
-            assert np.allclose([hit["score"] for hit in answer["hits"]], hits.scores[0], atol=1e-6)
-            assert [hit["title"] for hit in answer["hits"]] == [hit.title for hit in hits[0]]
-            assert [hit["why"]["words"] for hit in answer["hits"]] == [hit.why.words for hit in hits[0]]
-            assert [hit["why"]["code"] for hit in answer["hits"]] == [hit.why.code for hit in hits[0]]
             assert answer["code"] == hits.codes[0].tobytes().hex()
+            for hit, other in zip(answer["hits"], hits[0], strict=True):
+                assert (hit["id"], hit["distance"], hit["title"]) == (other.id, other.distance, other.title)
+                assert (hit["why"]["words"], hit["why"]["code"]) == (other.why.words, other.why.code)
+                assert hit["score"] == pytest.approx(other.score, abs=1e-6)
+                marks = {piece["text"].lower() for piece in hit["snippet"] if piece.get("mark")}
+                assert marks <= {*text.split()}
+            like = ask(client, like="post7", k=15, rank=rank)
+            assert [hit["id"] for hit in like["hits"]] == index.like("post7", k=15, rank=rank).ids[0]
         best = ask(client, query=text)
         assert (best["rank"], best["notes"]) == ("hybrid", [])  # an embedded index leaves nothing open
         assert len(best["hits"]) == 10
@@ -88,40 +90,16 @@ def test_a_search_gives_what_the_index_gives(
         assert snippet in one.text
 
 
-def test_the_words_in_common_are_marked(client: httpx.Client, topic_documents: list[Document]) -> None:
-    words = list(dict.fromkeys(topic_documents[3].text.split()))[:8]
-    answer = ask(client, query=" ".join(words), k=5, why=True)
-    assert len(answer["words"]) == 8
-    for hit in answer["hits"]:
-        assert set(hit["why"]["words"]) <= set(answer["words"])
-        for piece in hit["snippet"]:
-            assert bool(piece.get("mark")) == (piece["text"].lower() in words)
-
-
 def test_an_answer_says_what_was_done_with_the_query(client: httpx.Client, topic_documents: list[Document]) -> None:
-    first, second, *_ = dict.fromkeys(topic_documents[3].text.split())
+    first = topic_documents[3].text.split()[0]
     answer = ask(client, query=f"{first}x qqqqqqqq", rank="words")
     assert answer["unknown"] == ["qqqqqqqq"]
     assert list(answer["corrected"]) == [f"{first}x"]
     assert answer["words"] == list(answer["corrected"].values())
     assert len(answer["notes"]) == 2
     assert answer["hits"]
-    must = ask(client, query=f"{first} +{second} -qqqqqqqq year:1990..1999", k=100)["hits"]
-    assert must
-    by_id = {document.id: document.text for document in topic_documents}
-    assert all(second in by_id[hit["id"]].split() for hit in must)
     unknown = ask(client, query="xyzzy 12345")
     assert (unknown["known"], unknown["hits"], unknown["position"]) == (False, [], None)
-
-
-def test_more_like_this_leaves_the_document_out_and_is_a_search_for_its_text(
-    client: httpx.Client, topic_documents: list[Document]
-) -> None:
-    one = topic_documents[11]
-    answer = ask(client, like=one.id, k=5)
-    text = ask(client, query=one.text, k=6)
-    assert [hit["id"] for hit in answer["hits"]] == [hit["id"] for hit in text["hits"] if hit["id"] != one.id][:5]
-    assert answer["code"] == text["code"]
 
 
 def test_radius_and_fields_limit_what_is_found(client: httpx.Client, topic_documents: list[Document]) -> None:
@@ -129,12 +107,9 @@ def test_radius_and_fields_limit_what_is_found(client: httpx.Client, topic_docum
     near = ask(client, query=text, k=100, radius=3)
     assert near["hits"]
     assert {hit["distance"] for hit in near["hits"]} <= {0, 1, 2, 3}
-    some = ask(client, query=text, k=100, where={"labels": ["topic1", "topic2"]})
-    assert {label for hit in some["hits"] for label in hit["fields"]["labels"]} == {"topic1", "topic2"}
-    one = ask(client, query=text, k=100, where={"year": 1993, "labels": ["topic3", "topic1"]})
-    assert {hit["fields"]["year"] for hit in one["hits"]} == {1993}
-    assert ask(client, query=text, where={"labels": "no such label"})["hits"] == []
     for where, years in (
+        ({"labels": "no such label"}, set()),
+        ({"year": 1993, "labels": ["topic3", "topic1"]}, {1993}),
         ({"year": {">=": 1991, "<": 1993}}, {1991, 1992}),
         ({"year": {"!=": [1991, 1992]}}, {1990, 1993}),
         ({"year": [1990, 1991], "labels": {"!=": "topic1"}}, {1990}),
@@ -286,12 +261,8 @@ def test_headers_can_be_asked_for_alone_and_forbid_what_the_page_does_not_need(c
         assert head.headers["x-content-type-options"] == "nosniff"
         assert "access-control-allow-origin" not in head.headers
     assert client.head("/api/search").status_code == 405
-
-
-def test_a_foreign_name_for_this_machine_is_refused(client: httpx.Client) -> None:
-    response = client.get("/api/about", headers={"host": "evil.example"})
-    assert response.status_code == 400
-    assert client.get("/api/about", headers={"host": "localhost:1"}).status_code == 200
+    for name, status in (("evil.example", 400), ("localhost:1", 200)):  # foreign names for this machine are refused
+        assert client.get("/api/about", headers={"host": name}).status_code == status
 
 
 def test_a_token_is_asked_for(folder: Path) -> None:
