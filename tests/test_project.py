@@ -9,8 +9,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import parabit
+from parabit.cli.app import VERBS, app
 from parabit.paper.corpora import HEADERS_KEPT, paper_corpora
 from parabit.paper.tables import Figures
 from without_torch import WITHOUT_TORCH
@@ -54,9 +56,7 @@ TEXTS = [f"{first} {second} in orbit" for first in ("hubble", "telescope") for s
 
 
 def _run(program: str, folder: Path) -> str:
-    result = subprocess.run(
-        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=False, cwd=folder
-    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=folder)
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -109,18 +109,13 @@ def _shown(figure: float | None, decimals: int = 3) -> str:
     return f"{figure:.{decimals}f}".lstrip("0")
 
 
-def _page(name: str) -> str:
-    return (ROOT / name).read_text()
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/reproducing.md"])
 def test_the_figures_of_the_paper_are_those_of_the_results(page: str) -> None:
-    text, figures = _page(page), Figures(ROOT / "results", [*paper_corpora(["enwiki"]), HEADERS_KEPT])
+    text, figures = (ROOT / page).read_text(), Figures(ROOT / "results", [*paper_corpora(["enwiki"]), HEADERS_KEPT])
     rows = re.findall(r'^\| `preset="paper"`, ([^|,]+), (\d+) bits \| (.*?) \| (.*?) \|', text, re.MULTILINE)
     assert len(rows) == 4
     for model, bits, *shown in rows:
-        words = "-words" if "DBOW" in model else ""
-        job = f"{model.lower().replace(' ', '-')}-{bits}{words}"
+        job = f"{model.lower().replace(' ', '-')}-{bits}{'-words' if 'DBOW' in model else ''}"
         cells = [figures.get("20newsgroups", job, "codes", metric) for metric in ("map", "ndcg@10")]
         ours = " / ".join(f"{_shown(cell.value)} ±{_shown(cell.spread)}" for cell in cells if cell)
         assert shown == [ours, " / ".join(_shown(cell.paper, 2) for cell in cells if cell)]
@@ -133,10 +128,6 @@ def test_the_figures_of_the_paper_are_those_of_the_results(page: str) -> None:
 
 
 def test_every_command_that_is_named_has_the_options_that_are_shown() -> None:
-    from typer.testing import CliRunner
-
-    from parabit.cli.app import VERBS, app
-
     names = {name for verbs in VERBS.values() for name in verbs}
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     shown = [found for page in pages for found in re.findall(r"`parabit ([a-z]\w*)((?: [^`\n]*)?)`", page.read_text())]

@@ -1,5 +1,6 @@
 """Looking around in an index: documents, labels, what is like a document, passages and the map."""
 
+import sys
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,6 +25,7 @@ from parabit.index import (
     passage,
     typical_phrases,
 )
+from parabit.index.map import embed_codes
 from parabit.text import Tokenizer
 
 
@@ -219,3 +221,19 @@ def test_a_map_that_does_not_show_the_index_is_not_given(
         assert Map.load(path) is None
     with pytest.raises(IndexFolderError, match="a map needs 4 documents"):
         draw_map(Index.of_codes(codes[:3], 20))
+
+
+def test_few_codes_and_equal_ones_are_laid_out_and_what_cannot_be_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = np.random.default_rng(0).integers(0, 256, (31, 8), dtype=np.uint8)
+    for some in (codes[:4], codes[:5], codes[:7], codes, np.zeros((12, 4), dtype=np.uint8)):
+        points = embed_codes(some)
+        assert points.shape == (len(some), 2)
+        assert np.isfinite(points).all()
+    assert not np.array_equal(embed_codes(codes, seed=3), embed_codes(codes, seed=4))
+    wrong: Any
+    for wrong, words in ((codes[:3], "4 documents or more"), (codes.astype(np.int64), "uint8")):
+        with pytest.raises(CodesError, match=words):
+            embed_codes(wrong)
+    monkeypatch.setitem(sys.modules, "openTSNE", None)
+    with pytest.raises(CodesError, match=r"openTSNE is not installed.*parabit\[plot\]"):
+        embed_codes(codes)

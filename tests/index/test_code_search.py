@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parabit import ParabitError
 from parabit.codes import hamming
 from parabit.index import search
 from parabit.index.backends import BACKENDS
+from parabit.index.results import Keys
 from parabit.index.search import Searcher, derive_with, find
 from parabit.progress import silent
 
@@ -57,9 +57,9 @@ def test_what_was_added_later_is_found_with_the_rest(name: str, generation: int)
         ]
 
 
-def test_a_back_end_that_was_not_built_is_an_error() -> None:
-    codes = oracle.made_up(30, 32)
-    with pytest.raises(ParabitError, match="not built with the back end multi; .* or choose auto or flat"):
-        Searcher(codes, 32, {}).search(codes[:1], 3, backend="multi")
-    with pytest.raises(ParabitError, match="no back end 'tree'; there are auto, flat, tables, multi"):
-        Searcher(codes, 32, {}).search(codes[:1], 3, backend="tree")
+def test_keys_hold_large_rows_and_long_codes() -> None:
+    keys = Keys(rows=1 << 33, bits=1024)
+    rows = np.array([(1 << 33) - 1, 0, 5])
+    packed = keys.pack(np.array([3, 0, 3]), np.array([1024, 7, 0]), rows)
+    found = keys.found(np.sort(packed), queries=5)
+    assert oracle.pairs(found) == [[(0, 7)], [], [], [(5, 0), ((1 << 33) - 1, 1024)], []]

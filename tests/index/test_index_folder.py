@@ -1,9 +1,10 @@
 """An index in its folder: what is built comes back, and what does not belong together is refused."""
 
 import gc
+import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -224,28 +225,30 @@ def test_another_model_is_refused_and_the_right_to_write_given_back(folder: Path
         Index.open(codes.folder, model=binary())
 
 
-@pytest.mark.parametrize("damage", ["a byte", "the vocabulary", "a file", "the model of another", "all"])
-def test_a_kept_model_that_is_not_the_one_is_refused(folder: Path, tmp_path: Path, damage: str) -> None:
+def flip_a_byte(kept: Path) -> None:
+    content = bytearray((kept / "model.safetensors").read_bytes())
+    content[-9] ^= 1
+    (kept / "model.safetensors").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        flip_a_byte,
+        lambda kept: (kept / "config.json").write_text(json.dumps(real_binary().encoder_.config)),
+        lambda kept: (kept / "vocabulary.safetensors").unlink(),
+        lambda kept: real_binary().save(kept, overwrite=True),
+        shutil.rmtree,
+    ],
+    ids=["a byte", "the configuration", "a file", "the model of another", "all"],
+)
+def test_a_kept_model_that_is_not_the_one_is_refused(folder: Path, damage: Callable[[Path], object]) -> None:
     Index.build(documents(0, 9), folder, model=binary()).close()
-    [kept] = folder.glob("model-*")
-    if damage == "a byte":
-        content = bytearray((kept / "model.safetensors").read_bytes())
-        content[-9] ^= 1
-        (kept / "model.safetensors").write_bytes(content)
-    elif damage == "the vocabulary":
-        real_binary().save(tmp_path / "other")
-        shutil.copy(tmp_path / "other" / "config.json", kept)
-    elif damage == "a file":
-        (kept / "vocabulary.safetensors").unlink()
-    else:
-        shutil.rmtree(kept)
-        if damage == "the model of another":
-            real_binary().save(kept)
+    damage(next(folder.glob("model-*")))
     with Index.open(folder) as index:
-        with pytest.raises(ParabitError, match="model"):
-            index.search(QUERIES)
-        with pytest.raises(ParabitError, match="model"):
-            index.verify()
+        for use in (lambda: index.search(QUERIES), index.verify):
+            with pytest.raises(ParabitError, match="model"):
+                use()
         assert len(index.search(binary().transform(QUERIES)).ids) == 5  # the codes are whole
     Index.build(documents(0, 9), folder, model=binary(), overwrite=True).close()
     with Index.open(folder) as index:
@@ -298,17 +301,11 @@ def test_building_tells_how_far_it_is() -> None:
     assert (told[-1].done, told[-1].share) == (30, 1.0)
 
 
-def test_a_model_without_codes_is_refused() -> None:
-    real = ParagraphVectors(None, dim=12).fit(TEXTS[:20])
-    with pytest.raises(ParabitError, match="a real-valued model has no codes"):
-        Index.build(TEXTS[:20], model=real)
-    with pytest.raises(NotFittedError):
-        Index.build(TEXTS[:20], model=ParagraphVectors(16))
-
-
 @pytest.mark.filterwarnings("ignore:fewer documents")
 def test_without_a_model_one_is_learned_from_the_documents() -> None:
     texts = documents(0, 40)
     learned, given = Index.build(texts), Index.build(texts, model=ParagraphVectors().fit(texts))
     assert learned.model.fingerprint == given.model.fingerprint
     assert learned.search([texts[3].text], k=5).ids == given.search([texts[3].text], k=5).ids
+    with pytest.raises(NotFittedError):
+        Index.build(texts, model=ParagraphVectors(16))
