@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from functools import partial
 from math import log2
 from random import Random
@@ -10,21 +9,17 @@ import pytest
 from enumeration import expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.metrics import ndcg_score
 
-from parabit.evaluation import Curve, mean_average_precision, ndcg, precision_at, precision_recall
+from parabit.evaluation import mean_average_precision, ndcg
+from parabit.evaluation.metrics import found, mean, ranked
 
 Row = tuple[list[float], list[float]]  # similarities and relevance of the documents to a query
 
 binary = st.sampled_from([0.0, 1.0])
 by_degrees = st.one_of(binary, st.sampled_from([1 / 4, 1 / 3, 1 / 2, 2 / 3]), st.floats(1e-3, 1))
-PRECISIONS: list[Callable[..., float | Curve]] = [
-    mean_average_precision,
-    lambda similarities, relevance: precision_at(similarities, relevance, 2),
-    precision_recall,
-]
-METRICS = [*PRECISIONS, ndcg]
 
 
 def few_documents(relevance: st.SearchStrategy[float]) -> st.SearchStrategy[Row]:
@@ -32,6 +27,11 @@ def few_documents(relevance: st.SearchStrategy[float]) -> st.SearchStrategy[Row]
     documents = st.lists(st.tuples(st.integers(-2, 2), relevance), min_size=1, max_size=6)
     rows = documents.map(lambda row: ([float(similarity) for similarity, _ in row], [gain for _, gain in row]))
     return rows.filter(lambda row: any(row[1]))
+
+
+def precision(similarities: ArrayLike, relevance: ArrayLike, k: int) -> float:
+    scores, gains = np.asarray(similarities, dtype=np.float64), csr_array(np.asarray(relevance, dtype=np.float64))
+    return mean(found(ranked(scores, gains), np.array([k]))[:, 0] / k)
 
 
 def untied(relevance: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -45,12 +45,7 @@ def test_metrics_are_the_mean_over_every_order_inside_the_ties(row: Row, k: int)
     close = partial(pytest.approx, rel=1e-12, abs=1e-15)
     assert mean_average_precision(similarities, gains) == close(expected(enumeration.average_precision, *row))
     assert ndcg(similarities, gains, k) == close(expected(partial(enumeration.ndcg, k=k), *row))
-    assert precision_at(similarities, gains, k) == close(expected(partial(enumeration.precision, k=k), *row))
-    curve = precision_recall(similarities, gains)
-    assert curve.retrieved == tuple(range(1, len(row[0]) + 1))
-    for rank, recall, precision in zip(*curve, strict=True):
-        assert recall == close(expected(partial(enumeration.recall, k=rank), *row))
-        assert precision == close(expected(partial(enumeration.precision, k=rank), *row))
+    assert precision(similarities, gains, k) == close(expected(partial(enumeration.precision, k=k), *row))
 
 
 @settings(max_examples=30)
@@ -65,9 +60,7 @@ def test_a_score_of_many_queries_is_the_mean_of_theirs(rows: list[Row], k: int) 
     for metric in (
         mean_average_precision,
         partial(ndcg, k=k),
-        partial(precision_at, k=k),
-        lambda *given: precision_recall(*given).recall[0],
-        lambda *given: precision_recall(*given).precision[-1],
+        partial(precision, k=k),
     ):
         alone = [metric([row], [gains]) for row, gains in zip(similarities, relevance, strict=True)]
         assert metric(similarities, relevance) == pytest.approx(np.mean(alone), rel=1e-12)
@@ -79,7 +72,7 @@ def test_only_the_order_of_similarities_counts_and_not_that_of_documents(row: Ro
     similarities, gains = row
     shuffled = list(zip(*row, strict=True))
     random.shuffle(shuffled)
-    for metric in METRICS:
+    for metric in (mean_average_precision, ndcg, partial(precision, k=2)):
         score = metric([similarities], [gains])
         assert metric([[np.exp(similarity) * 1e9 for similarity in similarities]], [gains]) == score
         again = metric([[similarity for similarity, _ in shuffled]], [[gain for _, gain in shuffled]])
@@ -111,7 +104,7 @@ def test_the_metrics_are_those_of_trec_eval_without_ties(k: int) -> None:
     theirs = ir_measures.calc_aggregate([average, gain, first], judged, run)  # gain is the grade, its discount log2
     assert mean_average_precision(similarities, relevance > 0) == pytest.approx(theirs[average], rel=1e-12)
     assert ndcg(similarities, relevance, k) == pytest.approx(theirs[gain], rel=1e-12)
-    assert precision_at(similarities, relevance > 0, k) == pytest.approx(theirs[first], rel=1e-12)
+    assert precision(similarities, relevance > 0, k) == pytest.approx(theirs[first], rel=1e-12)
 
 
 def test_similarities_may_be_as_large_as_a_number_can_be() -> None:
@@ -122,5 +115,3 @@ def test_queries_that_have_nothing_to_find_are_left_out() -> None:
     similarities, relevance = [[0.9, 0.1], [0.9, 0.1]], [[0, 1], [0, 0]]
     assert mean_average_precision(similarities, relevance) == pytest.approx(1 / 2)
     assert ndcg(similarities, relevance) == pytest.approx(1 / log2(3))
-    assert precision_at(similarities, relevance, k=2) == pytest.approx(1 / 2)
-    assert precision_recall(similarities, relevance) == Curve((1, 2), (0, 1), (0, 0.5))

@@ -1,6 +1,6 @@
 """Reading documents: files, folders, standard input, Python objects, and the public data sets."""
 
-from parabit.corpus.datasets import DATASETS, cache_folder, data_folder, names_dataset
+from parabit.corpus.datasets import DATASETS, cache_folder, data_folder
 from parabit.corpus.document import (
     CommonLabels,
     Corpus,
@@ -29,7 +29,6 @@ __all__ = [
     "cache_folder",
     "data_folder",
     "documents_from",
-    "names_dataset",
     "open_corpus",
     "title_of",
 ]

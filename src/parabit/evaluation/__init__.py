@@ -1,6 +1,6 @@
 """Measuring codes, vectors and rankings: tie-aware metrics, relevance by labels, and the protocols of the field."""
 
-from parabit.evaluation.metrics import Curve, mean_average_precision, ndcg, precision_at, precision_recall
+from parabit.evaluation.metrics import Curve, mean_average_precision, ndcg
 from parabit.evaluation.rankings import HammingRanking, Ranking, ScoreRanking, asymmetric_ranking, cosine_ranking
 from parabit.evaluation.relevance import Labels, Relevance
 from parabit.evaluation.scoring import (
@@ -9,7 +9,6 @@ from parabit.evaluation.scoring import (
     evaluate,
     evaluate_codes,
     evaluate_filtered,
-    evaluate_retrieved,
     evaluate_vectors,
 )
 
@@ -27,10 +26,7 @@ __all__ = [
     "evaluate",
     "evaluate_codes",
     "evaluate_filtered",
-    "evaluate_retrieved",
     "evaluate_vectors",
     "mean_average_precision",
     "ndcg",
-    "precision_at",
-    "precision_recall",
 ]

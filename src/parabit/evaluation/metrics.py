@@ -78,35 +78,6 @@ def ndcg(similarities: ArrayLike, relevance: ArrayLike, k: int = 10) -> float:
     return mean(discounted_gain(ranked(scores, csr_array(gains)), k) / highest_discounted_gain(gains, k))
 
 
-def precision_at(similarities: ArrayLike, relevance: ArrayLike, k: int) -> float:
-    """The mean over queries of the expected precision of the first k documents, from two arrays (queries, documents).
-
-    It is the mean relevance of the first k; places that a short ranking leaves empty count as not relevant. Queries
-    without a relevant document are left out.
-
-    Example:
-        >>> precision_at([[0.9, 0.5, 0.5]], [[0, 1, 0]], k=2)  # the relevant one is second or third
-        0.25
-    """
-    scores, gains = answered(similarities, relevance, most=1)
-    return mean(found(ranked(scores, csr_array(gains)), np.array([check_k(k)]))[:, 0] / k)
-
-
-def precision_recall(similarities: ArrayLike, relevance: ArrayLike) -> Curve:
-    """Expected precision and recall of the first 1, 2, 3, … documents, from two arrays (queries, documents).
-
-    Each is a mean over queries. Queries without a relevant document are left out.
-
-    Example:
-        >>> precision_recall([[0.9, 0.5, 0.1]], [[1, 0, 1]])
-        Curve(retrieved=(1, 2, 3), recall=(0.5, 0.5, 1.0), precision=(1.0, 0.5, 0.6666666666666666))
-    """
-    scores, gains = answered(similarities, relevance, most=1)
-    ranks = np.arange(1, scores.shape[1] + 1)
-    gained = found(ranked(scores, csr_array(gains)), ranks)
-    return curve(ranks, gained / gains.sum(axis=1, keepdims=True), gained / ranks)
-
-
 def average_precision(ties: Ties) -> NDArray[np.float64]:
     """Expected average precision, (queries,), of queries that have a relevant document.
 
@@ -168,11 +139,6 @@ def found(ties: Ties, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     missing = np.minimum(ends.ravel()[place] - wanted, sizes)  # documents of the tie that come after the rank
     result: NDArray[np.float64] = gained.ravel()[place] - gains * (missing / np.maximum(sizes, 1))
     return result
-
-
-def curve(ranks: NDArray[np.int64], recall: NDArray[np.float64], precision: NDArray[np.float64]) -> Curve:
-    """The means over queries of what is given as (queries, ranks)."""
-    return Curve(tuple(ranks.tolist()), tuple(map(mean, recall.T)), tuple(map(mean, precision.T)))
 
 
 def ranked(similarities: NDArray[np.float64], gains: csr_array, tolerance: float = 0.0) -> Ties:

@@ -1,6 +1,6 @@
 """All metrics of a ranking over all queries, block by block: the matrix of all distances is never in memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +75,7 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
         mean(precisions),
         mean(ndcgs),
         mean(firsts),
-        metrics.curve(ranks, recall, precision),
+        Curve(tuple(ranks.tolist()), tuple(map(mean, recall.T)), tuple(map(mean, precision.T))),
         len(precisions),
         ranking.queries - len(precisions),
     )
@@ -142,38 +142,13 @@ def evaluate_filtered(
     if by_code.queries != by_vector.queries:
         counts = f"{by_code.queries} codes but {by_vector.queries} vectors"
         raise EvaluationError(f"there are {counts}", hint="give both for each document")
-
-    def retrieved(block: slice) -> NDArray[np.float64]:
-        near = by_code.distances(block) <= radius
-        return np.where(near, by_vector.scores(block), -np.inf)
-
-    return evaluate_retrieved(retrieved, by_code.queries, labels, k, relevance, report)
-
-
-def evaluate_retrieved(
-    retrieved: Callable[[slice], NDArray[np.float64]],
-    documents: int,
-    labels: Labels,
-    k: int = 10,
-    relevance: str = "shared",
-    report: Report = silent,
-) -> FilteredScores:
-    """NDCG@k of what a search retrieves when documents query each other.
-
-    `retrieved` gives the score of each document for a block of queries, (queries, documents), and minus infinity for
-    documents that were not retrieved; the score of a query for itself is ignored.
-
-    Example:
-        >>> scores = np.array([[0, 0.5, 0.9], [0.5, 0, -np.inf], [-np.inf, -np.inf, 0]])
-        >>> evaluate_retrieved(lambda block: scores[block], 3, ["space", "space", "hockey"]).queries
-        2
-    """
-    judged = Relevance(labels, relevance)
+    judged, documents = Relevance(labels, relevance), by_code.documents
     _need_pairs(documents, documents, True, judged)
     k = min(check_k(k), documents)
 
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
-        similarities = retrieved(block)
+        # Documents outside the radius are not retrieved, and none finds itself.
+        similarities = np.where(by_code.distances(block) <= radius, by_vector.scores(block), -np.inf)
         rows = np.arange(len(similarities))
         similarities[rows, rows + block.start] = -np.inf
         gains = judged.of(block)

@@ -88,11 +88,6 @@ def data_folder() -> Path:
     return cache_folder()
 
 
-def names_dataset(name: str) -> bool:
-    """Whether a corpus name is that of a data set, with or without a split, and not a path."""
-    return name.partition("/")[0] in DATASETS
-
-
 def find_dataset(name: str) -> Dataset:
     """The description of a data set."""
     found: Dataset = import_module(f"{__name__}.{DATASETS[name]}").DATASETS[name]
