@@ -35,13 +35,11 @@ __all__ = [
 
 __getattr__ = lazy(
     __name__,
-    {
-        "parabit.corpus": ("Corpus", "Document", "ReadOptions", "documents_from", "open_corpus", "title_of"),
-        "parabit.errors": ("ParabitError",),
-        "parabit.index": ("Index",),
-        "parabit.model": ("ParagraphVectors", "TextEncoder"),
-        "parabit.text": ("Bags", "Tokenizer", "Vocabulary", "VocabularyRule", "build_vocabulary", "count_bags"),
-    },
+    corpus="Corpus Document ReadOptions documents_from open_corpus title_of",
+    errors="ParabitError",
+    index="Index",
+    model="ParagraphVectors TextEncoder",
+    text="Bags Tokenizer Vocabulary VocabularyRule build_vocabulary count_bags",
 )
 
 

@@ -1,6 +1,6 @@
 """The errors that parabit raises on purpose: each says what was wrong, what was found and what to do; late imports."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
@@ -38,13 +38,13 @@ def need(library: str, extra: str, error: type[ParabitError] = ParabitError) -> 
         raise error(f"{name} is not installed", hint=f"pip install 'parabit[{extra}]'") from problem
 
 
-def lazy(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
-    """A package's `__getattr__`: names are imported on first use, so that each part loads only what it needs."""
+def lazy(package: str, **modules: str) -> Callable[[str], Any]:
+    """A package's `__getattr__`: the names of some modules are imported on first use, as they take long to load."""
 
     def find(name: str) -> Any:
         for module, names in modules.items():
-            if name in names:
-                return getattr(import_module(module), name)
+            if name in names.split():
+                return getattr(import_module(f"{package}.{module}"), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find

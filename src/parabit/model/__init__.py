@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING
 
 from parabit.errors import lazy
+from parabit.model.encoder import Inferred, InferredBatch, TextEncoder
+from parabit.model.persistence import is_model, load_model, save_model
 
 if TYPE_CHECKING:
     from parabit.model.code_files import EncodedFile, check_output, encode_to_file
-    from parabit.model.encoder import Inferred, InferredBatch, TextEncoder
     from parabit.model.estimator import ParagraphVectors
     from parabit.model.learning import learn_closed_form
-    from parabit.model.persistence import is_model, load_model, save_model
 
 __all__ = [
     "EncodedFile",
@@ -25,14 +25,10 @@ __all__ = [
     "save_model",
 ]
 
-# The estimator needs scikit-learn, which takes a second to import; searching has no use for it.
+# These need polars and scikit-learn, which take a second to import; searching has no use for them.
 __getattr__ = lazy(
     __name__,
-    {
-        "parabit.model.code_files": ("EncodedFile", "check_output", "encode_to_file"),
-        "parabit.model.encoder": ("Inferred", "InferredBatch", "TextEncoder"),
-        "parabit.model.estimator": ("ParagraphVectors",),
-        "parabit.model.learning": ("learn_closed_form",),
-        "parabit.model.persistence": ("is_model", "load_model", "save_model"),
-    },
+    code_files="EncodedFile check_output encode_to_file",
+    estimator="ParagraphVectors",
+    learning="learn_closed_form",
 )

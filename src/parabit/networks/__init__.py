@@ -20,10 +20,5 @@ __all__ = [
 
 # Imported on first use: shapes and recipes must be available without torch.
 __getattr__ = lazy(
-    __name__,
-    {
-        "parabit.networks.checkpoint": ("Checkpoints",),
-        "parabit.networks.inference": ("NetworkEncoder",),
-        "parabit.networks.training": ("Epoch", "Trained", "choose_device", "train"),
-    },
+    __name__, checkpoint="Checkpoints", inference="NetworkEncoder", training="Epoch Trained choose_device train"
 )

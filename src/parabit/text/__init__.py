@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 from parabit.errors import lazy
+from parabit.text.bags import Bags, inverse_frequencies, make_bags, tf_idf_rows, tf_idf_weights
+from parabit.text.tokenizer import Tokenizer, english_stop_words, read_stop_words
+from parabit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from parabit.text.bags import Bags, inverse_frequencies, make_bags, tf_idf_rows, tf_idf_weights
     from parabit.text.counting import VocabularyRule, build_vocabulary, count_bags
-    from parabit.text.tokenizer import Tokenizer, english_stop_words, read_stop_words
-    from parabit.text.vocabulary import Vocabulary
 
 __all__ = [
     "Bags",
@@ -25,13 +25,5 @@ __all__ = [
     "tf_idf_weights",
 ]
 
-# Bags and TF-IDF need no polars, and `parabit reproduce` uses them without it.
-__getattr__ = lazy(
-    __name__,
-    {
-        "parabit.text.bags": ("Bags", "inverse_frequencies", "make_bags", "tf_idf_rows", "tf_idf_weights"),
-        "parabit.text.counting": ("VocabularyRule", "build_vocabulary", "count_bags"),
-        "parabit.text.tokenizer": ("Tokenizer", "english_stop_words", "read_stop_words"),
-        "parabit.text.vocabulary": ("Vocabulary",),
-    },
-)
+# Counting needs polars; bags and TF-IDF do not, and `parabit reproduce` uses them without it.
+__getattr__ = lazy(__name__, counting="VocabularyRule build_vocabulary count_bags")
