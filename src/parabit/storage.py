@@ -5,10 +5,9 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -129,27 +128,20 @@ def plain_disk_errors() -> Iterator[None]:
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from problem
 
 
-class ArrayWriter:
+class ArrayWriter(AbstractContextManager["ArrayWriter"]):
     """Writes a `.npy` file piece by piece, its length known only at the end; `row` is the shape of one row.
 
     Plain writes, not a memory map: a full disk is then an error, where a memory map would kill the process.
     """
 
     def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...] = ()) -> None:
-        self._dtype = np.dtype(dtype)
-        self._row = row
+        self._dtype, self._row, self.length = np.dtype(dtype), row, 0
         self._file = path.open("wb")
-        self.length = 0
-
-    def __enter__(self) -> "ArrayWriter":
         self._write_header()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._file:
-            if error is None:
+            if error[0] is None:
                 self._file.seek(0)
                 self._write_header()
 

@@ -1,31 +1,26 @@
 """The JSON-lines samples of English Wikipedia and of arXiv, half of each held out by a hash of the title."""
 
-import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from parabit.corpus.datasets import Dataset, DatasetCorpus, in_split
 from parabit.corpus.document import CommonLabels, Corpus, Document
+from parabit.corpus.files import FileCorpus
+from parabit.corpus.readers import ReadOptions
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError
 
 
 def _read(source: Source, split: str | None) -> Iterator[Document]:
-    with source.open() as stream:
-        for number, line in enumerate(stream):
-            try:
-                article = json.loads(line)
-                title, text, categories = article["title"], article["text"], article["categories"]
-                if not (isinstance(title, str) and isinstance(text, str) and isinstance(categories, list)):
-                    raise TypeError("a field is of another type")
-            except (ValueError, KeyError, TypeError) as problem:
-                reason = f"not an article with title, text and categories: {problem}"
-                hint = "get the file again; `parabit datasets` says what it must hold"
-                raise CorpusError(f"{source.name}, line {number + 1}: {reason}", hint) from problem
-            if in_split(title, split, held_out=0.5):
-                # Titles occur twice, so the id is the position in the sample.
-                yield Document(id=str(number), text=text, labels=tuple(categories), fields={"title": title})
+    options = ReadOptions(id_field="", label_field="categories", strict=True)
+    for article in FileCorpus([source], options, "jsonl", source.name):
+        if article.title is None:
+            raise CorpusError(f"{article.id}: no title", hint="`parabit datasets` says what the file must hold")
+        if in_split(article.title, split, held_out=0.5):
+            # Titles occur twice, so the id is the position in the sample.
+            yield replace(article, id=str(int(article.id.rpartition(":")[2]) - 1))
 
 
 def _enwiki(paths: Sequence[Path], split: str | None) -> Corpus:
