@@ -95,14 +95,7 @@ def asymmetric_scores(activations: NDArray[np.floating], codes: NDArray[np.uint8
 
 
 def check_codes(codes: NDArray[Any], bits: int | None = None) -> None:
-    """Raise CodesError unless these are packed codes and, if `bits` is given, of that many bits.
-
-    Example:
-        >>> check_codes(np.zeros((5, 4), dtype=np.uint8), bits=28)
-        >>> check_codes(np.zeros((5, 4), dtype=np.uint8), bits=128)
-        Traceback (most recent call last):
-        parabit.errors.CodesError: 128 bits take 16 bytes, but the codes have 4; give the bits they were packed from
-    """
+    """Raise CodesError unless these are packed codes and, if `bits` is given, of that many bits."""
     if codes.dtype != np.uint8:
         raise CodesError(f"packed codes are uint8, found {codes.dtype}", hint="convert bits to codes with `pack`")
     if codes.ndim == 0 or codes.shape[-1] == 0:

@@ -63,11 +63,6 @@ class IterativeQuantization(RandomHyperplanes):
 
     (Y. Gong and S. Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes", CVPR 2011.)
     After `fit`, `errors_` has the squared error per vector after each round.
-
-    Example:
-        >>> vectors = np.random.default_rng(0).standard_normal((200, 12))
-        >>> IterativeQuantization(bits=8).fit(vectors).transform(vectors[:3]).shape
-        (3, 1)
     """
 
     def fit(self, vectors: NDArray[Any]) -> Self:

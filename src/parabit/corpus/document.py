@@ -254,48 +254,36 @@ def document_from(
     label_field = labels or next((name for name in ("labels", "label") if name in values), None)
     used = {*text, id_field, label_field, title}
     fields = {name: _plain(value) for name, value in values.items() if name not in used}
-    heading = _value(values, title, "title") if title else values.get("title")
+    heading = _field(values, title, "title") if title else values.get("title")
     if isinstance(heading, str):  # kept even if it is part of the text
         fields["title"] = heading
     return Document(
-        id=_id_of(values, id_field) if id_field else otherwise,
-        text="\n\n".join([_text_of(values, name) for name in text]),
-        labels=() if label_field is None else _labels_of(values, label_field),
+        id=str(_field(values, id_field, "id")) if id_field else otherwise,
+        text="\n\n".join([_field(values, name, "text") for name in text]),
+        labels=tuple(dict.fromkeys(map(str, _field(values, label_field, "label")))) if label_field else (),
         fields=fields,
     )
 
 
-def _value(values: Mapping[str, Any], name: str, what: str) -> Any:
+def _field(values: Mapping[str, Any], name: str, what: str) -> Any:
+    """What a record has as its text, id, label or title, if it can be used as that."""
     if name not in values:
         among = ", ".join(map(str, values)) or "its fields, as it has none"
         hint = f"name the field with the {what}, on the command line with --{what}-field"
         raise CorpusError(f"no {what} field: {name!r} is not among {among}", hint)
-    return values[name]
-
-
-def _text_of(values: Mapping[str, Any], name: str) -> str:
-    text = _value(values, name, "text")
-    if is_missing(text):
-        raise CorpusError(f"text is missing: the field {name!r} is empty", hint="leave out records without a text")
-    return str(_usable(isinstance(text, str), text, "text", name, "a string"))
-
-
-def _id_of(values: Mapping[str, Any], name: str) -> str:
-    value = _value(values, name, "id")
-    is_id = isinstance(value, str | Integral) and not isinstance(value, bool)
-    return str(_usable(is_id, value, "id", name, "a string or whole number"))
-
-
-def _labels_of(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    value = _value(values, name, "label")
-    value = value.tolist() if hasattr(value, "tolist") else value  # numpy's
-    labels = value if isinstance(value, list | tuple) else [] if is_missing(value) or value == "" else [value]
-    are_labels = all(isinstance(label, str | Integral) for label in labels)
-    return tuple(dict.fromkeys(map(str, _usable(are_labels, labels, "label", name, "a list of strings"))))
-
-
-def _usable(fits: bool, value: Any, what: str, name: str, wanted: str) -> Any:
-    if not fits:
+    value, usable, wanted = values[name], True, ""
+    if what == "text":
+        if is_missing(value):
+            raise CorpusError(f"text is missing: the field {name!r} is empty", hint="leave out records without a text")
+        usable, wanted = isinstance(value, str), "a string"
+    elif what == "id":
+        usable = isinstance(value, str | Integral) and not isinstance(value, bool)
+        wanted = "a string or whole number"
+    elif what == "label":
+        value = value.tolist() if hasattr(value, "tolist") else value  # numpy's
+        value = value if isinstance(value, list | tuple) else [] if is_missing(value) or value == "" else [value]
+        usable, wanted = all(isinstance(label, str | Integral) for label in value), "a list of strings"
+    if not usable:
         raise CorpusError(f"{what} not usable: the field {name!r} has type {type(value).__name__}", f"use {wanted}")
     return value
 

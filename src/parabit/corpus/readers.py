@@ -213,26 +213,17 @@ def read_text(source: Source, options: ReadOptions, encoding: str | None) -> Ite
     yield Extracted(text, _subject(text))
 
 
-def read_markdown(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
-    """A Markdown file that is one document, without its markup."""
-    from parabit.corpus.extract import from_markdown
+def read_page(source: Source, options: ReadOptions, encoding: str | None, format: str) -> Iterator[Item]:
+    """A Markdown, HTML or PDF file, which is one document: what a reader sees of it."""
+    from parabit.corpus import extract  # here: its libraries take longer to import than most files take to read
 
-    yield from_markdown(_text_of(source, encoding))
-
-
-def read_html(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
-    """A page that is one document: what it shows."""
-    from parabit.corpus.extract import from_html
-
-    yield from_html(_bytes_of(source), options.encoding, source)
-
-
-def read_pdf(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
-    """A PDF file that is one document: the text of all its pages."""
-    from parabit.corpus.extract import from_pdf
-
-    with source.open() as stream:
-        yield from_pdf(io.BytesIO(stream.read()), source.name)
+    if format == "markdown":
+        yield extract.from_markdown(_text_of(source, encoding))
+    elif format == "html":
+        yield extract.from_html(_bytes_of(source), options.encoding, source)
+    else:
+        with source.open() as stream:
+            yield extract.from_pdf(io.BytesIO(stream.read()), source.name)
 
 
 READERS: dict[str, Reader] = {
@@ -243,9 +234,7 @@ READERS: dict[str, Reader] = {
     "csv": read_delimited,
     "tsv": partial(read_delimited, delimiter="\t"),
     "parquet": read_parquet,
-    "markdown": read_markdown,
-    "html": read_html,
-    "pdf": read_pdf,
+    **{format: partial(read_page, format=format) for format in ("markdown", "html", "pdf")},
 }
 
 

@@ -47,15 +47,8 @@ class Relevance:
                 numbers.setdefault(label, len(numbers))
         matrices = [_matrix(given, numbers) for given in sets]
         self._queries, self._documents = matrices[0], matrices[-1]
+        self.queries, self.documents = int(matrices[0].shape[0]), int(matrices[-1].shape[0])
         self._transposed = self._documents.T.tocsr()
-
-    @property
-    def queries(self) -> int:
-        return int(self._queries.shape[0])
-
-    @property
-    def documents(self) -> int:
-        return int(self._documents.shape[0])
 
     def of(self, queries: slice) -> csr_array:
         """The relevance of all documents to some queries: (queries, documents), 0 where nothing is stored."""

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from parabit.errors import EvaluationError
@@ -53,12 +52,14 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
     The curve has points after 1, 2, 3, … documents, then at growing distances up to all.
     """
     _need_pairs(ranking.queries, ranking.documents, ranking.itself, relevance)
-    ranks = _curve_ranks(ranking.documents - ranking.itself)
+    points = np.geomspace(1, ranking.documents - ranking.itself, _CURVE_POINTS)
+    ranks = np.unique(points.round().astype(np.int64))
     k, depth = min(check_k(k), ranking.documents), check_k(depth)
 
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
         gains = relevance.of(block)
-        ties, gains = _answered(ranking.ties(block, gains), gains)
+        ties, has_answer = ranking.ties(block, gains), np.diff(gains.indptr) > 0
+        ties, gains = Ties(*(part[has_answer] for part in ties)), gains[has_answer]
         gained = metrics.found(ties, np.append(ranks, depth))
         return (
             metrics.average_precision(ties),
@@ -140,8 +141,8 @@ def evaluate_filtered(
         raise EvaluationError(f"a radius is 0 or more, found {radius}", hint="the paper uses 1 to 3")
     by_code, by_vector = HammingRanking(codes), cosine_ranking(vectors)
     if by_code.queries != by_vector.queries:
-        counts = f"{by_code.queries} codes but {by_vector.queries} vectors"
-        raise EvaluationError(f"there are {counts}", hint="give both for each document")
+        problem = f"there are {by_code.queries} codes but {by_vector.queries} vectors"
+        raise EvaluationError(problem, hint="give both for each document")
     judged, documents = Relevance(labels, relevance), by_code.documents
     _need_pairs(documents, documents, True, judged)
     k = min(check_k(k), documents)
@@ -183,12 +184,6 @@ def evaluate_filtered(
     )
 
 
-def _answered(ties: Ties, gains: csr_array) -> tuple[Ties, csr_array]:
-    """Ties and gains of queries that have a relevant document."""
-    kept = np.diff(gains.indptr) > 0
-    return Ties(ties.starts[kept], ties.sizes[kept], ties.gains[kept], ties.squares[kept]), gains[kept]
-
-
 def _over_blocks(score: Any, queries: int, documents: int, report: Report) -> Iterator[tuple[NDArray[np.float64], ...]]:
     """Score queries block by block on all cores."""
     rows = max(1, _BLOCK // documents)
@@ -198,11 +193,6 @@ def _over_blocks(score: Any, queries: int, documents: int, report: Report) -> It
         for block, part in zip(blocks, ordered_map(score, blocks), strict=True):
             report(Progress("scoring", block.stop, "queries", block.stop / queries))
             yield part
-
-
-def _curve_ranks(documents: int) -> NDArray[np.int64]:
-    """The ranks of the curve's points: all of the first ones, then at growing distances, and the last."""
-    return np.unique(np.geomspace(1, documents, _CURVE_POINTS).round().astype(np.int64))
 
 
 def _need_pairs(queries: int, documents: int, itself: bool, relevance: Relevance) -> None:

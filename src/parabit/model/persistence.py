@@ -33,13 +33,7 @@ def save_model(encoder: TextEncoder, folder: Path, overwrite: bool = False) -> N
 
 
 def load_model(folder: Path, device: str = "auto") -> TextEncoder:
-    """Read a model folder; anything wrong with it is a ModelError.
-
-    Example:
-        >>> load_model(Path("no-such-model"))
-        Traceback (most recent call last):
-        parabit.errors.ModelError: no model in no-such-model; make one with `parabit train CORPUS -o FOLDER`
-    """
+    """Read a model folder; anything wrong with it is a ModelError."""
     recover(folder)
     config = _read_config(folder)
     with _explained(folder / TENSORS), safe_open(folder / TENSORS, framework="numpy") as file:
