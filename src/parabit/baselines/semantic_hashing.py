@@ -45,12 +45,6 @@ class SemanticHashing:
     grows from 0 to a standard deviation of `noise`. More words make better codes, 10,000 much better ones.
 
     The same seed gives the same codes on the CPU, with the same number of threads.
-
-    Example:
-        >>> counts = csr_array([[3, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 1], [0, 0, 2, 1]] * 8)
-        >>> model = SemanticHashing(bits=8, hidden=(20,), epochs=30, device="cpu").fit(counts)
-        >>> model.transform(counts).shape
-        (32, 1)
     """
 
     bits: int

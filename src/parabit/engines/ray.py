@@ -151,10 +151,9 @@ def encode_shards(
     if len(tasks) < len(shards):
         raise CorpusError("two shards have the same name", hint="give one folder, in which each has its own")
     made_with = {"parabit": __version__, "model": model.fingerprint, "vectors": vectors}
-    done = _finished(output, tasks, made_with, overwrite)
+    done, failed = _finished(output, tasks, made_with, overwrite), dict[str, str]()
     resumed, before = len(done), sum(counts[0] for counts in done.values())
     waiting = [name for name in tasks if name not in done]
-    failed: dict[str, str] = {}
     shared = ray.put(model)
     encode = ray.remote(_encode).options(num_cpus=cores, max_retries=_RETRIES, name="encode")
     running: dict[Any, str] = {}
@@ -195,8 +194,8 @@ def _finished(
         depth = len(PurePosixPath(folder).parts)
         paths = storage.find(folder) if storage.exists(folder) else []
         found = {"/".join(PurePosixPath(path).parts[depth:]): path for path in paths if path.endswith(".parquet")}
-        rows = ordered_map(lambda path: _metadata(storage, path), found.values(), _FILES_AT_ONCE)
-        known = dict(zip(found, rows, strict=True))
+        headers = ordered_map(lambda path: _metadata(storage, path), found.values(), _FILES_AT_ONCE)
+        known = dict(zip(found, headers, strict=True))
         for name, about in known.items():
             if about is None:
                 raise ClusterError(f"{output}/{name} is not a file of codes", hint="use another folder")
@@ -238,23 +237,18 @@ def _encode(
             encoded = encode_to_file(model, shard, file, vectors=made_with["vectors"], about=about)
             if source.version != version:
                 raise CorpusError(f"{source.name} changed while it was read")
-            _put(file, output, name)
+            with _explained(output) as (storage, there):
+                path = PurePosixPath(there, name)
+                storage.makedirs(str(path.parent), exist_ok=True)
+                if is_address(output):  # object stores show a file when it is complete
+                    storage.put_file(str(file), str(path))
+                else:
+                    with whole_file(Path(path), durable=True) as partial:
+                        shutil.copyfile(file, partial)
     except Exception as problem:  # whatever it is, it is this shard's
         reason = problem.problem if isinstance(problem, ParabitError) else _line(problem)
         return reason if source.name in reason else f"{source.name}: {reason}"
     return encoded.documents, encoded.without_words, len(shard.skipped)
-
-
-def _put(file: Path, output: str, name: str) -> None:
-    """Copy a file to the output folder, where it appears in one step; object stores do so by themselves."""
-    with _explained(output) as (storage, folder):
-        path = PurePosixPath(folder, name)
-        storage.makedirs(str(path.parent), exist_ok=True)
-        if is_address(output):
-            storage.put_file(str(file), str(path))
-        else:
-            with whole_file(Path(path), durable=True) as partial:
-                shutil.copyfile(file, partial)
 
 
 @contextmanager

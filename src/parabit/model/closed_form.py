@@ -32,7 +32,7 @@ learned from as many leading components as it has bits, so that the main topics 
 How the constants were chosen: `benchmarks/closed_form_choices.py`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -117,11 +117,15 @@ def _targets(
     coarse = _components(diffuse(start, neighbours, _COARSE_SHARE))
     if not min(fine.shape[1], coarse.shape[1]):
         return None
-    return [
-        _fine(fine, size, rng) if number == 0 else _leading(coarse if size <= _COARSE else fine, size, rng)
-        for levels in codes
-        for number, size in enumerate(levels)
-    ]
+    targets = []
+    for number, size in ((number, size) for levels in codes for number, size in enumerate(levels)):
+        if number == 0:  # partly whitened, so that its bits are for details; the short levels have the main topics
+            mixed = fine / fine.std(axis=0) ** min(size / _WHITENED, _MOST_WHITENING)
+        else:  # of the strongest components alone, each document at the same distance from the centre
+            directions = unit((coarse if size <= _COARSE else fine)[:, :size])
+            mixed = directions - directions.mean(axis=0)
+        targets.append(_rotated(mixed, size, rng))
+    return targets
 
 
 def _components(vectors: Matrix) -> Matrix:
@@ -131,18 +135,6 @@ def _components(vectors: Matrix) -> Matrix:
     kept = variances[::-1] > max(_LEAST_VARIANCE * variances[-1], _LEAST_VARIANCE * len(vectors) * 1e-3)
     components: Matrix = centred @ directions[:, ::-1][:, kept].astype(np.float32)
     return components
-
-
-def _fine(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
-    """The first level: partly whitened, so that its bits are for details; the short levels have the main topics."""
-    whitening = min(size / _WHITENED, _MOST_WHITENING)
-    return _rotated(components / components.std(axis=0) ** whitening, size, rng)
-
-
-def _leading(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
-    """A short code of the strongest components alone, each document at the same distance from the centre."""
-    directions = unit(components[:, :size])
-    return _rotated(directions - directions.mean(axis=0), size, rng)
 
 
 def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
@@ -200,7 +192,8 @@ def _encoder(rows: csr_array, by_word: csr_array, targets: list[Matrix]) -> Solu
     direct = by_word @ _ridge_weights(rows, by_word, wanted)  # D: (words, columns)
     fitted = rows @ direct
     offset = np.zeros(wanted.shape[1], dtype=np.float32)
-    for level in _slices(targets):
+    ends = np.cumsum([target.shape[1] for target in targets]).tolist()
+    for level in map(slice, [0, *ends], ends):
         mapping = _small_ridge(summed[:, level] - centre[level], wanted[:, level])  # M: (bits, bits)
         mapping /= max(float(((summed[:, level] - centre[level]) @ mapping).std()), 1e-9)
         words[:, level] = words[:, level] @ mapping
@@ -208,13 +201,6 @@ def _encoder(rows: csr_array, by_word: csr_array, targets: list[Matrix]) -> Solu
         direct[:, level] *= _DIRECT_WEIGHT / max(float(fitted[:, level].std()), 1e-9)
     words += direct
     return Solution(words, offset)
-
-
-def _slices(targets: list[Matrix]) -> Iterator[slice]:
-    start = 0
-    for target in targets:
-        yield slice(start, start + target.shape[1])
-        start += target.shape[1]
 
 
 def _small_ridge(features: Matrix, targets: Matrix) -> Matrix:

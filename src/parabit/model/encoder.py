@@ -147,13 +147,6 @@ class TextEncoder:
         The activations of the closed form are a sum over words. A word's share is the part of that sum that points
         where the whole points, so it is negative for a word that pulls the other way. The activations of a network are
         no such sum, and there are no shares.
-
-        Example:
-            >>> from parabit import ParagraphVectors
-            >>> texts = ["telescope in orbit", "the telescope of Hubble", "hockey on ice", "ice hockey goalies"]
-            >>> encoder = ParagraphVectors(bits=16).fit(texts * 5).encoder_
-            >>> sorted(encoder.word_shares("the telescope, unknown, in orbit"))
-            ['orbit', 'telescope']
         """
         encode = self.infer_bags
         if not isinstance(encode, LinearEncoder):

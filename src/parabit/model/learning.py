@@ -104,15 +104,7 @@ def learn_closed_form(
     seed: int = 0,
     report: Report = silent,
 ) -> TextEncoder:
-    """Learn a model from a random sample of a corpus, in seconds.
-
-    Example:
-        >>> from parabit.corpus import as_corpus
-        >>> texts = ["hubble telescope", "telescope in orbit", "ice hockey"] * 3
-        >>> encoder = learn_closed_form(as_corpus(texts), bits=8)
-        >>> encoder.bits, encoder.config["levels"]
-        (8, [8])
-    """
+    """Learn a model from a random sample of a corpus, in seconds."""
     check_size(bits, dim)
     chosen = check_levels(levels, bits or dim or 0)
     codes = [chosen] if bits is None or dim is None else [default_levels(dim), chosen]
