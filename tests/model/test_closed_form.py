@@ -191,7 +191,7 @@ def test_vectors_are_the_activations_before_rounding(
     topics: Topics, bits: int | None, dim: int | None, shape: tuple[int, int]
 ) -> None:
     encoder = learn_closed_form(as_corpus(topics.texts), bits, dim)
-    codes, activations, vectors = encoder.infer(topics.texts)
+    codes, activations, vectors, _ = encoder.infer(topics.texts)
     assert vectors.shape == (300, shape[1])
     cosines = unit(vectors) @ unit(vectors).T
     same = np.equal.outer(topics.labels, topics.labels)

@@ -58,8 +58,9 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
 
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
         gains = relevance.of(block)
-        ties, has_answer = ranking.ties(block, gains), np.diff(gains.indptr) > 0
-        ties, gains = Ties(*(part[has_answer] for part in ties)), gains[has_answer]
+        has_answer = np.diff(gains.indptr) > 0
+        kept: Any = (part[has_answer] for part in ranking.ties(block, gains))
+        ties, gains = Ties(*kept), gains[has_answer]
         gained = metrics.found(ties, np.append(ranks, depth))
         return (
             metrics.average_precision(ties),

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import pack, unpack
-from parabit.corpus import Corpus, Document, as_corpus, title_of
+from parabit.corpus import Corpus, Document, title_of
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.ranking import Rows, unit
 from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
 from parabit.model import TextEncoder
-from parabit.model.encoder import Inferred, joined
 from parabit.progress import Report
-from parabit.text.bags import FEW, make_bags
 
 _AT_ONCE = 1 << 16  # codes
 
@@ -33,16 +31,6 @@ class Keeps(NamedTuple):
         return {VECTORS: Kind("<f2", model.dim)} if self.vectors else {}
 
 
-def encode(model: TextEncoder, texts: Sequence[str]) -> tuple[Inferred, NDArray[np.bool_]]:
-    """What a model says about texts, and whether it knows a word of each."""
-    if 0 < len(texts) <= FEW:  # the fastest way, for queries
-        bags = make_bags(list(texts), model.vocabulary)
-        return model.infer_bags(bags), bags.feature_lengths > 0
-    parts = list(model.infer_each(as_corpus(texts)))
-    known = np.concatenate([np.zeros(0, dtype=np.bool_), *(part.known for part in parts)])
-    return joined([part.inferred for part in parts], model.bits, model.dim), known
-
-
 def batches_of(
     model: TextEncoder, corpus: Corpus, keeps: Keeps, left_out: list[str], report: Report
 ) -> Iterator[Batch]:
@@ -52,11 +40,11 @@ def batches_of(
     all others. If the index keeps no words, it is left out, and so is a document without any word.
     """
     for part in model.infer_each(corpus, report):
-        codes, _, vectors = part.inferred
+        codes, _, vectors, known = part.inferred
         assert codes is not None
         assert model.bits is not None
-        there = part.known.copy()
-        for place in np.flatnonzero(~part.known).tolist() if keeps.words else ():
+        there = known.copy()
+        for place in np.flatnonzero(~known).tolist() if keeps.words else ():
             text = part.documents[place].text
             if model.vocabulary.tokenizer.words(text):
                 codes[place] = drawn_code(text, model.bits)

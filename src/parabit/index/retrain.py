@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from parabit.corpus import Document
 from parabit.errors import IndexFolderError
-from parabit.index.documents import drawn_code, encode, halves
+from parabit.index.documents import drawn_code, halves
 from parabit.index.store import VECTORS, Snapshot, Store
 from parabit.index.store.schema import CODES, EXTRA, TEXT, Arrays
 from parabit.model import TextEncoder, save_model
@@ -47,7 +47,7 @@ def retrain(index: "Index", bits: int | None, sample: int | None, seed: int | No
     def recode(rows: NDArray[np.int64]) -> Arrays:
         nonlocal done
         texts = [fields[TEXT] for fields in snapshot.fields_of(rows)]
-        (codes, _, vectors), known = encode(model, texts)
+        codes, _, vectors, known = model.infer(texts)
         assert codes is not None
         for place in np.flatnonzero(~known).tolist():
             codes[place] = drawn_code(texts[place], bits)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.corpus import as_corpus
-from parabit.index.documents import encode, rows_with
+from parabit.index.documents import rows_with
 from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hits
 from parabit.index.query import (
@@ -88,7 +88,7 @@ def _snapshot(index: "Index", by_text: bool) -> Snapshot:
 
 
 def _encoded(index: "Index", parsed: Sequence[Parsed]) -> Queries:
-    (codes, activations, vectors), known = encode(index.model, [one.text for one in parsed])
+    codes, activations, vectors, known = index.model.infer([one.text for one in parsed])
     assert codes is not None
     return Queries(codes, known, activations, vectors)
 

@@ -109,7 +109,7 @@ def _write_array(path: Path, batches: InferredBatches, widths: dict[str, int]) -
             rows = batch.inferred.codes if column == "code" else batch.inferred.vectors
             assert rows is not None
             writer.append(rows)
-            unknown += int(np.count_nonzero(~batch.known))
+            unknown += int(np.count_nonzero(~batch.inferred.known))
     return writer.length, unknown
 
 
@@ -131,7 +131,7 @@ def _write_table(
                 rows["code"] = codes.view(f"V{widths['code']}")[:, 0].tolist()
             pl.DataFrame({name: rows[name] for name in schema}, schema=schema).write_parquet(parts[-1])
             documents += len(batch.documents)
-            unknown += int(np.count_nonzero(~batch.known))
+            unknown += int(np.count_nonzero(~batch.inferred.known))
         about |= {"documents": documents, "without_words": unknown, "skipped": len(corpus.skipped)}
         table = pl.scan_parquet(parts, glob=False)
         table.sink_parquet(path, metadata={META: json.dumps(about)}, row_group_size=_ROW_GROUP)

@@ -3,7 +3,7 @@ without torch.
 """
 
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from functools import cached_property
 from hashlib import sha256
@@ -35,19 +35,7 @@ class Inferred(NamedTuple):
     codes: NDArray[np.uint8] | None  # (documents, bytes) packed bits; None from a real-valued model
     activations: NDArray[np.float32] | None  # (documents, bits) what is rounded to bits: how sure each one is
     vectors: NDArray[np.float32]  # (documents, dim)
-
-
-def joined(parts: Sequence[Inferred], bits: int | None, dim: int) -> Inferred:
-    """What a model says about several batches, as one; of none too."""
-    if len(parts) == 1:
-        return parts[0]
-    vectors = np.zeros((0, dim), np.float32)
-    nothing = Inferred(None, None, vectors)
-    if bits is not None:
-        nothing = Inferred(np.zeros((0, -(-bits // 8)), np.uint8), np.zeros((0, bits), np.float32), vectors)
-    columns: Iterable[Any] = zip(nothing, *parts, strict=True)  # the codes of all, their activations, their vectors
-    joint: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]
-    return Inferred(*joint)
+    known: NDArray[np.bool_]  # (documents,) whether the model knows any of the words; codes are zeros if not
 
 
 class InferredBatch(NamedTuple):
@@ -55,7 +43,6 @@ class InferredBatch(NamedTuple):
 
     documents: list[Document]
     inferred: Inferred
-    known: NDArray[np.bool_]  # (documents,) whether the model knows any of its words; codes are zeros if not
     bags: Bags
 
 
@@ -117,7 +104,10 @@ class TextEncoder:
         """The codes and vectors of texts; a text without a known word gets zeros."""
         if isinstance(texts, list) and 0 < len(texts) <= FEW and all(isinstance(text, str) for text in texts):
             return self.infer_bags(make_bags(texts, self.vocabulary))  # the fastest way, for queries
-        return joined([batch.inferred for batch in self.infer_each(as_corpus(texts), report)], self.bits, self.dim)
+        parts: list[Any] = [batch.inferred for batch in self.infer_each(as_corpus(texts), report)]
+        parts = parts or [[None if part is None else part[:0] for part in self.infer([""])]]
+        joint: Any = (None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True))
+        return Inferred(*joint)
 
     def infer_each(self, corpus: Corpus, report: Report = silent) -> InferredBatches:
         """The same, batch by batch and with the documents: a corpus of any size is encoded in constant memory."""
@@ -127,7 +117,7 @@ class TextEncoder:
 
         def infer(batch: tuple[list[Document], Bags]) -> InferredBatch:
             documents, bags = batch
-            return InferredBatch(documents, encode(bags), bags.feature_lengths > 0, bags)
+            return InferredBatch(documents, encode(bags), bags)
 
         encode = self.infer_bags
         with closing(corpus.batches(documents=AT_ONCE)) as batches:
@@ -190,10 +180,10 @@ class LinearEncoder:
         activations = (sums * (totals / _WHOLE)[:, None] + self._offset).astype(np.float32)
         activations[lengths == 0] = 0
         if self._bits is None:
-            return Inferred(None, None, activations)
+            return Inferred(None, None, activations, lengths > 0)
         # The columns of a vector, if there is one beside the code, come first.
         own = activations[:, -self._bits :]
-        return Inferred(pack(own > 0), own, activations[:, : self._dim])
+        return Inferred(pack(own > 0), own, activations[:, : self._dim], lengths > 0)
 
     def parts(self, bags: Bags) -> NDArray[np.float32]:
         """What each word of a single document adds to its activations: (words, columns)."""
@@ -244,10 +234,10 @@ def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:
     )
 
     def infer(bags: Bags) -> Inferred:
-        vectors = inference.embed(bags)
+        vectors, known = inference.embed(bags), bags.feature_lengths > 0
         if encoder.bits is None:
-            return Inferred(None, None, vectors)
+            return Inferred(None, None, vectors, known)
         activations = inference.activations(vectors)
-        return Inferred(pack(activations > 0), activations, vectors)
+        return Inferred(pack(activations > 0), activations, vectors, known)
 
     return infer

@@ -16,7 +16,7 @@ from parabit.codes import unpack
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.corpus.document import PythonCorpus, is_missing
 from parabit.errors import CorpusError, TrainingError, did_you_mean
-from parabit.model.encoder import Inferred, joined
+from parabit.model.encoder import Inferred
 from parabit.model.learning import SAMPLE, check_levels, check_size, learn_closed_form, train_network
 from parabit.model.persistence import load_model, save_model
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
@@ -141,11 +141,8 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self, "encoder_")
         if self.output not in ("packed", "bits"):
             raise TrainingError(f"output is {self.output!r}", hint="it must be packed or bits")
-        parts, self.n_unknown_ = list[Inferred](), 0
-        for batch in self.encoder_.infer_each(self._corpus(X), report):
-            parts.append(batch.inferred)
-            self.n_unknown_ += int(np.count_nonzero(~batch.known))
-        inferred = joined(parts, self.encoder_.bits, self.encoder_.dim)
+        inferred = self.encoder_.infer(self._corpus(X), report)
+        self.n_unknown_ = int(np.count_nonzero(~inferred.known))
         if self.n_unknown_:
             texts = f"{self.n_unknown_} of {len(inferred.vectors)} texts"
             warnings.warn(f"{texts} have no word that the model knows; their codes are zeros", stacklevel=3)
