@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from parabit.errors import lazy
 from parabit.text.bags import Bags, inverse_frequencies, make_bags, tf_idf_rows, tf_idf_weights
 from parabit.text.tokenizer import Tokenizer, english_stop_words, read_stop_words
-from parabit.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from parabit.text.counting import VocabularyRule, build_vocabulary, count_bags
+    from parabit.text.vocabulary import Vocabulary
 
 __all__ = [
     "Bags",
@@ -25,5 +25,5 @@ __all__ = [
     "tf_idf_weights",
 ]
 
-# Counting needs polars; bags and TF-IDF do not, and `parabit reproduce` uses them without it.
-__getattr__ = lazy(__name__, counting="VocabularyRule build_vocabulary count_bags")
+# Bags and TF-IDF need no polars and no safetensors, and baselines and `parabit reproduce` use them without.
+__getattr__ = lazy(__name__, counting="VocabularyRule build_vocabulary count_bags", vocabulary="Vocabulary")
