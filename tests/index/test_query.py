@@ -92,6 +92,19 @@ def test_operators(index: Index, query: str, expected: set[str]) -> None:
         assert {str(identity) for identity in hits.ids[0]} == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "text", "without"),
+    [
+        ("-5 degrees", "5 degrees", ()),
+        ("between -3.2 and -.5 degrees -hockey", "between 3.2 and .5 degrees", ("hockey",)),
+        ('computer -"486"', "computer", ("486",)),
+        ("music -mp3", "music", ("mp3",)),
+    ],
+)
+def test_a_minus_before_a_digit_excludes_nothing(query: str, text: str, without: tuple[str, ...]) -> None:
+    assert (parse(query).text, parse(query).without) == (text, without)
+
+
 def test_what_is_excluded_is_not_found_by_its_code(index: Index) -> None:
     word = TEXTS[3].split()[0]
     assert "t3" in index.search(TEXTS[3].split()[1], k=100).ids[0]

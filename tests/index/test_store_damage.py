@@ -146,6 +146,16 @@ def test_a_newer_format_is_an_error(index: Path, monkeypatch: pytest.MonkeyPatch
         Store.open(index)
 
 
+def test_an_index_of_a_version_that_wrote_less_is_an_error(index: Path) -> None:
+    path = index / "manifest.json"
+    content = json.loads(path.read_text())
+    for name in ("digest", "engine", "arrays"):
+        del content[name]
+    path.write_text(json.dumps({**content, "digest": manifest._digest(content)}))
+    with pytest.raises(IndexFolderError, match="that this one cannot read: no engine, arrays; build it again"):
+        Store.open(index)
+
+
 @pytest.mark.parametrize(
     "content", [None, "{}", "[]", "7", '{"format": 1}', '{"format": "1"}', '{"format": 1, "arrays": {}}']
 )

@@ -57,7 +57,7 @@ def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
     """Take a query apart: "a phrase", +must, -not, word* and field:value.
 
     A query of several lines, or of more than 32 words, is a text and has no operators. What looks like an operator and
-    is none, as in `a: b` or `a - b`, are plain words.
+    is none, as in `a: b` or `a - b`, are plain words. So are numbers with a minus sign, as in `-5 degrees`.
     """
     if not _OPERATORS.search(text) or "\n" in text.strip() or len(text.split()) > MOST_WORDS:
         return Parsed(text)
@@ -72,7 +72,8 @@ def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
             value = part[0].lstrip("+-").replace('"', " ")
         if not re.search(r"\w", value):
             continue
-        if sign == "-" and (not text[part.start() - 1 : part.start()].strip()):
+        is_number = phrase is None and re.match(r"\.?\d", value)  # `-5` is a number, `-"5"` excludes one
+        if sign == "-" and not is_number and not text[part.start() - 1 : part.start()].strip():
             without.append(value)
             continue
         if value.endswith("*") and phrase is None:

@@ -101,6 +101,11 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexFolderError(f"{path} is not that of an index", hint="name the folder of an index")
     if content.pop("digest") != _digest(content):
         raise IndexFolderError(f"{path} is damaged", hint=REMEDY)
+    if missing := [one.name for one in fields(Manifest) if one.name not in content]:
+        raise IndexFolderError(
+            f"{folder} was written by a version of parabit that this one cannot read: no {', '.join(missing)}",
+            hint="build it again",
+        )
     content["arrays"] = {name: Form(*form) for name, form in content["arrays"].items()}
     content["extra"] = {name: Kind(*kind) for name, kind in content["extra"].items()}
     return Manifest(**{one.name: content[one.name] for one in fields(Manifest)})
