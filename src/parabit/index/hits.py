@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from parabit.corpus import Document, title_of
 from parabit.errors import IndexFolderError
 from parabit.index.passages import READ, Piece, passage
-from parabit.index.query import Parsed, Queries, WordQuery, matching_tokens, word_query
-from parabit.index.ranking import Allowed, Ranked
+from parabit.index.query import Queries, WordQuery, matching_tokens, word_query
+from parabit.index.ranking import Ranked
 from parabit.index.store import Id, Snapshot
 from parabit.index.word_index import RowWords
 from parabit.text import Tokenizer
@@ -67,17 +67,15 @@ class Hits:
         ranked: Ranked,
         asked: Queries,
         snapshot: Snapshot,
-        given: Sequence[Parsed] | None,  # the texts, taken apart
-        allowed: Sequence[Allowed],
         words: Callable[[], RowWords] | None,  # opens the word index, if there is one
         tokenizer: Tokenizer | None,
     ) -> None:
         self._found, self._scores, self._by_words = ranked
-        self._asked, self._snapshot, self._given, self._open_words = asked, snapshot, given, words
+        self._asked, self._snapshot, self._open_words = asked, snapshot, words
         self._tokenizer = tokenizer or Tokenizer()
         self._whys: dict[int, list[Why]] = {}
         self.codes, self.known = asked.codes, asked.known.copy()
-        for number, one in enumerate(allowed):
+        for number, one in enumerate(asked.allowed):
             by_words = asked.words is not None and asked.words[number].finds
             self.known[number] |= by_words or one.listed
 
@@ -186,9 +184,9 @@ class Hits:
         if self._asked.words is not None:
             return self._asked.words
         words = self._words
-        if words is None or self._given is None:
+        if words is None or self._asked.parsed is None:
             return [WordQuery("")] * len(self)
-        return [word_query(one, words, words.nearest_word) for one in self._given]
+        return [word_query(one, words, words.nearest_word) for one in self._asked.parsed]
 
     def _word_query(self, query: int) -> WordQuery:
         return self._word_queries[range(len(self))[query]]

@@ -128,14 +128,25 @@ class WordQuery:
         return notes
 
 
+class Allowed(NamedTuple):
+    """Which documents a query may find."""
+
+    where: Any = None  # by its fields: of a folder a mask of rows or None for all, of an engine what it takes
+    near: Any = None  # by its fields and by the words that it must have or not have
+    listed: bool = False  # all of these, as the query describes nothing
+
+
 class Queries(NamedTuple):
-    """What is known of queries; of codes alone there is nothing else."""
+    """What is known of queries; of codes alone there are no texts, activations and words."""
 
     codes: NDArray[np.uint8]  # (queries, bytes)
     known: NDArray[np.bool_]  # (queries,) whether the model knows a word of it
+    allowed: Sequence[Allowed]  # for each query
+    parsed: Sequence[Parsed] | None = None  # the texts, taken apart
     activations: NDArray[np.float32] | None = None  # (queries, bits) what their bits were rounded from
     vectors: NDArray[np.float32] | None = None  # (queries, dim) to compare with stored vectors
     words: Sequence[WordQuery] | None = None  # what is searched for in the words of documents
+    own: NDArray[np.int64] | None = None  # (queries,) the row of the document that each query is; it is not found
 
 
 def word_query(
@@ -187,7 +198,7 @@ def word_query(
         weights,
         tuple(stems) if short and len(stems) > 1 and not unknown else (),
         tuple(neighbours),
-        tuple(set(stems) - counts.keys()) if len(tokens) <= _SHORT else (),
+        tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if len(tokens) <= _SHORT else (),
         tuple(stems for stems in dict.fromkeys(known) if stems),
         tuple(found for word in parsed.without if (found := tuple(stem for _, stem in _stems(lexicon, word)))),
         tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes),
@@ -225,15 +236,14 @@ def checked(name: str, value: object, least: int) -> int:
     return int(value)  # as faiss takes no others
 
 
-def asked_codes(codes: NDArray[np.uint8], bits: int) -> Queries:
-    """Codes as queries."""
+def check_query_codes(codes: NDArray[np.uint8], bits: int) -> None:
+    """Raise CodesError unless these codes can be searched for."""
     if codes.ndim != 2:
         raise CodesError(
             f"codes to search with must be rows of a 2-d array, found shape {codes.shape}",
             hint="give a single code as `code[None]`",
         )
     check_codes(codes, bits)
-    return Queries(codes, np.ones(len(codes), dtype=np.bool_))
 
 
 def with_vectors(queries: Queries, vectors: NDArray[Any], width: int | None) -> Queries:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.errors import CodesError, QueryError
 from parabit.index.filters import Condition, conditions
-from parabit.index.query import Parsed, Queries, parse, word_query
+from parabit.index.query import Allowed, Parsed, Queries, parse, word_query
 from parabit.index.results import Found, join
 from parabit.parallel import ordered_map
 
@@ -38,7 +38,6 @@ _SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(n
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float32]
-Filter = Any  # which documents may be found: of a folder a mask of rows or None for all, of an engine what it takes
 
 
 class Request(NamedTuple):
@@ -59,14 +58,6 @@ class Request(NamedTuple):
         if most is None and self.radius is None:
             most = CANDIDATES if self.rank == "hybrid" else _RANKED
         return None if most is None else max(most, self.k or 0)
-
-
-class Allowed(NamedTuple):
-    """Which documents a query may find."""
-
-    where: Filter = None  # by its fields
-    near: Filter = None  # by its fields and by the words that it must have or not have
-    listed: bool = False  # all of these, as the query describes nothing
 
 
 class Ranked(NamedTuple):
@@ -115,47 +106,36 @@ def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) ->
         raise CodesError(problem, hint=hint)
 
 
-def with_words(
-    queries: Queries, given: Sequence[Parsed], words: "RowWords", allowed: Sequence[Allowed]
-) -> tuple[Queries, list[Allowed]]:
+def with_words(queries: Queries, words: "RowWords") -> Queries:
     """Queries with what is searched for in the words of documents, and what each may find by its words, too."""
-    found, narrowed = [], list(allowed)
-    for number, one in enumerate(given):
+    found, narrowed = [], list(queries.allowed)
+    for number, one in enumerate(queries.parsed or ()):
         query = word_query(one, words, words.nearest_word)
         if query.restricts:
-            where = allowed[number].where
+            where = narrowed[number].where
             near, possible = words.restricted(query, where)
             if not possible:
                 query = query.relaxed()
                 near, _ = words.restricted(query, where)
-            narrowed[number] = allowed[number]._replace(near=near)
+            narrowed[number] = narrowed[number]._replace(near=near)
         found.append(query)
-    return queries._replace(words=found), narrowed
+    return queries._replace(words=found, allowed=narrowed)
 
 
-def retrieve(
-    documents: "Snapshot",
-    queries: Queries,
-    request: Request,
-    allowed: Sequence[Allowed],
-    words: "RowWords | None" = None,
-    but: Rows | None = None,
-) -> Ranked:
-    """The hits of each query; `but` is a row for each query that is not to be found."""
+def retrieve(documents: "Snapshot", queries: Queries, request: Request, words: "RowWords | None" = None) -> Ranked:
+    """The hits of each query."""
     near = Found.nothing(len(queries.codes))
     if request.rank != "words" or request.radius is not None:
-        near = _near(documents, queries, request, allowed, but)
-    if request.rank == "hamming" and not any(one.listed for one in allowed):
+        near = _near(documents, queries, request)
+    if request.rank == "hamming" and not any(one.listed for one in queries.allowed):
         return _by_distance(documents, near)
 
     def rank(number: int) -> Ranked:
-        nearest = near.of(number)
-        if allowed[number].listed:
-            return _list(documents, request, allowed[number].near)
+        if queries.allowed[number].listed:
+            return _list(documents, request, queries.allowed[number].near)
         if words is not None and request.rank in ("words", "hybrid"):
-            own = -1 if but is None else int(but[number])
-            return _rank_by_words(documents, queries, number, request, nearest.rows, words, allowed[number].where, own)
-        return _rank_by_code(documents, queries, number, request, nearest)
+            return _rank_by_words(documents, queries, number, request, near.of(number).rows, words)
+        return _rank_by_code(documents, queries, number, request, near.of(number))
 
     numbers = range(len(queries.codes))
     parts = list(map(rank, numbers) if len(numbers) <= _FEW else ordered_map(rank, numbers))
@@ -165,28 +145,21 @@ def retrieve(
     return Ranked(join([part.found for part in parts]), *scores)
 
 
-def _near(
-    documents: "Snapshot", queries: Queries, request: Request, allowed: Sequence[Allowed], but: Rows | None
-) -> Found:
+def _near(documents: "Snapshot", queries: Queries, request: Request) -> Found:
     """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
-    most = request.nearest
-    asked = most if most is None or but is None else most + 1
+    most, own, allowed = request.nearest, queries.own, queries.allowed
+    asked = most if most is None or own is None else most + 1
     # Queries with the same filter are answered together; most have none of their own.
     alike = all(one is allowed[0] for one in allowed)
-    groups = [queries.codes] if alike else [queries.codes[number : number + 1] for number in range(len(queries.codes))]
-    found = join(
-        [
-            documents.find(codes, asked, request.radius, allowed[number].near, request.backend)
-            for number, codes in enumerate(groups)
-            if len(codes)
-        ]
-    )
-    if but is not None:
-        found = found.keep(found.rows != but[found.queries]).first(most)
+    size = len(queries.codes) if alike else 1
+    groups = ((queries.codes[start : start + size], allowed[start].near) for start in range(0, len(allowed), size or 1))
+    found = join([documents.find(codes, asked, request.radius, only, request.backend) for codes, only in groups])
+    if own is not None:
+        found = found.keep(found.rows != own[found.queries]).first(most)
     return found if queries.known.all() else found.keep(queries.known[found.queries])
 
 
-def _list(documents: "Snapshot", request: Request, allowed: Filter) -> Ranked:
+def _list(documents: "Snapshot", request: Request, allowed: Any) -> Ranked:
     """Documents in the order in which they were added, for a query that only says which are let through."""
     rows = np.zeros(0, np.int64) if request.radius is not None else documents.first(request.k or 0, allowed)
     nothing = np.zeros(len(rows), np.float32)
@@ -214,20 +187,13 @@ def _rank_by_code(documents: "Snapshot", queries: Queries, number: int, request:
 
 
 def _rank_by_words(
-    documents: "Snapshot",
-    queries: Queries,
-    number: int,
-    request: Request,
-    near: Rows,
-    words: "RowWords",
-    allowed: Filter,
-    but: int,
+    documents: "Snapshot", queries: Queries, number: int, request: Request, near: Rows, words: "RowWords"
 ) -> Ranked:
     """The best by BM25 and the nearest by code, with both scores added up; of rank words, the best by BM25 alone."""
     assert queries.words is not None
-    asked, k = queries.words[number], request.k
-    if but >= 0:  # a document is no quotation of another
-        asked = replace(asked, quotation=())
+    asked, k, but = queries.words[number], request.k, -1
+    if queries.own is not None:  # a document is no quotation of another
+        asked, but = replace(asked, quotation=()), int(queries.own[number])
     if request.radius is not None:  # only what is near may be found
         rows, bm25, bound = near, words.scores(asked, near), 0.0
         if request.rank == "words":
@@ -236,7 +202,7 @@ def _rank_by_words(
     else:
         assert k is not None
         # The bound is the highest BM25 that other documents may have.
-        rows, bm25, bound = words.best(asked, max(CANDIDATES, k + (but >= 0)), allowed)
+        rows, bm25, bound = words.best(asked, max(CANDIDATES, k + (but >= 0)), queries.allowed[number].where)
     best = np.float32(max(float(bm25.max(initial=0)), 1e-9) if request.rank == "hybrid" else 1.0)
     if but >= 0:
         rows, bm25 = rows[rows != but], bm25[rows != but]

@@ -9,18 +9,19 @@ from numpy.typing import NDArray
 
 from parabit.corpus import as_corpus
 from parabit.index.documents import rows_with
-from parabit.index.filters import Where, conditions
+from parabit.index.filters import Condition, Where, conditions
 from parabit.index.hits import Hits
 from parabit.index.query import (
+    Allowed,
     Parsed,
     Queries,
-    asked_codes,
+    check_query_codes,
     checked,
     matching_tokens,
     with_vectors,
     word_query,
 )
-from parabit.index.ranking import Allowed, Request, need_for, parsed_queries, retrieve, with_words
+from parabit.index.ranking import Request, need_for, parsed_queries, retrieve, with_words
 from parabit.index.search import check_backend
 from parabit.index.store import VECTORS, Id, Snapshot
 from parabit.index.word_index import searchable
@@ -39,16 +40,14 @@ def search(index: "Index", queries: Any, where: Where | None, vectors: NDArray[n
     filters = conditions(where)
     if by_text:
         texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
-        parsed, allowed = parsed_queries(snapshot, index.fields, texts, filters)
-        encoded = _encoded(index, parsed)
+        asked = _encoded(index, *parsed_queries(snapshot, index.fields, texts, filters))
     else:
-        parsed, encoded = None, asked_codes(queries, index.bits)
-        only = snapshot.select(filters) if filters else None
-        allowed = [Allowed(only, only)] * len(queries)
+        check_query_codes(queries, index.bits)
+        asked = _of_codes(queries, _alike(snapshot, filters, len(queries)))
     if vectors is not None:
         kinds = index._store.extra
-        encoded = with_vectors(encoded, vectors, kinds[VECTORS].width if VECTORS in kinds else None)
-    return _find(index, snapshot, encoded, parsed, allowed, request)
+        asked = with_vectors(asked, vectors, kinds[VECTORS].width if VECTORS in kinds else None)
+    return _find(index, snapshot, asked, request)
 
 
 def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, how: How) -> Hits:
@@ -57,11 +56,12 @@ def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, how: How) 
     request = _request(index, by_text, how)
     snapshot = _snapshot(index, by_text)
     rows = rows_with(snapshot, [ids] if isinstance(ids, str | int) else ids)
-    filters = conditions(where)
-    only = snapshot.select(filters) if filters else None
-    parsed = [Parsed(searchable(fields)) for fields in snapshot.fields_of(rows)] if by_text else None
-    encoded = asked_codes(snapshot.codes(rows), index.bits) if parsed is None else _encoded(index, parsed)
-    return _find(index, snapshot, encoded, parsed, [Allowed(only, only)] * len(rows), request, rows)
+    allowed = _alike(snapshot, conditions(where), len(rows))
+    if by_text:
+        asked = _encoded(index, [Parsed(searchable(fields)) for fields in snapshot.fields_of(rows)], allowed)
+    else:
+        asked = _of_codes(snapshot.codes(rows), allowed)
+    return _find(index, snapshot, asked._replace(own=rows), request)
 
 
 def matching(index: "Index", query: str, text: str) -> set[str]:
@@ -87,28 +87,29 @@ def _snapshot(index: "Index", by_text: bool) -> Snapshot:
     return index.snapshot()
 
 
-def _encoded(index: "Index", parsed: Sequence[Parsed]) -> Queries:
+def _alike(snapshot: Snapshot, filters: Sequence[Condition], queries: int) -> list[Allowed]:
+    only = snapshot.select(filters) if filters else None
+    return [Allowed(only, only)] * queries
+
+
+def _encoded(index: "Index", parsed: Sequence[Parsed], allowed: Sequence[Allowed]) -> Queries:
     codes, activations, vectors, known = index.model.infer([one.text for one in parsed])
     assert codes is not None
-    return Queries(codes, known, activations, vectors)
+    return Queries(codes, known, allowed, parsed, activations, vectors)
 
 
-def _find(
-    index: "Index",
-    snapshot: Snapshot,
-    queries: Queries,
-    parsed: Sequence[Parsed] | None,
-    allowed: list[Allowed],
-    request: Request,
-    but: NDArray[np.int64] | None = None,
-) -> Hits:
-    """What a search finds; `but` is a row for each query that is not to be found."""
+def _of_codes(codes: NDArray[np.uint8], allowed: Sequence[Allowed]) -> Queries:
+    return Queries(codes, np.ones(len(codes), dtype=np.bool_), allowed)
+
+
+def _find(index: "Index", snapshot: Snapshot, queries: Queries, request: Request) -> Hits:
     need_for(request.rank, queries, VECTORS in index._store.extra, index.has_words)
-    words = partial(index._words.of, snapshot) if parsed is not None and index.has_words else None
-    searched = None
-    if words and parsed and (request.rank in ("hybrid", "words") or any(one.restricts for one in parsed)):
-        searched = words()
-        queries, allowed = with_words(queries, parsed, searched, allowed)
-    ranked = retrieve(snapshot, queries, request, allowed, searched, but)
+    parsed, words, searched = queries.parsed, None, None
+    if parsed is not None and index.has_words:
+        words = partial(index._words.of, snapshot)
+        if request.rank in ("hybrid", "words") or any(one.restricts for one in parsed):
+            searched = words()
+            queries = with_words(queries, searched)
+    ranked = retrieve(snapshot, queries, request, searched)
     tokenizer = None if parsed is None else index.model.vocabulary.tokenizer  # codes are searched without the model
-    return Hits(ranked, queries, snapshot, parsed, allowed, words, tokenizer)
+    return Hits(ranked, queries, snapshot, words, tokenizer)
