@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 
-from json_lines import as_lines
+from made_up_files import as_lines
 from parabit import Document, ParagraphVectors
 from parabit.corpus.datasets import data_folder, find_dataset
 from parabit.index import Index

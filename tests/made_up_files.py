@@ -1,6 +1,9 @@
-"""Files that tests need and nobody keeps: PDF written by hand."""
+"""Files that tests need and nobody keeps: JSON lines, and PDF written by hand."""
 
 import io
+import json
+
+from parabit import Document
 
 
 def make_pdf(*pages: str) -> bytes:
@@ -39,3 +42,11 @@ def encrypted_pdf(password: str) -> bytes:
     written = io.BytesIO()
     writer.write(written)
     return written.getvalue()
+
+
+def as_lines(documents: list[Document]) -> str:
+    """Documents as a corpus of JSON lines."""
+    return "".join(
+        json.dumps({"id": one.id, "text": one.text, "labels": list(one.labels), **one.fields}) + "\n"
+        for one in documents
+    )

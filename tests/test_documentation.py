@@ -280,18 +280,6 @@ def test_what_a_page_shows_runs(
         shown.run(blocks_of(page.read_text()))
 
 
-def test_every_command_that_is_not_run_has_a_reason_that_is_needed() -> None:
-    commands = [
-        command
-        for page in PAGES
-        for block in blocks_of(page.read_text())
-        if block.language == "bash"
-        for command in commands_in(block.code)
-    ]
-    for prefix in NOT_RUN:
-        assert any(command.startswith(prefix) for command in commands), f"nothing begins with {prefix!r}"
-
-
 def test_a_page_that_is_not_true_is_an_error(tmp_path: Path, shims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for wrong in (

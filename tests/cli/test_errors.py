@@ -4,11 +4,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from commands import run
 
-from json_lines import as_lines
+from made_up_files import as_lines
 from parabit import Document, ParagraphVectors, open_corpus
 from parabit.index import Index
 from parabit.model import load_model
@@ -26,9 +25,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("search", "news.index", "x", "--rank", "hybird"), "'hybird' is not one of 'hybrid', 'words'"),
     (("search", "news.index", "x", "--where", "label=topic1"), "no field 'label'; did you mean labels?"),
     (("search", "new.index", "x"), "no index in new.index; did you mean news.index?"),
-    (("add", "news.indx", "posts.jsonl"), "did you mean news.index?"),
     (("index", "posts.jsonl", "--model", "new-20", "-o", "a"), "did you mean news-20?"),
-    (("encode", "news20", "posts.jsonl", "-o", "a.npy"), "did you mean news-20?"),
     (("train", "20newsgroup/train", "-o", "a"), "did you mean 20newsgroups/train?"),
     (("vocabulary", "docstrings/tain"), "docstrings has no split 'tain'"),
     ((*TRAIN, *NETWORK, "--set", "epoch=2"), "no network parameter 'epoch'; did you mean epochs?"),
@@ -42,9 +39,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("vocabulary", "posts.jsonl", "-o", "v"), "v ends in none of .csv, .tsv, .jsonl, .parquet; give one of these"),
     (("vocabulary", "posts.jsonl", "-o", "empty.jsonl"), "empty.jsonl exists already; choose another name, or replace"),
     # learning
-    ((*TRAIN, "--bits", "7"), "bits is 7; it must be a whole number from 8 to 1,024"),
     ((*TRAIN, "--bits", "abc"), "--bits abc; write it as 128, or none"),
-    ((*TRAIN, "--bits", "none"), "neither bits nor dim is given"),
     ((*TRAIN, "--levels", "9+9"), "levels [9, 9] for a size of 16; give whole numbers, at least 1"),
     ((*TRAIN, "--levels", "8,8"), "--levels 8,8; write it as 96+24+8"),
     ((*TRAIN, "--sample", "-1"), "--sample"),
@@ -55,7 +50,6 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     ((*TRAIN, *NETWORK, "--resume"), "there is no interrupted training: nothing is in a.training"),
     ((*TRAIN, *NETWORK, "--levels", "8+8"), "levels with a network; only the closed form's codes have levels"),
     ((*TRAIN, *NETWORK, "--set", "epochs"), "--set epochs; write it as name=value, such as --set epochs=20"),
-    ((*TRAIN, *NETWORK, "--set", "depth=2"), "no network parameter 'depth'; there are epochs, batch_size,"),
     ((*TRAIN, *NETWORK, "--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
     ((*TRAIN, "--min-count", "99999"), "no word occurs 99999 times"),
     (("train", "posts.jsonl", "-o", "posts.jsonl"), "posts.jsonl exists already"),
@@ -80,9 +74,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     ((*EVALUATE, "--plot", "no/such/a.svg"), "there is no folder no/such"),
     (("evaluate", "real", "posts.jsonl", "--rank", "hamming"), "this model has no codes to rank by"),
     (("evaluate", "news-20", "twice.jsonl"), "no document of twice.jsonl has a label, and labels say which"),
-    ((*EVALUATE, "--searched", "twice.jsonl"), "no document of twice.jsonl has a label"),
     ((*EVALUATE, "--least", "301"), "no label of posts.jsonl has 301 documents; the most frequent has"),
-    (("evaluate", "news-20", "one.jsonl"), "too few: 1 queries for 1 documents; give more documents"),
     (("reproduce", "tabel1"), "'tabel1' is not one of 'table1'"),
     (("reproduce", "table2", "--seeds", "0"), "--seeds"),
     (("reproduce",), "WHAT"),
@@ -98,19 +90,16 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     ((*INDEX, "-o", "posts.jsonl", "--overwrite"), "exists and is something else"),
     ((*INDEX, "-o", "no/such/a.index"), "no/such to write a.index in"),
     ((*INDEX, "-o", "a.index", "--backend", "tree"), "'tree' is not one of 'auto', 'flat'"),
-    (("index", "twice.jsonl", "--model", "news-20", "-o", "a"), "two documents have the id 'a': numbers 0 and 1"),
     (("index", "posts.jsonl", "--model", "real", "-o", "a"), "a real-valued model has no codes to index"),
     (("index", "posts.jsonl", "--model", "news.index", "-o", "a"), "news.index is an index, not a model; its model is"),
     # searching
     (("search", "news.index"), "give either a query or --like"),
     (("search", "news.index", "x", "--like", "post1"), "give either a query or --like"),
     (("search", "news.index", "--like", "nobody"), "there is no document 'nobody'"),
-    (("search", "news.index", " "), "the query is empty"),
     (("search", "news.index", "qqqqqq"), "no document has a word of the query 'qqqqqq'; use words"),
     (("search", "news.index", "x", "-k", "0"), "-k"),
     (("search", "news.index", "x", "--where", "topic1"), "'topic1' is not a condition; write labels=space,"),
     (("search", "news.index", "post", "--rank", "cosine"), "vectors"),
-    (("search", "codes.index", "hubble"), "this index was made of codes and knows no texts"),
     (("search", "damaged.index", "x"), "damaged"),
     (("search", "news-20", "x"), "is a model, not an index"),
     (("dedupe", "posts.jsonl", "-o", "a.txt"), "a.txt ends in none of .csv, .tsv, .jsonl, .parquet"),
@@ -119,21 +108,16 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("dedupe",), "CORPUS"),
     # changing
     (("add", "news.index", "posts.jsonl"), "the id 'post0' is in the index already; nothing was changed"),
-    (("add", "news.index", "twice.jsonl", "--update"), "two documents have the id 'a': numbers 0 and 1"),
     (("add", "news.index", "bad.jsonl", "--strict"), "line 2: no text field: 'text' is not among id, words"),
     (("delete", "news.index", "post1", "nobody"), "there is no document 'nobody'; nothing was changed"),
     (("delete", "news.index", "post1", "post1"), "the id 'post1' is given twice"),
     (("delete", "news.index"), "give either ids, or - for standard input, or --where"),
-    (("delete", "news.index", "a", "--where", "id=b"), "give either ids, or - for standard input, or --where"),
-    (("delete", "news.index", "--where", "year>soon"), "'soon' is neither a number nor a date"),
     (("compact", "damaged.index"), "damaged"),
     (("info", "damaged.index"), "damaged"),
     (("sync", "posts.index", "--watch", "--dry-run"), "--watch with --dry-run; choose one"),
     (("sync", "posts.index", "--include", "*.md"), "options of reading, but no CORPUS; name it"),
-    (("sync", "posts.index", "docstrings"), "synced with files and folders"),
     (("sync", "posts.index", "no-posts"), "no files in no-posts; nothing was changed; is it on a disk"),
     (("sync", "news.index"), "does not know its corpus: it was made of standard input, a data set or Python objects"),
-    (("retrain", "news.index", "--bits", "4"), "bits is 4"),
     (("serve", "nowhere"), "no index in nowhere"),
     (("serve", "news.index", "--port", "0", "--host", "no.such.host.invalid"), "listen on no.such.host.invalid:0"),
     (("serve", "news.index", "--port", "0", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:0"),
@@ -158,10 +142,8 @@ def things(
     content[-1] ^= 1
     codes.write_bytes(content)
     ParagraphVectors(None, dim=2).fit(["one text", "another text"]).save(folder / "real")
-    Index.of_codes(np.zeros((2, 1), dtype=np.uint8), 8, folder / "codes.index").close()
     Index.build(open_corpus(folder / "posts.jsonl"), folder / "posts.index", model=load_model(topic_model)).close()
     (folder / "empty.jsonl").write_text("")
-    (folder / "one.jsonl").write_text('{"text": "tin", "label": "a"}')
     for name in ("folder.npy", "no-posts"):
         (folder / name).mkdir()
     (folder / "link.npy").symlink_to("nowhere")

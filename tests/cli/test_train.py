@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run
+from commands import answer, run
 
 from parabit import ParagraphVectors
 from parabit.networks.config import Recipe, choose_shape, paper_recipe
@@ -32,26 +32,14 @@ def config_of(folder: Path) -> dict[str, Any]:
 
 
 def test_the_closed_form_is_the_default_and_all_is_in_the_json(here: Path, topics: Topics) -> None:
-    result = run("train", "news.jsonl", "-o", "model", "--json")
-    assert (result.exit_code, result.stderr) == (0, "")
-    summary = json.loads(result.stdout)
+    summary = answer("train", "news.jsonl", "-o", "model")
     assert summary.pop("seconds") > 0
     assert summary == {
-        "corpus": "news.jsonl",
-        "model": "model",
-        "documents": 300,
-        "sampled": 300,
-        "words": len(set(" ".join(topics.texts).split())),
-        "bigrams": 0,
-        "solver": "closed-form",
-        "name": "binary paragraph vectors in closed form",
-        "size": "128 bits",
-        "bits": 128,
-        "dim": 128,
-        "levels": [84, 20, 12, 8, 4],
-        "skipped": 0,
-        "reading": {"skipped": {}, "places": [], "notes": []},
-    }
+        "corpus": "news.jsonl", "model": "model", "documents": 300, "sampled": 300, "bigrams": 0,
+        "words": len(set(" ".join(topics.texts).split())), "solver": "closed-form",
+        "name": "binary paragraph vectors in closed form", "size": "128 bits", "bits": 128, "dim": 128,
+        "levels": [84, 20, 12, 8, 4], "skipped": 0, "reading": {"skipped": {}, "places": [], "notes": []},
+    }  # fmt: skip
     assert names(here) == {"news.jsonl", "model"}
 
 
@@ -95,6 +83,8 @@ def test_people_get_a_summary_in_words(here: Path) -> None:
     result = run("train", "news.jsonl", "-o", "network", *NETWORK, "--dim", "20")
     assert result.stdout.startswith("network: Real-Binary PV-DBOW, 16 bits per document\n")
     assert "\n  2 epochs, loss per word " in result.stdout
+    summary = answer("train", "news.jsonl", "-o", "network", *NETWORK, "--overwrite")
+    assert (summary["solver"], summary["levels"], len(summary["history"])) == ("network", [16], 2)
 
 
 def test_a_warning_is_one_line_without_a_place_in_the_source(parabit: Run) -> None:
@@ -102,22 +92,6 @@ def test_a_warning_is_one_line_without_a_place_in_the_source(parabit: Run) -> No
     assert result.returncode == 0
     assert result.stderr.startswith("parabit: warning: fewer documents (2) than bits (8): ")
     assert result.stderr.count("\n") == 1
-
-
-def test_levels_sample_and_seed_decide_the_model(here: Path) -> None:
-    assert run("train", "news.jsonl", "-o", "usual", "--bits", "16").exit_code == 0
-    for name, options in {
-        "levels": ("--levels", "12+4"),
-        "sample": ("--sample", "100"),
-        "seed": ("--seed", "5"),
-    }.items():
-        assert run("train", "news.jsonl", "-o", name, "--bits", "16", *options).exit_code == 0
-        assert (here / name / "model.safetensors").read_bytes() != (here / "usual" / "model.safetensors").read_bytes()
-    assert config_of(here / "levels")["levels"] == [12, 4]
-    assert config_of(here / "sample")["training"]["sampled"] == 100
-    assert run("train", "news.jsonl", "-o", "all", "--bits", "16", "--sample", "0").exit_code == 0
-    assert config_of(here / "all")["parameters"]["sample"] is None
-    assert config_of(here / "all")["training"]["sampled"] == 300
 
 
 @pytest.mark.parametrize(
@@ -164,16 +138,6 @@ def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
     assert [asdict(recipe) for recipe in arrived] == [asdict(usual), other]
 
 
-def test_a_network_of_the_command_line_is_the_librarys_and_tells_its_history(here: Path, topics: Topics) -> None:
-    summary = json.loads(run("train", "news.jsonl", "-o", "model", *NETWORK, "--json").stdout)
-    assert (summary["solver"], summary["levels"], len(summary["history"])) == ("network", [16], 2)
-    params = {"epochs": 2, "samples": 64, "inference_rounds": 3}
-    model = ParagraphVectors(16, solver="network", network_params=params, device="cpu").fit(topics.texts)
-    loaded = ParagraphVectors.load(here / "model", device="cpu")
-    assert loaded.encoder_.fingerprint == model.encoder_.fingerprint
-    assert loaded.transform(topics.texts).tobytes() == model.transform(topics.texts).tobytes()
-
-
 def test_an_unfinished_training_is_not_lost_by_accident(here: Path) -> None:
     unfinished = here / "model.training" / "checkpoint-000000000001"
     unfinished.mkdir(parents=True)
@@ -194,12 +158,16 @@ def test_an_unfinished_training_is_not_lost_by_accident(here: Path) -> None:
     assert names(here) == {"news.jsonl", "model"}
 
 
-def test_every_option_of_the_vocabulary_arrives(here: Path) -> None:
-    words = "--bigrams --min-count 2 --min-bigram-count 3 --max-size 150 --min-length 3 --max-length 9"
-    options = [*words.split(), "--stop-words", "none", "--pattern", "[a-z]+"]
-    assert run("train", "news.jsonl", "-o", "model", "--bits", "16", *options).exit_code == 0
-    expected = {"bigrams": True, "min_count": 2, "min_bigram_count": 3, "max_size": 150}
-    assert expected.items() <= config_of(here / "model")["parameters"].items()
+def test_every_option_of_the_model_and_its_vocabulary_arrives(here: Path) -> None:
+    given = "--bits 16 --levels 12+4 --sample 100 --seed 5 --bigrams --min-count 2 --min-bigram-count 3 --max-size 150"
+    options = [*given.split(), "--min-length", "3", "--max-length", "9", "--stop-words", "none", "--pattern", "[a-z]+"]
+    assert run("train", "news.jsonl", "-o", "model", *options).exit_code == 0
+    config, expected = config_of(here / "model"), {"bits": 16, "sample": 100, "random_state": 5, "bigrams": True}
+    expected |= {"min_count": 2, "min_bigram_count": 3, "max_size": 150}
+    assert expected.items() <= config["parameters"].items()
+    assert (config["levels"], config["training"]["sampled"]) == ([12, 4], 100)
     tokenizer = ParagraphVectors.load(here / "model").vocabulary_.tokenizer
     assert (tokenizer.min_length, tokenizer.max_length, tokenizer.pattern) == (3, 9, "[a-z]+")
     assert not tokenizer.stop_words
+    assert run("train", "news.jsonl", "-o", "all", "--bits", "16", "--sample", "0").exit_code == 0
+    assert config_of(here / "all")["parameters"]["sample"] is None

@@ -1,16 +1,20 @@
 """Encoding on a real Ray cluster of several nodes, of which some are killed."""
 
+import gc
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from ray_cluster import Nodes, odd_command, run, started, write_shards
 
 from parabit import ParagraphVectors
 from topics import Topics
@@ -22,11 +26,106 @@ pytestmark = [
 ]
 
 
+_STORE = 100_000_000  # bytes of a node's object store
+
+
+class Nodes:
+    """The cluster: a head that works on nothing, and nodes of one core each."""
+
+    def __init__(self, count: int) -> None:
+        from ray.cluster_utils import Cluster
+
+        head = {
+            "num_cpus": 0,
+            "object_store_memory": _STORE,
+            "include_dashboard": False,
+            "_system_config": {"health_check_period_ms": 500, "health_check_failure_threshold": 3},  # not half a minute
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # Ray leaves the files of its logs open
+            self.cluster = Cluster(initialize_head=True, head_node_args=head)
+            self.address: str = self.cluster.address
+            for _ in range(count):
+                self.add()
+            gc.collect()
+
+    def add(self, **options: Any) -> Any:
+        """One more node."""
+        return self.cluster.add_node(num_cpus=1, object_store_memory=_STORE, **options)
+
+    def refill(self, count: int) -> None:
+        """As many nodes as there were."""
+        while len(self.cluster.worker_nodes) < count:
+            self.add()
+
+    def kill_one_that_runs(self, name: str, within: float = 60.0) -> None:
+        """Kill a node, with all that runs there, that has a worker of this name."""
+        limit = time.monotonic() + within
+        while time.monotonic() < limit:
+            for node in list(self.cluster.worker_nodes):
+                raylet = node.all_processes["raylet"][0].process.pid
+                workers = _children(raylet, name)
+                if workers:
+                    for pid in [*workers, raylet]:
+                        os.kill(pid, signal.SIGKILL)
+                    self.cluster.remove_node(node, allow_graceful=False)
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"no node runs {name}")
+
+
+def odd_command(go: str, *arguments: str) -> list[str]:
+    """The command with a model that waits at one shard until there is a file; for `never`, that worker dies."""
+    return [sys.executable, str(Path(__file__).with_name("odd_shard.py")), go, *arguments]
+
+
+@contextmanager
+def started(here: Path, command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A command, while it runs."""
+    process = subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def run(here: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The real command, to its end."""
+    command = [sys.executable, "-m", "parabit", *map(str, arguments)]
+    return subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=300, check=False)
+
+
+def _children(parent: int, name: str) -> list[int]:
+    """The processes that a process started with a command that has a name in it."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it may have ended
+            child = f"PPid:\t{parent}\n" in (entry / "status").read_text()
+            if child and name.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def write_shards(folder: Path, texts: list[str], count: int, kind: str = "jsonl") -> Path:
+    """Texts in JSON lines with ids, or in Parquet files without; some of them in a folder below."""
+    size = -(-len(texts) // count)
+    (folder / "more").mkdir(parents=True)
+    for shard in range(count):
+        path = (folder / "more" if shard % 3 == 2 else folder) / f"part-{shard:02d}.{kind}"
+        numbered = list(enumerate(texts))[shard * size : (shard + 1) * size]
+        if kind == "parquet":
+            pl.DataFrame({"text": [text for _, text in numbered]}).write_parquet(path)
+        else:
+            path.write_text("\n".join(json.dumps({"text": text, "id": f"n{number}"}) for number, text in numbered))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Nodes]:
     nodes = Nodes(2)
     yield nodes
-    nodes.stop()
+    nodes.cluster.shutdown()  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture
@@ -164,7 +263,7 @@ def test_a_node_with_another_version_is_named(here: Path, nodes: Nodes, ray: lis
     try:
         done = run(here, "encode", "model", "corpus", "-o", "codes", *ray)
     finally:
-        nodes.remove(node)
+        nodes.cluster.remove_node(node)
     assert done.returncode == 1
     assert "has parabit 0.0.9 and polars" in done.stderr
     assert "install the same versions on every node" in done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from json_lines import as_lines
+from made_up_files import as_lines
 from parabit import Document, open_corpus
 from parabit.corpus import ReadOptions
 from parabit.engines.ray import connected, open_shards

@@ -79,16 +79,6 @@ def test_any_codes(bits: int, seed: int, count: int, k: int, radius: int, flips:
             check(BACKENDS[name](codes, bits), queries, [radius], [k])
 
 
-@pytest.mark.parametrize("name", BACKENDS)
-def test_a_query_finds_the_same_alone_and_in_a_batch(name: str) -> None:
-    codes = oracle.made_up(5000, 128, flips=0.05)
-    backend, queries = BACKENDS[name](codes, 128), oracle.made_up(150, 128, seed=4)
-    for most, radius in ((7, None), (None, 20)):
-        together = oracle.pairs(backend.search(queries, most, radius))
-        for query in range(0, 150, 10):
-            assert oracle.pairs(backend.search(queries[query : query + 1], most, radius)) == [together[query]]
-
-
 @pytest.mark.usefixtures("scans")
 @pytest.mark.parametrize("name", BACKENDS)
 def test_serves_from_memory_maps(name: str, tmp_path: Path) -> None:

@@ -137,18 +137,6 @@ def test_ranks_are_those_that_the_index_can_do(
             index.search(["a"], rank=rank)
 
 
-def test_words_of_a_query_are_those_that_documents_have(index: Index, topic_documents: list[Document]) -> None:
-    text, other = topic_documents[0].text, topic_documents[0].text.split()[0]
-    hits = index.search([text, "xyzzyx", f"xyzzyx {other}"], k=3)
-    words = index._words.open()
-    assert words is not None
-    assert len(hits.words(0)) == 32  # the most distinctive
-    assert {*hits.words(0)} <= {*words.stems(text)}
-    assert (hits.words(1), hits.unknown(1)) == ([], ["xyzzyx"])
-    assert (hits.words(2), hits.unknown(2)) == (words.stems(other), ["xyzzyx"])
-    assert hits.words(-1) == hits.words(2)
-
-
 WORDS = st.lists(
     st.sampled_from(["hubble", "Telescope", "été", "naïve", "x", "İstanbul", "straße", "2hubble3", "İ", "中文"])
 )

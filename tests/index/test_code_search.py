@@ -10,8 +10,7 @@ from parabit.codes import hamming
 from parabit.index import search
 from parabit.index.backends import BACKENDS
 from parabit.index.results import Keys
-from parabit.index.search import Searcher, derive_with, find
-from parabit.progress import silent
+from parabit.index.search import find
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -38,23 +37,6 @@ def test_only_allowed_rows_are_found(
             among = oracle.search(codes[rows], queries, most, within)
             expected = [[(int(rows[row]), distance) for row, distance in hits] for hits in among]
             assert oracle.pairs(find(backend, queries, most, within, allowed)) == expected
-
-
-@pytest.mark.parametrize("name", ["auto", "flat", "multi"])
-@pytest.mark.parametrize("generation", [0, 200])
-def test_what_was_added_later_is_found_with_the_rest(name: str, generation: int) -> None:
-    codes, queries = oracle.made_up(300, 32), oracle.made_up(4, 32, seed=1)
-    derived = derive_with("multi", 32, silent)(codes[:generation])
-    searcher, tail = Searcher(codes[:generation], 32, derived), codes[generation:]
-    allowed = np.random.default_rng(0).random(300) < 0.5
-    rows = np.flatnonzero(allowed)
-    for most, radius in ((7, None), (None, 9), (7, 9)):
-        found = searcher.search(queries, most, radius, backend=name, tail=tail)
-        assert oracle.pairs(found) == oracle.search(codes, queries, most, radius)
-        found = searcher.search(queries, most, radius, allowed, name, tail)
-        assert found._replace(rows=np.searchsorted(rows, found.rows)).rows.tolist() == [
-            row for hits in oracle.search(codes[rows], queries, most, radius) for row, _ in hits
-        ]
 
 
 def test_keys_hold_large_rows_and_long_codes() -> None:
