@@ -77,8 +77,8 @@ def main() -> None:
             sys.stdout.write(f"{result[0].key} failed: {result[1]!r}\n")
             continue
         store.keep(*result)
-        about, finished = result
-        shown = [value for _, metric, value in finished.rows if metric in ("map", "ndcg@10")]
+        about, rows, _ = result
+        shown = [value for _, metric, value in rows if metric in ("map", "ndcg@10")]
         name = f"{about['corpus']} {about['job']} {about['seed']}"
         sys.stdout.write(f"{done} of {len(runs)}: {name} {about['seconds']} s {shown}\n")
         sys.stdout.flush()

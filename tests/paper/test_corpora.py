@@ -90,7 +90,6 @@ def test_test_documents_without_a_label_are_left_out_and_counted(tmp_path: Path)
     assert without > 0
     assert found.facts["tests"]["reuters21578"] == {
         "documents": STORIES["test"] - without,
-        "unlabelled": without,
         "relevance": "overlap",
     }
     assert all(found.tests["reuters21578"].labels)

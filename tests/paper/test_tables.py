@@ -8,7 +8,7 @@ import pytest
 from parabit.paper.claims import FAILS, HOLDS, UNTESTED, claims
 from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
 from parabit.paper.experiments import JOBS, Run
-from parabit.paper.jobs import Finished, Rows
+from parabit.paper.jobs import Rows
 from parabit.paper.published import published
 from parabit.paper.runs import Store
 from parabit.paper.tables import Figures, tables
@@ -21,7 +21,7 @@ def keep(folder: Path, corpus: PaperCorpus, job: str, rows: Rows, seed: int = 0)
     run = Run(JOBS[job], corpus, seed)
     about = {"id": run.id, "corpus": corpus.name, "job": job, "seed": seed, "quick": False, "data": ""}
     about |= {"code": "", "device": "cpu", "torch": "", "date": "", "seconds": 1.0}
-    Store(folder).keep(about, Finished(rows))
+    Store(folder).keep(about, rows)
 
 
 def test_all_36_distinct_figures_of_20_newsgroups_are_compared_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from parabit.paper.corpora import PaperCorpus
+from parabit.paper.experiments import BINARIZATIONS, FILTERS
 from parabit.paper.tables import Figures
 
 HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds in part", "does not hold", "cannot be tested here"
@@ -27,12 +28,10 @@ class _Check(NamedTuple):
     metric: str = "map"
     margin: float = 0.0
     share: float = 1.0  # of the second figure
-    first_only: bool = False  # 20 Newsgroups alone
 
 
 _DBOW_128, _DBOW_32 = "binary-pv-dbow-128-bigrams", "binary-pv-dbow-32-bigrams"
 _NEAR = "no benefit over 32-bit Binary PV-DBOW (MAP)."
-_RADII = tuple((bits, f"{bits} bits, radius {radius}") for bits, radius in ((28, 1), (28, 2), (24, 2), (24, 3)))
 
 _CHECKS = (  # in the paper's order
     _Check(
@@ -50,11 +49,7 @@ _CHECKS = (  # in the paper's order
     ),
     _Check(
         "Rounding learns better codes than noise and stochastic neurons (MAP, 128 bits).",
-        tuple(
-            (name, "binary-pv-dbow-128-words", f"binarization-{name}")
-            for name in ("noise", "straight-through", "straight-through-sigmoid", "annealed")
-        ),
-        first_only=True,
+        tuple((name, "binary-pv-dbow-128-words", f"binarization-{name}") for name in BINARIZATIONS),
     ),
     _Check(
         f"Random hyperplanes on real-valued vectors bring {_NEAR}",
@@ -74,7 +69,6 @@ _CHECKS = (  # in the paper's order
             ("one on each side", "binary-pv-dm-128", "window-1-two-sided"),
             ("three before", "binary-pv-dm-128", "window-3"),
         ),
-        first_only=True,
     ),
     _Check(
         "Bigrams usually raise MAP.",
@@ -101,12 +95,12 @@ _CHECKS = (  # in the paper's order
     ),
     _Check(
         "Filtering by Real-Binary's code and ranking by its vector beats 32-bit Binary PV-DBOW (NDCG@10).",
-        tuple((part, f"real-binary-{bits}/{part}", _DBOW_32) for bits, part in _RADII),
+        tuple((part, f"real-binary-{bits}/{part}", _DBOW_32) for bits, _, part in FILTERS),
         "ndcg@10",
     ),
     _Check(
         "Separate networks (B) beat Real-Binary (A) in Table 4 (NDCG@10).",
-        tuple((part, f"separate/{part}", f"real-binary-{bits}/{part}") for bits, part in _RADII),
+        tuple((part, f"separate/{part}", f"real-binary-{bits}/{part}") for bits, _, part in FILTERS),
         "ndcg@10",
     ),
 )
@@ -120,12 +114,11 @@ def claims(figures: Figures) -> list[Claim]:
 def _judge(check: _Check, figures: Figures) -> Claim:
     compared = []
     for corpus in figures.shown:
-        if corpus.group == "paper" and (corpus.name == "20newsgroups" or not check.first_only):
+        if corpus.group == "paper":
             for name, *pair in check.pairs:
                 first, second = (_value(figures, corpus, figure, check.metric) for figure in pair)
                 if first is not None and second is not None:
-                    title = name if check.first_only else ", ".join(filter(None, (corpus.title, name)))
-                    compared.append((title, first, check.share * second))
+                    compared.append((", ".join(filter(None, (corpus.title, name))), first, check.share * second))
     if not compared:
         return Claim(check.text, UNTESTED, "no such runs")
     true = [first - second > check.margin for _, first, second in compared]

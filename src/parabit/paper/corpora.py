@@ -22,6 +22,8 @@ from parabit.storage import whole_file
 from parabit.text.bags import Bags, row_offsets
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from parabit.corpus import Corpus, Document
 
 _NEWSGROUPS, _RCV1, _WIKIPEDIA = COLLECTIONS
@@ -37,7 +39,7 @@ class PaperCorpus:
     min_count: int  # of words and bigrams
     most_trained: int | None = None  # documents, of more a random part
     most_tested: int | None = None
-    picture: tuple[str, ...] = ()  # labels of the t-SNE picture; where empty, the most frequent ones
+    picture: tuple[str, ...] = ()  # labels of the t-SNE picture; if none, the most frequent ones
     stand_in: bool = False
     group: str = "paper"  # of experiments that it has a part in: all, or those of "headers"
 
@@ -58,11 +60,8 @@ class PaperCorpus:
 
     def small(self, trained: int, tested: int) -> "PaperCorpus":
         """The same with fewer documents."""
-        return replace(
-            self,
-            most_trained=min(trained, self.most_trained or trained),
-            most_tested=min(tested, self.most_tested or tested),
-        )
+        trained, tested = min(trained, self.most_trained or trained), min(tested, self.most_tested or tested)
+        return replace(self, most_trained=trained, most_tested=tested)
 
 
 # The paper's vocabulary of "slightly over one million" is that of posts with their headers, in which the newsgroup is
@@ -76,7 +75,7 @@ def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
     20 Newsgroups and Reuters-21578 can be downloaded.
     """
     present = set(present)
-    chosen = [PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, picture=NEWSGROUPS)]
+    chosen = [PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, picture=tuple(NEWSGROUPS))]
     if "rcv1" in present:
         chosen.append(PaperCorpus("rcv1", _RCV1, _RCV1, 10, most_tested=10_000))
     else:
@@ -105,6 +104,10 @@ class Prepared(NamedTuple):
     tests: dict[str, Part]  # its own test documents under its name, and those of other collections
     facts: dict[str, Any]
 
+    def matrix(self, part: Part) -> "csr_array":
+        """Counts of words: (documents, vocabulary)."""
+        return part.documents.matrix(len(self.counts))
+
 
 def prepare(
     path: Path, corpus: PaperCorpus, bigrams: bool, others: Sequence[PaperCorpus] = (), report: Report = silent
@@ -129,7 +132,6 @@ def prepare(
         arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
         facts["tests"][tested.name] = {
             "documents": len(labelled),
-            "unlabelled": sum(not document.labels for document in tested.open("test")),
             "relevance": tested.relevance,
         }
         if not number:  # of its own documents: other collections may come and go

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, NamedTuple
 
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
@@ -11,6 +12,7 @@ from parabit.paper.corpora import PaperCorpus
 
 SIZES = (128, 32)
 RADII = {28: (1, 2), 24: (2, 3)}  # of Table 4, by code size
+FILTERS = [(bits, radius, f"{bits} bits, radius {radius}") for bits, radii in RADII.items() for radius in radii]
 QUICK_EPOCHS = {"dbow": 30, "dm": 6, "peers": 6}
 _QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # in dm every position has a softmax of its own, so samples are the time
 _REAL_DIM = 300
@@ -26,6 +28,12 @@ FILTER = {
     "sampling_power": 0.25,
     "inference_rounds": 200,
     "inference_rate": 0.552,
+}
+
+# What the paper tried in place of rounding.
+BINARIZATIONS: dict[str, dict[str, Any]] = {
+    **{method: {"binarization": method} for method in ("noise", "straight-through", "straight-through-sigmoid")},
+    "annealed": {"binarization": "straight-through-sigmoid", "slope_growth": 0.03},
 }
 
 # What peers are run with, beside size and seed.
@@ -54,21 +62,14 @@ VERSIONS = {"network": 1, **dict.fromkeys(PEERS, 1)}
 class Network(NamedTuple):
     """A network, trained by the paper's recipe with some changes."""
 
-    bits: int | None = None
-    dim: int | None = None
-    architecture: str = "dbow"
+    shape: Shape
     bigrams: bool = False
-    window: int | None = None
-    two_sided: bool = False
     changes: tuple[tuple[str, Any], ...] = ()
-
-    @property
-    def shape(self) -> Shape:
-        return choose_shape(self.bits, self.dim, self.architecture, self.window, self.two_sided)
 
     def recipe(self, quick: bool) -> Recipe:
         """How it is trained; the quick version has fewer epochs."""
-        less = {"epochs": QUICK_EPOCHS[self.architecture], "samples": _QUICK_SAMPLES[self.architecture]}
+        architecture = self.shape.architecture
+        less = {"epochs": QUICK_EPOCHS[architecture], "samples": _QUICK_SAMPLES[architecture]}
         return paper_recipe(self.shape, self.bigrams, **dict(self.changes) | (less if quick else {}))
 
 
@@ -102,37 +103,30 @@ class Job:
             return {"peer": self.peer, "size": self.size, **self.options(quick)}
         return {"networks": [asdict(network.shape) | asdict(network.recipe(quick)) for network in self.networks]}
 
-    @property
-    def version(self) -> int:
-        """Of the method."""
-        return VERSIONS[self.peer or "network"]
-
 
 def _jobs() -> dict[str, Job]:
     jobs = []
     for size in SIZES:
-        for kind, network in (("binary-pv", Network(bits=size)), ("pv", Network(dim=size))):
-            jobs.append(Job(f"{kind}-dbow-{size}-words", (network,)))
-            jobs.append(Job(f"{kind}-dbow-{size}-bigrams", (network._replace(bigrams=True),)))
-            jobs.append(Job(f"{kind}-dm-{size}", (network._replace(architecture="dm"),)))
+        for kind, bits, dim in (("binary-pv", size, None), ("pv", None, size)):
+            dbow, dm = choose_shape(bits, dim), choose_shape(bits, dim, "dm")
+            jobs.append(Job(f"{kind}-dbow-{size}-words", (Network(dbow),)))
+            jobs.append(Job(f"{kind}-dbow-{size}-bigrams", (Network(dbow, bigrams=True),)))
+            jobs.append(Job(f"{kind}-dm-{size}", (Network(dm),)))
         peers = ("closed-form", "semantic-hashing", "lsa", "doc2vec")
         jobs += [Job(f"{peer}-{size}", peer=peer, size=size) for peer in peers]
     jobs += [Job(peer, peer=peer, seeds=False) for peer in ("tf-idf", "bm25", "sentences")]
-    real = Network(dim=_REAL_DIM, bigrams=True)
-    binary = (Network(bits=bits, bigrams=True, changes=tuple(FILTER.items())) for bits in RADII)
-    jobs += [Job(f"real-binary-{bits}", (real._replace(bits=bits),)) for bits in RADII]
-    jobs += [Job(f"closed-form-{bits}", peer="closed-form", size=bits) for bits in RADII]
-    jobs.append(Job("separate", (*binary, real)))
-    jobs.append(Job("transfer", (Network(bits=128, bigrams=True),)))
+    for bits in RADII:
+        jobs.append(Job(f"real-binary-{bits}", (Network(choose_shape(bits, _REAL_DIM), bigrams=True),)))
+        jobs.append(Job(f"closed-form-{bits}", peer="closed-form", size=bits))
+    selecting = [Network(choose_shape(bits), bigrams=True, changes=tuple(FILTER.items())) for bits in RADII]
+    jobs.append(Job("separate", (*selecting, Network(choose_shape(None, _REAL_DIM), bigrams=True))))
+    jobs.append(Job("transfer", (Network(choose_shape(128), bigrams=True),)))
     jobs.append(Job("closed-form-transfer", peer="closed-form", size=128))
     # What the paper says it tried: other binarizations, and wider contexts of distributed memory.
-    for method in ("noise", "straight-through", "straight-through-sigmoid"):
-        jobs.append(Job(f"binarization-{method}", (Network(bits=128, changes=(("binarization", method),)),)))
-    annealed = (("binarization", "straight-through-sigmoid"), ("slope_growth", 0.03))
-    jobs.append(Job("binarization-annealed", (Network(bits=128, changes=annealed),)))
-    memory = Network(bits=128, architecture="dm")
-    jobs.append(Job("window-1-two-sided", (memory._replace(window=1, two_sided=True),)))
-    jobs.append(Job("window-3", (memory._replace(window=3),)))
+    for name, changes in BINARIZATIONS.items():
+        jobs.append(Job(f"binarization-{name}", (Network(choose_shape(128), changes=tuple(changes.items())),)))
+    jobs.append(Job("window-1-two-sided", (Network(choose_shape(128, None, "dm", window=1, two_sided=True)),)))
+    jobs.append(Job("window-3", (Network(choose_shape(128, None, "dm", window=3)),)))
     return {job.name: job for job in jobs}
 
 
@@ -204,11 +198,7 @@ TABLES = {
         "table4",
         ("Bits", "Radius", "Model"),
         _each(
-            [
-                {"bits": bits, "radius": radius, "part": f"{bits} bits, radius {radius}"}
-                for bits, radii in RADII.items()
-                for radius in radii
-            ],
+            [{"bits": bits, "radius": radius, "part": part} for bits, radius, part in FILTERS],
             ("{bits}", "{radius}", "A: Real-Binary PV-DBOW", "real-binary-{bits}", "{part}"),
             ("{bits}", "{radius}", "B: Binary PV-DBOW and PV-DBOW", "separate", "{part}"),
             ("{bits}", "{radius}", "closed form, code and its floats", "closed-form-{bits}", "{part}"),
@@ -238,10 +228,7 @@ TABLES = {
         ("Model", "Variant"),
         [
             ("Binary PV-DBOW", "rounding, the paper's choice", "binary-pv-dbow-128-words", "codes"),
-            ("Binary PV-DBOW", "noise", "binarization-noise", "codes"),
-            ("Binary PV-DBOW", "straight-through", "binarization-straight-through", "codes"),
-            ("Binary PV-DBOW", "straight-through-sigmoid", "binarization-straight-through-sigmoid", "codes"),
-            ("Binary PV-DBOW", "annealed", "binarization-annealed", "codes"),
+            *(("Binary PV-DBOW", name, f"binarization-{name}", "codes") for name in BINARIZATIONS),
             ("Binary PV-DM", "one word before, the paper's choice", "binary-pv-dm-128", "codes"),
             ("Binary PV-DM", "one word before and one after", "window-1-two-sided", "codes"),
             ("Binary PV-DM", "three words before", "window-3", "codes"),
@@ -250,14 +237,35 @@ TABLES = {
 }
 
 
-def _jobs_of(table: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for row in TABLES[table].rows for text in row if text in JOBS))
+# Precision-recall curves of a collection.
+_NETWORKS: tuple[Row, ...] = (
+    ("PV-DBOW, bigrams", "pv-dbow-{size}-bigrams", "vectors"),
+    ("PV-DM", "pv-dm-{size}", "vectors"),
+    ("Binary PV-DBOW, words", "binary-pv-dbow-{size}-words", "codes"),
+    ("Binary PV-DBOW, bigrams", "binary-pv-dbow-{size}-bigrams", "codes"),
+    ("Binary PV-DM", "binary-pv-dm-{size}", "codes"),
+    ("closed form (parabit's own)", "closed-form-{size}", "codes"),
+    ("semantic hashing", "semantic-hashing-{size}", "codes"),
+)
+CURVES: dict[str, list[Row]] = {
+    **{str(size): _each([{"size": size}], *_NETWORKS) for size in SIZES},
+    "transfer": [("trained on its own documents", PICTURED, "codes"), ("trained on Wikipedia", "transfer", "")],
+    "Real-Binary": [
+        ("PV-DBOW, 300 dimensions", "separate", "vectors"),
+        ("Real-Binary PV-DBOW, 300 dimensions", "real-binary-28", "vectors"),
+        ("Real-Binary PV-DBOW, 28 bits", "real-binary-28", "codes"),
+    ],
+}
 
 
-EXPERIMENTS = {name: _jobs_of(name) for name in ("table1", "table2", "table3", "table4")}
-_HASHING = tuple(f"semantic-hashing-{size}" for size in SIZES)
-EXPERIMENTS["figures"] = (*EXPERIMENTS["table1"], *_HASHING, *EXPERIMENTS["table4"], *EXPERIMENTS["table3"])
-EXPERIMENTS |= {"claims": _jobs_of("variants"), "peers": _jobs_of("peers")}
+def _jobs_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for row in rows for text in row if text in JOBS))
+
+
+# The jobs that each part of the report shows.
+EXPERIMENTS = {name: _jobs_of(TABLES[name].rows) for name in ("table1", "table2", "table3", "table4")}
+EXPERIMENTS["figures"] = _jobs_of(chain(*CURVES.values()))
+EXPERIMENTS |= {"claims": _jobs_of(TABLES["variants"].rows), "peers": _jobs_of(TABLES["peers"].rows)}
 ALL = "all"
 
 
@@ -283,7 +291,7 @@ class Run(NamedTuple):
     @property
     def id(self) -> str:
         """A digest of everything that decides the result, except the data."""
-        whole = (*self.key, self.job.parameters(self.quick), self.job.version)
+        whole = (*self.key, self.job.parameters(self.quick), VERSIONS[self.job.peer or "network"])
         return blake2b(json.dumps(whole, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 

@@ -2,11 +2,13 @@
 
 import base64
 import time
+from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from parabit.evaluation import (
     Relevance,
@@ -31,24 +33,22 @@ Rows = list[tuple[str, str, float]]  # part, metric, value
 Inferred = tuple[Any, Any]  # packed codes, or None from a real-valued network; vectors
 
 
-class Finished(NamedTuple):
-    """What came out of a run."""
-
-    rows: Rows
-    picture: dict[str, Any] | None = None
-
-
-def perform(run: Run, data: Prepared, device: str = "auto", report: Report = silent) -> tuple[dict[str, Any], Finished]:
-    """Train and score: what the run was made with, and what came out."""
+def perform(
+    run: Run, data: Prepared, device: str = "auto", report: Report = silent
+) -> tuple[dict[str, Any], Rows, dict[str, Any] | None]:
+    """Train and score: what the run was made with, its rows of the long table, and the codes of a picture."""
     import torch
 
     from parabit.networks import choose_device
 
-    start = time.perf_counter()
+    start, picture = time.perf_counter(), None
+    scorer = Scorer(run, data)
     if run.job.networks:
-        finished = _network(run, data, device, report)
+        picture = _network(scorer, device, report)
+    elif run.job.peer == "closed-form":
+        _closed_form(scorer)
     else:
-        finished = Finished(_closed_form(run, data) if run.job.peer == "closed-form" else _peer(run, data, device))
+        _peer(scorer, device)
     place = choose_device(device if run.job.on_gpu else "cpu")
     about = {
         "id": run.id,
@@ -63,7 +63,7 @@ def perform(run: Run, data: Prepared, device: str = "auto", report: Report = sil
         "date": datetime.now(UTC).date().isoformat(),
         "seconds": round(time.perf_counter() - start, 1),
     }
-    return about, finished
+    return about, scorer.rows, picture
 
 
 def _train(run: Run, network: Network, data: Prepared, device: str, report: Report) -> dict[str, Inferred]:
@@ -83,148 +83,154 @@ def _train(run: Run, network: Network, data: Prepared, device: str, report: Repo
     }
 
 
-def _network(run: Run, data: Prepared, device: str, report: Report) -> Finished:
+def _network(scorer: "Scorer", device: str, report: Report) -> dict[str, Any] | None:
+    run, data = scorer.run, scorer.data
     name, job = run.corpus.name, run.job.name
     *others, network = run.job.networks
     inferred = _train(run, network, data, device, report)
     (trained_codes, trained_vectors), (codes, vectors) = inferred[""], inferred[name]
     if job == "transfer":
-        return Finished(_transferred(inferred, run, data))
-    rows: Rows = []
+        scorer.transferred(inferred)
+        return None
     if codes is not None:
-        rows += _code_scores("codes", codes, trained_codes, run, data)
-    if network.dim is not None:
-        rows += _vector_scores(vectors, run, data)
+        scorer.codes(codes, trained_codes)
+    if network.shape.bits is None or network.shape.projected:
+        scorer.vectors(vectors)
     if job == "pv-dbow-32-bigrams":  # Table 2
-        rows += _hashed(trained_vectors, vectors, 32, run, data)
+        scorer.hashed(vectors, trained_vectors, 32)
     if job.startswith("real-binary"):  # Table 4, variant A: one network
-        rows += _filtered(codes, network.bits, vectors, run, data)
+        scorer.filtered(codes, network.shape.bits, vectors)
     for other in others:  # Table 4, variant B: codes of separate networks, vectors of the last one
-        rows += _filtered(_train(run, other, data, device, report)[name][0], other.bits, vectors, run, data)
-    pictured = job == PICTURED and run.seed == 0
-    return Finished(rows, _picture(codes, data.tests[name], data, run.corpus) if pictured else None)
+        scorer.filtered(_train(run, other, data, device, report)[name][0], other.shape.bits, vectors)
+    return _picture(codes, data, run.corpus) if job == PICTURED and run.seed == 0 else None
 
 
-def _closed_form(run: Run, data: Prepared) -> Rows:
+def _closed_form(scorer: "Scorer") -> None:
     """The codes that parabit gives by default, learned from the same words as the networks."""
     from parabit.model.closed_form import default_levels
     from parabit.model.encoder import LinearEncoder
     from parabit.model.learning import SAMPLE, learn_from_counts
 
-    size, counts = run.job.size, data.training.documents.matrix(len(data.counts))
+    data, size, seed = scorer.data, scorer.run.job.size, scorer.run.seed
+    counts = data.matrix(data.training)
     if counts.shape[0] > SAMPLE:
-        counts = counts[np.sort(np.random.default_rng(run.seed).choice(counts.shape[0], SAMPLE, replace=False))]
-    learned = learn_from_counts(counts, [default_levels(size)], run.seed)
+        counts = counts[np.sort(np.random.default_rng(seed).choice(counts.shape[0], SAMPLE, replace=False))]
+    learned = learn_from_counts(counts, [default_levels(size)], seed)
     words = np.flatnonzero(learned.kept)
     encoder = LinearEncoder(learned.idf, learned.tensors, size, size)
 
     def infer(part: Part) -> Inferred:
-        known = part.documents.matrix(len(data.counts))[:, words]
+        known = data.matrix(part)[:, words]
         inferred = encoder(Bags.of_counts(known.indices, known.data, known.indptr))
         return inferred.codes, inferred.vectors
 
-    if run.job.name.endswith("transfer"):
-        return _transferred({name: infer(test) for name, test in data.tests.items()}, run, data)
-    codes, vectors = infer(data.tests[run.corpus.name])
+    if scorer.run.job.name.endswith("transfer"):
+        scorer.transferred({name: infer(test) for name, test in data.tests.items()})
+        return
+    codes, vectors = infer(scorer.test)
     if size in RADII:
-        return _filtered(codes, size, vectors, run, data)
-    return _code_scores("codes", codes, infer(data.training)[0], run, data) + _vector_scores(vectors, run, data)
+        scorer.filtered(codes, size, vectors)
+    else:
+        scorer.codes(codes, infer(data.training)[0])
+        scorer.vectors(vectors)
 
 
-def _peer(run: Run, data: Prepared, device: str) -> Rows:
+def _peer(scorer: "Scorer", device: str) -> None:
     from parabit.baselines import peers
     from parabit.baselines.semantic_hashing import SemanticHashing
 
-    peer, size, seed, options = run.job.peer, run.job.size, run.seed, run.job.options(run.quick)
-    test = data.tests[run.corpus.name]
-    if peer == "sentences":  # pretrained, and reads the texts themselves
-        texts = [document.text for document in labelled_documents(run.corpus)]
-        return _vector_scores(peers.SentenceEncoder(**options).transform(texts), run, data)
-    if peer == "doc2vec":  # reads words in order
-        model = peers.Doc2Vec(size, seed=seed, **options).fit(data.training.documents)
-        return _vector_scores(model.transform(test.documents), run, data)
-    training, tested = (part.documents.matrix(len(data.counts)) for part in (data.training, test))
-    if peer == "bm25":
-        documents = peers.BM25(**options).fit(tested)
-        count = len(test.labels)
-        ranking = ScoreRanking(lambda block: documents.scores(tested[block]), count, count, itself=True)
-        return _scores("vectors", evaluate(ranking, Relevance(test.labels, run.corpus.relevance)))
-    if peer == "tf-idf":
-        return _vector_scores(peers.TfIdf().fit(training).transform(tested), run, data)
-    if peer == "lsa":
-        analysis = peers.LSA(size, seed=seed).fit(training)
-        trained, vectors = analysis.transform(training), analysis.transform(tested)
-        return _vector_scores(vectors, run, data) + _hashed(trained, vectors, size, run, data)
-    autoencoder = SemanticHashing(size, seed=seed, device=device, **options).fit(training)
-    return _code_scores("codes", autoencoder.transform(tested), autoencoder.transform(training), run, data)
+    job, data, test, seed = scorer.run.job, scorer.data, scorer.test, scorer.run.seed
+    options = job.options(scorer.run.quick)
+    training, tested = data.matrix(data.training), data.matrix(test)
+    if job.peer == "sentences":  # pretrained, and reads the texts themselves
+        texts = [document.text for document in labelled_documents(scorer.run.corpus)]
+        scorer.vectors(peers.SentenceEncoder(**options).transform(texts))
+    elif job.peer == "doc2vec":  # reads words in order
+        model = peers.Doc2Vec(job.size, seed=seed, **options).fit(data.training.documents)
+        scorer.vectors(model.transform(test.documents))
+    elif job.peer == "bm25":
+        index, count = peers.BM25(**options).fit(tested), len(test.labels)
+        ranking = ScoreRanking(lambda block: index.scores(tested[block]), count, count, itself=True)
+        scorer.scores("vectors", evaluate(ranking, Relevance(test.labels, scorer.relevance)))
+    elif job.peer == "tf-idf":
+        scorer.vectors(peers.TfIdf().fit(training).transform(tested))
+    elif job.peer == "lsa":
+        analysis = peers.LSA(job.size, seed=seed).fit(training)
+        vectors = analysis.transform(tested)
+        scorer.vectors(vectors)
+        scorer.hashed(vectors, analysis.transform(training), job.size)
+    else:
+        autoencoder = SemanticHashing(job.size, seed=seed, device=device, **options).fit(training)
+        scorer.codes(autoencoder.transform(tested), autoencoder.transform(training))
 
 
-def _vector_scores(vectors: Any, run: Run, data: Prepared) -> Rows:
-    labels = data.tests[run.corpus.name].labels
-    return _scores("vectors", evaluate_vectors(vectors, labels, relevance=run.corpus.relevance))
+class Scorer:
+    """Scores what a job says of a run's documents; each method adds rows."""
+
+    def __init__(self, run: Run, data: Prepared) -> None:
+        self.run, self.data, self.test = run, data, data.tests[run.corpus.name]
+        self.relevance = run.corpus.relevance
+        self.rows: Rows = []
+
+    def _add(self, part: str, values: Iterable[tuple[str, float]]) -> None:
+        self.rows += [(part, metric, round(value, 4)) for metric, value in values]
+
+    def scores(self, part: str, scores: Scores) -> None:
+        """Means over queries, and the precision-recall curve at a few points."""
+        self._add(part, [("map", scores.map), ("ndcg@10", scores.ndcg)])
+        self._add(part, [("queries", scores.queries), ("skipped", scores.skipped)])
+        recall, precision = 100 * np.array(scores.curve.recall), np.array(scores.curve.precision)
+        curve = np.interp(np.log(RECALLS), np.log(np.maximum(recall, 1e-9)), precision)
+        self._add(
+            part, [(f"precision@recall={at:g}%", value) for at, value in zip(RECALLS, curve.tolist(), strict=True)]
+        )
+
+    def vectors(self, vectors: Any) -> None:
+        """Scores of real-valued vectors."""
+        self.scores("vectors", evaluate_vectors(vectors, self.test.labels, relevance=self.relevance))
+
+    def codes(self, codes: Any, trained: Any, part: str = "codes") -> None:
+        """Scores of codes; also by the hashing papers' protocol, where test documents query the training documents."""
+        labels = self.test.labels
+        self.scores(part, evaluate_codes(codes, labels, relevance=self.relevance))
+        labelled = [number for number, of in enumerate(self.data.training.labels) if of]
+        if labelled:
+            chosen = np.sort(np.random.default_rng(0).permutation(len(codes))[:_MOST_QUERIES])
+            searched = (trained[labelled], [self.data.training.labels[number] for number in labelled])
+            queries = [labels[query] for query in chosen]
+            scores = evaluate_codes(codes[chosen], queries, relevance=self.relevance, searched=searched)
+            self._add(part, [("training_precision@100", scores.precision)])
+
+    def hashed(self, vectors: Any, trained: Any, bits: int) -> None:
+        """Vectors made into codes by the two separate algorithms."""
+        from parabit.baselines.peers import IterativeQuantization, RandomHyperplanes
+
+        for name, method in (("hyperplanes", RandomHyperplanes), ("itq", IterativeQuantization)):
+            hashing = method(bits, seed=self.run.seed).fit(trained)
+            self.codes(hashing.transform(vectors), hashing.transform(trained), name)
+
+    def filtered(self, codes: Any, bits: Any, vectors: Any) -> None:
+        """Table 4: codes select, vectors rank."""
+        for radius in RADII[bits]:
+            scores = evaluate_filtered(codes, vectors, self.test.labels, radius, relevance=self.relevance)
+            values = [("ndcg@10", scores.ndcg), ("strict_ndcg@10", scores.strict_ndcg)]
+            values += [("retrieved", scores.retrieved), ("empty", scores.empty)]
+            self._add(f"{bits} bits, radius {radius}", values)
+
+    def transferred(self, inferred: dict[str, Inferred]) -> None:
+        """Table 3: codes of collections that the model has not seen."""
+        for name, test in self.data.tests.items():
+            if name != self.run.corpus.name:
+                relevance = self.data.facts["tests"][name]["relevance"]
+                self.scores(name, evaluate_codes(inferred[name][0], test.labels, relevance=relevance))
 
 
-def _scores(part: str, scores: Scores) -> Rows:
-    recall, precision = 100 * np.array(scores.curve.recall), np.array(scores.curve.precision)
-    curve = np.interp(np.log(RECALLS), np.log(np.maximum(recall, 1e-9)), precision)
-    rows = [("map", scores.map), ("ndcg@10", scores.ndcg), ("queries", scores.queries), ("skipped", scores.skipped)]
-    rows += [(f"precision@recall={at:g}%", float(value)) for at, value in zip(RECALLS, curve, strict=True)]
-    return [(part, metric, round(value, 4)) for metric, value in rows]
-
-
-def _code_scores(name: str, codes: NDArray[np.uint8], trained: Any, run: Run, data: Prepared) -> Rows:
-    """Scores of codes; also by the hashing papers' protocol, where test documents query the training documents."""
-    labels, relevance = data.tests[run.corpus.name].labels, run.corpus.relevance
-    rows = _scores(name, evaluate_codes(codes, labels, relevance=relevance))
-    labelled = np.flatnonzero([bool(labels) for labels in data.training.labels])
-    if not len(labelled):
-        return rows
-    chosen = np.sort(np.random.default_rng(0).permutation(len(codes))[:_MOST_QUERIES])
-    searched = (trained[labelled], [data.training.labels[document] for document in labelled])
-    queries = [labels[query] for query in chosen]
-    scores = evaluate_codes(codes[chosen], queries, relevance=relevance, searched=searched)
-    return [*rows, (name, "training_precision@100", round(scores.precision, 4))]
-
-
-def _hashed(trained: Any, vectors: Any, bits: int, run: Run, data: Prepared) -> Rows:
-    """Vectors made into codes by the two separate algorithms."""
-    from parabit.baselines.peers import IterativeQuantization, RandomHyperplanes
-
-    rows: Rows = []
-    for name, method in (("hyperplanes", RandomHyperplanes), ("itq", IterativeQuantization)):
-        hashing = method(bits, seed=run.seed).fit(trained)
-        rows += _code_scores(name, hashing.transform(vectors), hashing.transform(trained), run, data)
-    return rows
-
-
-def _filtered(codes: Any, bits: Any, vectors: Any, run: Run, data: Prepared) -> Rows:
-    """Table 4: codes select, vectors rank."""
-    rows: Rows = []
-    labels, metrics = data.tests[run.corpus.name].labels, ("ndcg@10", "strict_ndcg@10", "retrieved", "empty")
-    for radius in RADII[bits]:
-        scores = evaluate_filtered(codes, vectors, labels, radius, relevance=run.corpus.relevance)
-        values = (scores.ndcg, scores.strict_ndcg, scores.retrieved, scores.empty)
-        part = f"{bits} bits, radius {radius}"
-        rows += [(part, metric, round(value, 4)) for metric, value in zip(metrics, values, strict=True)]
-    return rows
-
-
-def _transferred(inferred: dict[str, Inferred], run: Run, data: Prepared) -> Rows:
-    """Table 3: codes of collections that the network has not seen."""
-    rows: Rows = []
-    for name, test in data.tests.items():
-        if name != run.corpus.name:
-            relevance = data.facts["tests"][name]["relevance"]
-            rows += _scores(name, evaluate_codes(inferred[name][0], test.labels, relevance=relevance))
-    return rows
-
-
-def _picture(codes: Any, part: Part, data: Prepared, corpus: PaperCorpus) -> dict[str, Any]:
+def _picture(codes: Any, data: Prepared, corpus: PaperCorpus) -> dict[str, Any]:
     """The codes of documents that have one of a few labels."""
-    names, numbers = data.facts["labels"], [label for labels in part.labels for label in labels]
-    common = np.argsort(-np.bincount(numbers), kind="stable")[:5].tolist()
+    names, labels = data.facts["labels"], data.tests[corpus.name].labels
+    common = [label for label, _ in Counter(sorted(chain(*labels))).most_common(5)]
     wanted = {names.index(name) for name in corpus.picture if name in names} or set(common)
-    points = [(place, *wanted.intersection(labels)) for place, labels in enumerate(part.labels)]
+    points = [(place, *wanted.intersection(of)) for place, of in enumerate(labels)]
     shown = [point for point in points if len(point) == 2]  # with one of the labels, and no other of them
     if len(shown) > _MOST_POINTS:
         shown = [shown[place] for place in np.random.default_rng(0).choice(len(shown), _MOST_POINTS, replace=False)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from parabit.paper.published import NEWSGROUPS
 from parabit.storage import whole_file
 
 if TYPE_CHECKING:
@@ -29,19 +30,19 @@ class Curve(NamedTuple):
 
 # Okabe and Ito's colours, for all kinds of eyes, without the yellow that is invisible on white, and three more. In
 # grey, each curve still has its own marker, and each family its own kind of line.
-_COLOURS = [
-    "#0072B2",
-    "#E69F00",
-    "#882255",
-    "#009E73",
-    "#56B4E9",
-    "#1A1A1A",
-    "#D55E00",
-    "#CC79A7",
-    "#808020",
-    "#777777",
-]
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+_SYMBOLS = {
+    "o": "#0072B2",
+    "s": "#E69F00",
+    "^": "#882255",
+    "D": "#009E73",
+    "v": "#56B4E9",
+    "P": "#1A1A1A",
+    "X": "#D55E00",
+    "<": "#CC79A7",
+    ">": "#808020",
+    "*": "#777777",
+}
+_MARKERS, _COLOURS = list(_SYMBOLS), list(_SYMBOLS.values())
 
 _LINES: dict[Family, dict[str, Any]] = {
     "binary": {"linestyle": "-", "linewidth": 1.7},
@@ -51,16 +52,6 @@ _LINES: dict[Family, dict[str, Any]] = {
 
 # Per cent of recall, each twice the one before, as in Salakhutdinov and Hinton's figures.
 RECALLS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 100.0)
-
-# The colours that the paper's appendix names, in shades that print.
-_NEWSGROUPS = {
-    "soc.religion.christian": "#1B9E3E",
-    "talk.politics.guns": "#E31A1C",
-    "rec.sport.hockey": "#1F5FD6",
-    "talk.politics.mideast": "#8C5A1E",
-    "comp.graphics": "#E815C4",
-    "sci.crypt": "#1A1A1A",
-}
 
 _STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that the figure is the same everywhere
@@ -73,7 +64,7 @@ _STYLE = {
     "svg.fonttype": "path",
 }
 
-# What a file would say of when and by what it was written.
+# Fields that say when and by what a file was written.
 _TELLTALE = {"svg": ("Date", "Creator", "Format", "Type"), "png": ("Software",)}
 
 
@@ -111,7 +102,7 @@ def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
 def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequence[str]) -> "Axes":
     """Draw documents as points, coloured by label; the six newsgroups of the paper have the colours it gives them."""
     across, up, of = np.asarray(x), np.asarray(y), np.asarray(labels)
-    names = [*(name for name in _NEWSGROUPS if name in labels), *sorted(set(labels) - _NEWSGROUPS.keys())]
+    names = [*(name for name in NEWSGROUPS if name in labels), *sorted(set(labels) - NEWSGROUPS.keys())]
     # Points shrink as they become many, so that a cluster stays a cloud of points.
     area = float(np.clip(16_000 / len(labels), 4, 22))
     for number, name in enumerate(names):
@@ -120,7 +111,7 @@ def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequenc
             up[of == name],
             s=area,
             label=name,
-            color=_NEWSGROUPS.get(name, _COLOURS[number % len(_COLOURS)]),
+            color=NEWSGROUPS.get(name, _COLOURS[number % len(_COLOURS)]),
             marker=_MARKERS[number % 7],
             alpha=0.8,
             edgecolors="white",  # a thin line around each, or a dense cluster would be a blot

@@ -17,7 +17,7 @@ import polars as pl
 from parabit.errors import BaselineError, EvaluationError, need
 from parabit.paper.claims import claims
 from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
-from parabit.paper.experiments import ALL, EXPERIMENTS, JOBS, PICTURED, QUICK_EPOCHS, SIZES, runs_of
+from parabit.paper.experiments import ALL, CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, runs_of
 from parabit.paper.jobs import perform
 from parabit.paper.machine import processor, versions
 from parabit.paper.plots import RECALLS, Curve, Family, draw, points, precision_recall
@@ -117,44 +117,20 @@ def _perform(
 
 Picture = tuple[str, str, str]  # file, the collection, and what is shown of it
 
-# The precision-recall curves of each collection: label, family, job and part.
-_NETWORKS: tuple[tuple[str, Family, str, str], ...] = (
-    ("PV-DBOW, bigrams", "real", "pv-dbow-{}-bigrams", "vectors"),
-    ("PV-DM", "real", "pv-dm-{}", "vectors"),
-    ("Binary PV-DBOW, words", "binary", "binary-pv-dbow-{}-words", "codes"),
-    ("Binary PV-DBOW, bigrams", "binary", "binary-pv-dbow-{}-bigrams", "codes"),
-    ("Binary PV-DM", "binary", "binary-pv-dm-{}", "codes"),
-    ("closed form (parabit's own)", "binary", "closed-form-{}", "codes"),
-    ("semantic hashing", "baseline", "semantic-hashing-{}", "codes"),
-)
-_CURVES: dict[str, tuple[tuple[str, Family, str, str], ...]] = {
-    **{
-        str(size): tuple((label, family, job.format(size), part) for label, family, job, part in _NETWORKS)
-        for size in SIZES
-    },
-    "transfer": (
-        ("trained on its own documents", "binary", PICTURED, "codes"),
-        ("trained on Wikipedia", "baseline", "transfer", ""),
-    ),
-    "Real-Binary": (
-        ("PV-DBOW, 300 dimensions", "baseline", "separate", "vectors"),
-        ("Real-Binary PV-DBOW, 300 dimensions", "real", "real-binary-28", "vectors"),
-        ("Real-Binary PV-DBOW, 28 bits", "binary", "real-binary-28", "codes"),
-    ),
-}
-
 
 def _curve_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
     """Precision-recall curves: all networks, transfer, and Real-Binary's two representations."""
     for corpus in figures.corpora:
-        for shown, lines in _CURVES.items():
+        for shown, lines in CURVES.items():
             if not shown.isdigit() and corpus.collection == "English Wikipedia":
                 continue
             curves = {}
-            for label, family, job, part in lines:
+            for label, job, part in lines:
                 place = ("enwiki", job, corpus.name) if job == "transfer" else (corpus.name, job, part)
                 values = [(at / 100, figures.value(*place, f"precision@recall={at:g}%")) for at in RECALLS]
                 if known := [(at, value) for at, value in values if value is not None]:
+                    baseline = job.startswith(("semantic-hashing", "separate", "transfer"))
+                    family: Family = "baseline" if baseline else "real" if part == "vectors" else "binary"
                     curves[label] = Curve(label, family, *zip(*known, strict=True))
             if curves and (shown != "transfer" or "trained on Wikipedia" in curves):
                 name = f"curves-{corpus.name}-{shown}" if shown.isdigit() else f"{shown.lower()}-{corpus.name}"

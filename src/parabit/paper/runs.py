@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 from parabit.errors import EvaluationError
 from parabit.paper.corpora import PaperCorpus, Prepared, prepare, read_facts, read_prepared
 from parabit.paper.experiments import Run
-from parabit.paper.jobs import Finished
+from parabit.paper.jobs import Rows
 from parabit.progress import Report, silent
 
 
@@ -80,16 +80,16 @@ class Store:
         facts = self.facts(run.corpus, run.job.bigrams)
         return line is not None and line["id"] == run.id and (not facts or line["data"] == facts["fingerprint"])
 
-    def keep(self, about: dict[str, Any], finished: Finished) -> None:
+    def keep(self, about: dict[str, Any], rows: Rows, picture: dict[str, Any] | None = None) -> None:
         """Write what came out: rows first, as their run counts only when its line is there."""
         self.folder.mkdir(parents=True, exist_ok=True)
         where = {name: about[name] for name in ("corpus", "job", "seed")}
-        lines = [{**where, "part": p, "metric": m, "value": v, "run": about["id"]} for p, m, v in finished.rows]
+        lines = [{**where, "part": p, "metric": m, "value": v, "run": about["id"]} for p, m, v in rows]
         _append(self.results, lines)
-        if finished.picture:
+        if picture:
             path = self.picture(about["corpus"], about["quick"])
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(finished.picture))
+            path.write_text(json.dumps(picture))
         _append(self.runs, [about])
 
 
