@@ -99,7 +99,12 @@ def hybrid(model: ParagraphVectors, asked: list[str], texts: list[str], **option
     return np.asarray(by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * by_code[:, among])
 
 
+def share_of_equal_bits(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
+    return 1 - hamming(model.transform(asked), model.transform(texts)) / 20
+
+
 PLAIN: dict[str, Callable[..., NDArray[np.float64]]] = {
+    "hamming": share_of_equal_bits,
     "asymmetric": asymmetric,
     "cosine": cosine,
     "words": bm25,
@@ -125,6 +130,13 @@ def check_scores(found: NDArray[np.float32], expected: NDArray[np.float64]) -> N
     assert (away < 2e-6).mean() > 0.8
 
 
+def check(hits: Hits, expected: NDArray[np.float64]) -> None:
+    """Check the order of hits, and their scores against those of all documents for each query."""
+    check_order(hits)
+    for ids, scores, plain in zip(hits.ids, hits.scores, expected, strict=True):
+        check_scores(scores, plain[placed(ids)])
+
+
 def same(some: Hits, others: Hits) -> bool:
     """To the bit."""
     return some.ids == others.ids and all(
@@ -134,28 +146,14 @@ def same(some: Hits, others: Hits) -> bool:
     )
 
 
-def test_the_plain_computation_knows_the_models_words() -> None:
-    vocabulary = binary().vocabulary_
-    assert set(vocabulary.words) == {word for text in LEARNT for word in text.split()}
-
-
 @pytest.mark.parametrize("rank", PLAIN)
 def test_scores_are_those_of_a_plain_computation(index: Index, rank: str) -> None:
     hits = index.search(QUERIES, k=ALL, rank=rank)
     expected = PLAIN[rank](binary(), QUERIES, TEXTS[:ALL])
-    check_order(hits)
-    for ids, scores, plain in zip(hits.ids, hits.scores, expected, strict=True):
+    check(hits, expected)
+    for ids, plain in zip(hits.ids, expected, strict=True):
         found = np.flatnonzero(plain > 0) if rank == "words" else np.arange(ALL)
         assert sorted(placed(ids)) == found.tolist()
-        check_scores(scores, plain[placed(ids)])
-
-
-def test_the_score_of_hamming_is_the_share_of_equal_bits(index: Index) -> None:
-    hits = index.search(QUERIES, k=ALL, rank="hamming")
-    check_order(hits)
-    away = hamming(binary().transform(QUERIES), binary().transform(TEXTS[:ALL]))
-    for ids, scores, distances in zip(hits.ids, hits.scores, away, strict=True):
-        np.testing.assert_allclose(scores, 1 - distances[placed(ids)] / 20, atol=1e-6)
 
 
 @pytest.mark.parametrize("rank", RANKS)
@@ -258,18 +256,10 @@ def test_the_real_binary_model_ranks_by_its_own_real_vectors() -> None:
     model = real_binary()
     index = Index.build(documents(0, BUILT), model=model, vectors=True, language=None)
     index.add(documents(BUILT, ALL))
-    hits = index.search(QUERIES, k=ALL, rank="cosine")
-    plain = cosine(model, QUERIES, TEXTS[:ALL])
-    check_order(hits)
-    for ids, scores, expected in zip(hits.ids, hits.scores, plain, strict=True):
-        check_scores(scores, expected[placed(ids)])
     near = index.search(QUERIES, radius=2, rank="cosine")
     assert [set(ids) for ids in near.ids] == [set(ids) for ids in index.search(QUERIES, radius=2, rank="hamming").ids]
-    for rank in ("asymmetric", "hybrid"):
-        hits = index.search(QUERIES, k=ALL, rank=rank)
-        plain = PLAIN[rank](model, QUERIES, TEXTS[:ALL])
-        for ids, scores, expected in zip(hits.ids, hits.scores, plain, strict=True):
-            check_scores(scores, expected[placed(ids)])
+    for rank in ("cosine", "asymmetric", "hybrid"):
+        check(index.search(QUERIES, k=ALL, rank=rank), PLAIN[rank](model, QUERIES, TEXTS[:ALL]))
 
 
 @pytest.mark.parametrize("length", [1.0, 1e6, 1e-9])  # the last two do not fit in 16 bits
