@@ -78,6 +78,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("reproduce", "tabel1"), "'tabel1' is not one of 'table1'"),
     (("reproduce", "table2", "--seeds", "0"), "--seeds"),
     (("reproduce",), "WHAT"),
+    (("reproduce", "table2", "--only-report"), "no run is finished, so there is nothing to report; omit --only-report"),
     (
         ("reproduce", "table2", "--corpus", "rcv1"),
         "no collection 'rcv1' here; there are 20newsgroups,",

@@ -1,13 +1,12 @@
 """`parabit reproduce`: what it says, and how it ends."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run
+from commands import answer, run
 
 from made_up_collections import lay_out
 from parabit.errors import Interrupted
@@ -59,17 +58,12 @@ def test_a_report_is_summed_up_in_words_and_as_json_and_nothing_is_run_twice(her
     first, second = result.stdout.splitlines()
     assert first == "report/report.html: 6 runs"
     assert second.startswith("  20 Newsgroups beside the paper's figures: ")
-    again = run("reproduce", *TABLE_2, "--json")
-    assert (again.exit_code, again.stderr) == (0, "")
-    found = json.loads(again.stdout)
+    found = answer("reproduce", *TABLE_2)
     assert (found["report"], found["runs"], found["stale"]) == ("report/report.html", 6, 0)
     assert found["above"] + found["equal"] + found["below"] == 8
     assert len(performed) == 6
-    # The command that the report gives is the one that made it.
-    assert (
-        "<code>parabit reproduce table2 -o report --quick --corpus 20newsgroups"
-        in Path("report/report.html").read_text()
-    )
+    command = "<code>parabit reproduce table2 -o report --quick --corpus 20newsgroups"
+    assert command in Path("report/report.html").read_text()
 
 
 def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(
@@ -104,17 +98,6 @@ def test_a_signal_that_training_saw_ends_with_its_number(here: Path, monkeypatch
     monkeypatch.setattr(report, "perform", stop)
     result = run("reproduce", *TABLE_2)
     assert (result.exit_code, result.stderr) == (143, "parabit: interrupted by a signal\n")
-
-
-def test_only_the_report_is_made_of_what_is_finished(here: Path, performed: list[Run]) -> None:
-    nothing = run("reproduce", *TABLE_2, "--only-report")
-    assert nothing.exit_code == 1
-    assert nothing.stderr == ("parabit: no run is finished, so there is nothing to report; omit --only-report\n")
-    assert run("reproduce", "table2", "--quick", "--corpus", "20newsgroups", "--device", "cpu").exit_code == 0
-    performed.clear()
-    result = run("reproduce", *TABLE_2, "--only-report", "--json")
-    assert json.loads(result.stdout)["runs"] == 3
-    assert performed == []
 
 
 @pytest.mark.parametrize(

@@ -34,20 +34,6 @@ def index(news: Path) -> Index:
     return Index.open(news, write=True)
 
 
-def test_a_document_is_given_as_it_was_stored(index: Index, topic_documents: list[Document]) -> None:
-    added = Document("late", topic_documents[0].text, ("a", "b"), {"year": 7})
-    index.add([added])
-    late, first = index.stored(["late", topic_documents[0].id])
-    assert (late.id, late.text, late.fields) == ("late", added.text, {"year": 7, "labels": ["a", "b"]})
-    assert (first.text, first.code.tolist()) == (late.text, late.code.tolist())
-    assert late.code.tolist() == index.search(added.text).codes[0].tolist()
-    assert index.stored([]) == []
-    assert index.has(["late", "nobody"]).tolist() == [True, False]
-    for wrong in ("stored", "like"):
-        with pytest.raises(IndexFolderError, match="there is no document 'nobody'"):
-            getattr(index, wrong)(["late", "nobody"])
-
-
 def test_fields_are_counted_without_deleted_documents(index: Index, topic_documents: list[Document]) -> None:
     counts = Counter(document.labels[0] for document in topic_documents)
     year, labels = field_types(index.snapshot())

@@ -34,11 +34,11 @@ def operations(schema: Any) -> dict[str, Any]:
 
 
 def test_every_operation_is_described(schema: Any) -> None:
-    assert operations(schema).keys() == OPERATIONS
-    for operation in operations(schema).values():
-        raw = operation.definition.raw
-        assert raw["summary"]
-        assert raw["description"]
+    found = operations(schema)
+    assert found.keys() == OPERATIONS
+    for operation in found.values():
+        assert operation.definition.raw["summary"]
+        assert operation.definition.raw["description"]
 
 
 @pytest.mark.parametrize(
