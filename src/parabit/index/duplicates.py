@@ -148,7 +148,7 @@ def _groups(
         raise ParabitError(f"a share of {shared} of the words", hint="give more than 0 and at most 1")
     whole = Tokenizer(min_length=1, max_length=1 << 30, stop_words=frozenset())  # all words
     ids, titles, ages = list[Id](), list[str](), list[float]()
-    numbering, sets = Numbering(), list[_Sets]()
+    numbering, sets = Numbering(), [_Sets(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))]
     read = ordered_map(lambda batch: (*batch, whole.content_tokens([one.text for one in batch[1]])), batches)
     for some, documents, tokens in read:
         ids += some
@@ -162,21 +162,9 @@ def _groups(
     if ids and keep == "newest" and min(ages) == np.inf:
         raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
     order = np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))  # the first is kept
-    joined = _Sets.joined(sets)
+    joined = _Sets(*map(np.concatenate, zip(*sets, strict=True)))
     sets.clear()  # for a million documents hundreds of megabytes
-    places, copies, shares = _copies(joined, order, shared, report)
-    return _named(ids, titles, places, copies, shares, codes_of)
-
-
-def _named(
-    ids: list[Id],
-    titles: list[str],
-    kept: Numbers,
-    copies: Numbers,
-    shares: NDArray[np.float64],
-    codes_of: Callable[[Numbers], NDArray[np.uint8]] | None,
-) -> list[Group]:
-    """The groups of documents that are given as places: one that is kept beside each copy."""
+    kept, copies, shares = _copies(joined, order, shared, report)
     bits: list[int | None] = [None] * len(copies)
     if codes_of is not None and len(copies):
         bits = np.bitwise_count(codes_of(kept) ^ codes_of(copies)).sum(axis=1, dtype=np.int64).tolist()
@@ -195,12 +183,6 @@ class _Sets(NamedTuple):
     words: NDArray[np.int32]  # (entries,) one document after the other
     lengths: Numbers  # (documents,)
     hashes: Numbers  # (documents,) equal if the sets are
-
-    @classmethod
-    def joined(cls, parts: Sequence["_Sets"]) -> "_Sets":
-        """Several batches as one."""
-        empty = cls(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
-        return cls(*(np.concatenate(columns) for columns in zip(empty, *parts, strict=True)))
 
 
 def _sets_of(tokens: Tokens, numbering: Numbering) -> _Sets:

@@ -180,7 +180,7 @@ class Hits:
 
     @cached_property
     def _word_queries(self) -> Sequence[WordQuery]:
-        """Ranks by code do without them until somebody wants to see the words that match."""
+        """Ranks by code need these only to show which words match."""
         if self._asked.words is not None:
             return self._asked.words
         words = self._words

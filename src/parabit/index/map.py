@@ -43,7 +43,7 @@ class Map(NamedTuple):
         most = min(_NEIGHBOURS, len(self.codes))
         nearest = Flat(self.codes, self.bits).search(codes, most)
         rows, distances = (array.reshape(-1, most) for array in (nearest.rows, nearest.distances))
-        around = np.median(self.points[rows], axis=1)  # the middle one, as a mean may lie in no man's land
+        around = np.median(self.points[rows], axis=1)  # the median, as a mean may lie between clusters
         return np.where(distances[:, :1] == 0, self.points[rows[:, 0]], around).astype(np.uint16)
 
     def save(self, path: Path) -> None:

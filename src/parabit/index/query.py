@@ -165,45 +165,41 @@ def word_query(
     places = [place for place, token in enumerate(tokens) if token not in stop] or list(range(len(tokens)))
     stems = lexicon.stemmed(tokens) if tokens else []
     frequencies = {stem: lexicon.frequency(stem) for stem in dict.fromkeys(stems[place] for place in places)}
-    unknown, corrected, instead = list[str](), dict[str, str](), dict[str, str]()
+    unknown, nearest = list[str](), dict[str, tuple[str, str]]()
     if len(places) <= MOST_WORDS and not all(frequencies.values()):
         begun = {token for prefix in parsed.prefixes for token in lexicon.tokenizer.words(prefix)}  # may be no words
         for token, stem in dict.fromkeys((tokens[place], stems[place]) for place in places):
             if frequencies[stem] or token in begun:
                 continue
-            near = nearest_word(token) if token.isalpha() else None  # a number is not misspelt
-            if near is None:
-                unknown.append(token)
-            else:
-                instead[token], corrected[token] = near
+            if token.isalpha() and (near := nearest_word(token)) is not None:  # a number is not misspelt
+                nearest[token] = near
                 frequencies[near[0]] = lexicon.frequency(near[0])
-        stems = [instead.get(token, stem) for token, stem in zip(tokens, stems, strict=True)]
+            else:
+                unknown.append(token)
+        stems = [nearest.get(token, (stem, ""))[0] for token, stem in zip(tokens, stems, strict=True)]
     counts = Counter(stems[place] for place in places)
     weights = {stem: 1 + math.log(count) for stem, count in counts.items() if frequencies[stem]}
     if len(weights) > MOST_WORDS:
-
-        def distinctive(stem: str) -> float:
-            return -weights[stem] * math.log(1 + lexicon.documents / frequencies[stem])
-
-        weights = {stem: weights[stem] for stem in sorted(weights, key=distinctive)[:MOST_WORDS]}
+        worth = {stem: weights[stem] * math.log(1 + lexicon.documents / frequencies[stem]) for stem in weights}
+        weights = {stem: weights[stem] for stem in sorted(weights, key=lambda stem: -worth[stem])[:MOST_WORDS]}
     short = len(places) <= MOST_WORDS
     neighbours = [
         (stems[first], stems[second], second - first)
         for first, second in pairwise(places if short else ())
         if second - first <= _NEAR and stems[first] in weights and stems[second] in weights
     ]
-    known = [tuple(instead.get(token, stem) for token, stem in _stems(lexicon, word)) for word in parsed.must]
+    must = [tuple(nearest.get(token, (stem, ""))[0] for token, stem in _stems(lexicon, one)) for one in parsed.must]
     return WordQuery(
         parsed.text,
         weights,
         tuple(stems) if short and len(stems) > 1 and not unknown else (),
         tuple(neighbours),
         tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if len(tokens) <= _SHORT else (),
-        tuple(stems for stems in dict.fromkeys(known) if stems),
+        tuple(stems for stems in dict.fromkeys(must) if stems),
         tuple(found for word in parsed.without if (found := tuple(stem for _, stem in _stems(lexicon, word)))),
         tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes),
         tuple(unknown),
-        corrected,
+        {token: written for token, (_, written) in nearest.items()},
     )
 
 

@@ -147,7 +147,7 @@ def nearest_form(written: Counter[str], token: str) -> str:
 
 
 class WordIndex:
-    """The word index of a store: opened when it is first needed, and brought up to date by whoever may write.
+    """The word index of a store: opened when it is first needed, and brought up to date by a process that may write.
 
     Words are committed at the end of each change of the index, so that others see them; what a crash loses is caught up
     on opening.
@@ -226,7 +226,7 @@ class WordIndex:
         elif self._words is not None and not self._words.pending and not self._is_current(self._words):
             self._words.reload()  # which may come later than the documents themselves
             if not self._is_current(self._words):
-                self._words = None  # whoever wrote may have been killed: the next search sees to it
+                self._words = None  # the writer may have been killed; the next search catches up
 
     def close(self) -> None:
         """Commit what was written."""
@@ -262,7 +262,7 @@ class WordIndex:
 
 
 def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
-    """Have a word index hold just the documents of a snapshot; for the one who holds the lock."""
+    """Have a word index hold just the documents of a snapshot; the caller holds the lock."""
     alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
     missing = alive[np.searchsorted(alive, words.last_serial, side="right") :]
     if words.documents + len(missing) != len(alive):  # something was deleted, and its deletion lost in a crash

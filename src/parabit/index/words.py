@@ -92,7 +92,7 @@ class Words(Stems):
     def __init__(self, folder: Path, language: str | None, fold_accents: bool) -> None:
         super().__init__(language, fold_accents)
         self.folder, self.language, self.fold_accents = folder, language, fold_accents
-        # tantivy locks a file to open an index. Who may not write in the folder has links to its files in another one.
+        # tantivy locks a file to open an index. If the folder is read-only, a temporary one has links to its files.
         self._links = None if _may_write(folder) else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
         self._link()
         self._index = tantivy.Index(_schema(), path=str(folder) if self._links is None else self._links.name)
@@ -187,7 +187,7 @@ class Words(Stems):
                 f"words cannot be written to {self.folder}: {problem}",
                 hint="no document is lost; open the index again to catch up",
             ) from problem
-        self._seal()  # for those who open it meanwhile
+        self._seal()  # for processes that open it meanwhile
         writer.wait_merging_threads()  # which change meta.json again
         self._seal()
         self.reload()
