@@ -11,7 +11,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,19 +67,25 @@ class Ranked(NamedTuple):
     scores: Scores
     by_words: Scores  # the part of each score that comes from words
 
+    @classmethod
+    def one(cls, rows: Rows, distances: NDArray[np.int32], scores: Scores, by_words: Scores | None = None) -> Self:
+        """The hits of one query."""
+        found = Found(np.array([0, len(rows)]), rows, distances)
+        return cls(found, scores, np.zeros(len(rows), np.float32) if by_words is None else by_words)
+
 
 def parsed_queries(
-    view: "Snapshot", fields: Sequence[str], texts: Sequence[str], where: Sequence[Condition]
+    snapshot: "Snapshot", fields: Sequence[str], texts: Sequence[str], where: Sequence[Condition]
 ) -> tuple[list[Parsed], list[Allowed]]:
     """Queries of the search box taken apart, and what each may find by its fields."""
-    given, only = [], view.select(where) if where else None
+    given, only = [], snapshot.select(where) if where else None
     allowed = [Allowed(only, only)] * len(texts)
     for number, text in enumerate(texts):
         one = parse(text, fields if ":" in text else ())
         if one.fields:
             try:
                 own = conditions([f"{name}={value}" for name, value in one.fields])
-                mask = view.select((*where, *own))
+                mask = snapshot.select((*where, *own))
                 allowed[number] = Allowed(mask, mask)
             except QueryError:  # no document can match a field in this form, so these are words
                 one = one.without_fields()
@@ -91,19 +97,20 @@ def parsed_queries(
 
 def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) -> None:
     """Raise CodesError unless these queries can be ranked so, in an index that keeps vectors or words or not."""
-    problem = hint = ""
     if rank not in RANKS:
-        problem, hint = f"no rank {rank!r}", f"there are {', '.join(RANKS)}"
-    for needs, what, has in ((("words", "hybrid"), "words", has_words), (("cosine",), "vectors", has_vectors)):
-        if rank in needs and not has:
-            problem = f"rank {rank} needs {what}, which this index does not keep"
-            hint = f"build it with {what}, or choose another rank"
-    if not problem and rank == "cosine" and queries.vectors is None:
-        problem, hint = "rank cosine needs the vectors of the queries", "give texts, or query_vectors of the same model"
-    if not problem and rank in ("asymmetric", "words", "hybrid") and queries.activations is None:
-        problem, hint = f"rank {rank} needs the text of the query, and codes were given", "give texts"
-    if problem:
-        raise CodesError(problem, hint=hint)
+        raise CodesError(f"no rank {rank!r}", hint=f"there are {', '.join(RANKS)}")
+    what, kept = ("vectors", has_vectors) if rank == "cosine" else ("words", has_words)
+    if rank in ("cosine", "words", "hybrid") and not kept:
+        raise CodesError(
+            f"rank {rank} needs {what}, which this index does not keep",
+            hint=f"build it with {what}, or choose another rank",
+        )
+    if rank == "cosine" and queries.vectors is None:
+        raise CodesError(
+            "rank cosine needs the vectors of the queries", hint="give texts, or query_vectors of the same model"
+        )
+    if rank in ("asymmetric", "words", "hybrid") and queries.activations is None:
+        raise CodesError(f"rank {rank} needs the text of the query, and codes were given", hint="give texts")
 
 
 def with_words(queries: Queries, words: "RowWords") -> Queries:
@@ -162,8 +169,7 @@ def _near(documents: "Snapshot", queries: Queries, request: Request) -> Found:
 def _list(documents: "Snapshot", request: Request, allowed: Any) -> Ranked:
     """Documents in the order in which they were added, for a query that only says which are let through."""
     rows = np.zeros(0, np.int64) if request.radius is not None else documents.first(request.k or 0, allowed)
-    nothing = np.zeros(len(rows), np.float32)
-    return Ranked(Found(np.array([0, len(rows)]), rows, np.zeros(len(rows), np.int32)), nothing, nothing)
+    return Ranked.one(rows, np.zeros(len(rows), np.int32), np.zeros(len(rows), np.float32))
 
 
 def _by_distance(documents: "Snapshot", near: Found) -> Ranked:
@@ -182,8 +188,7 @@ def _rank_by_code(documents: "Snapshot", queries: Queries, number: int, request:
         assert queries.activations is not None
         scores = asymmetric(queries.activations[number], documents.codes(near.rows))
     order = np.argsort(-scores, kind="stable")[: request.k]  # equal scores stay nearest first
-    found = Found(np.array([0, len(order)]), near.rows[order], near.distances[order])
-    return Ranked(found, scores[order], np.zeros(len(order), np.float32))
+    return Ranked.one(near.rows[order], near.distances[order], scores[order])
 
 
 def _rank_by_words(
@@ -223,7 +228,7 @@ def _rank_by_words(
     distances = np.bitwise_count(codes ^ queries.codes[number]).sum(axis=1, dtype=np.int32)
     order = np.lexsort((rows[kept], distances, -scores[kept]))[:k]
     kept = kept[order]
-    return Ranked(Found(np.array([0, len(kept)]), rows[kept], distances[order]), scores[kept], by_words[kept])
+    return Ranked.one(rows[kept], distances[order], scores[kept], by_words[kept])
 
 
 def _least(scores: Scores, k: int | None) -> float:
