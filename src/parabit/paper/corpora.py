@@ -53,7 +53,7 @@ class PaperCorpus:
         return relevance_of(self.name)
 
     def open(self, split: str, report: Report = silent) -> "Corpus":
-        """The documents of a split, before a random part of them is taken."""
+        """All documents of a split."""
         from parabit.corpus import open_corpus
 
         return open_corpus(f"{self.name}/{split}", report=report)
@@ -115,31 +115,21 @@ def prepare(
     """Write a collection to a file: training and test documents, and the test documents of others."""
     from parabit.text import Tokenizer, VocabularyRule, count_bags, make_bags
 
-    rule = VocabularyRule(Tokenizer.paper(), bigrams=bigrams, min_count=corpus.min_count)
     numbers: dict[str, int] = {}  # of labels
     trained = sample_documents(corpus.open("train", report), corpus.most_trained)
+    rule = VocabularyRule(Tokenizer.paper(), bigrams=bigrams, min_count=corpus.min_count)
     vocabulary, bags = count_bags(trained, rule, report)
     arrays = _as_arrays("training", bags, trained, numbers, order=not bigrams)
-    facts: dict[str, Any] = {
-        "training_documents": len(bags),
-        "words": len(vocabulary.words),
-        "features": len(vocabulary),
-        "tests": {},
-    }
+    sizes = {"training_documents": len(bags), "words": len(vocabulary.words), "features": len(vocabulary)}
+    tests, fingerprint = {}, ""
     for number, tested in enumerate([corpus, *others]):
         labelled = labelled_documents(tested, report)
         bags = make_bags([document.text for document in labelled], vocabulary)
         arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
-        facts["tests"][tested.name] = {
-            "documents": len(labelled),
-            "relevance": tested.relevance,
-        }
-        if not number:  # of its own documents: other collections may come and go
-            digest = blake2b(digest_size=16)
-            for array in arrays.values():
-                digest.update(np.ascontiguousarray(array).data)
-            facts["fingerprint"] = digest.hexdigest()
-    facts["labels"] = list(numbers)
+        tests[tested.name] = {"documents": len(labelled), "relevance": tested.relevance}
+        # Of its own documents: other collections may come and go.
+        fingerprint = fingerprint or _fingerprint(arrays)
+    facts = {**sizes, "tests": tests, "fingerprint": fingerprint, "labels": list(numbers)}
     arrays |= {"counts": vocabulary.counts, "facts": np.array(json.dumps(facts))}
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial, partial.open("wb") as file:
@@ -181,6 +171,13 @@ def sample_documents(
         able = np.random.default_rng(0).choice(able, most, replace=False).tolist()
     chosen = set(able)
     return [document for place, document in enumerate(documents) if place in chosen]
+
+
+def _fingerprint(arrays: dict[str, NDArray[Any]]) -> str:
+    digest = blake2b(digest_size=16)
+    for array in arrays.values():
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def _as_arrays(

@@ -1,6 +1,5 @@
 """One run: train on the arrays of a collection, infer its test documents, and score them."""
 
-import base64
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -234,5 +233,4 @@ def _picture(codes: Any, data: Prepared, corpus: PaperCorpus) -> dict[str, Any]:
     shown = [point for point in points if len(point) == 2]  # with one of the labels, and no other of them
     if len(shown) > _MOST_POINTS:
         shown = [shown[place] for place in np.random.default_rng(0).choice(len(shown), _MOST_POINTS, replace=False)]
-    chosen = base64.b64encode(codes[[place for place, _ in shown]].tobytes()).decode()
-    return {"codes": chosen, "bytes": codes.shape[1], "labels": [names[label] for _, label in shown]}
+    return {"codes": codes[[place for place, _ in shown]], "labels": [names[label] for _, label in shown]}

@@ -1,7 +1,5 @@
 """`parabit reproduce`: perform what is missing, draw the figures, and write one page."""
 
-import base64
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -145,12 +143,12 @@ def _point_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
     for corpus in figures.corpora:
         path, file = Store(folder).picture(corpus.name, figures.quick), f"figures/tsne-{corpus.name}.png"
         if path.exists():
-            picture = json.loads(path.read_text())
-            if len(picture["labels"]) < _FEWEST_POINTS:
+            with np.load(path) as picture:
+                codes, labels = picture["codes"], picture["labels"].tolist()
+            if len(labels) < _FEWEST_POINTS:
                 continue
-            codes = np.frombuffer(base64.b64decode(picture["codes"]), dtype=np.uint8).reshape(-1, picture["bytes"])
             x, y = embed_codes(codes).T.tolist()
-            draw(folder / file, partial(points, x=x, y=y, labels=picture["labels"]), square=True)
+            draw(folder / file, partial(points, x=x, y=y, labels=labels), square=True)
         if (folder / file).exists():
             yield file, corpus.title, "t-SNE"
 
@@ -172,19 +170,9 @@ def _render(figures: Figures, pictures: list[Picture], store: Store, **about: An
         facts={corpus: [one for one in both if one] for corpus, both in facts.items() if any(both)},
         made=made.rows(named=True),
         quick=figures.quick and {"trained": _QUICK_TRAINED, "tested": _QUICK_TESTED, "epochs": QUICK_EPOCHS},
-        parameters=_parameters(figures),
+        jobs=[job for job in JOBS.values() if job.name in {line["job"] for line in figures.runs}],
         date=datetime.now(UTC).date().isoformat(),
         machine=f"{processor()}, {cores()} cores",
         versions=versions("torch", "numpy", "scipy", "scikit-learn", "polars"),
     )
     return page
-
-
-def _parameters(figures: Figures) -> Iterator[tuple[str, str]]:
-    """The parameters of each job that has a run."""
-    performed = {line["job"] for line in figures.runs}
-    for name in (name for name in JOBS if name in performed):
-        parameters = JOBS[name].parameters(figures.quick)
-        for one in parameters.get("networks", [parameters]):
-            values = {key: round(value, 5) if isinstance(value, float) else value for key, value in one.items()}
-            yield name, json.dumps(values).strip("{}").replace('"', "")

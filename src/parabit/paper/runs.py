@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
+import numpy as np
+
 from parabit.errors import EvaluationError
 from parabit.paper.corpora import PaperCorpus, Prepared, prepare, read_facts, read_prepared
 from parabit.paper.experiments import Run
@@ -33,7 +35,7 @@ class Store:
 
     def picture(self, corpus: str, quick: bool) -> Path:
         """The codes of the t-SNE picture."""
-        return self.folder / "work" / f"picture-{corpus}{'-quick' if quick else ''}.json"
+        return self.folder / "work" / f"picture-{corpus}{'-quick' if quick else ''}.npz"
 
     def prepare(self, run: Run, corpora: Iterable[PaperCorpus], report: Report = silent) -> None:
         """Write the arrays of a run's collection, unless they are there; `corpora` are all those of the paper."""
@@ -89,7 +91,7 @@ class Store:
         if picture:
             path = self.picture(about["corpus"], about["quick"])
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(picture))
+            np.savez_compressed(path, **picture)
         _append(self.runs, [about])
 
 
