@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import EvaluationError
 from parabit.evaluation.relevance import relevance_of
-from parabit.paper.published import COLLECTIONS, NEWSGROUPS
+from parabit.paper.published import COLLECTIONS, PAPER
 from parabit.progress import Report, silent
 from parabit.storage import whole_file
 from parabit.text.bags import Bags, row_offsets
@@ -75,7 +75,7 @@ def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
     20 Newsgroups and Reuters-21578 can be downloaded.
     """
     present = set(present)
-    chosen = [PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, picture=tuple(NEWSGROUPS))]
+    chosen = [PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, picture=tuple(PAPER["newsgroups"]))]
     if "rcv1" in present:
         chosen.append(PaperCorpus("rcv1", _RCV1, _RCV1, 10, most_tested=10_000))
     else:

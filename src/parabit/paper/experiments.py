@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
 from parabit.paper.corpora import PaperCorpus
+from parabit.paper.published import PAPER
 
 SIZES = (128, 32)
 RADII = {28: (1, 2), 24: (2, 3)}  # of Table 4, by code size
-FILTERS = [(bits, radius, f"{bits} bits, radius {radius}") for bits, radii in RADII.items() for radius in radii]
 QUICK_EPOCHS = {"dbow": 30, "dm": 6, "peers": 6}
 _QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # in dm every position has a softmax of its own, so samples are the time
 _REAL_DIM = 300
@@ -136,126 +136,41 @@ PICTURED = "binary-pv-dbow-128-bigrams"  # whose codes the t-SNE pictures show
 Row = tuple[str, ...]  # labels, job, part
 
 
-def _each(values: Iterable[dict[str, Any]], *rows: Row) -> list[Row]:
-    """The rows once for each size or radius, filled in."""
-    return [tuple(text.format(**filled) for text in row) for filled in values for row in rows]
+# What is filled into rows.
+_SIZES = [{"size": size} for size in SIZES]
+_FILTERS = [
+    {"bits": bits, "radius": radius, "part": f"{bits} bits, radius {radius}"}
+    for bits, radii in RADII.items()
+    for radius in radii
+]
 
 
-_BY_SIZE = [{"size": size} for size in SIZES]
-_CODES: tuple[Row, ...] = (
-    ("closed form, {size} bits", "closed-form-{size}", "codes"),
-    ("Binary PV-DBOW, {size} bits", "binary-pv-dbow-{size}-words", "codes"),
-    ("semantic hashing autoencoder, {size} bits", "semantic-hashing-{size}", "codes"),
-    ("LSA + iterative quantization, {size} bits", "lsa-{size}", "itq"),
-)
+def _fill(rows: list[list[str]], values: list[dict[str, Any]]) -> list[Row]:
+    """Rows with a {name} once for each of the values, then the others once."""
+    filled = [tuple(text.format(**value) for text in row) for value in values for row in rows if "{" in "".join(row)]
+    return [*filled, *(tuple(row) for row in rows if "{" not in "".join(row))]
 
 
 class Layout(NamedTuple):
     """A table: the same rows for each collection of an experiment, with the same metrics."""
 
-    experiment: str
-    heads: tuple[str, ...]  # of the labels
+    title: str
+    caption: str
+    heads: list[str]  # of the labels
     rows: list[Row]
+    experiment: str
     metrics: tuple[str, ...] = ("map", "ndcg@10")
 
 
 TABLES = {
-    "table1": Layout(
-        "table1",
-        ("Size", "Model", "Bigrams"),
-        _each(
-            _BY_SIZE,
-            ("{size}", "PV-DBOW", "no", "pv-dbow-{size}-words", "vectors"),
-            ("{size}", "PV-DBOW", "yes", "pv-dbow-{size}-bigrams", "vectors"),
-            ("{size}", "Binary PV-DBOW", "no", "binary-pv-dbow-{size}-words", "codes"),
-            ("{size}", "Binary PV-DBOW", "yes", "binary-pv-dbow-{size}-bigrams", "codes"),
-            ("{size}", "PV-DM", "–", "pv-dm-{size}", "vectors"),
-            ("{size}", "Binary PV-DM", "–", "binary-pv-dm-{size}", "codes"),
-            ("{size}", "closed form, codes", "no", "closed-form-{size}", "codes"),
-            ("{size}", "closed form, floats", "no", "closed-form-{size}", "vectors"),
-        ),
-    ),
-    "table2": Layout(
-        "table2",
-        ("Codes of 32 bits",),
-        [
-            ("Random hyperplanes on PV-DBOW", "pv-dbow-32-bigrams", "hyperplanes"),
-            ("Iterative quantization of PV-DBOW", "pv-dbow-32-bigrams", "itq"),
-            ("Binary PV-DBOW, as in Table 1", "binary-pv-dbow-32-bigrams", "codes"),
-            ("closed form", "closed-form-32", "codes"),
-        ],
-    ),
-    # Here the columns are the collections that a model was trained on: see `tables._transfer`.
-    "table3": Layout(
-        "table3",
-        ("Test documents", "Model"),
-        [
-            ("Binary PV-DBOW, bigrams", "transfer", "binary-pv-dbow-128-bigrams"),
-            ("closed form", "closed-form-transfer", "closed-form-128"),
-        ],
-    ),
-    "table4": Layout(
-        "table4",
-        ("Bits", "Radius", "Model"),
-        _each(
-            [{"bits": bits, "radius": radius, "part": part} for bits, radius, part in FILTERS],
-            ("{bits}", "{radius}", "A: Real-Binary PV-DBOW", "real-binary-{bits}", "{part}"),
-            ("{bits}", "{radius}", "B: Binary PV-DBOW and PV-DBOW", "separate", "{part}"),
-            ("{bits}", "{radius}", "closed form, code and its floats", "closed-form-{bits}", "{part}"),
-        ),
-        ("ndcg@10", "strict_ndcg@10", "retrieved", "empty"),
-    ),
-    "peers": Layout(
-        "peers",
-        ("Method",),
-        [
-            *_each(
-                _BY_SIZE,
-                *_CODES,
-                ("LSA + random hyperplanes, {size} bits", "lsa-{size}", "hyperplanes"),
-                ("closed form, {size} floats", "closed-form-{size}", "vectors"),
-                ("LSA, {size} floats", "lsa-{size}", "vectors"),
-                ("gensim Doc2Vec, {size} floats", "doc2vec-{size}", "vectors"),
-            ),
-            ("TF-IDF, cosine", "tf-idf", "vectors"),
-            ("BM25", "bm25", "vectors"),
-            ("all-MiniLM-L6-v2, 384 floats, pretrained", "sentences", "vectors"),
-        ],
-    ),
-    "hashing": Layout("peers", ("Method",), _each(_BY_SIZE, *_CODES), ("training_precision@100",)),
-    "variants": Layout(
-        "claims",
-        ("Model", "Variant"),
-        [
-            ("Binary PV-DBOW", "rounding, the paper's choice", "binary-pv-dbow-128-words", "codes"),
-            *(("Binary PV-DBOW", name, f"binarization-{name}", "codes") for name in BINARIZATIONS),
-            ("Binary PV-DM", "one word before, the paper's choice", "binary-pv-dm-128", "codes"),
-            ("Binary PV-DM", "one word before and one after", "window-1-two-sided", "codes"),
-            ("Binary PV-DM", "three words before", "window-3", "codes"),
-        ],
-    ),
+    name: Layout(
+        **{"experiment": name} | table | {"rows": _fill(table["rows"], _FILTERS if name == "table4" else _SIZES)}
+    )
+    for name, table in PAPER["tables"].items()
 }
-
-
-# Precision-recall curves of a collection.
-_NETWORKS: tuple[Row, ...] = (
-    ("PV-DBOW, bigrams", "pv-dbow-{size}-bigrams", "vectors"),
-    ("PV-DM", "pv-dm-{size}", "vectors"),
-    ("Binary PV-DBOW, words", "binary-pv-dbow-{size}-words", "codes"),
-    ("Binary PV-DBOW, bigrams", "binary-pv-dbow-{size}-bigrams", "codes"),
-    ("Binary PV-DM", "binary-pv-dm-{size}", "codes"),
-    ("closed form (parabit's own)", "closed-form-{size}", "codes"),
-    ("semantic hashing", "semantic-hashing-{size}", "codes"),
-)
-CURVES: dict[str, list[Row]] = {
-    **{str(size): _each([{"size": size}], *_NETWORKS) for size in SIZES},
-    "transfer": [("trained on its own documents", PICTURED, "codes"), ("trained on Wikipedia", "transfer", "")],
-    "Real-Binary": [
-        ("PV-DBOW, 300 dimensions", "separate", "vectors"),
-        ("Real-Binary PV-DBOW, 300 dimensions", "real-binary-28", "vectors"),
-        ("Real-Binary PV-DBOW, 28 bits", "real-binary-28", "codes"),
-    ],
-}
+# Precision-recall curves of each collection.
+CURVES = {str(value["size"]): _fill(PAPER["curves"]["networks"], [value]) for value in _SIZES}
+CURVES |= {name: _fill(PAPER["curves"][name], []) for name in ("transfer", "Real-Binary")}
 
 
 def _jobs_of(rows: Iterable[Row]) -> tuple[str, ...]:

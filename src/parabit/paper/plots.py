@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from parabit.paper.published import NEWSGROUPS
+from parabit.paper.published import PAPER
 from parabit.storage import whole_file
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ _LINES: dict[Family, dict[str, Any]] = {
 # Per cent of recall, each twice the one before, as in Salakhutdinov and Hinton's figures.
 RECALLS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 100.0)
 
+_NEWSGROUPS: dict[str, str] = PAPER["newsgroups"]
 _STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that the figure is the same everywhere
     "font.size": 9,
@@ -102,7 +103,7 @@ def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
 def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequence[str]) -> "Axes":
     """Draw documents as points, coloured by label; the six newsgroups of the paper have the colours it gives them."""
     across, up, of = np.asarray(x), np.asarray(y), np.asarray(labels)
-    names = [*(name for name in NEWSGROUPS if name in labels), *sorted(set(labels) - NEWSGROUPS.keys())]
+    names = [*(name for name in _NEWSGROUPS if name in labels), *sorted(set(labels) - _NEWSGROUPS.keys())]
     # Points shrink as they become many, so that a cluster stays a cloud of points.
     area = float(np.clip(16_000 / len(labels), 4, 22))
     for number, name in enumerate(names):
@@ -111,7 +112,7 @@ def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequenc
             up[of == name],
             s=area,
             label=name,
-            color=NEWSGROUPS.get(name, _COLOURS[number % len(_COLOURS)]),
+            color=_NEWSGROUPS.get(name, _COLOURS[number % len(_COLOURS)]),
             marker=_MARKERS[number % 7],
             alpha=0.8,
             edgecolors="white",  # a thin line around each, or a dense cluster would be a blot

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from parabit.paper.corpora import PaperCorpus
-from parabit.paper.experiments import EXPERIMENTS, JOBS, TABLES, Row, Run, runs_on
+from parabit.paper.experiments import EXPERIMENTS, JOBS, TABLES, Layout, Row, Run, runs_on
 from parabit.paper.published import published
 from parabit.paper.runs import Store
 
@@ -91,14 +91,13 @@ class Table(NamedTuple):
     """A table of the report; each row has labels, its cells, and whether it is parabit's own."""
 
     name: str
-    heads: tuple[str, ...]
+    layout: Layout
     columns: list[str]  # their titles, each over all metrics
-    metrics: tuple[str, ...]
     rows: list[tuple[Row, list[Cell | None], bool]]
 
 
 def tables(figures: Figures) -> list[Table]:
-    """All tables of the report that have a figure; the template has their titles."""
+    """All tables of the report that have a figure."""
     made = []
     for name, layout in TABLES.items():
         corpora = [corpus for corpus in figures.shown if runs_on(layout.experiment, corpus)]
@@ -112,7 +111,7 @@ def tables(figures: Figures) -> list[Table]:
             if any(cells):
                 rows.append((tuple(labels), cells, row[0][1].startswith("closed-form")))
         if rows:
-            made.append(Table(name, layout.heads, columns, layout.metrics, rows))
+            made.append(Table(name, layout, columns, rows))
     return made
 
 
