@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from parabit.errors import ParabitError
-from parabit.storage import copy_folder, need_room_for_folder, recover, whole_file, whole_folder
+from parabit.storage import copy_folder, need_room, recover, whole_file, whole_folder
 
 CALLS = ("open", "fsync", "close", "mkdir", "rename", "replace", "unlink", "rmdir")  # all that change the disk
 OLD, NEW = {"a": "old", "b": "old"}, {"a": "new", "c": "new"}
@@ -128,7 +128,7 @@ def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "model").symlink_to("disk/model")
     with pytest.raises(ParabitError, match="exists"):
-        need_room_for_folder(tmp_path / "model")
+        need_room(tmp_path / "model", folder=True)
     (tmp_path / "disk" / "model").mkdir()
     write_folder(tmp_path / "model")
     assert (tmp_path / "model").is_symlink()

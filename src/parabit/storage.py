@@ -81,16 +81,12 @@ def recover(path: Path) -> None:
             aside.rename(path)
 
 
-def need_room_for_file(path: Path) -> None:
-    """Raise if a file of this name cannot be written, or is a folder; to call before long work."""
-    _check_file(path)
-    with _partial(path, Path.touch):
-        pass
-
-
-def need_room_for_folder(path: Path, replaces: Replaces | None = None) -> None:
-    """Raise if `whole_folder` cannot write a folder of this name; to call before long work."""
-    _check_folder(path, replaces)
+def need_room(path: Path, folder: bool = False, replaces: Replaces | None = None) -> None:
+    """Raise if `whole_file` or `whole_folder` cannot write to this name; to call before long work."""
+    if folder:
+        _check_folder(path, replaces)
+    else:
+        _check_file(path)
     with _partial(path, Path.touch):
         pass
 

@@ -65,7 +65,7 @@ def train(
         parabit train papers/ -o dm --solver network --architecture dm --set epochs=9
     """
     from parabit.model import ParagraphVectors, is_model  # here: it costs more than a second, and --help should not
-    from parabit.storage import need_room_for_folder
+    from parabit.storage import need_room
 
     if (settings or architecture == "dm") and (solver, preset) == ("closed-form", "default"):
         what = "--set" if settings else "--architecture dm"
@@ -79,7 +79,7 @@ def train(
     )  # fmt: skip
     work = None if model.network() is None else output.parent / f"{output.name}.training"
     need_new(output, overwrite)
-    need_room_for_folder(output, is_model)
+    need_room(output, folder=True, replaces=is_model)
     _check_work_folder(work, resume, overwrite)
     try:
         documents = reading.open(corpus, report)

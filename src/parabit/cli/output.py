@@ -106,12 +106,12 @@ def say_skipped(result: Mapping[str, Any]) -> None:
 
 def check_file(path: Path, endings: tuple[str, ...], overwrite: bool) -> None:
     """Find out before the work, not after, that a file could not be written."""
-    from parabit.storage import need_room_for_file
+    from parabit.storage import need_room
 
     if path.suffix not in endings:
         raise ParabitError(f"{path} ends in none of {', '.join(endings)}", hint="give one of these endings")
     need_new(path, overwrite)
-    need_room_for_file(path)
+    need_room(path)
 
 
 def need_new(path: Path, overwrite: bool) -> None:

@@ -145,10 +145,6 @@ class PipeSource(Source):
         super().__init__(path, "standard input" if str(path) in STANDARD_INPUT else "")
         self._kept: tempfile._TemporaryFileWrapper[bytes] | None = None
 
-    @property
-    def size(self) -> int:
-        return super().size if self._kept else 0
-
     def _open_raw(self) -> BinaryIO:
         if self._kept is None:
             kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # noqa: SIM115 - it lives as long as this object
@@ -181,15 +177,17 @@ class RemoteSource(Source):
 
     @property
     def size(self) -> int:
-        with _in_words(self.name):
-            return int(storage_of(self._address)[0].size(self._there) or 0)
+        return int(self._about().get("size") or 0)
 
     @property
     def version(self) -> str:
+        about = self._about()
+        keys = ("ETag", "etag", "mtime", "LastModified", "created")
+        return f"{about.get('size')}-{next((about[key] for key in keys if key in about), '')}"
+
+    def _about(self) -> dict[str, Any]:
         with _in_words(self.name):
-            about = storage_of(self._address)[0].info(self._there)
-            keys = ("ETag", "etag", "mtime", "LastModified", "created")
-            return f"{about.get('size')}-{next((about[key] for key in keys if key in about), '')}"
+            return cast(dict[str, Any], storage_of(self._address)[0].info(self._there))
 
     @contextmanager
     def open(self, decompress: bool = True) -> Iterator[BinaryIO]:

@@ -106,12 +106,6 @@ def evaluate_vectors(
     """The metrics of vectors, dense or sparse, by cosine; documents query each other, or a `searched` collection.
 
     A zero vector has similarity 0 to all.
-
-    Example:
-        >>> vectors = np.array([[2.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
-        >>> scores = evaluate_vectors(vectors, ["space", "space", "hockey", "hockey"])
-        >>> scores.map, scores.ndcg, scores.queries
-        (1.0, 1.0, 4)
     """
     others, other_labels = searched or (None, None)
     return evaluate(cosine_ranking(vectors, others), Relevance(labels, relevance, other_labels), k)

@@ -15,7 +15,7 @@ from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.errors import ParabitError
 from parabit.model.encoder import InferredBatches, TextEncoder
 from parabit.progress import Report, silent
-from parabit.storage import ArrayWriter, need_room_for_file, plain_disk_errors, whole_file
+from parabit.storage import ArrayWriter, need_room, plain_disk_errors, whole_file
 
 SUFFIXES = (".npy", ".parquet")
 META = "parabit"  # the key of the metadata in a Parquet file
@@ -76,7 +76,7 @@ def check_output(output: Path, overwrite: bool = False) -> None:
     there = output.exists() or output.is_symlink()
     if there and not overwrite:
         raise ParabitError(f"{output} exists already", hint="choose another name, or replace it with --overwrite")
-    need_room_for_file(output)
+    need_room(output)
     if there and not is_codes(output):
         raise ParabitError(f"{output} exists and is not a file of codes", hint="nothing was changed; use another name")
 

@@ -25,7 +25,7 @@ from parabit.index.store.store import BaseStore
 from parabit.index.word_index import searchable
 from parabit.index.words import Stems
 from parabit.progress import Progress, Report, silent
-from parabit.storage import copy_folder, need_room_for_folder, whole_folder
+from parabit.storage import copy_folder, need_room, whole_folder
 
 ENGINE = "milvus"
 _READ = 500  # documents that are read at a time
@@ -68,7 +68,7 @@ class Milvus:
     ) -> None:
         """Make an index there, as `Store.create` does in a folder; the folder is there when all documents are in."""
         folder, old = Path(folder), None
-        need_room_for_folder(folder, is_index if overwrite else None)
+        need_room(folder, folder=True, replaces=is_index if overwrite else None)
         if overwrite and is_index(folder):
             WriterLock(folder).close()  # an error if somebody writes it
             with suppress(IndexFolderError):
