@@ -18,15 +18,12 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-
 _DECLARED = re.compile(
     rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I
 )
 # In XML `<script src="x"/>` is a whole element, in HTML it opens one.
 _EMPTY_ELEMENT = re.compile(r"<(script|style|title|textarea|iframe|noscript)((?:\s[^<>]*)?)/>", re.I)
 _TAG = re.compile(r"(</?)([a-z][^\s/<>]*)", re.I)
-
-
 _RAW = frozenset(("script", "style", "iframe", "noembed", "noframes"))  # never shown, and no markup in them
 # For other browsers and other devices.
 _FALLBACK = re.compile(r"(</?)(?:noscript|object|canvas|audio|video|datalist)\b", re.I)

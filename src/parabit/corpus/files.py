@@ -265,13 +265,10 @@ def _walk(root: Path, takes: Callable[[str, bool], bool], unread: list[Skipped])
 
 def _kind_of(entry: "os.DirEntry[str]") -> str:
     try:
-        if entry.is_dir():
-            return "folder"
-        if entry.is_file():
-            return "file"
+        kind = "folder" if entry.is_dir() else "file" if entry.is_file() else "not a file"
     except OSError:  # links that lead round in a circle
-        pass
-    return "broken link" if entry.is_symlink() else "not a file"
+        kind = "not a file"
+    return "broken link" if kind == "not a file" and entry.is_symlink() else kind
 
 
 def _is_shown(path: str) -> bool:

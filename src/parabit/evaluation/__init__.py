@@ -2,7 +2,7 @@
 
 from parabit.evaluation.metrics import Curve, mean_average_precision, ndcg
 from parabit.evaluation.rankings import HammingRanking, Ranking, ScoreRanking, asymmetric_ranking, cosine_ranking
-from parabit.evaluation.relevance import Labels, Relevance
+from parabit.evaluation.relevance import Relevance
 from parabit.evaluation.scoring import (
     FilteredScores,
     Scores,
@@ -16,7 +16,6 @@ __all__ = [
     "Curve",
     "FilteredScores",
     "HammingRanking",
-    "Labels",
     "Ranking",
     "Relevance",
     "ScoreRanking",

@@ -1,7 +1,7 @@
 """How documents are ordered for queries: by Hamming distance, by cosine, or by scores of any other kind."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,8 @@ _SINGLE_TOLERANCE = 1e-5  # of sums in single precision
 _ONE_EACH = "give one for each document"
 
 
-class Ranking(Protocol):
-    """Queries, documents, and the documents' order for each query."""
-
-    queries: int
-    documents: int
-    itself: bool  # whether the queries are the documents, so that none may find itself
-
-    def ties(self, block: slice, gains: csr_array) -> Ties:
-        """The rankings of some queries as ties, with the documents' relevance: (queries, documents)."""
-
-
 class HammingRanking:
-    """Packed codes by Hamming distance; without `searched`, they query each other."""
+    """Packed codes by Hamming distance; without `searched`, they query each other and none finds itself."""
 
     def __init__(self, codes: NDArray[np.uint8], searched: NDArray[np.uint8] | None = None) -> None:
         self._codes, self._searched = codes, codes if searched is None else searched
@@ -44,6 +33,7 @@ class HammingRanking:
         return hamming(self._codes[block], self._searched)
 
     def ties(self, block: slice, gains: csr_array) -> Ties:
+        """The rankings of some queries as ties, with the documents' relevance: (queries, documents)."""
         distances = self.distances(block)
         shape = (len(distances), 8 * self._codes.shape[1] + 1)
         rows = np.arange(shape[0])
@@ -81,6 +71,9 @@ class ScoreRanking:
             rows = np.arange(len(scores))
             scores[rows, rows + block.start] = -np.inf
         return ranked(scores, gains, self._tolerance)
+
+
+Ranking = HammingRanking | ScoreRanking
 
 
 def asymmetric_ranking(

@@ -118,26 +118,24 @@ def learn_closed_form(
     learned = learn_from_counts(bags.matrix(len(vocabulary)), codes, seed, report)
     vocabulary = vocabulary.without_features(~learned.kept)
     kind = "paragraph vectors" if bits is None else "binary paragraph vectors"
-    config = {
-        "parabit": __version__,
-        "solver": "closed-form",
-        "name": f"{kind} in closed form",
-        "bits": bits,
-        "dim": dim or bits,
-        "levels": list(chosen),
-        "training": _training(vocabulary, documents),
-    }
+    config = _config("closed-form", f"{kind} in closed form", bits, dim or bits, chosen, vocabulary, documents)
     return TextEncoder(vocabulary, config, learned.tensors)
 
 
-def _training(vocabulary: Vocabulary, documents: int) -> dict[str, Any]:
-    return {
-        "documents": documents,
-        "sampled": vocabulary.documents,
-        "tokens": vocabulary.tokens,
-        "words": len(vocabulary.words),
-        "bigrams": len(vocabulary.bigrams),
-    }
+def _config(
+    solver: str,
+    name: str,
+    bits: int | None,
+    dim: int | None,
+    levels: Sequence[int],
+    learned: Vocabulary,
+    documents: int,
+) -> dict[str, Any]:
+    """What a model says about itself: its kind, its size, and what it was learned from."""
+    counts = {"tokens": learned.tokens, "words": len(learned.words), "bigrams": len(learned.bigrams)}
+    training = {"documents": documents, "sampled": learned.documents, **counts}
+    size = {"bits": bits, "dim": dim, "levels": list(levels)}
+    return {"parabit": __version__, "solver": solver, "name": name, **size, "training": training}
 
 
 def train_network(
@@ -172,16 +170,9 @@ def train_network(
     trained = train(
         documents, vocabulary.counts, shape, recipe, seed=seed, device=device, checkpoints=checkpoints, report=report
     )
-    config = {
-        "parabit": __version__,
-        "solver": "network",
-        "name": shape.name,
-        "bits": shape.bits,
-        "dim": shape.dim,
-        "levels": [shape.code],
-        "network": {"shape": asdict(shape), "recipe": asdict(recipe), "seed": seed},
-        "training": _training(vocabulary, vocabulary.documents) | {"history": [*map(asdict, trained.history)]},
-    }
+    config = _config("network", shape.name, shape.bits, shape.dim, [shape.code], vocabulary, vocabulary.documents)
+    config["network"] = {"shape": asdict(shape), "recipe": asdict(recipe), "seed": seed}
+    config["training"]["history"] = [*map(asdict, trained.history)]
     tensors = NetworkEncoder(trained.network, vocabulary.counts, recipe, seed).tensors
     return TextEncoder(vocabulary, config, tensors, device), trained.embeddings.numpy(force=True)
 

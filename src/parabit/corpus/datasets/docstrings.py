@@ -23,7 +23,6 @@ from parabit.parallel import cores
 _LEFT_OUT = {"tests", "test", "idle_test", "site-packages", "vendor", "vendored", "externals"}
 _BATCH = 6_000_000  # bytes that are read before a process is started, and that one process reads
 
-
 # A function, class or method with a documentation string: module, name inside it (`Class.method`) and text.
 Definition = tuple[str, str, str]
 
