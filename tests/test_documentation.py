@@ -11,9 +11,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
-from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
 from pathlib import Path
+from runpy import run_path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -381,10 +381,5 @@ def test_a_notebook_runs_and_is_kept_with_its_outputs(path: Path, tmp_path: Path
 
 
 def test_the_pictures_are_those_that_are_drawn() -> None:
-    spec = spec_from_file_location("pictures", DOCS / "pictures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, content in module.pictures().items():
+    for name, content in run_path(str(DOCS / "pictures.py"))["pictures"]().items():
         assert (DOCS / "images" / name).read_text() == content, f"draw it again: python docs/pictures.py ({name})"

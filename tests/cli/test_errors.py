@@ -79,10 +79,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("reproduce", "table2", "--seeds", "0"), "--seeds"),
     (("reproduce",), "WHAT"),
     (("reproduce", "table2", "--only-report"), "no run is finished, so there is nothing to report; omit --only-report"),
-    (
-        ("reproduce", "table2", "--corpus", "rcv1"),
-        "no collection 'rcv1' here; there are 20newsgroups,",
-    ),
+    (("reproduce", "table2", "--corpus", "rcv1"), "no collection 'rcv1' here; there are 20newsgroups,"),
     (("reproduce", "table2", "--job", "pv"), "no job 'pv' in table2; there are pv-dbow-32-bigrams, binary-pv-dbow-32"),
     (("reproduce", "table3", "--job", "transfer", "--corpus", "20newsgroups", "--quick"), "there is nothing to run"),
     (("reproduce", "table2", "--quick", "--corpus", "20newsgroups", "-o", "posts.jsonl"), "Not a directory"),

@@ -20,10 +20,7 @@ from parabit import ParagraphVectors
 from topics import Topics
 
 pytest.importorskip("ray")
-pytestmark = [
-    pytest.mark.scale,
-    pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
-]
+pytestmark = [pytest.mark.scale, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 
 
 _STORE = 100_000_000  # bytes of a node's object store

@@ -93,21 +93,18 @@ def test_serves_from_memory_maps(name: str, tmp_path: Path) -> None:
     assert np.shares_memory(opened.codes, codes)
 
 
-@pytest.mark.parametrize("bytes_for_counting", [1, 1 << 17])
-def test_a_scan_finds_the_same_in_several_steps(bytes_for_counting: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flat, "_COUNTING_BYTES", bytes_for_counting)
-    monkeypatch.setattr(flat, "_QUERIES_AT_A_TIME", 7)
-    codes = oracle.made_up(800, 100)
-    check(BACKENDS["flat"](codes, 100), oracle.made_up(30, 100, seed=2), radii=[25], ks=[25])
-
-
-@pytest.mark.parametrize("piece", [1, 7, 100])
-def test_hashing_finds_the_same_in_several_steps(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hashing, "_CANDIDATES_AT_A_TIME", piece)
-    monkeypatch.setattr(multi, "_KEYS_AT_A_TIME", piece)
+@pytest.mark.parametrize("piece", [1, 7, 1 << 17])
+def test_finds_the_same_in_several_steps(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, limit in (
+        (flat, "_COUNTING_BYTES"),
+        (flat, "_QUERIES_AT_A_TIME"),
+        (hashing, "_CANDIDATES_AT_A_TIME"),
+        (multi, "_KEYS_AT_A_TIME"),
+    ):
+        monkeypatch.setattr(module, limit, piece)
     monkeypatch.setattr(hashing, "scan_cost", lambda *_: np.inf)
     codes = oracle.made_up(800, 28, flips=0.02)
-    for name in ("tables", "multi"):
+    for name in BACKENDS:
         check(BACKENDS[name](codes, 28), oracle.made_up(9, 28, seed=2), radii=[2], ks=[15])
 
 

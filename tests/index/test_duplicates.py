@@ -73,18 +73,13 @@ def test_groups_are_those_of_a_comparison_of_all_with_all(length: int, shared: f
         assert as_shares(find_duplicates(texts, shared=shared)) == by_comparing_all(texts, shared)
 
 
-def test_blocks_do_not_change_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = collection(0, 8)
-    groups = find_duplicates(texts)
-    monkeypatch.setattr(duplicates, "_AT_ONCE", 50)
-    assert find_duplicates(texts) == groups
-
-
-def test_without_the_most_frequent_words_edited_copies_are_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_blocks_and_rare_words_alone_find_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = collection(0, 60)
     groups = find_duplicates(texts)
-    monkeypatch.setattr(duplicates, "_WORK", 8000)
-    assert find_duplicates(texts) == groups
+    for limit, value in (("_AT_ONCE", 50), ("_WORK", 8000)):
+        with monkeypatch.context() as patch:
+            patch.setattr(duplicates, limit, value)
+            assert find_duplicates(texts) == groups
 
 
 def test_thousands_of_copies_are_one_group_and_documents_without_words_are_none() -> None:

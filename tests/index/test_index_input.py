@@ -98,9 +98,6 @@ def test_queries_and_numbers_that_make_no_sense_are_explained(index: Index) -> N
         ("no rank 'best'", lambda index: index.search(QUERY, rank="best")),
         ("no back end 'tree'", lambda index: index.search(QUERY, backend="tree")),
         ("not built with the back end multi", lambda index: index.search(QUERY, backend="multi")),
-        ("no document has a field 'year'", lambda index: index.search(QUERY, where={"year": 3})),
-        ("no comparison 'a'", lambda index: index.search(QUERY, where={"labels": {"a": 1}})),
-        ("found by a list", lambda index: index.search(QUERY, where={"labels": [["odd"]]})),
     ],
 )
 def test_what_cannot_be_done_is_explained_and_changes_nothing(

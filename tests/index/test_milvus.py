@@ -83,8 +83,7 @@ def test_words_find_the_same_documents_with_nearly_the_same_scores(
 
 
 @pytest.mark.parametrize(
-    "asked",
-    ["{0} +{1}", "{0} -{1}", '"{0} {1}"', '{0} -"{0} {1}"', "{0}*", "{0} place:7", "{0}x", "+{0} +{1} -{2}"],
+    "asked", ["{0} +{1}", "{0} -{1}", '"{0} {1}"', '{0} -"{0} {1}"', "{0}*", "{0} place:7", "{0}x", "+{0} +{1} -{2}"]
 )
 def test_operators_let_through_the_same_documents(texts: Both, asked: str) -> None:
     words = TEXTS[7].split()
