@@ -145,6 +145,12 @@ def test_marks_are_the_tokenizers_words(words: list[str], between: str, wanted: 
     assert marks == [word for word in tokenizer.words(text) if word in wanted]
 
 
+def test_a_passage_is_the_one_with_most_different_words() -> None:
+    parts = ["hubble hubble hubble", "lorem " * 99, "a telescope, hubble", "lorem " * 99, "telescope"]
+    pieces = passage(Tokenizer(), " ".join(parts), ["hubble", "telescope"], 100)
+    assert [piece.text for piece in pieces if piece.mark] == ["telescope", "hubble"]
+
+
 @given(before=st.integers(0, 3000), after=st.integers(0, 3000), length=st.integers(40, 400), found=st.booleans())
 def test_a_passage_has_the_words_and_is_no_longer_than_asked(before: int, after: int, length: int, found: bool) -> None:
     text = "lorem " * before + ("hubble telescope " if found else "") + "ipsum " * after

@@ -61,17 +61,15 @@ class RowWords:
     def _best(
         self, query: tantivy.Query | None, count: int, allowed: NDArray[np.bool_] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], float]:
+        if query is None or (allowed is not None and not allowed.any()):
+            return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0
         more = count
-        if query is not None and allowed is not None:
+        if allowed is not None:
             number = int(np.count_nonzero(allowed))
-            if not number:
-                query = None
-            elif number <= _FEW:
+            if number <= _FEW:
                 query, allowed = self._words.among(self._snapshot.serials[allowed], query), None
             else:  # as many as should hold enough that are let through, and then twice as many
                 more += count * self.documents // number
-        if query is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0
         while True:
             serials, scores = self._words.search(query, more)
             rows = self._snapshot.rows_of_serials(serials)
