@@ -26,7 +26,8 @@ def save(folder: Path, step: int = 7) -> Path:
 
 def test_what_was_saved_is_found_again(folder: Path) -> None:
     save(folder)
-    found = Checkpoints(folder, IDENTITY).load()
+    # Tuples are the same as the lists that JSON makes of them.
+    found = Checkpoints(folder, {**IDENTITY, "stop_words": ("a", "the")}).load()
     assert found is not None
     about, tensors = found
     assert (about["epoch"], about["step"], about["history"]) == (1, 7, [])
@@ -41,16 +42,11 @@ def test_where_there_is_none_there_is_none(folder: Path) -> None:
 
 
 def test_older_ones_are_removed_and_the_last_one_counts(folder: Path) -> None:
-    for step in (9, 10, 11_000_000_000):
+    for step in (9, 10, 11_000_000_000, 11_000_000_000):  # the same step can be saved again
         assert save(folder, step).name == f"checkpoint-{step:012d}"  # the only one
     found = Checkpoints(folder, IDENTITY).load()
     assert found is not None
     assert found[0]["step"] == 11_000_000_000
-
-
-def test_the_same_step_can_be_saved_again(folder: Path) -> None:
-    save(folder)
-    assert save(folder).name == "checkpoint-000000000007"
 
 
 def test_a_save_that_fails_leaves_the_one_before(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,9 +78,7 @@ def test_what_a_kill_while_clearing_has_left_does_not_stand_in_the_way(folder: P
     ("change", "words"),
     [
         ({"corpus": "decade"}, "corpus was 'c0ffee', now 'decade'"),
-        ({"bits": 64}, "bits was 32, now 64"),
         ({"epochs": 5}, "epochs was None, now 5"),
-        ({"stop_words": "english"}, "stop_words was ['a', 'the'], now 'english'"),
         ({"dropout": 0.5}, "dropout was None, now 0.5"),
         ({"bits": 64, "corpus": "decade"}, "bits was 32, now 64; corpus was 'c0ffee', now 'decade'"),
     ],
@@ -101,28 +95,18 @@ def test_a_checkpoint_of_another_training_is_refused_with_what_differs(
     )
 
 
-def test_tuples_are_the_same_as_the_lists_that_json_makes_of_them(folder: Path) -> None:
-    save(folder)
-    assert Checkpoints(folder, {**IDENTITY, "stop_words": ("a", "the")}).load() is not None
+def content(path: Path, change: bytes | int) -> bytes:
+    return change if isinstance(change, bytes) else path.read_bytes()[:change]
 
 
-def cut_off(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-9])
-
-
-def emptied(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def overwritten(path: Path) -> None:
-    path.write_bytes(b"\xff\xfe\x00 not what was written")
-
-
-@pytest.mark.parametrize("harm", [cut_off, emptied, overwritten, Path.unlink])
+@pytest.mark.parametrize("change", [-9, b"", b"\xff\xfe\x00 not what was written", None])
 @pytest.mark.parametrize("name", ["about.json", "words.npy", "words.squares.npy"])
-def test_a_damaged_checkpoint_is_told(folder: Path, name: str, harm: Any) -> None:
+def test_a_damaged_checkpoint_is_an_error(folder: Path, name: str, change: bytes | int | None) -> None:
     kept = save(folder)
-    harm(kept / name)
+    if change is None:
+        (kept / name).unlink()
+    else:
+        (kept / name).write_bytes(content(kept / name, change))
     with pytest.raises(TrainingError) as refused:
         Checkpoints(folder, IDENTITY).load()
     assert str(refused.value) == f"the checkpoint {kept} is damaged; delete it to start over"

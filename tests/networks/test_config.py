@@ -12,36 +12,31 @@ from without_torch import WITHOUT_TORCH
 
 
 @pytest.mark.parametrize(
-    ("asked", "name", "size", "parts"),
+    ("asked", "name", "size", "parts", "slots"),
     [
-        ({"bits": 128}, "Binary PV-DBOW", "128 bits", [129]),
-        ({"bits": None, "dim": 300}, "PV-DBOW", "300 numbers", [301]),
-        ({"bits": 28, "dim": 300}, "Real-Binary PV-DBOW", "28 bits", [29]),
-        ({"bits": 28, "dim": 28}, "Real-Binary PV-DBOW", "28 bits", [29]),
-        ({"bits": 32, "architecture": "dm"}, "Binary PV-DM", "32 bits", [33, 32]),
-        ({"bits": None, "dim": 64, "architecture": "dm"}, "PV-DM", "64 numbers", [65, 64]),
-        ({"bits": 32, "architecture": "dm", "window": 2, "word_dim": 5}, "Binary PV-DM", "32 bits", [33, 5, 5]),
-        ({"bits": 1, "architecture": "dm", "two_sided": True}, "Binary PV-DM", "1 bits", [2, 1, 1]),
+        ({"bits": 128}, "Binary PV-DBOW", "128 bits", [129], ()),
+        ({"bits": None, "dim": 300}, "PV-DBOW", "300 numbers", [301], ()),
+        ({"bits": 28, "dim": 300}, "Real-Binary PV-DBOW", "28 bits", [29], ()),
+        ({"bits": 28, "dim": 28}, "Real-Binary PV-DBOW", "28 bits", [29], ()),
+        ({"bits": 32, "architecture": "dm"}, "Binary PV-DM", "32 bits", [33, 32], (-1,)),
+        ({"bits": None, "dim": 64, "architecture": "dm"}, "PV-DM", "64 numbers", [65, 64], (-1,)),
+        (
+            {"bits": 32, "architecture": "dm", "window": 2, "word_dim": 5},
+            "Binary PV-DM",
+            "32 bits",
+            [33, 5, 5],
+            (-2, -1),
+        ),
+        ({"bits": 1, "architecture": "dm", "two_sided": True}, "Binary PV-DM", "1 bits", [2, 1, 1], (-1, 1)),
     ],
 )
-def test_what_is_asked_for_is_one_of_the_papers_networks(
-    asked: dict[str, Any], name: str, size: str, parts: list[int]
+def test_each_choice_is_one_of_the_papers_networks(
+    asked: dict[str, Any], name: str, size: str, parts: list[int], slots: tuple[int, ...]
 ) -> None:
     shape = choose_shape(**asked)
     assert (shape.name, shape.size, shape.parts, shape.hidden) == (name, size, parts, sum(parts))
-
-
-def test_context_words_stand_before_the_predicted_one_or_on_both_sides() -> None:
-    assert choose_shape(8, architecture="dm").slots == (-1,)
-    assert choose_shape(8, architecture="dm", window=3).slots == (-3, -2, -1)
-    assert choose_shape(8, architecture="dm", window=2, two_sided=True).slots == (-2, -1, 1, 2)
-    assert choose_shape(8).slots == ()
-
-
-def test_only_a_code_with_a_dimension_is_projected() -> None:
-    assert choose_shape(8, dim=20) == Shape("dbow", bits=8, dim=20, projected=True)
-    assert choose_shape(8) == Shape("dbow", bits=8, dim=8)
-    assert choose_shape(None, dim=20) == Shape("dbow", bits=None, dim=20)
+    assert shape.slots == slots
+    assert shape.projected == name.startswith("Real-Binary")
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "12"])
@@ -51,28 +46,6 @@ def test_sizes_are_whole_numbers_from_1(name: str, value: object) -> None:
     with pytest.raises(TrainingError) as refused:
         choose_shape(**asked)
     assert str(refused.value).startswith(f"{name} is {value!r}; it must be a whole number, at least 1, such as ")
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"bits": None}, "neither bits nor dim is given; bits=128 learns codes, dim=128 real-valued vectors"),
-        ({"bits": None, "architecture": "dm"}, "neither bits nor dim is given"),
-        ({"bits": 16, "architecture": "skipgram"}, "no architecture 'skipgram'; choose dbow or dm"),
-        ({"bits": 16, "architecture": None}, "no architecture None; choose dbow or dm"),
-        ({"bits": 16, "window": 2}, "window with architecture dbow; it is an option of dm"),
-        ({"bits": 16, "two_sided": True}, "two_sided with architecture dbow; it is an option of dm"),
-        ({"bits": 16, "two_sided": "no", "architecture": "dm"}, "two_sided is 'no'; it must be true or false"),
-        ({"bits": 16, "word_dim": 8}, "word_dim with architecture dbow; it is an option of dm"),
-        ({"bits": None, "dim": 16, "window": 2}, "window with architecture dbow"),
-        ({"bits": 32, "dim": 31}, "dim 31 is less than bits 32; bits are projected from the real vector"),
-        ({"bits": 16, "dim": 32, "architecture": "dm"}, "dim and bits with architecture dm; only dbow has a real"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_in_words(asked: dict[str, Any], words: str) -> None:
-    with pytest.raises(TrainingError) as refused:
-        choose_shape(**asked)
-    assert str(refused.value).startswith(words)
 
 
 DBOW, DM = choose_shape(128), choose_shape(128, architecture="dm")
@@ -119,38 +92,38 @@ def test_every_network_has_a_whole_recipe_with_the_papers_choices(shape: Shape) 
     assert recipe.dropout > 0
 
 
-def test_fewer_units_learn_faster() -> None:
-    few, many = paper_recipe(choose_shape(16)), paper_recipe(choose_shape(256))
-    assert few.document_rate > many.document_rate
-    assert few.word_rate > many.word_rate
-
-
-@pytest.mark.parametrize("shape", [DBOW, choose_shape(None, dim=300), choose_shape(28, dim=300)])
-def test_bigrams_take_more_samples_and_no_smaller_penalty(shape: Shape) -> None:
-    words, bigrams = paper_recipe(shape), paper_recipe(shape, bigrams=True)
-    assert bigrams.samples > words.samples
-    assert bigrams.document_prior >= words.document_prior
-
-
 def test_none_leaves_a_parameter_as_it_is() -> None:
     everything: dict[str, Any] = dict.fromkeys(asdict(paper_recipe(DBOW)))
     assert paper_recipe(DBOW, **everything) == paper_recipe(DBOW)
     assert paper_recipe(DBOW, **{**everything, "epochs": 3}) == replace(paper_recipe(DBOW), epochs=3)
 
 
+def recipe(**changes: Any) -> Recipe:
+    return paper_recipe(choose_shape(128, architecture=changes.pop("architecture", "dbow")), **changes)
+
+
 @pytest.mark.parametrize(
-    ("shape", "changes", "message"),
+    ("choose", "asked", "message"),
     [
-        (DBOW, {"epoch": 3}, "no network parameter 'epoch'; did you mean epochs?"),
-        (DBOW, {"neighbours": None}, "no network parameter 'neighbours'; there are epochs, batch_size, "),
-        (DM, {"bigrams": True}, "bigrams with architecture dm; dm predicts single words in order; use dbow"),
-        (DBOW, {"slope_growth": 0.1}, "slope_growth with binarization 'rounding'; use straight-through or straight-"),
-        (DBOW, {"slope_growth": 0.1, "binarization": "noise"}, "slope_growth with binarization 'noise'; use straight-"),
+        (choose_shape, {"bits": None}, "neither bits nor dim is given; bits=128 learns codes, dim=128 real-valued vec"),
+        (choose_shape, {"bits": None, "architecture": "dm"}, "neither bits nor dim is given"),
+        (choose_shape, {"bits": 16, "architecture": "skipgram"}, "no architecture 'skipgram'; choose dbow or dm"),
+        (choose_shape, {"bits": 16, "window": 2}, "window with architecture dbow; it is an option of dm"),
+        (choose_shape, {"bits": 16, "two_sided": True}, "two_sided with architecture dbow; it is an option of dm"),
+        (choose_shape, {"bits": 16, "two_sided": "no", "architecture": "dm"}, "two_sided is 'no'; it must be true or"),
+        (choose_shape, {"bits": 16, "word_dim": 8}, "word_dim with architecture dbow; it is an option of dm"),
+        (choose_shape, {"bits": 32, "dim": 31}, "dim 31 is less than bits 32; bits are projected from the real vector"),
+        (choose_shape, {"bits": 16, "dim": 32, "architecture": "dm"}, "dim and bits with architecture dm; only dbow"),
+        (recipe, {"epoch": 3}, "no network parameter 'epoch'; did you mean epochs?"),
+        (recipe, {"neighbours": None}, "no network parameter 'neighbours'; there are epochs, batch_size, "),
+        (recipe, {"architecture": "dm", "bigrams": True}, "bigrams with architecture dm; dm predicts single words in "),
+        (recipe, {"slope_growth": 0.1}, "slope_growth with binarization 'rounding'; use straight-through or straight-"),
+        (recipe, {"slope_growth": 0.1, "binarization": "noise"}, "slope_growth with binarization 'noise'; use straig"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_a_remedy(shape: Shape, changes: dict[str, Any], message: str) -> None:
+def test_what_makes_no_sense_is_refused_with_a_remedy(choose: Any, asked: dict[str, Any], message: str) -> None:
     with pytest.raises(TrainingError) as refused:
-        paper_recipe(shape, **changes)
+        choose(**asked)
     assert str(refused.value).startswith(message)
 
 

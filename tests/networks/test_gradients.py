@@ -113,21 +113,30 @@ def positions(shape: Shape, document: list[int], outside: int) -> list[tuple[int
     return found
 
 
-@pytest.mark.parametrize("method", ["rounding", "noise", "straight-through", "straight-through-sigmoid"])
-@pytest.mark.parametrize("name", DM)
-def test_the_gradients_of_distributed_memory_are_autograds(name: str, method: str) -> None:
-    network = a_network(DM[name], method)
-    assert network.context is not None
-    rows = [(number, *at) for number, text in enumerate(DOCUMENTS) for at in positions(network.shape, text, VOCABULARY)]
-    owners, targets = torch.tensor([row[0] for row in rows]), torch.tensor([row[1] for row in rows])
-    contexts = torch.tensor([row[2] for row in rows])  # (positions, slots)
-    embeddings = torch.randn(4, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+def position_batch(shape: Shape) -> tuple[PositionBatch, Tensor, Tensor, Tensor]:
+    """All positions of the documents; their documents, words and contexts (positions, slots)."""
+    rows = [(number, *at) for number, text in enumerate(DOCUMENTS) for at in positions(shape, text, VOCABULARY)]
+    owners, targets, contexts = (torch.tensor(column) for column in zip(*rows, strict=True))
     batch = PositionBatch(
         touched=group(torch.cat([targets, torch.arange(VOCABULARY)])),
         documents=group(owners),
         contexts=tuple(group(slot) for slot in contexts.unbind(1)),
         correction=torch.zeros(VOCABULARY, dtype=DOUBLE),
     )
+    return batch, owners, targets, contexts
+
+
+def some_embeddings(documents: int, network: Network) -> Tensor:
+    return torch.randn(documents, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("method", ["rounding", "noise", "straight-through", "straight-through-sigmoid"])
+@pytest.mark.parametrize("name", DM)
+def test_the_gradients_of_distributed_memory_are_autograds(name: str, method: str) -> None:
+    network = a_network(DM[name], method)
+    assert network.context is not None
+    batch, owners, targets, contexts = position_batch(network.shape)
+    embeddings = some_embeddings(4, network)
     ours = dm_gradients(network, embeddings[batch.documents.ids], batch)
 
     leaves = {name: tensor.requires_grad_() for name, tensor in (network.tensors | {"documents": embeddings}).items()}
@@ -139,7 +148,7 @@ def test_the_gradients_of_distributed_memory_are_autograds(name: str, method: st
     theirs = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
 
     assert float(ours.loss) == pytest.approx(loss.item(), rel=1e-12)
-    assert float(ours.weight) == len(rows)
+    assert float(ours.weight) == len(targets)
     assert relative_error(dense(batch.documents.ids, ours.embedding, embeddings), theirs["documents"]) < 1e-6
     assert relative_error(dense(ours.rows, ours.words, network.words), theirs["words"]) < 1e-6
     assert ours.context_rows is not None
@@ -164,18 +173,11 @@ def test_inference_follows_the_same_gradient_of_a_bag(name: str) -> None:
 @pytest.mark.parametrize("name", DM)
 def test_inference_follows_the_same_gradient_of_positions_in_whatever_pieces(name: str, piece: int, chunk: int) -> None:
     network = a_network(DM[name])
-    rows = [(number, *at) for number, text in enumerate(DOCUMENTS) for at in positions(network.shape, text, VOCABULARY)]
-    owners, targets = torch.tensor([row[0] for row in rows]), torch.tensor([row[1] for row in rows])
-    contexts = list(torch.tensor([row[2] for row in rows]).unbind(1))
-    embeddings = torch.randn(4, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
-    wanted = wanted_positions(network, targets, contexts, torch.bincount(owners, minlength=4), piece, chunk)
+    batch, owners, targets, contexts = position_batch(network.shape)
+    embeddings = some_embeddings(4, network)
+    lengths = torch.bincount(owners, minlength=4)
+    wanted = wanted_positions(network, targets, list(contexts.unbind(1)), lengths, piece, chunk)
     gradient = dm_embedding_gradient(network, embeddings, wanted, everything())
-    batch = PositionBatch(
-        touched=group(torch.cat([targets, torch.arange(VOCABULARY)])),
-        documents=group(owners),
-        contexts=tuple(group(slot) for slot in contexts),
-        correction=torch.zeros(VOCABULARY, dtype=DOUBLE),
-    )
     training = dm_gradients(network, embeddings[batch.documents.ids], batch)
     torch.testing.assert_close(gradient[batch.documents.ids], training.embedding)
     assert gradient[2].abs().max() == 0

@@ -30,27 +30,12 @@ def test_rounding_gives_bits_and_the_gradient_of_the_sigmoid() -> None:
         torch.testing.assert_close(gate, derivative(LAYER))
 
 
-def test_noise_stands_before_the_sigmoid() -> None:
+def test_noise_stands_before_the_sigmoid_and_without_noise_it_is_the_sigmoid() -> None:
     drawn = torch.randn(LAYER.shape, generator=seeded(), dtype=torch.float64)
-    hidden, gate = Binarization("noise", noise=2.0)(LAYER, rng=seeded())
-    torch.testing.assert_close(hidden, torch.sigmoid(LAYER + 2 * drawn))
-    torch.testing.assert_close(gate, derivative(LAYER + 2 * drawn))
-
-
-def test_no_noise_is_the_sigmoid_itself() -> None:
-    for activation in (Binarization("noise", noise=0.0)(LAYER, rng=seeded()), Binarization("noise", noise=2.0)(LAYER)):
-        torch.testing.assert_close(activation.hidden, torch.sigmoid(LAYER))
-        torch.testing.assert_close(activation.gate, derivative(LAYER))
-
-
-@pytest.mark.parametrize("method", STOCHASTIC)
-def test_a_stochastic_bit_is_set_as_often_as_the_sigmoid_says(method: str) -> None:
-    draws = 20_000
-    hidden, _ = Binarization(method)(LAYER.expand(draws, -1), rng=seeded())
-    assert set(hidden.unique().tolist()) == {0.0, 1.0}
-    probability = torch.sigmoid(LAYER[0])
-    deviation = torch.sqrt(probability * (1 - probability) / draws)
-    assert ((hidden.mean(0) - probability).abs() < 5 * deviation).all()
+    for noise, rng, layer in ((2.0, seeded(), LAYER + 2 * drawn), (0.0, seeded(), LAYER), (2.0, None, LAYER)):
+        hidden, gate = Binarization("noise", noise=noise)(LAYER, rng=rng)
+        torch.testing.assert_close(hidden, torch.sigmoid(layer))
+        torch.testing.assert_close(gate, derivative(layer))
 
 
 def test_the_two_straight_through_gradients_are_without_and_with_the_sigmoids() -> None:
@@ -65,6 +50,7 @@ def test_the_slope_grows_with_the_epochs(epoch: int) -> None:
     recipe = paper_recipe(choose_shape(8), binarization="straight-through-sigmoid", slope_growth=0.5)
     layer = LAYER.expand(20_000, -1)
     hidden, gate = Binarization.of(recipe, epoch)(layer, seeded())
+    assert set(hidden.unique().tolist()) == {0.0, 1.0}
     probability = torch.sigmoid(slope * LAYER[0])
     deviation = torch.sqrt(probability * (1 - probability) / len(layer))
     assert ((hidden.mean(0) - probability).abs() < 5 * deviation).all()
@@ -82,14 +68,6 @@ def test_without_a_generator_chance_plays_no_part(method: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(first.hidden, second.hidden)
     assert ((first.hidden > 0.5).to(LAYER.dtype)).tolist() == BITS  # zero itself is no set bit
-
-
-@pytest.mark.parametrize("method", ["noise", *STOCHASTIC])
-def test_the_same_generator_gives_the_same_bits_and_another_gives_others(method: str) -> None:
-    layer = torch.zeros(10, 10)
-    one, same, other = (Binarization(method)(layer, rng=seeded(seed)).hidden for seed in (1, 1, 2))
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
 
 
 def test_a_recipe_says_which_binarization() -> None:
@@ -148,25 +126,19 @@ def test_the_sampled_denominator_is_the_true_one_on_the_average(power: float) ->
     assert abs(found.mean() - LOGITS.exp().sum()) < 5 * standard_error
 
 
-def test_draws_are_in_order_and_follow_the_generator() -> None:
-    sampler = WordSampler(FREQUENCIES, 500)
+def test_draws_are_in_order_and_follow_the_generator_in_both_precisions() -> None:
+    sampler, single = WordSampler(FREQUENCIES, 500), WordSampler(FREQUENCIES.float(), 500)
     one, same, other = (sampler.draw(seeded(seed)).ids for seed in (1, 1, 2))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
     assert torch.equal(one, one.sort().values)
+    assert torch.equal(single.draw(seeded()).ids, one)
+    assert single.draw(seeded()).correction.dtype == torch.float32
 
 
 def test_a_word_that_never_occurs_is_never_drawn() -> None:
     drawn = WordSampler(torch.tensor([0.0, 2.0, 0.0, 1.0, 0.0]), 10_000).draw(seeded()).ids
     assert set(drawn.tolist()) == {1, 3}
-
-
-def test_single_precision_draws_as_double_does() -> None:
-    single, double = (
-        WordSampler(frequencies, 1000).draw(seeded()) for frequencies in (FREQUENCIES.float(), FREQUENCIES)
-    )
-    assert torch.equal(single.ids, double.ids)
-    assert single.correction.dtype == torch.float32
 
 
 def test_as_many_words_are_expected_as_there_are_to_predict() -> None:
