@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from commands import answer, run
 
-from parabit.corpus import DATASETS
+from parabit.corpus.datasets import DATASETS
 
 Write = Callable[[str, str | bytes], Path]
 

@@ -17,7 +17,7 @@ import pytest
 
 from made_up_files import encrypted_pdf, make_pdf
 from parabit import Index, ParagraphVectors, ReadOptions, open_corpus
-from parabit.corpus import Skipped, title_of
+from parabit.corpus.document import Skipped, title_of
 from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError, ParabitError

@@ -126,7 +126,7 @@ def labelled(corpus: "Corpus", name: str, least: int = 1) -> Labelled:
 
     Labels of fewer than `least` documents are dropped first; the paper does so for Wikipedia with 20.
     """
-    from parabit.corpus import CommonLabels  # scoring alone needs no readers of files
+    from parabit.corpus.document import CommonLabels  # scoring alone needs no readers of files
 
     documents = sum(1 for _ in corpus)
     if not documents:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parabit.corpus import Corpus, Document, ReadOptions, Skipped, Tally, open_corpus
+from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
+from parabit.corpus.document import Skipped, Tally
 from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import NoFilesError, may_pass
 from parabit.errors import CorpusError, IndexFolderError

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from parabit.errors import lazy
-from parabit.model.encoder import Inferred, InferredBatch, TextEncoder
+from parabit.model.encoder import Inferred, TextEncoder
 from parabit.model.persistence import is_model, load_model, save_model
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 __all__ = [
     "EncodedFile",
     "Inferred",
-    "InferredBatch",
     "ParagraphVectors",
     "TextEncoder",
     "check_output",

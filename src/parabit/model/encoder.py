@@ -17,8 +17,8 @@ from parabit.corpus import Corpus, Document, Texts, as_corpus
 from parabit.errors import ModelError, need
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
-from parabit.text import Bags, Vocabulary, inverse_frequencies, make_bags, tf_idf_weights
-from parabit.text.bags import FEW, row_offsets
+from parabit.text import Bags, Vocabulary, inverse_frequencies, make_bags
+from parabit.text.bags import FEW, row_offsets, tf_idf_weights
 
 if TYPE_CHECKING:
     from parabit.model.closed_form import Solution

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from parabit.errors import lazy
-from parabit.text.bags import Bags, inverse_frequencies, make_bags, tf_idf_rows, tf_idf_weights
+from parabit.text.bags import Bags, inverse_frequencies, make_bags, tf_idf_rows
 from parabit.text.tokenizer import Tokenizer, english_stop_words, read_stop_words
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ __all__ = [
     "make_bags",
     "read_stop_words",
     "tf_idf_rows",
-    "tf_idf_weights",
 ]
 
 # Bags and TF-IDF need no polars and no safetensors, and baselines and `parabit reproduce` use them without.
