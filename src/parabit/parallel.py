@@ -9,7 +9,6 @@ from typing import TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-
 _limit: int | None = None
 
 

@@ -29,10 +29,6 @@ class VocabularyRule:
     `min_count` holds for words and, unless `min_bigram_count` is given, for bigrams too. `max_size` keeps the most
     frequent words and bigrams together. Of equally frequent features words come first, in the order of the alphabet,
     then bigrams, in the order of their words. A bigram is kept only if both its words are.
-
-    Example:
-        >>> VocabularyRule(bigrams=True, min_count=10).least_bigrams
-        10
     """
 
     tokenizer: Tokenizer = field(default_factory=Tokenizer)
@@ -46,11 +42,6 @@ class VocabularyRule:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise VocabularyError(f"{name} is {value}", hint="it must be at least 1")
-
-    @property
-    def least_bigrams(self) -> int:
-        """How often a bigram must occur."""
-        return self.min_count if self.min_bigram_count is None else self.min_bigram_count
 
 
 def build_vocabulary(documents: Texts, rule: VocabularyRule | None = None, report: Report = silent) -> Vocabulary:
@@ -221,20 +212,14 @@ class _Counting:
             kept = int(np.count_nonzero(chosen < len(words)))
             words, bigrams, features = words.head(kept), bigrams.head(len(chosen) - kept), features[chosen]
             ids[ids >= kept] = -1
-        vocabulary = Vocabulary(
-            tokenizer,
-            words["word"].to_list(),
-            bigrams.select("first", "second").to_numpy().astype(np.int32),
-            features["count"].to_numpy(),
-            features["documents"].to_numpy(),
-            self._documents,
-            self._tokens,
-        )
-        return vocabulary, ids
+        pairs = bigrams.select("first", "second").to_numpy().astype(np.int32)
+        counts = features["count"].to_numpy(), features["documents"].to_numpy()
+        return Vocabulary(tokenizer, words["word"].to_list(), pairs, *counts, self._documents, self._tokens), ids
 
     def _frequent_bigrams(self, ids: NDArray[np.int32]) -> pl.DataFrame:
         """The bigrams of kept words, most frequent first: `first`, `second` (word ids), `count` and `documents`."""
-        table = self._bigrams.merged().filter(pl.col("count") >= self._rule.least_bigrams)
+        least = self._rule.min_bigram_count or self._rule.min_count
+        table = self._bigrams.merged().filter(pl.col("count") >= least)
         keys = table["key"].to_numpy()
         table = table.with_columns(first=ids[keys >> 32], second=ids[keys & _SECOND])
         known = table.filter(pl.col("first") >= 0, pl.col("second") >= 0)

@@ -147,15 +147,9 @@ class Vocabulary:
             raise
         except (OSError, SafetensorError, KeyError, ValueError, TypeError) as problem:
             raise VocabularyError(f"{path} is not a whole vocabulary file", hint="save it again") from problem
-        return cls(
-            Tokenizer.from_config(summary["tokenizer"]),
-            words,
-            bigrams.astype(np.int32),
-            counts.astype(np.int64),
-            frequencies.astype(np.int64),
-            summary["documents"],
-            summary["tokens"],
-        )
+        arrays = bigrams.astype(np.int32), counts.astype(np.int64), frequencies.astype(np.int64)
+        tokenizer = Tokenizer.from_config(summary["tokenizer"])
+        return cls(tokenizer, words, *arrays, summary["documents"], summary["tokens"])
 
     def table(self) -> "pl.DataFrame":
         """A row per word and bigram: `feature`, `count` and the number of `documents` that have it."""

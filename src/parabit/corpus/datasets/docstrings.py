@@ -53,7 +53,9 @@ class DocstringCorpus(SourceCorpus):
                 id = f"{public}.{name}"
                 # One definition may stand twice (for two platforms, as overloads): the first with a text counts.
                 if id not in seen and in_split(id, self._split, held_out=0.5):
-                    yield Document(id, text, _labels(public), {"module": module})
+                    # The package and, if there is one, the sub-package or module in it: scipy and scipy.sparse.
+                    labels = tuple(accumulate(public.split(".")[:2], "{}.{}".format))
+                    yield Document(id, text, labels, {"module": module})
                 seen.add(id)
             self._current += len(package)
 
@@ -164,12 +166,6 @@ def _modules(folder: Path) -> Iterator[tuple[str, Path]]:
 def _public_part(module: str) -> str:
     """A module's name up to its first private part: where users find what it defines, by custom."""
     return ".".join(takewhile(lambda part: not part.startswith("_"), module.split(".")))
-
-
-def _labels(module: str) -> tuple[str, ...]:
-    """The package and, if there is one, the sub-package or module in it: `scipy` and `scipy.sparse`."""
-    package, *inner = module.split(".")
-    return (package, f"{package}.{inner[0]}") if inner else (package,)
 
 
 def _corpus(_: Sequence[Path], split: str | None) -> Corpus:
