@@ -108,9 +108,8 @@ class Tokenizer:
         if not 1 <= self.min_length <= self.max_length:
             lengths = f"{self.min_length} to {self.max_length}"
             raise VocabularyError(f"words of {lengths} characters are not possible", hint="give at least 1 to more")
-        if not (
-            isinstance(self.stop_words, frozenset | set) and all(isinstance(word, str) for word in self.stop_words)
-        ):
+        is_set = isinstance(self.stop_words, frozenset | set)
+        if not (is_set and all(isinstance(word, str) for word in self.stop_words)):
             raise VocabularyError("stop words must be a set of strings", hint='for example frozenset({"the", "of"})')
         _ = self._ascii_table  # raises if the pattern is not valid
 
