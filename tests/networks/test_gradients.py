@@ -57,6 +57,10 @@ def dense(rows: Tensor, values: Tensor, like: Tensor) -> Tensor:
     return torch.zeros_like(like).index_add_(0, rows, values)
 
 
+def some_embeddings(documents: int, network: Network) -> Tensor:
+    return torch.randn(documents, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+
+
 def bag_batch(counts: Tensor, candidates: Candidates) -> BagBatch:
     owners, words = counts.nonzero(as_tuple=True)
     padding = (0, len(candidates.ids))
@@ -83,7 +87,7 @@ def some_counts() -> Tensor:
 @pytest.mark.parametrize("name", DBOW)
 def test_the_gradients_of_the_bag_of_words_are_autograds(name: str, method: str) -> None:
     network, counts = a_network(DBOW[name], method), some_counts()
-    embedded = torch.randn(5, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+    embedded = some_embeddings(5, network)
     ours = dbow_gradients(network, embedded, bag_batch(counts, everything()))
 
     leaves = {name: tensor.requires_grad_() for name, tensor in (network.tensors | {"documents": embedded}).items()}
@@ -126,10 +130,6 @@ def position_batch(shape: Shape) -> tuple[PositionBatch, Tensor, Tensor, Tensor]
     return batch, owners, targets, contexts
 
 
-def some_embeddings(documents: int, network: Network) -> Tensor:
-    return torch.randn(documents, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
-
-
 @pytest.mark.parametrize("method", ["rounding", "noise", "straight-through", "straight-through-sigmoid"])
 @pytest.mark.parametrize("name", DM)
 def test_the_gradients_of_distributed_memory_are_autograds(name: str, method: str) -> None:
@@ -159,7 +159,7 @@ def test_the_gradients_of_distributed_memory_are_autograds(name: str, method: st
 @pytest.mark.parametrize("name", DBOW)
 def test_inference_follows_the_same_gradient_of_a_bag(name: str) -> None:
     network, counts = a_network(DBOW[name]), some_counts()
-    embedded = torch.randn(5, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+    embedded = some_embeddings(5, network)
     owners, words = counts.nonzero(as_tuple=True)
     starts = torch.searchsorted(owners, torch.arange(5))
     wanted = WantedWords(sum_rows(network.words, words, starts, counts[owners, words]), counts.sum(1))

@@ -67,7 +67,7 @@ def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = s
     stale = sum(line["stale"] for line in figures.runs)
     page = folder / "report.html"
     with whole_file(page) as partial:
-        partial.write_text(_render(figures, pictures, store, command=command, stale=stale))
+        partial.write_text(_render(figures, pictures, store, command=command, stale=stale), encoding="utf-8")
     return {"report": str(page), "runs": len(figures.runs), "stale": stale, **figures.compared("20newsgroups")}
 
 
@@ -102,7 +102,7 @@ def _perform(
     for run in {(run.corpus.name, run.job.bigrams): run for run in runs}.values():
         store.prepare(run, [corpus for corpus in corpora if corpus.group == "paper"], report)
     missing = store.missing(runs)
-    # What is not there is said before long work.
+    # A missing GPU or library is an error before the first run, not after hours.
     choose_device(plan.device)
     for peer, library in (("bm25", "bm25s"), ("doc2vec", "gensim.models.doc2vec")):
         if any(run.job.peer == peer for run in missing):
@@ -161,7 +161,7 @@ def _render(figures: Figures, pictures: list[Picture], store: Store, **about: An
     kinds = ["code", "stale", "device", "torch", "date"]
     made = pl.DataFrame(figures.runs).group_by(kinds).agg(pl.len(), pl.sum("seconds")).sort(kinds)
     facts = {corpus: [store.facts(corpus, bigrams) for bigrams in (False, True)] for corpus in figures.corpora}
-    page: str = environment.from_string((files("parabit.paper") / "report.html.j2").read_text()).render(
+    page: str = environment.from_string((files("parabit.paper") / "report.html.j2").read_text("utf-8")).render(
         about,
         figures=figures,
         claims=claims(figures),
