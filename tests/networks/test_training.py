@@ -282,7 +282,6 @@ def apart(trained: Trained, labels: list[int]) -> tuple[float, float]:
 LEARNING: dict[str, Any] = {"epochs": 8, "samples": 0, "dropout": 0.0, "document_rate": 1.0, "word_rate": 0.03}
 LEARNING |= {"row_rates": False, "document_prior": 0.0, "word_accumulator_start": 1.0, "min_occurrences": 1}
 
-
 LEARNERS: dict[str, tuple[Shape, dict[str, Any]]] = {
     **{name: (shape, {}) for name, shape in SHAPES.items()},
     "noise": (DBOW, {"binarization": "noise"}),
@@ -378,7 +377,10 @@ def numbers(seed: int, *name: str | int) -> list[float]:
     return torch.rand(4, generator=generator(seed, *name)).tolist()
 
 
-@given(one=st.tuples(st.integers(0, 50), NAMES), other=st.tuples(st.integers(-(2**70), 2**70), NAMES))
+SEEDS = st.one_of(st.integers(0, 3), st.integers(-(2**70), 2**70))
+
+
+@given(one=st.tuples(SEEDS, NAMES), other=st.tuples(SEEDS, NAMES))
 def test_a_name_and_a_seed_give_the_same_numbers_and_others_give_others(
     one: tuple[int, tuple[str | int, ...]], other: tuple[int, tuple[str | int, ...]]
 ) -> None:
