@@ -7,9 +7,9 @@ import pytest
 
 from parabit.paper.claims import FAILS, HOLDS, UNTESTED, claims
 from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
-from parabit.paper.experiments import JOBS, Run
+from parabit.paper.experiments import CURVES, JOBS, TABLES, Run
 from parabit.paper.jobs import Rows
-from parabit.paper.published import published
+from parabit.paper.published import PAPER, published
 from parabit.paper.runs import Store
 from parabit.paper.tables import Figures, tables
 
@@ -42,6 +42,14 @@ def test_all_36_distinct_figures_of_20_newsgroups_are_compared_once(tmp_path: Pa
     cell = first.rows[0][1][0]
     assert cell is not None
     assert cell.command == "parabit reproduce table1 --corpus 20newsgroups --job pv-dbow-128-words"
+
+
+def test_every_job_that_the_data_file_names_exists() -> None:
+    rows = [row for name, table in TABLES.items() if name != "table3" for row in table.rows]
+    names = {row[-2] for row in [*rows, *(row for curves in CURVES.values() for row in curves)]}
+    names |= {name for row in TABLES["table3"].rows for name in row[1:]} | {job for _, job, _, _ in published()}
+    pairs = [pair for claim in PAPER["claims"] for pair in claim["pairs"]]
+    assert names | {figure.partition("/")[0] for _, *both in pairs for figure in both} <= JOBS.keys()
 
 
 @pytest.mark.parametrize(("value", "standing"), [(0.405, "above"), (0.404, "equal"), (0.396, "equal"), (0.39, "below")])
