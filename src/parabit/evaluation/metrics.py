@@ -104,8 +104,7 @@ def average_precision(ties: Ties) -> NDArray[np.float64]:
     products = ((gained - gains) * gains + squares) * inverse_ranks / n
     pairs = (gains**2 - squares) / (n * np.maximum(sizes - 1, 1))
     products += pairs * (sizes - (starts + 1) * inverse_ranks)
-    expected: NDArray[np.float64] = total(products) / gained[:, -1]
-    return expected
+    return np.asarray(total(products) / gained[:, -1])
 
 
 def discounted_gain(ties: Ties, k: int) -> NDArray[np.float64]:
@@ -137,8 +136,7 @@ def found(ties: Ties, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     place = np.searchsorted((ends + lift).ravel(), (wanted + lift).ravel()).reshape(wanted.shape)
     sizes, gains = ties.sizes.ravel()[place], ties.gains.ravel()[place]
     missing = np.minimum(ends.ravel()[place] - wanted, sizes)  # documents of the tie that come after the rank
-    result: NDArray[np.float64] = gained.ravel()[place] - gains * (missing / np.maximum(sizes, 1))
-    return result
+    return np.asarray(gained.ravel()[place] - gains * (missing / np.maximum(sizes, 1)))
 
 
 def ranked(similarities: NDArray[np.float64], gains: csr_array, tolerance: float = 0.0) -> Ties:
@@ -224,5 +222,4 @@ def answered(
 
 def _discounts(k: int) -> NDArray[np.float64]:
     """The sums of 1 / log2(1 + rank) over the first 0, 1, … k ranks."""
-    sums_: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, k + 2)))])
-    return sums_
+    return np.asarray(np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, k + 2)))]))

@@ -133,8 +133,7 @@ def _components(vectors: Matrix) -> Matrix:
     centred = vectors - vectors.mean(axis=0)
     variances, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
     kept = variances[::-1] > max(_LEAST_VARIANCE * variances[-1], _LEAST_VARIANCE * len(vectors) * 1e-3)
-    components: Matrix = centred @ directions[:, ::-1][:, kept].astype(np.float32)
-    return components
+    return np.asarray(centred @ directions[:, ::-1][:, kept].astype(np.float32))
 
 
 def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
@@ -148,8 +147,7 @@ def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
     rotations = [quantizing_rotation(some, bits, rng, _ROTATION_ROUNDS)[0] for bits in sizes]
     signs = rng.choice(np.array([-1, 1], dtype=np.float32), size)  # so that few components do not give codes of zeros
     rotated = components @ (np.concatenate(rotations, axis=1) * signs)
-    scaled: Matrix = rotated / max(float(rotated.std()), 1e-9)
-    return scaled
+    return np.asarray(rotated / max(float(rotated.std()), 1e-9))
 
 
 def quantizing_rotation(
@@ -227,8 +225,7 @@ def _ridge_weights(rows: csr_array, by_word: csr_array, targets: Matrix) -> Matr
 
 def unit(rows: Matrix) -> Matrix:
     """Rows scaled to length 1; a row of zeros stays as it is."""
-    scaled: Matrix = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-    return scaled
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
 
 
 def lsa(rows: csr_array, columns: csr_array, size: int, rng: np.random.Generator) -> Matrix:
@@ -246,16 +243,14 @@ def lsa(rows: csr_array, columns: csr_array, size: int, rng: np.random.Generator
     image = columns @ basis  # (words, wide)
     squares, directions = np.linalg.eigh((image.T @ image).astype(np.float64))
     strongest = directions[:, ::-1][:, :size] * np.sqrt(np.maximum(squares[::-1][:size], 0))
-    placed: Matrix = basis @ strongest.astype(np.float32)
-    return placed
+    return np.asarray(basis @ strongest.astype(np.float32))
 
 
 def _orthogonal(basis: Matrix) -> Matrix:
     """A basis of the same space, orthonormal up to rounding: six times faster than QR, and close enough on the way."""
     squares, directions = np.linalg.eigh((basis.T @ basis).astype(np.float64))
     scales = 1 / np.sqrt(np.maximum(squares, 1e-10 * squares[-1]) + 1e-30)
-    orthogonal: Matrix = basis @ (directions * scales).astype(np.float32)
-    return orthogonal
+    return np.asarray(basis @ (directions * scales).astype(np.float32))
 
 
 def nearest(vectors: Matrix, rows: csr_array, count: int = NEIGHBOURS) -> NDArray[np.int64]:

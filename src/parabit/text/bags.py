@@ -145,8 +145,7 @@ def tf_idf_weights(
     """
     weights = (1 + np.log(counts)) * idf[features]
     lengths = np.sqrt(np.bincount(rows, weights * weights, documents))
-    scaled: NDArray[np.float32] = (weights / np.maximum(lengths, 1e-12)[rows]).astype(np.float32)
-    return scaled
+    return np.asarray((weights / np.maximum(lengths, 1e-12)[rows]).astype(np.float32))
 
 
 def tf_idf_rows(
