@@ -1,6 +1,7 @@
 """The command line inside the tests' own process."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner, Result
@@ -21,3 +22,13 @@ def answer(*arguments: object, stdin: str | None = None) -> dict[str, Any]:
     assert result.stdout.count("\n") == 1
     found: dict[str, Any] = json.loads(result.stdout)
     return found
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder; a lock has nothing in it."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}

@@ -8,7 +8,7 @@ from unittest.mock import ANY
 import numpy as np
 import polars as pl
 import pytest
-from commands import answer, run
+from commands import answer, names, run
 
 from parabit import ParagraphVectors
 from parabit.model import encode_to_file, load_model
@@ -35,10 +35,6 @@ def models(topics: Topics, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many batches of a corpus of 300 documents."""
     monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 40)
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
 
 
 def table(path: Path | str) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import run
+from commands import contents, run
 
 from made_up_files import as_lines
 from parabit import Document, ParagraphVectors, open_corpus
@@ -154,17 +154,13 @@ def things(
         yield folder
 
 
-def files(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"), WRONG, ids=lambda part: " ".join(part)[:60] if isinstance(part, tuple) else part[:40]
 )
 def test_what_is_wrong_is_explained_and_nothing_is_written(
     arguments: tuple[str, ...], words: str, things: Path
 ) -> None:
-    before = files(things)
+    before = contents(things)
     result = run(*arguments)
     assert result.exit_code in (1, 2)
     assert result.stdout == ""
@@ -173,7 +169,7 @@ def test_what_is_wrong_is_explained_and_nothing_is_written(
     if result.exit_code == 1:
         assert result.stderr.startswith("parabit: ")
         assert result.stderr.count("\n") == 1
-    assert files(things) == before
+    assert contents(things) == before
 
 
 def test_a_traceback_is_there_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from caught_at_work import COMMAND, INTERRUPTED, PIPED, expected, interrupting, reading, signalled, some_lines, stopped
-from commands import run
+from commands import contents, names, run
 
 from parabit import Document
 from parabit.index import Index
@@ -87,10 +87,6 @@ def test_a_signal_while_it_writes_leaves_nothing_half_written(
     assert [path.name for path in here.iterdir()] == ["news.jsonl"]
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
-
-
 @pytest.mark.parametrize(
     ("stages", "arguments", "other"),
     [
@@ -128,7 +124,7 @@ def test_what_is_there_is_replaced_only_if_asked_for_and_not_by_interrupted_work
             assert (result.exit_code, result.stdout, result.stderr) == (130, "", INTERRUPTED)
 
     interrupt()
-    assert {path.name for path in tmp_path.iterdir()} == {"large.jsonl", "more.txt"}
+    assert names(tmp_path) == {"large.jsonl", "more.txt"}
     assert run(*command).exit_code == 0
     before = contents(tmp_path)
     interrupt("--overwrite")
@@ -139,7 +135,7 @@ def test_what_is_there_is_replaced_only_if_asked_for_and_not_by_interrupted_work
     assert contents(tmp_path) == before
     assert run(*command, *other, "--overwrite").exit_code == 0
     assert contents(tmp_path) != before
-    assert {path.name for path in tmp_path.iterdir()} == {"large.jsonl", "more.txt", output}
+    assert names(tmp_path) == {"large.jsonl", "more.txt", output}
 
 
 @pytest.mark.parametrize("module", ["typer", "polars", "sklearn"])

@@ -7,20 +7,12 @@ from pathlib import Path
 
 import pytest
 from caught_at_work import signalled
-from commands import run
+from commands import contents, names, run
 
 # 20 steps, with random numbers in all places and a checkpoint after each step.
 TRAIN = ["train", "news.jsonl", "-o", "model", "--solver", "network", "--bits", "16", "--device", "cpu"]
 TRAIN += ["--checkpoint-every", "0", "--set", "epochs=4", "--set", "batch_size=64", "--set", "samples=64"]
 TRAIN += ["--set", "dropout=0.1", "--set", "binarization=straight-through-sigmoid", "--set", "slope_growth=0.02"]
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import answer, run
+from commands import answer, names, run
 
 from parabit import ParagraphVectors
 from parabit.networks.config import Recipe, choose_shape, paper_recipe
@@ -20,10 +20,6 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 NETWORK: tuple[str, ...] = ("--solver", "network", "--bits", "16", "--device", "cpu")
 NETWORK += ("--set", "epochs=2", "--set", "samples=64", "--set", "inference_rounds=3")
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
 
 
 def config_of(folder: Path) -> dict[str, Any]:
