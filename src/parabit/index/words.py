@@ -34,7 +34,9 @@ LANGUAGES = {
     "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
     "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
-_HEAP = 64 << 20  # bytes of new words that are collected before they are written
+# Bytes of new words that are collected before they are written as one segment. To search a million abstracts in 7
+# segments takes a quarter longer than in one.
+_HEAP = 512 << 20
 _SMALL = 64 << 20  # bytes that are all checked at opening
 _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic number
 _MAGIC = 1337
