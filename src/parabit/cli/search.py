@@ -33,7 +33,7 @@ def search(
     k: Annotated[int | None, option("How many. Default: 10, or all within --radius.", "-k", min=1)] = None,
     where: Annotated[
         list[str] | None,
-        option("labels!=space, year=2000..2010, year>=2000: all must hold; of labels=a and labels=b, one.", "CONDITION"),
+        option("labels!=a, year=2000..2010, year>=2000: all must hold, but one of labels=a, labels=b.", "CONDITION"),
     ] = None,
     radius: Annotated[int | None, option("Only documents whose code differs in at most N bits.", min=0)] = None,
     full: Annotated[bool, option("Print whole documents, not passages.", "--full")] = False,
