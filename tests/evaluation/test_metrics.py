@@ -1,6 +1,5 @@
 from functools import partial
 from math import log2
-from random import Random
 
 import enumeration
 import ir_measures
@@ -46,37 +45,6 @@ def test_metrics_are_the_mean_over_every_order_inside_the_ties(row: Row, k: int)
     assert mean_average_precision(similarities, gains) == close(expected(enumeration.average_precision, *row))
     assert ndcg(similarities, gains, k) == close(expected(partial(enumeration.ndcg, k=k), *row))
     assert precision(similarities, gains, k) == close(expected(partial(enumeration.precision, k=k), *row))
-
-
-@settings(max_examples=30)
-@given(st.lists(few_documents(by_degrees), min_size=2, max_size=4), st.integers(1, 4))
-def test_a_score_of_many_queries_is_the_mean_of_theirs(rows: list[Row], k: int) -> None:
-    # To one length, with documents that are not relevant and rank below all others.
-    width = max(len(gains) for _, gains in rows)
-    similarities, relevance = (
-        [values + [filling] * (width - len(values)) for values in part]
-        for part, filling in zip(zip(*rows, strict=True), (-3.0, 0.0), strict=True)
-    )
-    for metric in (
-        mean_average_precision,
-        partial(ndcg, k=k),
-        partial(precision, k=k),
-    ):
-        alone = [metric([row], [gains]) for row, gains in zip(similarities, relevance, strict=True)]
-        assert metric(similarities, relevance) == pytest.approx(np.mean(alone), rel=1e-12)
-
-
-@settings(max_examples=50)
-@given(few_documents(by_degrees), st.randoms(use_true_random=False))
-def test_only_the_order_of_similarities_counts_and_not_that_of_documents(row: Row, random: Random) -> None:
-    similarities, gains = row
-    shuffled = list(zip(*row, strict=True))
-    random.shuffle(shuffled)
-    for metric in (mean_average_precision, ndcg, partial(precision, k=2)):
-        score = metric([similarities], [gains])
-        assert metric([[np.exp(similarity) * 1e9 for similarity in similarities]], [gains]) == score
-        again = metric([[similarity for similarity, _ in shuffled]], [[gain for _, gain in shuffled]])
-        assert np.array(again) == pytest.approx(np.array(score), rel=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 10, 1000])

@@ -3,7 +3,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from enumeration import figures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import cosine_similarity
 
-from parabit.codes import hamming, pack
+from parabit.codes import pack
 from parabit.evaluation import HammingRanking, Relevance, ScoreRanking, cosine_ranking, evaluate
 
 LABELS = ["orbit", "orbit", "goal", "goal"]
@@ -40,16 +39,6 @@ def test_codes_rank_as_scores_of_less_distance_do(bits: NDArray[np.uint8], data:
     assert (HammingRanking(codes).distances(slice(0, len(bits))) == distances).all()
     by_score = ScoreRanking(lambda block: -distances[block], len(bits), len(bits), itself=True)
     assert evaluate(HammingRanking(codes), relevance) == evaluate(by_score, relevance)
-
-
-@pytest.mark.parametrize("kind", ["shared", "overlap"])
-def test_codes_rank_a_searched_collection_as_scores_of_less_distance_do(kind: str) -> None:
-    (queries, labels), (documents, others) = many(1, 40), many(2, 70)
-    codes, searched = pack(queries > 0), pack(documents > 0)
-    by_score = ScoreRanking(lambda block: -hamming(codes[block], searched), 40, 70, itself=False)
-    relevance = Relevance(labels, kind, others)
-    scores = figures(evaluate(by_score, relevance))
-    assert figures(evaluate(HammingRanking(codes, searched), relevance)) == pytest.approx(scores, rel=1e-12)
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix])

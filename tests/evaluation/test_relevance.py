@@ -1,3 +1,5 @@
+"""Which documents are evaluated, with which labels, and how relevant they are to each other."""
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from parabit.choices import RELEVANCE
+from parabit.corpus import Document, as_corpus
+from parabit.errors import EvaluationError
 from parabit.evaluation import Relevance
-from parabit.evaluation.relevance import top_gains
+from parabit.evaluation.relevance import Labelled, labelled, relevance_of, top_gains
 
 NAMES = st.sampled_from(["orbit", "goal", "verse", "crude", 3, -7, 2**70, b"orbit"])
 label_lists = st.lists(st.sets(NAMES, max_size=4), min_size=1, max_size=8)
@@ -45,22 +49,6 @@ def test_a_searched_collection_may_have_labels_that_the_queries_lack(
     relevance = Relevance(labels, kind, searched)
     assert (relevance.queries, relevance.documents, relevance.itself) == (len(labels), len(searched), False)
     assert dense(relevance).tolist() == by_sets(labels, searched, kind)
-
-
-@given(label_lists, st.sampled_from(list(RELEVANCE)), st.integers(0, 7), st.integers(1, 9))
-def test_a_block_of_queries_has_the_rows_of_the_whole(
-    labels: list[set[Any]], kind: str, start: int, length: int
-) -> None:
-    relevance = Relevance(labels, kind)
-    block = slice(min(start, len(labels) - 1), start + length)
-    assert dense(relevance, block).tolist() == dense(relevance)[block].tolist()
-
-
-@given(label_lists)
-def test_overlap_is_the_same_both_ways_and_1_for_the_same_labels(labels: list[set[Any]]) -> None:
-    relevance = dense(Relevance(labels, "overlap"))
-    assert (relevance == relevance.T).all()
-    assert dense(Relevance(labels, "overlap", labels)).diagonal().tolist() == [float(bool(mine)) for mine in labels]
 
 
 def test_a_label_that_is_said_twice_counts_once() -> None:
@@ -101,3 +89,44 @@ def test_labels_may_be_integers_or_strings_of_any_kind(labels: Any) -> None:
 def test_the_highest_gains_of_a_row_are_those_that_a_sort_puts_first(gains: NDArray[np.float64], k: int) -> None:
     expected = [(sorted(row, reverse=True) + [0.0] * k)[:k] for row in gains.tolist()]
     assert top_gains(csr_array(gains), k).tolist() == expected
+
+
+def with_labels(labels: Sequence[tuple[str, ...]], least: int = 1) -> Labelled:
+    documents = [Document(str(number), f"text {number}", mine) for number, mine in enumerate(labels)]
+    return labelled(as_corpus(documents), "news.jsonl", least)
+
+
+@given(st.lists(st.lists(st.sampled_from("abcd"), max_size=4).map(tuple), max_size=30), st.integers(1, 4))
+def test_what_is_left_has_a_common_label_and_what_is_left_out_has_none(
+    labels: list[tuple[str, ...]], least: int
+) -> None:
+    common = {label for label in "abcd" if sum(label in mine for mine in labels) >= least}
+    if not common:
+        with pytest.raises(EvaluationError):
+            with_labels(labels, least)
+        return
+    found = with_labels(labels, least)
+    kept = [tuple(label for label in mine if label in common) for mine in labels]
+    assert found.labels == [mine for mine in kept if mine]
+    assert found.unlabelled == sum(not mine for mine in kept)
+    documents = list(found.documents)
+    assert [document.labels for document in documents] == found.labels
+    assert [document.id for document in documents] == [str(place) for place, mine in enumerate(kept) if mine]
+    assert [document.text for document in documents] == [f"text {document.id}" for document in documents]
+
+
+def test_the_documents_can_be_read_again_and_tell_how_far() -> None:
+    found = with_labels([("a",), (), ("b",), ("a",)])
+    assert list(found.documents) == list(found.documents)
+    reading = iter(found.documents)
+    next(reading)
+    assert found.documents.share_read == 0.25
+    next(reading)
+    assert found.documents.share_read == 0.75  # the one without a label is passed
+
+
+def test_graded_relevance_is_that_of_the_newswire_and_abstract_data_sets() -> None:
+    for corpus in ("reuters21578/test", "rcv1", "arxiv/train"):
+        assert relevance_of(corpus) == "overlap"
+    for corpus in ("20newsgroups/test", "wikipedia/test", "./rcv1/test", "rcv1.jsonl", "-"):
+        assert relevance_of(corpus) == "shared"
