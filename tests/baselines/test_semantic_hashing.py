@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -107,3 +109,10 @@ def test_progress_is_reported_after_each_epoch() -> None:
     small(epochs=3).fit(TRAIN.counts, report=reports.append)
     assert [(progress.done, progress.unit) for progress in reports] == [(1, "epochs"), (2, "epochs"), (3, "epochs")]
     assert reports[-1].share == 1
+
+
+def test_semantic_hashing_needs_torch_numpy_and_scipy_alone() -> None:
+    names = ("sklearn", "polars", "safetensors", "bm25s", "gensim", "typer", "rich")
+    block = f"import sys; sys.modules.update(dict.fromkeys({names}))"
+    use = "from parabit.baselines.semantic_hashing import SemanticHashing; SemanticHashing(8)"
+    assert subprocess.run([sys.executable, "-c", f"{block}; {use}"], check=False).returncode == 0
