@@ -85,12 +85,8 @@ def test_reuters_is_read_by_the_modapte_split(data: Path) -> None:
 
 def test_the_samples_are_halved_and_rare_categories_leave_the_test(data: Path) -> None:
     articles = [
-        {
-            "title": f"title {place}",
-            "text": f"text {place}",
-            "categories": ["common", f"rare {place}"] if place % 2 else [],
-        }
-        for place in range(200)
+        {"title": f"title {n}", "text": f"text {n}", "categories": ["common", f"rare {n}"] if n % 2 else []}
+        for n in range(200)
     ]
     for name in ("enwiki", "arxiv"):
         path = data / name / f"{name}-sample.jsonl.gz"
@@ -111,11 +107,7 @@ def test_the_samples_are_halved_and_rare_categories_leave_the_test(data: Path) -
     ("line", "words"),
     [
         (b"{", "line 2: not valid JSON"),
-        (b"[1]", "line 2: not a JSON object"),
-        (b'{"title": "no text"}', "line 2: no text field"),
-        (b'{"title": "a", "text": null, "categories": []}', "line 2: text is missing"),
         (b'{"title": "a", "text": "b"}', "line 2: no label field: 'categories'"),
-        (b'{"title": "a", "text": "b", "categories": {}}', "line 2: label not usable"),
         (b'{"title": 5, "text": "b", "categories": []}', "arxiv-sample.jsonl.gz:2: no title"),
     ],
 )

@@ -123,17 +123,10 @@ def test_a_damaged_entry_is_named(tmp_path: Path, offset: int) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "xml",
-    [
-        newsitem(1)[:-20],
-        b"",
-        b"no xml",
-        newsitem(1).replace(b"iso-8859-1", b"no-such-code"),
-        b"<newsitem/>",
-        b"<html itemid='1'/>",
-    ],
-)
+NO_CODE = newsitem(1).replace(b"iso-8859-1", b"no-such-code")
+
+
+@pytest.mark.parametrize("xml", [newsitem(1)[:-20], b"", b"no xml", NO_CODE, b"<newsitem/>", b"<html itemid='1'/>"])
 def test_a_malformed_story_is_named(tmp_path: Path, xml: bytes) -> None:
     write_zip(tmp_path / "rcv1" / "19960820.zip", {1: xml})
     with pytest.raises(CorpusError, match=r"19960820\.zip, 1newsML\.xml"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit.corpus.datasets.wikipedia import Namespaces, read_article, without_comments
+from parabit.corpus.datasets.wikipedia import Namespaces, read_article
 
 GERMAN = Namespaces(frozenset(("datei", "file", "image")), frozenset(("kategorie", "category")))
 VIETNAMESE = Namespaces(frozenset(("tập tin", "file")), frozenset(("thể loại", "category")))
@@ -112,11 +112,6 @@ def test_a_wiki_has_its_own_names_for_namespaces() -> None:
 )
 def test_categories_are_named_as_their_pages_are(markup: str, found: tuple[str, ...]) -> None:
     assert read_article(markup)[1] == found
-
-
-def test_comments_are_taken_out_before_anything_else() -> None:
-    assert without_comments("a {{b<!-- }} -->}} c") == "a {{b}} c"
-    assert read_article("a {{b<!-- }} -->}} c")[0] == "a c"
 
 
 MARKERS = (
