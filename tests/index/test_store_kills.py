@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from killed_writer import IDS, act
+from killed_writer import IDS
 from made_up_documents import Document, check, contents, differing, document, make_store
 
 from parabit.index.store import Id, Store
@@ -119,17 +119,3 @@ def test_killed_at_each_step_of_an_addition_and_a_compaction(
         said = writer.run(folder=str(tmp_path / "index"), seed=at, at=at)
         hold(tmp_path / "index", expected, said)
     assert at > 40
-
-
-def test_what_the_writer_does_is_what_the_dictionary_does(tmp_path: Path) -> None:
-    make_store(tmp_path / "index", {})
-    expected = Dictionary({})
-    with Store.open(tmp_path / "index", write=True) as store:
-        for operation in (
-            {"kind": "append", "ids": [1, "1"], "seeds": [1, 2]},
-            {"kind": "update", "ids": [1], "seeds": [3]},
-            {"kind": "delete", "ids": ["1"], "seeds": [4]},
-        ):
-            act(store, operation)
-            expected.act(operation)
-        check(store, expected.documents)
