@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from parabit import ParagraphVectors, parallel
@@ -23,6 +24,7 @@ from parabit.model.closed_form import (
     learn,
     lsa,
     nearest,
+    quantizing_rotation,
     unit,
 )
 from parabit.model.learning import check_levels, draw_sample, learn_closed_form, learn_from_counts
@@ -76,6 +78,48 @@ def test_diffusion_moves_documents_towards_their_neighbours() -> None:
 
     assert alike(diffuse(vectors, neighbours, 0.7)) > alike(diffuse(vectors, neighbours, 0.3)) > alike(vectors)
     np.testing.assert_allclose(diffuse(vectors, neighbours, 0.0), vectors, atol=1e-6)
+
+
+def centred_clusters(dim: int = 12) -> NDArray[np.float64]:
+    """Centred vectors in clusters."""
+    rng = np.random.default_rng(5)
+    centres = rng.standard_normal((10, dim)) * np.linspace(3, 0.3, dim)
+    vectors: NDArray[np.float64] = centres[rng.integers(10, size=300)] + 0.3 * rng.standard_normal((300, dim))
+    vectors -= vectors.mean(0)
+    return vectors
+
+
+@pytest.mark.parametrize("dim", [1, 2, 12])
+@pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_the_rotation_is_orthogonal_and_no_round_makes_the_error_larger(
+    dim: int, dtype: type, precision: float
+) -> None:
+    rotation, errors = quantizing_rotation(centred_clusters(dim).astype(dtype))
+    np.testing.assert_allclose(rotation @ rotation.T, np.eye(dim), atol=precision)
+    assert errors.shape == (50,)
+    assert (np.diff(errors) <= precision * errors[0]).all()
+
+
+def test_the_error_is_that_of_the_signs_before_the_last_rotation() -> None:
+    vectors = centred_clusters()
+    before, _ = quantizing_rotation(vectors, seed=3, rounds=4)
+    after, errors = quantizing_rotation(vectors, seed=3, rounds=5)
+    signs = np.where(vectors @ before > 0, 1, -1)
+    assert errors[-1] == pytest.approx(((signs - vectors @ after) ** 2).sum(axis=1).mean())
+
+
+def test_rotated_corners_of_a_cube_are_rotated_back() -> None:
+    corners = np.where(np.random.default_rng(1).random((200, 4)) < 0.5, -1.0, 1.0)
+    turn, _ = np.linalg.qr(np.random.default_rng(2).standard_normal((4, 4)))
+    errors = [quantizing_rotation(corners @ turn, seed=seed)[1][-1] for seed in range(4)]
+    assert min(errors) == pytest.approx(0, abs=1e-12)
+
+
+def test_with_fewer_bits_than_dimensions_every_bit_mixes_all_of_them() -> None:
+    rotation, errors = quantizing_rotation(centred_clusters(), bits=5)
+    np.testing.assert_allclose(rotation.T @ rotation, np.eye(5), atol=1e-12)
+    assert (np.abs(rotation) > 1e-6).all()
+    assert (np.diff(errors) <= 1e-12 * errors[0]).all()
 
 
 def test_word_vectors_are_log_odds_of_the_mean_code_shrunk_for_rare_words() -> None:

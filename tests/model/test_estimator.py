@@ -120,12 +120,8 @@ def test_texts_come_in_any_form(topics: Topics, model: ParagraphVectors) -> None
     ("given", "words"),
     [
         (pd.DataFrame({"text": ["a"], "year": [1]}), "a DataFrame does not say which column holds the text"),
-        ("a text", "a corpus is many documents, but a single str was given; put it in a list"),
-        (7, "a corpus must be iterable, but int is not"),
         (np.array([["a"], ["b"]]), r"texts have shape \(2, 1\)"),
         (pd.Series(["a", "b", float("nan")]), r"document 2: missing \(nan\)"),
-        (["a", b"b"], "document 1: bytes, not a string"),
-        (["a", "\ud800"], "document 1: half of a surrogate pair"),
     ],
 )
 def test_what_is_no_list_of_texts_is_refused_with_words_that_help(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, save
 
 from parabit import ParagraphVectors, Tokenizer, Vocabulary, __version__
 from parabit.errors import ModelError, ParabitError
@@ -69,65 +69,53 @@ def test_a_folder_has_these_files_and_says_what_it_is(saved: Path) -> None:
     assert is_model(saved)
 
 
-def edit(**changes: Any) -> Callable[[Path], None]:
-    def harm(folder: Path) -> None:
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**config, **changes}))
+Harm = Callable[[bytes], bytes]
+
+
+def config_with(**changes: Any) -> Harm:
+    return lambda content: json.dumps({**json.loads(content), **changes}).encode()
+
+
+def tensors_with(name: str, change: Callable[[Any], Any]) -> Harm:
+    def harm(content: bytes) -> bytes:
+        tensors = load(content)
+        return save({**tensors, name: np.ascontiguousarray(change(tensors.get(name)))})
 
     return harm
 
 
-def put(name: str, content: bytes) -> Callable[[Path], object]:
-    return lambda folder: (folder / name).write_bytes(content)
+def half(content: bytes) -> bytes:
+    return content[: len(content) // 2]
 
 
-def cut(name: str, share: float) -> Callable[[Path], object]:
-    def harm(folder: Path) -> None:
-        content = (folder / name).read_bytes()
-        (folder / name).write_bytes(content[: int(len(content) * share)])
-
-    return harm
-
-
-def drop(name: str) -> Callable[[Path], object]:
-    return lambda folder: (folder / name).unlink()
-
-
-def retensor(name: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
-    def harm(folder: Path) -> None:
-        tensors = load_file(folder / "model.safetensors")
-        tensors[name] = np.ascontiguousarray(change(tensors.get(name)))
-        save_file(tensors, folder / "model.safetensors")
-
-    return harm
+DAMAGED, NOT_ONE = "{folder}/config.json is damaged", "the files in {folder} are not those of one model"
 
 
 @pytest.mark.parametrize(
-    ("harm", "words"),
+    ("name", "harm", "words"),
     [
-        (shutil.rmtree, "no model in {folder}; make one with `parabit train CORPUS -o FOLDER`"),
-        (drop("config.json"), "no model in {folder}"),
-        *((put("config.json", content), "{folder}/config.json is damaged") for content in (b"", b"{", b"[]", b"7")),
-        (cut("config.json", 0.9), "{folder}/config.json is damaged"),
-        (put("config.json", b'{"format": 1}'), "{folder}/config.json is damaged"),
-        (edit(solver="network"), "{folder}/config.json is damaged"),
-        (edit(bits=24), "the files in {folder} are not those of one model"),
-        (edit(format=2), "{folder} was made by a newer version of parabit; upgrade parabit"),
+        ("config.json", None, "no model in {folder}; make one with `parabit train CORPUS -o FOLDER`"),
+        *(("config.json", content, DAMAGED) for content in (b"", b"{", b"[]", b"7", b'{"format": 1}')),
+        ("config.json", half, DAMAGED),
+        ("config.json", config_with(solver="network"), DAMAGED),
+        ("config.json", config_with(bits=24), NOT_ONE),
+        ("config.json", config_with(format=2), "{folder} was made by a newer version of parabit; upgrade parabit"),
         *(
-            (harm("model.safetensors"), "{folder}/model.safetensors is damaged or missing")
-            for harm in (drop, lambda name: put(name, b"no tensors"), lambda name: cut(name, 0.5))
+            (f"{name}.safetensors", harm, f"{{folder}}/{name}.safetensors is damaged or missing")
+            for name in ("model", "vocabulary")
+            for harm in (None, b"no tensors", half)
         ),
-        *(
-            (harm("vocabulary.safetensors"), "{folder}/vocabulary.safetensors is damaged or missing")
-            for harm in (drop, lambda name: put(name, b"no table"), lambda name: cut(name, 0.5))
-        ),
-        (retensor("weights", lambda weights: weights[:-1]), "the files in {folder} are not those of one model"),
-        (retensor("offset", lambda offset: offset[None]), "the files in {folder} are not those of one model"),
-        (retensor("more", lambda _: np.zeros(3)), "the files in {folder} are not those of one model"),
+        ("model.safetensors", tensors_with("weights", lambda weights: weights[:-1]), NOT_ONE),
+        ("model.safetensors", tensors_with("offset", lambda offset: offset[None]), NOT_ONE),
+        ("model.safetensors", tensors_with("more", lambda _: np.zeros(3)), NOT_ONE),
     ],
 )
-def test_what_is_wrong_with_a_folder_is_said(saved: Path, harm: Callable[[Path], object], words: str) -> None:
-    harm(saved)
+def test_what_is_wrong_with_a_folder_is_said(saved: Path, name: str, harm: bytes | Harm | None, words: str) -> None:
+    path = saved / name
+    content = path.read_bytes()
+    path.unlink()
+    if harm is not None:
+        path.write_bytes(harm if isinstance(harm, bytes) else harm(content))
     with pytest.raises(ModelError) as refused:
         load_model(saved)
     assert str(refused.value).startswith(words.format(folder=saved))
