@@ -3,15 +3,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import cosine_similarity
 
-from parabit.codes import pack
-from parabit.evaluation import HammingRanking, Relevance, ScoreRanking, cosine_ranking, evaluate
+from parabit.evaluation import Relevance, ScoreRanking, cosine_ranking, evaluate
 
 LABELS = ["orbit", "orbit", "goal", "goal"]
 
@@ -23,22 +19,6 @@ def many(seed: int, count: int = 60, width: int = 12) -> tuple[NDArray[np.float6
     vectors[:3] = 0
     vectors[3:12] = vectors[20:29] * rng.uniform(0.1, 10, (9, 1))  # ties
     return vectors, [set(rng.choice(6, rng.integers(0, 4), replace=False).tolist()) for _ in range(count)]
-
-
-@given(
-    st.integers(1, 200).flatmap(
-        lambda bits: arrays(np.uint8, st.tuples(st.integers(2, 6), st.just(bits)), elements=st.integers(0, 1))
-    ),
-    st.data(),
-)
-def test_codes_rank_as_scores_of_less_distance_do(bits: NDArray[np.uint8], data: st.DataObject) -> None:
-    labels = data.draw(st.lists(st.integers(0, 2), min_size=len(bits) - 1, max_size=len(bits) - 1))
-    relevance = Relevance([*labels, labels[0]])
-    codes = pack(bits)
-    distances = (bits[:, None] != bits).sum(axis=2)
-    assert (HammingRanking(codes).distances(slice(0, len(bits))) == distances).all()
-    by_score = ScoreRanking(lambda block: -distances[block], len(bits), len(bits), itself=True)
-    assert evaluate(HammingRanking(codes), relevance) == evaluate(by_score, relevance)
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix])

@@ -46,7 +46,8 @@ def bits_of(count: int | st.SearchStrategy[int], width: int) -> st.SearchStrateg
 @st.composite
 def few_documents(draw: st.DrawFn) -> tuple[Bits, Sets]:
     """Bits and labels of so few documents that every order can be listed, two of them alike in a label."""
-    bits = draw(st.integers(1, 5).flatmap(partial(bits_of, st.integers(2, 6))))
+    width = st.integers(1, 5) | st.integers(60, 200)
+    bits = draw(width.flatmap(partial(bits_of, st.integers(2, 6))))
     labels = [draw(label_sets) for _ in bits]
     labels[0].add("orbit")
     labels[-1].add("orbit")
