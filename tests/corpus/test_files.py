@@ -62,11 +62,8 @@ FORMATS = {
     "parquet": parquet(pl.DataFrame(RECORDS)),
 }
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".zst": zstd.compress,
-    ".bz2": bz2.compress,
-}
+    "": bytes, ".gz": gzip.compress, ".zst": zstd.compress, ".bz2": bz2.compress,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -186,9 +183,7 @@ def test_bad_records_are_skipped_and_named(write: Write) -> None:
         assert [(d.id, d.text) for d in corpus] == [("f.jsonl:1", "good"), ("f.jsonl:5", "good too")]
         assert [skipped.place for skipped in corpus.skipped] == ["f.jsonl:2", "f.jsonl:3", "f.jsonl:4"]
         assert corpus.skipped.counts == {"not valid JSON": 1, "not a JSON object": 1, "no text field": 1}
-    with pytest.raises(
-        CorpusError, match=r"no documents in .*: 2 skipped \(2 not valid JSON\), the first is g.jsonl:1"
-    ):
+    with pytest.raises(CorpusError, match=r"2 skipped \(2 not valid JSON\), the first is g.jsonl:1"):
         list(open_corpus(write("g.jsonl", "{\n{")))
 
 
@@ -256,16 +251,12 @@ def test_a_missing_file_is_named(write: Write) -> None:
         list(corpus)
 
 
-def test_options_are_checked() -> None:
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({"text_fields": "body"}, "it is a tuple"),
-        ({"text_fields": ()}, "it is a tuple"),
-        ({"include": "*.md"}, "it is a tuple"),
-        ({"encoding": "utf-9"}, "no such encoding: utf-9"),
-    ]
-    for wrong, words in cases:
-        with pytest.raises(CorpusError, match=words):
-            ReadOptions(**wrong)
+@pytest.mark.parametrize(
+    "wrong", [{"text_fields": "body"}, {"text_fields": ()}, {"include": "*.md"}, {"encoding": "x"}]
+)
+def test_options_are_checked(wrong: Any) -> None:
+    with pytest.raises(CorpusError, match="it is a tuple|no such encoding: x"):
+        ReadOptions(**wrong)
 
 
 @pytest.mark.parametrize(

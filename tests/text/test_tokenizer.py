@@ -155,8 +155,3 @@ def test_stop_words_come_by_name_or_from_a_file(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused(call: Callable[[], object], words: str) -> None:
     with pytest.raises((VocabularyError, CorpusError), match=words):
         call()
-
-
-def test_a_tokenizer_survives_its_config() -> None:
-    for tokenizer in (Tokenizer(), Tokenizer(r"\w+", False, True, 3, 9, frozenset({"abc"}))):
-        assert Tokenizer.from_config(tokenizer.config) == tokenizer

@@ -128,21 +128,13 @@ def test_any_markup_has_a_text(markup: str) -> None:
     assert text == text.strip()
 
 
+BALANCED = ["{{{{t|{}}}}}", "{{{{{{p|{}}}}}}}", "\n{{|\n| {}\n|}}\n", "[[File:x.jpg|thumb|{}]]", "[[target|{}]]", "{}"]
+BALANCED += ["<ref>{}</ref>", "<!-- {} -->", "''{}''", "\n== {} ==\n", "[http://x.org {}]"]
+
+
 def balanced(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     content = st.lists(inner, max_size=4).map(" ".join)
-    return st.one_of(
-        content.map("{{{{t|{}}}}}".format),
-        content.map("{{{{{{p|{}}}}}}}".format),
-        content.map("\n{{|\n| {}\n|}}\n".format),
-        content.map("[[File:x.jpg|thumb|{}]]".format),
-        content.map("[[target|{}]]".format),
-        content.map("<ref>{}</ref>".format),
-        content.map("<!-- {} -->".format),
-        content.map("''{}''".format),
-        content.map("\n== {} ==\n".format),
-        content.map("[http://x.org {}]".format),
-        content,
-    )
+    return st.builds(str.format, st.sampled_from(BALANCED), content)
 
 
 WORDS = st.sampled_from(["bee", "wasp", "ant", "[[hive]]", "[[hive|home]]s", "{{fact}}"])
