@@ -201,14 +201,15 @@ def _rank_by_words(
         asked, but = replace(asked, quotation=()), int(queries.own[number])
     if request.radius is not None:  # only what is near may be found
         rows, bm25, bound = near, words.scores(asked, near), 0.0
+        highest = float(words.scores(replace(asked, quotation=()), near).max(initial=0))
         if request.rank == "words":
             rows, bm25 = rows[bm25 > 0], bm25[bm25 > 0]
         near = near[:0]
     else:
         assert k is not None
         # The bound is the highest BM25 that other documents may have.
-        rows, bm25, bound = words.best(asked, max(CANDIDATES, k + (but >= 0)), queries.allowed[number].where)
-    best = np.float32(max(float(bm25.max(initial=0)), 1e-9) if request.rank == "hybrid" else 1.0)
+        rows, bm25, bound, highest = words.best(asked, max(CANDIDATES, k + (but >= 0)), queries.allowed[number].where)
+    best = np.float32(max(highest, 1e-9) if request.rank == "hybrid" else 1.0)
     if but >= 0:
         rows, bm25 = rows[rows != but], bm25[rows != but]
     matching, there = len(rows), set(rows.tolist())  # a set is faster than numpy for a few hundred

@@ -35,8 +35,9 @@ class RowWords:
 
     def best(
         self, query: WordQuery, count: int, allowed: NDArray[np.bool_] | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32], float]:
-        """The rows with the highest BM25, of those that a filter lets through, and what any other has at most.
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], float, float]:
+        """The rows with the highest BM25 that a filter lets through, the most that any other has, and the highest BM25
+        before quotations are counted.
 
         Documents that have the whole query word for word are searched for separately, which takes a third of the time
         of one query for both.
@@ -44,19 +45,19 @@ class RowWords:
         terms, quotation = self._words.terms(query), self._words.quotation(query)
         rows, scores, bound = self._best(terms, count, allowed)
         if terms is None or not len(rows):
-            return rows, scores, bound
+            return rows, scores, bound, 0.0
+        if (details := self._words.details(query)) is not None:
+            scores[:RANKED_AGAIN] += self._scores(details, rows[:RANKED_AGAIN])
+        highest = float(scores.max())
         if quotation is not None:
             both = tantivy.Query.boolean_query([(tantivy.Occur.Must, quotation), (tantivy.Occur.Must, terms)])
             quoting, higher, others = self._best(both, count, allowed)
             rest = ~np.isin(rows, quoting)
             rows, scores = np.concatenate([quoting, rows[rest]]), np.concatenate([higher, scores[rest]])
             bound = max(bound, others)
-        else:
-            quoting = rows[:0]
-        if not len(quoting) and (details := self._words.details(query)) is not None:
-            scores[:RANKED_AGAIN] += self._scores(details, rows[:RANKED_AGAIN])
         order = np.argsort(-scores, kind="stable")
-        return rows[order[:count]], scores[order[:count]], max([bound, *scores[order[count : count + 1]].tolist()])
+        bound = max([bound, *scores[order[count : count + 1]].tolist()])
+        return rows[order[:count]], scores[order[:count]], bound, highest
 
     def _best(
         self, query: tantivy.Query | None, count: int, allowed: NDArray[np.bool_] | None

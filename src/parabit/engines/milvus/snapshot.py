@@ -219,15 +219,15 @@ class MilvusWords:
         written = written_forms(self._stems, map(searchable, self._snapshot.fields_of(rows)))
         return best, nearest_form(written[best], token) if best in written else best
 
-    def best(self, query: WordQuery, count: int, allowed: str | None = None) -> tuple[Rows, Scores, float]:
-        """The rows with the highest BM25, of those that a filter lets through, and what any other has at most."""
+    def best(self, query: WordQuery, count: int, allowed: str | None = None) -> tuple[Rows, Scores, float, float]:
+        """The rows with the highest BM25 that a filter lets through, the most that any other has, and the highest."""
         text = _text(query)
         if not text:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0
+            return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0, 0.0
         filter = all_of([allowed or "", *self._required(query), *self._excluded(query)])
         [near] = self._entities.best([text], min(count, WINDOW), filter)
         scores = (near.scores / _SHARES).astype(np.float32)
-        return near.rows, scores, float(scores[-1]) if near.cut else 0.0
+        return near.rows, scores, float(scores[-1]) if near.cut else 0.0, float(scores.max(initial=0))
 
     def scores(self, query: WordQuery, rows: Rows) -> Scores:
         """BM25 of some rows; 0 if they have none of the words."""
