@@ -46,15 +46,12 @@ def page(
 """
 
 
-def head(namespaces: dict[str, str] | None = ENGLISH, version: str = "0.10") -> str:
-    inner = (
-        "".join(f'<namespace key="{key}" case="first-letter">{name}</namespace>' for key, name in namespaces.items())
-        if namespaces
-        else ""
-    )
-    siteinfo = f"  <siteinfo><sitename>Wikipedia</sitename><namespaces>{inner}</namespaces></siteinfo>\n"
+def head(namespaces: dict[str, str] = ENGLISH, version: str = "0.10") -> str:
+    names = (f'<namespace key="{key}" case="first-letter">{name}</namespace>' for key, name in namespaces.items())
     xmlns = f"http://www.mediawiki.org/xml/export-{version}/"
-    return f'<mediawiki xmlns="{xmlns}" version="{version}" xml:lang="en">\n{siteinfo if namespaces else ""}'
+    return f"""<mediawiki xmlns="{xmlns}" version="{version}" xml:lang="en">
+  <siteinfo><sitename>Wikipedia</sitename><namespaces>{"".join(names)}</namespaces></siteinfo>
+"""
 
 
 def dump(*pages: str, start: str = "") -> bytes:
@@ -106,30 +103,25 @@ def test_only_articles_are_read(tmp_path: Path) -> None:
     assert titles(read(tmp_path)) == ["Bee", "Star Trek: Voyager", "Wasp"]
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "disambiguation", "Disambiguation|geo|surname", "disambig", "Disambig\n", "dab", "DAB", "hndis|Smith, John",
-        "geodis", "schooldis", "Numberdis", "Letter-number combination disambiguation", " disambig ",
-        "Letter\u2013number combination disambiguation",
-        "Human name disambiguation", "place_name_disambiguation", "Template:Disambig", "disambiguation cleanup|date=x",
-    ],
-)  # fmt: skip
-def test_a_disambiguation_template_marks_the_page(template: str) -> None:
-    assert is_disambiguation("Bee", f"'''Bee''' may be:\n* [[a]]\n{{{{{template}}}}}\n")
+DISAMBIGUATIONS = [
+    "disambiguation", "Disambiguation|geo|surname", "disambig", "Disambig\n", "dab", "DAB", "hndis|Smith, John",
+    "geodis", "schooldis", "Numberdis", "Letter-number combination disambiguation", " disambig ",
+    "Letter\u2013number combination disambiguation",
+    "Human name disambiguation", "place_name_disambiguation", "Template:Disambig", "disambiguation cleanup|date=x",
+]  # fmt: skip
+ARTICLES = [
+    "{{surname}}", "{{given name}}", "{{Surname|disambig=no}}", "{{disambiguation needed|date=May 2015}}",
+    "{{about|the insect|others|Bee (disambiguation)}}", "{{other uses}}", "{{For|x|Bee (disambiguation)}}",
+    "{{dablink|x}}", "{{dab needed}}", "{{set index article}}", "disambiguation", "[[disambiguation]]",
+    "<nowiki>{{disambig}}</nowiki>", "{{Disambigua",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "markup",
-    [
-        "{{surname}}", "{{given name}}", "{{Surname|disambig=no}}", "{{disambiguation needed|date=May 2015}}",
-        "{{about|the insect|others|Bee (disambiguation)}}", "{{other uses}}", "{{For|x|Bee (disambiguation)}}",
-        "{{dablink|x}}", "{{dab needed}}", "{{set index article}}", "disambiguation", "[[disambiguation]]",
-        "<nowiki>{{disambig}}</nowiki>", "{{Disambigua",
-    ],
-)  # fmt: skip
-def test_other_templates_do_not(markup: str) -> None:
-    assert not is_disambiguation("Bee", f"'''Bee''' is a name. {markup}")
+    ("markup", "expected"), [*((f"{{{{{name}}}}}", True) for name in DISAMBIGUATIONS), *((m, False) for m in ARTICLES)]
+)
+def test_a_disambiguation_template_marks_the_page_and_no_other_does(markup: str, expected: bool) -> None:
+    assert is_disambiguation("Bee", f"'''Bee''' may be:\n* [[a]]\n{markup}\n") == expected
 
 
 def test_for_testing_a_category_has_20_articles_or_more(tmp_path: Path) -> None:
@@ -180,9 +172,7 @@ def test_a_dump_in_parts_is_read_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        "enwiki-20160405-pages-articles-multistream.xml.bz2",
-        "enwiki-20160405-pages-articles.xml",
-        "enwiki-20160405-pages-articles1.xml-p1p2.bz2",
+        *(f"enwiki-20160405-pages-articles{rest}" for rest in ("-multistream.xml.bz2", ".xml", "1.xml-p1p2.bz2")),
         "enwiki-20260101-pages-articles.xml.bz2",
         "dewiki-20160405-pages-articles.xml.bz2",
     ],
