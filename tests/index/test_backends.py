@@ -1,4 +1,4 @@
-"""What every back end must do, with a scan in numpy as the oracle."""
+"""Every back end finds what a scan in numpy finds, among all rows and among those that are allowed."""
 
 from pathlib import Path
 
@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from parabit import choices
-from parabit.codes import pack
+from parabit.codes import hamming, pack
+from parabit.index import search
 from parabit.index.backends import BACKENDS, Backend, choose, choose_built, flat, hashing, multi
+from parabit.index.results import Keys
+from parabit.index.search import find
 from parabit.progress import Progress
 
 BITS = [1, 3, 8, 16, 28, 32, 64, 100, 128, 256]
@@ -108,11 +111,6 @@ def test_finds_the_same_in_several_steps(piece: int, monkeypatch: pytest.MonkeyP
         check(BACKENDS[name](codes, 28), oracle.made_up(9, 28, seed=2), radii=[2], ks=[15])
 
 
-def test_bits_that_agree_go_to_different_substrings() -> None:
-    codes = np.array([[0b00110000], [0b11000000], [0b11110000], [0b00000000]], dtype=np.uint8)
-    assert [bits.tolist() for bits in hashing.spread(codes, bits=4, lengths=[2, 2])] == [[0, 2], [1, 3]]
-
-
 @pytest.mark.usefixtures("scans")
 @pytest.mark.parametrize("name", BACKENDS)
 def test_equal_codes_no_codes_and_no_queries(name: str) -> None:
@@ -147,3 +145,37 @@ def test_auto_takes_a_back_end_that_was_built(codes: int, bits: int) -> None:
 def test_many_hits_are_scanned_for() -> None:
     for bits, expected in ((128, ["multi", "flat", "flat"]), (28, ["tables", "tables", "flat"])):
         assert [choose(1_000_000, bits, k=k) for k in (10, 200, 1000)] == expected
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@given(
+    share=st.sampled_from([0.0, 0.01, 0.3, 0.97, 1.0]),
+    clustered=st.booleans(),
+    k=st.integers(1, 40),
+    radius=st.integers(0, 20),
+    scanned=st.sampled_from([0, 4096]),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=40)
+def test_only_allowed_rows_are_found(
+    name: str, share: float, clustered: bool, k: int, radius: int, scanned: int, seed: int
+) -> None:
+    codes, queries = oracle.made_up(300, 32, seed), oracle.made_up(4, 32, seed + 1)
+    allowed = np.random.default_rng(seed).random(300) < share
+    if clustered:  # what is near the query is not allowed
+        allowed &= hamming(queries[:1], codes)[0] > 9
+    backend, rows = BACKENDS[name](codes, 32), np.flatnonzero(allowed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "_SCANNED", scanned)
+        for most, within in ((k, None), (None, radius), (k, radius)):
+            among = oracle.search(codes[rows], queries, most, within)
+            expected = [[(int(rows[row]), distance) for row, distance in hits] for hits in among]
+            assert oracle.pairs(find(backend, queries, most, within, allowed)) == expected
+
+
+def test_keys_hold_large_rows_and_long_codes() -> None:
+    keys = Keys(rows=1 << 33, bits=1024)
+    rows = np.array([(1 << 33) - 1, 0, 5])
+    packed = keys.pack(np.array([3, 0, 3]), np.array([1024, 7, 0]), rows)
+    found = keys.found(np.sort(packed), queries=5)
+    assert oracle.pairs(found) == [[(0, 7)], [], [], [(5, 0), ((1 << 33) - 1, 1024)], []]

@@ -2,7 +2,6 @@
 
 import sys
 from collections import Counter
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from parabit import Document, Index, ParagraphVectors
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index import (
-    RANKS,
     Map,
     draw_map,
     field_types,
@@ -110,17 +108,6 @@ def test_without_texts_codes_are_compared(topic_model: Path, topic_documents: li
     codes = index.stored(["post3"])[0].code[None]
     assert index.like(["post3"], k=5).ids[0] == [one for one in index.search(codes, k=6).ids[0] if one != "post3"][:5]
     assert index.like(["post3"]).words(0) == []
-
-
-@pytest.mark.parametrize(("words", "vectors"), [(True, True), (True, False), (False, True), (False, False)])
-def test_ranks_are_those_that_the_index_can_do(
-    topic_model: Path, topic_documents: list[Document], words: bool, vectors: bool
-) -> None:
-    model = ParagraphVectors.load(topic_model)
-    index = Index.build(topic_documents[:9], model=model, words=words, vectors=vectors)
-    for rank in RANKS:
-        with nullcontext() if rank in index.ranks else pytest.raises(CodesError, match="does not keep"):
-            index.search(["a"], rank=rank)
 
 
 WORDS = st.lists(

@@ -148,6 +148,7 @@ def same(some: Hits, others: Hits) -> bool:
 
 @pytest.mark.parametrize("rank", PLAIN)
 def test_scores_are_those_of_a_plain_computation(index: Index, rank: str) -> None:
+    assert index.ranks == RANKS
     hits = index.search(QUERIES, k=ALL, rank=rank)
     expected = PLAIN[rank](binary(), QUERIES, TEXTS[:ALL])
     check(hits, expected)
@@ -244,12 +245,14 @@ def test_equal_documents_come_in_the_order_of_their_rows(rank: str) -> None:
 
 @pytest.mark.parametrize("rank", RANKS)
 def test_queries_without_a_known_word_have_no_hits_and_disturb_no_others(index: Index, rank: str) -> None:
-    hits = index.search([UNKNOWN, QUERIES[0], "", QUERIES[1]], k=5, rank=rank)
-    assert hits.known.tolist() == [False, True, False, True]
+    hits = index.search([UNKNOWN, QUERIES[0], "", QUERIES[1], "123 !?"], k=5, rank=rank)
+    assert hits.known.tolist() == [False, True, False, True, False]
     expected = index.search(QUERIES[:2], k=5, rank=rank)
-    assert hits.ids == [[], expected.ids[0], [], expected.ids[1]]
+    assert hits.ids == [[], expected.ids[0], [], expected.ids[1], []]
     assert hits.scores[3].tobytes() == expected.scores[1].tobytes()
-    assert index.search([UNKNOWN], radius=20, rank=rank).ids == [[]]
+    for k in (None, 3):
+        nothing = index.search([UNKNOWN, "   ", "the"], k=k, radius=20, rank=rank)
+        assert (nothing.ids, list(nothing)) == ([[]] * 3, [[]] * 3)
 
 
 def test_the_real_binary_model_ranks_by_its_own_real_vectors() -> None:
@@ -313,8 +316,3 @@ def test_what_a_rank_lacks_and_vectors_that_do_not_fit_are_explained() -> None:
         with pytest.raises(ParabitError, match=problem):
             ask(given, **options)
     assert (len(vectors), no_words.best_rank) == (3, "asymmetric")
-
-
-def test_codes_from_anywhere_lack_the_vectors_that_an_index_keeps(index: Index) -> None:
-    with pytest.raises(ParabitError, match="extra arrays"):
-        index.put_codes(binary().transform(TEXTS[:1]), ["7"])

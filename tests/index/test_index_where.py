@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from index_models import TEXTS, TOPICS, binary, documents
 
 import milvus_file
 from parabit.index import Index
@@ -67,6 +66,11 @@ def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield index
 
 
+def test_fields_come_back_as_json_has_them(index: Index) -> None:
+    fields = {hit.id: hit.fields for hit in index.search(np.zeros((1, 2), dtype=np.uint8), k=99)[0]}
+    assert fields == {**FIELDS, "tail": {"labels": ["space"], "year": 1993, "late": "ja é"}}
+
+
 @pytest.mark.parametrize(("where", "expected"), CASES)
 def test_a_filter_lets_through(index: Index, where: dict[str, Any], expected: list[Any]) -> None:
     asked = np.zeros((2, 2), dtype=np.uint8)
@@ -74,13 +78,3 @@ def test_a_filter_lets_through(index: Index, where: dict[str, Any], expected: li
     assert index.search(asked, radius=0, where=where).ids == [expected] * 2
     assert index.search(asked, k=2, radius=3, where=where).ids == [expected[:2]] * 2
     assert index.search(asked, k=1, where=where).ids == [expected[:1]] * 2
-
-
-def test_labels_of_documents_filter_text_queries() -> None:
-    index = Index.build(documents(0, 60), model=binary())
-    index.add(documents(60, 90))
-    label = TOPICS.labels[0]
-    hits = index.search(TEXTS[:4], k=90, rank="hybrid", where={"labels": f"topic{label}", "odd": True})
-    expected = {f"d{place}" for place in range(1, 90, 2) if TOPICS.labels[place] == label}
-    assert [set(ids) for ids in hits.ids] == [expected] * 4
-    assert all(hit.fields["labels"] == [f"topic{label}"] for some in hits for hit in some)

@@ -105,14 +105,6 @@ def test_a_minus_before_a_digit_excludes_nothing(query: str, text: str, without:
     assert (parse(query).text, parse(query).without) == (text, without)
 
 
-def test_what_is_excluded_is_not_found_by_its_code(index: Index) -> None:
-    word = TEXTS[3].split()[0]
-    assert "t3" in index.search(TEXTS[3].split()[1], k=100).ids[0]
-    hits = index.search(f"{TEXTS[3].split()[1]} -{word}", k=100)
-    assert hits.ids[0]
-    assert all(word not in hit.text.split() for hit in hits[0])
-
-
 NO_OPERATORS = """telescope -|telescope - |- telescope|+ telescope|telescope:|:telescope|te:lescope telescope|"telescope
 telescope"|""telescope|*telescope|(telescope OR|telescope AND|telescope~2 ^|text:telescope|year:2010..2000 telescope
 labels:1..3 telescope|id:1..2 telescope|year:"" telescope"""

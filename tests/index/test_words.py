@@ -256,16 +256,18 @@ def test_an_index_without_words_is_searched_by_code(tmp_path: Path, options: dic
         assert len(index.search(TEXTS[0], k=20).ids[0]) == 12
 
 
-def test_words_are_stemmed_by_language(tmp_path: Path) -> None:
-    texts = ["zwei Häuser", "mein Haus", "two houses", "a house"]
-    for language, query, expected in (
-        ("de", "Häusern", {0, 1}),
-        ("en", "housing", {2, 3}),
-        ("en", "Häusern", set()),
-        (None, "houses", {2}),
-        (None, "housing", set()),
+def test_words_are_stemmed_by_language_and_accents_folded_if_the_model_folds_them(tmp_path: Path) -> None:
+    texts = ["zwei Häuser", "mein Haus", "two houses", "a house", "un café", "un cafe"]
+    for language, fold_accents, query, expected in (
+        ("de", False, "Häusern", {0, 1}),
+        ("en", False, "housing", {2, 3}),
+        ("en", False, "Häusern", set()),
+        (None, False, "houses", {2}),
+        (None, False, "housing", set()),
+        (None, False, "café", {4}),
+        (None, True, "café", {4, 5}),
     ):
-        words = Words.create(tmp_path / "words", language)
+        words = Words.create(tmp_path / "words", language, fold_accents=fold_accents)
         words.add(range(len(texts)), texts)
         words.commit()
         assert found(Words.open(words.folder), query) == expected, (language, query)
@@ -303,14 +305,6 @@ def test_every_token_of_a_text_can_be_found() -> None:
             assert best.known.tolist() == [True]
             assert best[0][0].text == text
             assert index.search(query).ids[0][:1] == best.ids[0][:1]
-
-
-def test_accents_are_folded_if_the_model_folds_them(tmp_path: Path) -> None:
-    for fold, expected in ((True, {1, 2}), (False, {1})):
-        words = Words.create(tmp_path / "words", None, fold_accents=fold)
-        words.add([1, 2], ["un café", "un cafe"])
-        words.commit()
-        assert found(Words.open(words.folder), "café") == expected
 
 
 def test_a_title_is_searched_unless_the_text_begins_with_it() -> None:
