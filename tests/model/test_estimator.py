@@ -26,6 +26,7 @@ from parabit.errors import CorpusError, ParabitError, TrainingError
 from topics import Topics
 from without_torch import WITHOUT_TORCH
 
+BAD_LEVELS: list[tuple[float, ...]] = [(), (8,), (20, 20), (-8, 40), (31.0, 1), (33, -1)]
 QUICK = {"epochs": 2, "samples": 64, "inference_rounds": 3}
 
 
@@ -151,7 +152,7 @@ def test_missing_texts_are_learned_without_and_get_zeros(topics: Topics) -> None
         ({"bits": True}, "bits is True"),
         ({"bits": None}, "neither bits nor dim is given"),
         ({"bits": None, "dim": 0}, "dim is 0"),
-        ({"levels": (64, 32)}, "levels [64, 32] for a size of 128"),
+        *(({"bits": 32, "levels": sizes}, f"levels {[*sizes]} for a size of 32; ") for sizes in BAD_LEVELS),
         ({"solver": "closed"}, "no solver 'closed'; did you mean closed-form?"),
         ({"preset": "best"}, "no preset 'best'; there are default and paper"),
         ({"architecture": "dm"}, "architecture 'dm' with the closed form; use solver=\"network\""),

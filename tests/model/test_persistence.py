@@ -142,23 +142,20 @@ def test_an_old_model_is_replaced_only_if_asked_for(saved: Path, topics: Topics)
 @pytest.mark.parametrize("kind", ["file", "empty folder", "folder of mine", "model with notes", "link"])
 def test_what_is_no_model_is_never_replaced(kind: str, saved: Path, model: ParagraphVectors) -> None:
     place = saved.with_name("place")
-    if kind == "file":
-        place.write_text("mine")
-    elif kind == "link":
+    if kind == "link":
         place.symlink_to("nowhere")
     elif kind == "model with notes":
         shutil.copytree(saved, place)
-        (place / "notes.txt").write_text("mine")
-    else:
+    elif kind != "file":
         place.mkdir()
-        if kind == "folder of mine":
-            (place / "config.json").write_text('{"mine": true}')
+    mine = {"file": place, "folder of mine": place / "config.json", "model with notes": place / "notes.txt"}.get(kind)
+    if mine is not None:
+        mine.write_text('{"mine": true}')
     for overwrite in (False, True):
         with pytest.raises(ParabitError, match="place exists"):
             model.save(place, overwrite=overwrite)
     assert place.is_symlink() == (kind == "link")
-    if kind == "model with notes":
-        assert (place / "notes.txt").read_text() == "mine"
+    assert mine is None or mine.read_text() == '{"mine": true}'
     assert {path.name for path in saved.parent.iterdir()} == {"model", "place"}
 
 
