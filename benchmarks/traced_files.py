@@ -59,7 +59,7 @@ def main() -> None:
         for command in (
             "train texts -o model",
             "encode model texts -o codes.npy",
-            "index model texts -o index",
+            "index texts -o index --model model",
             "search index baral",
         ):
             target = folder / "files.json"
