@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit import Index, ParagraphVectors, documents_from, open_corpus
+from parabit import documents_from, open_corpus
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.corpus.document import Tally
 from parabit.errors import CorpusError
@@ -89,16 +89,6 @@ def test_the_rows_of_a_frame_are_documents(frame: Any) -> None:
         documents_from(frame, text="topic")
     with pytest.raises(CorpusError, match="document 0: no text field: 'text' is not among key, body"):
         documents_from(frame)
-
-
-def test_a_frame_is_not_taken_for_documents_anywhere() -> None:
-    """Iterating over one gives the names of its columns."""
-    frame = pd.DataFrame({"id": range(20), "text": ["hubble telescope", "ice hockey"] * 10})
-    model = ParagraphVectors(8).fit(frame["text"])
-    for take in (lambda: Index.build(frame, model=model), lambda: open_corpus(frame)):
-        with pytest.raises(CorpusError, match=r"documents_from\(df, text="):
-            take()
-    assert len(Index.build(documents_from(frame), model=model)) == 20
 
 
 @given(st.lists(st.text(max_size=20), max_size=30), st.integers(1, 40), st.integers(1, 5))

@@ -1,3 +1,4 @@
+import math
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,6 +14,7 @@ from parabit.corpus import open_corpus
 from parabit.errors import VocabularyError
 from parabit.progress import Progress
 from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_vocabulary, count_bags, counting, make_bags
+from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
 TOKENIZER = Tokenizer(pattern="[a-z]+", min_length=1, stop_words=frozenset({"stop"}))
 TEXTS = ["a b a b c", "", "b stop c!", "stop", "a", "x y z a b"]
@@ -196,3 +198,24 @@ def test_unknown_words_take_no_memory_for_ever(monkeypatch: pytest.MonkeyPatch) 
         texts = [f"a {first}{second}{batch} b" for first in "abcdefgh" for second in "abcdefgh"]
         assert vocabulary.ids_of(texts)[0].tolist() == [0, -1, 1] * 64
         assert len(vocabulary._numbering.words()) < 64
+
+
+def test_the_idf_is_the_logarithm_of_documents_and_one_over_those_with_the_word() -> None:
+    idf = inverse_frequencies(np.array([1, 4, 9, 0]), documents=9)
+    np.testing.assert_allclose(idf, [math.log(10), math.log(10 / 4), math.log(10 / 9), 0], rtol=1e-6)
+    assert idf.dtype == np.float32
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 9), st.integers(1, 10_000), max_size=8), max_size=12))
+def test_rows_are_the_weights_of_each_word_at_length_one(bags: list[dict[int, int]]) -> None:
+    features = np.array([word for bag in bags for word in sorted(bag)], dtype=np.int32)
+    counts = np.array([bag[word] for bag in bags for word in sorted(bag)], dtype=np.int32)
+    offsets = np.cumsum([0, *(len(bag) for bag in bags)])
+    idf = np.linspace(0, 5, 10).astype(np.float32)  # the first word weighs nothing
+    rows = tf_idf_rows(features, counts, offsets, idf)
+    assert rows.dtype == np.float32
+    assert rows.shape == (len(bags), 10)
+    for bag, row in zip(bags, rows.toarray(), strict=True):
+        weights = [(1 + math.log(bag[word])) * float(idf[word]) if word in bag else 0.0 for word in range(10)]
+        length = math.hypot(*weights)
+        np.testing.assert_allclose(row, [weight / length if length else 0.0 for weight in weights], atol=1e-6)
