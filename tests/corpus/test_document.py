@@ -89,6 +89,8 @@ def test_the_rows_of_a_frame_are_documents(frame: Any) -> None:
         documents_from(frame, text="topic")
     with pytest.raises(CorpusError, match="document 0: no text field: 'text' is not among key, body"):
         documents_from(frame)
+    with pytest.raises(CorpusError, match=r"documents_from\(df, text="):  # to iterate would give the names of columns
+        open_corpus(frame)
 
 
 @given(st.lists(st.text(max_size=20), max_size=30), st.integers(1, 40), st.integers(1, 5))
