@@ -58,6 +58,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: evaluate_codes(CODES, LABELS[:3]), "4 documents but 3 labels; give one for each document"),
     (lambda: evaluate_codes(CODES, [1, 2, 3, 4]), "no two documents share a label"),
     (lambda: evaluate_codes(CODES[:1], LABELS[:1]), "too few: 1 queries for 1 documents"),
+    (lambda: evaluate(HammingRanking(CODES), Relevance(LABELS), depth=0), "k must be at least 1, found 0"),
     (lambda: evaluate_codes(CODES, LABELS, searched=(CODES, LABELS[:3])), "4 documents to search but 3 labels"),
     (lambda: evaluate(HammingRanking(CODES, CODES), Relevance(LABELS)), "codes and labels; give both, or neither"),
     (lambda: filtered(LABELS, radius=-1), "a radius is 0 or more, found -1"),
