@@ -165,19 +165,6 @@ def test_a_reader_sees_words_as_soon_as_a_change_is_done(tmp_path: Path) -> None
             assert ids(reader, "zebra") == ids(writer, "zebra") == expected
 
 
-def test_a_reader_catches_up_with_a_writer_that_was_killed(folder: Path, tmp_path: Path) -> None:
-    script = (
-        "import os, sys; from parabit import Document, Index\n"
-        "index = Index.open(sys.argv[1], write=True); index._words.commit = lambda: None\n"
-        "index.add([Document('new', 'a new zebra')]); index.delete('a0'); os.kill(os.getpid(), 9)"
-    )
-    with Index.open(folder) as reader:
-        assert ids(reader, "zebra") == {"a0", "a1"}
-        subprocess.run([sys.executable, "-c", script, folder], check=False)
-        assert reader.refresh()
-        assert ids(reader, "zebra") == {"a1", "new"}
-
-
 def test_beside_a_writer_a_word_index_that_is_damaged_is_told(folder: Path) -> None:
     with Index.open(folder, write=True):
         (words_folder(folder) / "meta.json").write_text("{}")
