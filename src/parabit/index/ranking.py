@@ -201,7 +201,8 @@ def _rank_by_words(
         asked, but = replace(asked, quotation=()), int(queries.own[number])
     if request.radius is not None:  # only what is near may be found
         rows, bm25, bound = near, words.scores(asked, near), 0.0
-        highest = float(words.scores(replace(asked, quotation=()), near).max(initial=0))
+        unquoted = words.scores(replace(asked, quotation=()), near) if asked.quotation else bm25
+        highest = float(unquoted.max(initial=0))
         if request.rank == "words":
             rows, bm25 = rows[bm25 > 0], bm25[bm25 > 0]
         near = near[:0]
