@@ -190,7 +190,6 @@ class Doc2Vec(BaseEstimator):  # type: ignore[misc]
     epochs: int = 20
     seed: int = 0
     workers: int | None = None
-    min_count: int = 1
     sample: float = 0.0  # frequent words are dropped; 1e-4 is faster and better on most collections
 
     def fit(self, documents: "Bags") -> Self:
@@ -200,7 +199,7 @@ class Doc2Vec(BaseEstimator):  # type: ignore[misc]
             hint = "give bags with tokens; Bags.of_counts has none"
             raise BaselineError(f"no words in order in {len(documents)} documents", hint)
         tagged = [gensim.TaggedDocument(text, [number]) for number, text in enumerate(_texts(documents))]
-        sizes = {"vector_size": self.dim, "epochs": self.epochs, "negative": 5, "min_count": self.min_count}
+        sizes = {"vector_size": self.dim, "epochs": self.epochs, "negative": 5, "min_count": 1}
         self.model_ = gensim.Doc2Vec(
             tagged, dm=0, **sizes, sample=self.sample, seed=self.seed, workers=self.workers or cores()
         )
