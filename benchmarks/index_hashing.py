@@ -1,4 +1,4 @@
-"""faiss's hash indexes beside our back ends tables and multi: time, exactness, size, and time to open.
+"""faiss's hash indexes beside our back end hashing: time, exactness, size, and time to open.
 
     python benchmarks/index_hashing.py [--codes 5000000] [--rounds 3]
 
@@ -20,8 +20,7 @@ import numpy as np
 
 from common import keep, machine, run
 from index_codes import Codes, changed, clustered
-from parabit.index.backends import Multi, Tables
-from parabit.index.backends.hashing import Hashed
+from parabit.index.backends import Hashing
 from parabit.parallel import limit_cores
 
 BATCH, ALONE, K = 256, 60, 10  # queries in a batch and asked one by one, and hits
@@ -54,20 +53,19 @@ def compare(bits: int, count: int, radius: int, flips: tuple[int, int], rounds: 
     """Our back end for so many bits beside faiss's; the radius needs the first number of flips."""
     codes, draw = clustered(count, bits)
     queries = np.concatenate([draw(BATCH // 2), changed(codes, bits, BATCH // 2, 0.1)])
-    kind: type[Hashed] = Tables if bits <= 40 else Multi
     seconds, opening, size = {}, {}, {}
     start = time.process_time()
-    arrays = kind.build(codes, bits)
+    arrays = Hashing.build(codes, bits)
     seconds["parabit"], size["parabit"] = time.process_time() - start, sum(array.nbytes for array in arrays.values())
     start = time.process_time()
-    own = kind(codes, bits, arrays)  # the store maps the arrays
+    own = Hashing(codes, bits, arrays)  # the store maps the arrays
     opening["parabit"] = time.process_time() - start
-    width, lengths = codes.shape[1] * 8, own.substrings.lengths
+    width = codes.shape[1] * 8
     start = time.process_time()
-    if kind is Tables:
-        index = faiss.IndexBinaryHash(width, lengths[0])
+    if own.substrings == 1:
+        index = faiss.IndexBinaryHash(width, own.length)
     else:
-        index = faiss.IndexBinaryMultiHash(width, len(lengths), min(lengths))
+        index = faiss.IndexBinaryMultiHash(width, own.substrings, own.length)
     index.add(codes)
     seconds["faiss"] = time.process_time() - start
     with TemporaryDirectory() as folder:
@@ -80,7 +78,7 @@ def compare(bits: int, count: int, radius: int, flips: tuple[int, int], rounds: 
     result: dict[str, Any] = {
         "codes": count,
         "bits": bits,
-        "backend": kind.name,
+        "backend": own.name,
         "build_seconds": {name: round(value, 2) for name, value in seconds.items()},
         "open_seconds": {name: round(value, 4) for name, value in opening.items()},
         "bytes_per_code": {name: round(value / count, 1) for name, value in size.items()},

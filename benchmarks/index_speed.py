@@ -19,14 +19,13 @@ import numpy as np
 
 from common import keep, machine, run
 from index_codes import Codes, changed, clustered
-from parabit.index.backends import BACKENDS, Backend, choose
-from parabit.index.backends.hashing import Hashed
+from parabit.index.backends import BACKENDS, Backend, Hashing, choose
 from parabit.parallel import cores
 
 BATCH, ALONE = 256, 30  # queries in a batch, and asked one by one
 SIZES = [100_000, 1_000_000, 5_000_000, 10_000_000]
 GRAPHS_UP_TO = 1_000_000  # codes; the graphs of HNSW take minutes to build for more
-EXACT = ("flat", "tables", "multi")
+EXACT = ("flat", "hashing")
 PEER = "faiss flat"
 
 
@@ -195,9 +194,9 @@ def rows_of(
     return rows
 
 
-def by_distance(multi: Backend, flat: Search, bits: int, queries: Codes, rounds: int) -> list[dict[str, Any]]:
+def by_distance(hashing: Backend, flat: Search, bits: int, queries: Codes, rounds: int) -> list[dict[str, Any]]:
     """How much faster multi-index hashing is than the scan, by the distance of the tenth hit."""
-    tenth, rows = multi.search(queries, 10).distances[9::10], []
+    tenth, rows = hashing.search(queries, 10).distances[9::10], []
     for low in range(0, 40, 3):
         some = queries[(tenth >= low) & (tenth < low + 3)][:64]
         if len(some) < 16:
@@ -205,7 +204,8 @@ def by_distance(multi: Backend, flat: Search, bits: int, queries: Codes, rounds:
         summary: dict[str, Any] = {"tenth_from": low, "tenth_to": low + 2, "queries": len(some)}
         for alone in (True, False):
             pairs = [
-                (timed(flat, some, Ask(k=10), alone), timed(ours(multi), some, Ask(k=10), alone)) for _ in range(rounds)
+                (timed(flat, some, Ask(k=10), alone), timed(ours(hashing), some, Ask(k=10), alone))
+                for _ in range(rounds)
             ]
             summary["alone" if alone else "batch"] = round(median(peer / own for peer, own in pairs), 2)
         print(f"tenth hit at {low} to {low + 2}: {summary['alone']} times as fast alone, {summary['batch']} in a batch")
@@ -213,24 +213,25 @@ def by_distance(multi: Backend, flat: Search, bits: int, queries: Codes, rounds:
     return rows
 
 
-def work(backend: Hashed, queries: Codes, ask: Ask) -> dict[str, float]:
+def work(backend: Hashing, queries: Codes, ask: Ask) -> dict[str, float]:
     """The floor: what a search reads, and what reading so much costs when nothing else is done."""
     counted = {"look_ups": 0, "candidates": 0}
-    look_up, measure = Hashed.look_up, Hashed._measure
+    take, measure = Hashing._take, Hashing._measure
 
-    def counting_look_up(self: Hashed, keys: Any) -> Any:
-        counted["look_ups"] += len(keys)
-        return look_up(self, keys)
+    def counting_take(self: Hashing, values: Any, needed: Any, ring: int, stop: int) -> Any:
+        keys = self._keys_in[[ring * self.substrings, stop * self.substrings]]
+        counted["look_ups"] += len(values) * int(keys[1] - keys[0])
+        return take(self, values, needed, ring, stop)
 
-    def counting_measure(self: Hashed, words: Any, starts: Any, counts: Any, *rest: Any) -> Any:
+    def counting_measure(self: Hashing, words: Any, starts: Any, counts: Any, *rest: Any) -> Any:
         counted["candidates"] += int(counts.sum())
         return measure(self, words, starts, counts, *rest)
 
-    Hashed.look_up, Hashed._measure = counting_look_up, counting_measure  # type: ignore[method-assign]
+    Hashing._take, Hashing._measure = counting_take, counting_measure  # type: ignore[method-assign]
     try:
         ours(backend)(queries, ask)
     finally:
-        Hashed.look_up, Hashed._measure = look_up, measure  # type: ignore[method-assign]
+        Hashing._take, Hashing._measure = take, measure  # type: ignore[method-assign]
     places = np.random.default_rng(0).integers(0, len(backend.starts), 1 << 20)
     start = time.perf_counter()
     backend.starts.take(places)
@@ -249,7 +250,7 @@ def one_size(
     """Everything about one set of codes."""
     methods = build_peers(codes, graphs)
     backends: dict[str, Backend] = {}
-    for name in ("flat", "tables" if bits <= 64 else "multi", *(["multi"] if bits == 64 else [])):
+    for name in EXACT:
         methods[name], backends[name] = build_ours(name, codes, bits)
     rows = [row for ask in asks for row in rows_of(methods, codes, bits, queries, ask, rounds, what)]
     summary: dict[str, Any] = {
@@ -261,13 +262,13 @@ def one_size(
         "bytes_a_code": {name: round(method.bytes_a_code, 1) for name, method in methods.items()},
         "scan_reads_megabytes": round(codes.nbytes / 1e6, 1),
     }
-    for name, backend in backends.items():
-        if isinstance(backend, Hashed):
-            summary[f"work_{name}"] = {ask.name: work(backend, queries, ask) for ask in asks}
+    hashing = backends["hashing"]
+    assert isinstance(hashing, Hashing)
+    summary["work"] = {ask.name: work(hashing, queries, ask) for ask in asks}
     print(f"  built in {summary['build_seconds']} s, bytes per code {summary['bytes_a_code']}")
-    if "multi" in backends and len(codes) >= 1_000_000:
+    if bits > 64 and len(codes) >= 1_000_000:
         wide = np.concatenate([changed(codes, bits, 600, most, seed=3) for most in (0.1, 0.3)])
-        summary["by_distance"] = by_distance(backends["multi"], methods[PEER].search, bits, wide, rounds)
+        summary["by_distance"] = by_distance(hashing, methods[PEER].search, bits, wide, rounds)
     return summary
 
 

@@ -7,7 +7,7 @@ Preset = Literal["default", "paper"]
 Architecture = Literal["dbow", "dm"]
 Relevant = Literal["shared", "overlap"]
 Rank = Literal["hybrid", "words", "hamming", "asymmetric", "cosine"]
-Backend = Literal["auto", "flat", "tables", "multi"]
+Backend = Literal["auto", "flat", "hashing"]
 Keep = Literal["first", "longest", "newest"]  # which of several near-duplicates stays
 
 SOLVERS: tuple[str, ...] = get_args(Solver)

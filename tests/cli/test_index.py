@@ -65,12 +65,12 @@ def test_one_command_learns_a_model_and_indexes_the_corpus(
 
 def test_a_model_can_be_given_and_what_is_kept_be_chosen(topic_model: Path, lines_file: Path, tmp_path: Path) -> None:
     place = tmp_path / "a.index"
-    options = ("--no-text", "--no-words", "--vectors", "--backend", "tables")
+    options = ("--no-text", "--no-words", "--vectors", "--backend", "hashing")
     result = run("index", lines_file, "--model", topic_model, "-o", place, *options)
     assert (result.exit_code, result.stderr) == (0, "")
     assert "Try it" not in result.stdout
     about = answer("info", place)
-    assert (about["keeps"], about["backends"], about["bits"]) == (["vectors"], ["flat", "tables"], 20)
+    assert (about["keeps"], about["backends"], about["bits"]) == (["vectors"], ["flat", "hashing"], 20)
     assert run("index", lines_file, "--model", topic_model, "-o", place, "--overwrite").exit_code == 0
     assert answer("info", place)["keeps"] == ["text", "words"]
 

@@ -94,7 +94,7 @@ def test_a_signal_while_it_writes_leaves_nothing_half_written(
         (["reading", "rotating"], ("train", "large.jsonl", "-o", "model", "--bits", "16"), ("--seed", "5")),
         (
             ["rotating", "encoding", "building"],
-            ("index", "large.jsonl", "-o", "a.index", "--bits", "16", "--backend", "multi"),
+            ("index", "large.jsonl", "-o", "a.index", "--bits", "16", "--backend", "hashing"),
             ("--seed", "5"),
         ),
         (["encoding"], ("encode", "MODEL", "large.jsonl", "-o", "codes.npy"), ("more.txt",)),

@@ -10,7 +10,7 @@ from parabit.index.filters import conditions
 from parabit.index.store import Batch, Id, Kind, Snapshot, Store
 
 BITS = 20  # no multiple of 8
-BACKEND = "tables"  # one that keeps arrays of its own
+BACKEND = "hashing"  # one that keeps arrays of its own
 EXTRA = {
     "vectors": Kind("float16", 3),
     "weight": Kind("float64"),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from parabit import choices
 from parabit.codes import hamming, pack
 from parabit.index import search
-from parabit.index.backends import BACKENDS, Backend, choose, choose_built, flat, hashing, multi
+from parabit.index.backends import BACKENDS, Backend, choose, choose_built, flat, hashing
 from parabit.index.results import Keys
 from parabit.index.search import find
 from parabit.progress import Progress
@@ -102,7 +102,7 @@ def test_finds_the_same_in_several_steps(piece: int, monkeypatch: pytest.MonkeyP
         (flat, "_COUNTING_BYTES"),
         (flat, "_QUERIES_AT_A_TIME"),
         (hashing, "_CANDIDATES_AT_A_TIME"),
-        (multi, "_KEYS_AT_A_TIME"),
+        (hashing, "_KEYS_AT_A_TIME"),
     ):
         monkeypatch.setattr(module, limit, piece)
     monkeypatch.setattr(hashing, "scan_cost", lambda *_: np.inf)
@@ -135,7 +135,7 @@ def test_building_reports_progress_and_gives_the_same_each_time(name: str) -> No
 def test_auto_takes_a_back_end_that_was_built(codes: int, bits: int) -> None:
     assert ("auto", *BACKENDS) == choices.BACKENDS
     built = choose_built(codes, bits)
-    for among in (["flat"], ["flat", "tables"], ["flat", "multi"], list(BACKENDS)):
+    for among in (["flat"], list(BACKENDS)):
         for batch in (1, 1000):
             assert choose(codes, bits, k=10, batch=batch, among=among) in among
     if bits in (28, 64, 128):
@@ -143,7 +143,7 @@ def test_auto_takes_a_back_end_that_was_built(codes: int, bits: int) -> None:
 
 
 def test_many_hits_are_scanned_for() -> None:
-    for bits, expected in ((128, ["multi", "flat", "flat"]), (28, ["tables", "tables", "flat"])):
+    for bits, expected in ((128, ["hashing", "flat", "flat"]), (28, ["hashing", "hashing", "flat"])):
         assert [choose(1_000_000, bits, k=k) for k in (10, 200, 1000)] == expected
 
 

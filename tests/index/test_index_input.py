@@ -26,7 +26,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     """50 codes, of which the last 5 were added later and the first is deleted."""
     monkeypatch.setattr(os, "fsync", lambda _: None)  # it is made for every test
     fields = [{"labels": ["even", "odd"][row % 2], "text": f"text {row}"} for row in range(50)]
-    with Index.of_codes(CODES[:45], BITS, fields=fields[:45], backend="tables") as index:
+    with Index.of_codes(CODES[:45], BITS, fields=fields[:45], backend="hashing") as index:
         index.put_codes(CODES[45:], list(range(45, 50)), fields[45:])
         index.delete([0])
         yield index
@@ -75,7 +75,7 @@ def test_queries_and_numbers_that_make_no_sense_are_explained(index: Index) -> N
     assert len(index.search(QUERY, **numbers).ids[0]) == 2
     assert len(index.search(QUERY).ids[0]) == 10
     everything: list[dict[str, Any]] = [{"k": 2**40}, {"radius": 29}, {"radius": 2**70}]
-    for asked, backend in product(everything, ("auto", "flat", "tables")):
+    for asked, backend in product(everything, ("auto", "flat", "hashing")):
         assert sorted(index.search(QUERY, **asked, backend=backend).ids[0]) == list(range(1, 50))
 
 
@@ -95,7 +95,7 @@ CODES_REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("keeps no texts to learn from", lambda index: index.retrain()),
     ("no rank 'best'", lambda index: index.search(QUERY, rank="best")),
     ("no back end 'tree'", lambda index: index.search(QUERY, backend="tree")),
-    ("not built with the back end multi", lambda index: index.search(QUERY, backend="multi")),
+    ("not built with the back end hashing", lambda _: Index.of_codes(CODES, BITS).search(QUERY, backend="hashing")),
     ("codes of shape", lambda _: Index.of_codes(CODES[0], BITS)),
     ("1 bit or more", lambda _: Index.of_codes(CODES, 0)),
     ("two documents have the id 'a'", lambda _: Index.of_codes(CODES[:2], BITS, ids=["a", "a"])),

@@ -71,12 +71,12 @@ class IndexMachine(RuleBasedStateMachine):
     @initialize(
         documents=DOCUMENTS,
         bits=st.sampled_from([1, 12, 28, 128]),
-        backend=st.sampled_from(["auto", "flat", "tables", "multi"]),
+        backend=st.sampled_from(["auto", "flat", "hashing"]),
         hashes=st.booleans(),
     )
     def create(self, documents: dict[Id, int], bits: int, backend: str, hashes: bool) -> None:
         if hashes:  # auto would scan so few codes
-            self.patch.setattr(search, "choose_built", lambda _, bits: "tables" if bits <= 40 else "multi")
+            self.patch.setattr(search, "choose_built", lambda *_: "hashing")
             self.patch.setattr(search, "choose", lambda *asked: sorted(asked[-1])[-1])
         self.make(documents, bits, backend)
 

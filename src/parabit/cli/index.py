@@ -77,7 +77,7 @@ def index(
     no_text: Annotated[bool, option("No texts: hits have none.", "--no-text", panel=_KEEP)] = False,
     no_words: Annotated[bool, option("No word index: search by codes alone.", "--no-words", panel=_KEEP)] = False,
     vectors: Annotated[bool, option("Real vectors too, for --rank cosine.", "--vectors", panel=_KEEP)] = False,
-    backend: Annotated[Backend, option("Search codes by auto, flat, tables or multi.", "NAME", panel=_KEEP)] = "auto",
+    backend: Annotated[Backend, option("Search codes by auto, flat or hashing.", "NAME", panel=_KEEP)] = "auto",
     milvus: Annotated[str | None, option("Documents on a Milvus server, or in a .db file.", "URI", panel=_KEEP)] = None,
     *,
     reading: Reading,

@@ -47,7 +47,7 @@ def search(
     candidates: Annotated[
         int | None, option("How many near codes to rank. Default: 200, or 1,000 without words.", min=1, panel=_TUNING)
     ] = None,
-    backend: Annotated[Backend, option("Search codes by auto, flat, tables or multi.", "NAME", panel=_TUNING)] = "auto",
+    backend: Annotated[Backend, option("Search codes by auto, flat or hashing.", "NAME", panel=_TUNING)] = "auto",
     *,
     json: bool,
 ) -> None:

@@ -1,15 +1,20 @@
-"""What hash tables and multi-index hashing share: codes sorted by their substrings, as arrays that can be mapped.
+"""Multi-index hashing: a hash table for each of several substrings of the code; for a short code, one for all of it.
 
 A substring is some bits of a code, read as a number. For each substring there is a table: the rows of all codes sorted
-by its value, and where each value's rows start. What would take longer than a scan is left to a scan.
+by its value, and where each value's rows start. A ring is the codes whose substring differs from the query's in a
+certain number of bits. Of each substring some rings are taken, the first ones: a code in none of them differs from the
+query in as many bits as there are rings, or more. So all codes within a radius are in any radius + 1 rings, and a query
+takes those with the fewest codes. It is left to a scan if that is faster.
+
+Norouzi, Punjani and Fleet, "Fast exact search in Hamming space with multi-index hashing", 2014, take all rings alike;
+but codes of documents fill their tables unevenly.
 """
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from itertools import combinations
-from math import comb
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from itertools import combinations, pairwise
+from math import ceil, comb, log2, prod
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +23,26 @@ from parabit.index.backends.base import Arrays, Backend
 from parabit.index.backends.flat import Flat
 from parabit.index.results import Found, Keys, join
 from parabit.parallel import cores, ordered_map
-from parabit.progress import Progress, Report
+from parabit.progress import Progress, Report, silent
 
-LONGEST = 28  # bits of a substring: its table of starts takes a gigabyte
+Integers: TypeAlias = NDArray[np.integer]
+
+SHORT = 40  # bits up to which one table beats several
+
+_LONGEST = 28  # bits of a substring: its table of starts takes a gigabyte
 # What things cost, in nanoseconds of one core, measured with benchmarks/index_speed.py. Only the ratios matter.
-LOOK_UP = 28.0  # one key in the table of starts
-CANDIDATE = 32.0  # one row: found, its code fetched and measured
+_LOOK_UP = 28.0  # one key in the table of starts
+_CANDIDATE = 32.0  # one row: found, its code fetched and measured
+_ROUND = 40_000.0  # taking some rings for a block of queries, whatever they hold
+_TRIED = 0.06  # of what a scan costs, spent before a query is given up
 
 _SAMPLED = 20_000  # codes that show which bits go together
 _READ_AT_A_TIME = 8192  # codes whose substrings are read at once, so that what that takes stays in the cache
 _CODES_AT_A_TIME = 1 << 18  # codes read from disk at a time while building
-_CANDIDATES_AT_A_TIME = 1 << 15  # measured at once, so that memory stays bounded and most of it in the cache
+_QUERIES_AT_A_TIME = 64
 _SMALLEST_BLOCK = 32  # queries that are worth a thread
+_KEYS_AT_A_TIME = 1 << 17
+_CANDIDATES_AT_A_TIME = 1 << 15  # measured at once, so that memory stays bounded and most of it in the cache
 _WORDS = [np.dtype(f"u{size}") for size in (8, 1, 2, 1, 4, 1, 2, 1)]  # by the bytes left over from words of 8
 
 
@@ -38,160 +51,201 @@ def scan_cost(codes: int, width: int) -> float:
     return codes * max(0.7, width / 16)
 
 
-class Ranges(NamedTuple):
-    """Stretches of `Hashed.places` to look at, each for one cell (a query and a substring)."""
+class Hashing(Backend):
+    """Looks codes up by the values of their substrings: fast if what is asked for is near.
 
-    cells: NDArray[np.int64]
-    starts: NDArray[np.unsignedinteger]
-    counts: NDArray[np.unsignedinteger]
-
-    def only(self, which: NDArray[np.bool_]) -> "Ranges":
-        """Those that are marked."""
-        return Ranges(self.cells[which], self.starts[which], self.counts[which])
-
-
-class Hashed(Backend):
-    """A back end that looks codes up by the values of their substrings.
-
-    All substrings share two arrays: `starts[bases[substring] + value]` is where in `places` the rows of the codes with
-    this value start, and the next entry where they end.
+    All substrings share two arrays: `starts[(substring << length) + value]` is where in `places` the rows of the codes
+    with this value start, and the next entry where they end.
     """
+
+    name: ClassVar[str] = "hashing"
 
     def __init__(self, codes: NDArray[np.uint8], bits: int, arrays: Arrays | None = None) -> None:
         super().__init__(codes, bits)
         if arrays is None:
             arrays = self.build(codes, bits)
-        lengths = arrays["lengths"].tolist()
-        self.substrings = Substrings(bits, np.split(np.asarray(arrays["bits"]), np.cumsum(lengths)[:-1]))
         self.starts, self.places = np.asarray(arrays["starts"]), np.asarray(arrays["places"])
-        self.bases = np.cumsum([0, *(1 << length for length in lengths)])[:-1]
-        self.keys = Keys(len(codes), bits)
+        self.substrings, self.length = arrays["bits"].shape
+        self._parts = _parts(np.asarray(arrays["bits"]), self.codes.shape[1])
+        self._bases = np.arange(self.substrings) << self.length
+        # How many keys so many rings have, those with fewest flips first.
+        rings = [comb(self.length, flips) for flips in range(self.length + 1)]
+        self._keys_in = np.cumsum([0, *np.repeat(np.array(rings, dtype=np.float64), self.substrings)])
+        self._keys = Keys(len(codes), bits)
         self._words = _words(self.codes)
         self._flat = Flat(self.codes, bits)
         self._scan_cost = scan_cost(*self.codes.shape)
+
+    @classmethod
+    def build(cls, codes: NDArray[np.uint8], bits: int, report: Report = silent) -> dict[str, NDArray[Any]]:
+        """Sort the rows by each of the substrings, one after the other."""
+        total = len(codes)
+        count, length = _shape(total, bits)
+        groups = _spread(codes, bits, count, length)
+        parts = _parts(groups, codes.shape[1])
+        values = np.empty((count, total), dtype=np.uint32)
+        blocks = [slice(start, start + _CODES_AT_A_TIME) for start in range(0, total, _CODES_AT_A_TIME)]
+        for some, read in zip(blocks, ordered_map(lambda block: _read(codes[block], parts), blocks), strict=True):
+            values[:, some] = read.T
+        kind: type[np.unsignedinteger] = np.uint32 if total * count < 1 << 32 else np.uint64
+        places = np.empty(total * count, dtype=kind)
+        starts = np.zeros((count << length) + 1, dtype=kind)
+        row_bits = max(1, total - 1).bit_length()
+        for substring in range(count):
+            # Value and row in one number: numpy sorts those five times as fast as it finds the order of values.
+            packed = values[substring].astype(np.int64)
+            packed <<= row_bits
+            packed |= np.arange(total)
+            packed.sort()
+            packed &= (1 << row_bits) - 1
+            places[substring * total : (substring + 1) * total] = packed
+            ends = starts[(substring << length) + 1 : ((substring + 1) << length) + 1]
+            np.cumsum(np.bincount(values[substring], minlength=1 << length), out=ends)
+            ends += kind(substring * total)
+            report(Progress("building", substring + 1, "tables", (substring + 1) / count))
+        return {"bits": groups, "starts": starts, "places": places}
 
     def search(self, queries: NDArray[np.uint8], most: int | None = None, radius: int | None = None) -> Found:
         """The nearest `most` codes of each query, or all within `radius` bits, or the nearest of those."""
         if not len(self.codes) or not len(queries):
             return Found.nothing(len(queries))
         farthest = self.bits if radius is None else min(radius, self.bits)
-        return self._search(queries, farthest, None if most is None else min(most, len(self.codes)))
-
-    @abstractmethod
-    def _search(self, queries: NDArray[np.uint8], radius: int, k: int | None) -> Found:
-        """The k nearest codes within the radius, or all of them."""
-
-    def _by_blocks(
-        self,
-        queries: NDArray[np.uint8],
-        radius: int,
-        k: int | None,
-        look: Callable[[NDArray[np.uint8]], tuple[Found, NDArray[np.int64]]],
-        block: int,
-    ) -> Found:
-        """Look up blocks of queries on all cores, and scan for those that `look` says are too dear to look up."""
+        # A scan has a thread for every query, looking up one for every block of them.
+        affordable = self._scan_cost * min(cores(), -(-len(queries) // _SMALLEST_BLOCK)) / min(cores(), len(queries))
+        keys = self._keys_in[self._needed(farthest if most is None else 0)]
+        if keys * _LOOK_UP > affordable:
+            return self._flat.search(queries, most, radius)
         # At least two blocks per core, so that none waits for the other, but none so small that threads do not pay.
-        block = min(block, max(_SMALLEST_BLOCK, -(-len(queries) // (2 * cores()))))
-        blocks = [queries[start : start + block] for start in range(0, len(queries), block)]
+        size = min(_QUERIES_AT_A_TIME, max(_SMALLEST_BLOCK, -(-len(queries) // (2 * cores()))))
+        size = max(1, min(size, int(_KEYS_AT_A_TIME / keys)))
+        blocks = [queries[start : start + size] for start in range(0, len(queries), size)]
+        k = None if most is None else min(most, len(self.codes))
+        look = partial(self._look, k=k, radius=farthest, affordable=affordable)
         done = list(ordered_map(look, blocks) if len(blocks) > 1 else map(look, blocks))
         found = join([part for part, _ in done])
-        dear = np.concatenate([left + block * number for number, (_, left) in enumerate(done)])
-        return found.replace(dear, self._flat.search(queries[dear], k, radius)) if len(dear) else found
+        dear = np.concatenate([left + size * number for number, (_, left) in enumerate(done)])
+        return found.replace(dear, self._flat.search(queries[dear], most, radius)) if len(dear) else found
 
-    def _affordable(self, queries: int) -> float:
-        """What looking up may cost per query so that a scan is not faster."""
-        # A scan has a thread for every query, looking up one for every block of them.
-        return self._scan_cost * min(cores(), -(-queries // _SMALLEST_BLOCK)) / min(cores(), queries)
+    def _needed(self, radius: Any) -> Any:
+        """How many rings hold all codes within a radius."""
+        return np.minimum(radius + 1, len(self._keys_in) - 1)
 
-    def look_up(
-        self, keys: NDArray[np.int64]
-    ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger], NDArray[np.int64]]:
-        """Where the places of keys start, how many they are, and which of the keys have any; the keys are used up."""
-        first = self.starts.take(keys)
+    def _look(
+        self, queries: NDArray[np.uint8], k: int | None, radius: int, affordable: float
+    ) -> tuple[Found, NDArray[np.int64]]:
+        """What is near some queries, and the queries that a scan answers faster: of those only a part was found."""
+        count, substrings = len(queries), self.substrings
+        values = _read(queries, self._parts) | self._bases
+        words = _words(np.ascontiguousarray(queries))
+        limits = np.full(count, radius)  # what is farther is of no use
+        settled = np.zeros(count, dtype=np.bool_)  # whether the limit is the distance of k codes that were found
+        hits, dear = np.empty(0, dtype=np.int64), np.zeros(count, dtype=np.bool_)  # hits are packed keys, sorted
+        candidates = np.zeros(count)
+        active, ring = np.arange(count), 0  # rings with fewer flips were taken of all substrings
+        while len(active):
+            needed = self._needed(limits[active])
+            stop = self._stop(ring, needed.max(), len(active), k)
+            asked, starts, counts = self._take(values[active], needed, ring, stop)
+            asked = active[asked]
+            more = np.bincount(asked, counts, minlength=count)
+            dear |= more * _CANDIDATE > affordable
+            if dear.any():
+                left = ~dear[asked]
+                asked, starts, counts = asked[left], starts[left], counts[left]
+            parts = [self._measure(words, starts[some], counts[some], asked[some], limits) for some in _pieces(counts)]
+            hits = np.concatenate([hits, *parts])
+            hits.sort()
+            if substrings > 1 and len(hits):  # a code that is near is found in several
+                hits = hits[np.concatenate([[True], hits[1:] != hits[:-1]])]
+            if k is None:
+                break
+            hits = self._draw_in(hits, k, limits, settled)
+            # What is left should cost less than a scan. Before k codes are found, only the next ring counts.
+            candidates += more
+            needed, ring, looked = self._needed(limits), stop, self._keys_in[stop * substrings]
+            spent = looked * _LOOK_UP + candidates * _CANDIDATE
+            ahead = np.where(settled, needed, np.minimum(needed, (ring + 1) * substrings))
+            dear |= (spent > _TRIED * affordable) & ((self._keys_in[ahead] / looked - 1) * spent > affordable)
+            active = (~dear & (needed > ring * substrings)).nonzero()[0]
+        return self._keys.found(hits, count), dear.nonzero()[0]
+
+    def _stop(self, ring: int, needed: int, queries: int, k: int | None) -> int:
+        """Up to which ring to take them at once: all within a radius; of k nearest what costs less than a round."""
+        last: int = -(-needed // self.substrings)
+        if k is None:
+            return last
+        cost = queries * (_LOOK_UP + _CANDIDATE * len(self.codes) / (1 << self.length))
+        keys = self._keys_in[ring * self.substrings :: self.substrings]
+        return min(last, ring + max(1, int(np.searchsorted(keys, keys[0] + _ROUND / cost)) - 1))
+
+    def _take(
+        self, values: NDArray[np.int64], needed: NDArray[np.int64], ring: int, stop: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger], NDArray[np.unsignedinteger]]:
+        """Where among the places the codes of the rings needed are: query, start and count of each stretch."""
+        masks, cells = _masks(self.length, ring, stop, self.substrings)
+        keys = (values[:, :, None] ^ masks).ravel()
+        starts = self.starts.take(keys)
         keys += 1
         counts = self.starts.take(keys)
-        counts -= first
+        counts -= starts
         there = counts.nonzero()[0]
-        return first.take(there), counts.take(there), there
-
-    def near(
-        self, queries: NDArray[np.uint8], ranges: Ranges, asked: NDArray[np.integer], limits: NDArray[np.integer]
-    ) -> NDArray[np.int64]:
-        """The codes in the ranges, range i for query asked[i], that are within the limit of their query.
-
-        They come as packed keys, sorted; a row that is in several ranges of a query comes several times.
-        """
-        words = _words(np.ascontiguousarray(queries))
-        hits = [self._measure(words, *some, limits) for some in _pieces(ranges, asked)]
-        packed = np.concatenate(hits) if len(hits) != 1 else hits[0]
-        packed.sort()
-        return packed
+        starts, counts = starts.take(there), counts.take(there)
+        asked, key = np.divmod(there, len(cells))
+        if needed.min() < stop * self.substrings:
+            # Any rings will do: of those with most flips the emptiest.
+            shape = (len(values), stop - ring, self.substrings)
+            cell = asked * (shape[1] * shape[2]) + cells[key]
+            codes = np.bincount(cell, counts, minlength=prod(shape)).reshape(shape)
+            order = codes.argsort(axis=2, kind="stable").argsort(axis=2)
+            order += np.arange(ring, stop)[:, None] * self.substrings
+            use = (order < needed[:, None, None]).ravel()[cell].nonzero()[0]
+            asked, starts, counts = asked[use], starts[use], counts[use]
+        return asked, starts, counts
 
     def _measure(
-        self,
-        words: NDArray[np.unsignedinteger],
-        starts: NDArray[np.integer],
-        counts: NDArray[np.integer],
-        queries: NDArray[np.integer],
-        limits: NDArray[np.integer],
+        self, words: Integers, starts: Integers, counts: Integers, asked: Integers, limits: Integers
     ) -> NDArray[np.int64]:
+        """The codes in some stretches that are within the limits of their queries, as packed keys."""
         before = counts.cumsum()
         before -= counts
-        ranges = (starts - before).repeat(counts)
-        ranges += np.arange(len(ranges), dtype=ranges.dtype)
-        rows = self.places.take(ranges)
-        asked = None
+        places = (starts - before).repeat(counts)
+        places += np.arange(len(places), dtype=places.dtype)
+        rows = self.places.take(places)
+        queries = None
         if len(words) > 1:
-            asked = queries.repeat(counts)
-            words, limits = words.take(asked, axis=0), limits.take(asked)
-        distances = self._distances(rows, words)
-        close = (distances <= limits).nonzero()[0]
-        return self.keys.pack(None if asked is None else asked.take(close), distances.take(close), rows.take(close))
-
-    def _distances(self, rows: NDArray[np.integer], words: NDArray[np.unsignedinteger]) -> NDArray[np.integer]:
-        """How far the codes in rows are from the codes beside them, or from a single one."""
-        if self._words.shape[1] == 1:
-            alone: NDArray[np.integer] = np.bitwise_count(self._words[:, 0].take(rows) ^ words[:, 0])
-            return alone
+            queries = asked.repeat(counts)
+            words, limits = words.take(queries, axis=0), limits.take(queries)
         differ = self._words.take(rows, axis=0)
         differ ^= words
-        counted: NDArray[np.integer] = np.bitwise_count(differ)
-        if counted.shape[1] == 2:  # numpy is slow at sums over few columns
-            counted[:, 0] += counted[:, 1]
-            return counted[:, 0]
-        summed: NDArray[np.int32] = counted.sum(axis=1, dtype=np.int32)
-        return summed
+        columns = np.bitwise_count(differ).T
+        # numpy is slow at sums of few columns
+        distances = columns.sum(axis=0, dtype=np.int32) if len(columns) > 2 else sum(columns[1:], start=columns[0])
+        close = (distances <= limits).nonzero()[0]
+        return self._keys.pack(None if queries is None else queries[close], distances[close], rows[close])
+
+    def _draw_in(
+        self, hits: NDArray[np.int64], k: int, limits: NDArray[np.int64], settled: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Keep the k nearest hits of each query, and draw its limit in to the last of them."""
+        offsets = self._keys.offsets(hits, len(limits))
+        counts = np.diff(offsets)
+        full = (counts >= k).nonzero()[0]
+        limits[full] = self._keys.distances(hits[offsets[full] + k - 1])
+        settled[full] = True
+        return hits[np.arange(len(hits)) - np.repeat(offsets[:-1], counts) < k]
 
 
-class Substrings:
-    """Reads substrings out of codes, each as a number; `groups` are the bits of each."""
-
-    def __init__(self, bits: int, groups: Sequence[NDArray[Any]]) -> None:
-        self.lengths = [len(group) for group in groups]
-        width = -(-bits // 8)
-        # What each value of each byte adds to each substring: one look-up per byte, whatever bits go where.
-        self._parts = np.zeros((width, 256, len(groups)), dtype=np.uint32)
-        values = np.arange(256)
-        for substring, group in enumerate(groups):
-            for rank, bit in enumerate(group.tolist()):
-                here = (values >> (7 - bit % 8)) & 1
-                self._parts[bit // 8, :, substring] |= (here << (len(group) - 1 - rank)).astype(np.uint32)
-        self._bytes = np.arange(width)
-
-    def read(self, codes: NDArray[np.uint8]) -> NDArray[np.uint32]:
-        """The substrings of codes, (codes, substrings)."""
-        if len(codes) <= _READ_AT_A_TIME:
-            few: NDArray[np.uint32] = np.bitwise_or.reduce(self._parts[self._bytes, codes], axis=1)
-            return few
-        read = np.empty((len(codes), len(self.lengths)), dtype=np.uint32)
-        for start in range(0, len(codes), _READ_AT_A_TIME):
-            some = slice(start, start + _READ_AT_A_TIME)
-            np.bitwise_or.reduce(self._parts[self._bytes, codes[some]], axis=1, out=read[some])
-        return read
+def _shape(codes: int, bits: int) -> tuple[int, int]:
+    """How many substrings, and their length: about one key for every code, and two to four of a short code."""
+    if bits <= SHORT:
+        return 1, min(bits, _LONGEST, max(codes, 2).bit_length() + 1)
+    best = min(max(4.0, log2(max(codes, 2)) - 0.5), _LONGEST - 3)
+    count = max(ceil(bits / (best + 2)), round(bits / best))
+    return count, bits // count
 
 
-def spread(codes: NDArray[np.uint8], bits: int, lengths: Sequence[int]) -> list[NDArray[np.int32]]:
-    """Bits for substrings of these lengths, each bit at most once, so that those in one agree by chance alone.
+def _spread(codes: NDArray[np.uint8], bits: int, count: int, length: int) -> NDArray[np.int32]:
+    """Bits for each substring, (count, length), each bit at most once, so that those in one agree by chance alone.
 
     Two bits in one substring that say the same would make its values half as many, and their rows twice as many.
     """
@@ -199,87 +253,51 @@ def spread(codes: NDArray[np.uint8], bits: int, lengths: Sequence[int]) -> list[
     signs = np.unpackbits(np.ascontiguousarray(codes[::step]), axis=1, count=bits).astype(np.float32) * 2 - 1
     together = (signs.T @ signs / max(1, len(signs))) ** 2  # (bits, bits), 1 where two bits always say the same
     mean = signs.mean(axis=0) if len(signs) else np.zeros(bits)
-    groups: list[list[int]] = [[] for _ in lengths]
+    groups: list[list[int]] = [[] for _ in range(count)]
     # The most balanced bits first: if there are more bits than places, those that say least are left out.
-    for bit in np.argsort(np.round(np.abs(mean), 2), kind="stable"):
-        open_ones = [place for place, length in enumerate(lengths) if len(groups[place]) < length]
-        if not open_ones:
-            break
-        loads = [
-            (float(together[bit, groups[place]].sum()), len(groups[place]) - lengths[place]) for place in open_ones
-        ]
-        groups[open_ones[loads.index(min(loads))]].append(int(bit))
-    return [np.sort(np.array(group, dtype=np.int32)) for group in groups]
+    for bit in np.argsort(np.round(np.abs(mean), 2), kind="stable")[: count * length].tolist():
+        open_ones = [group for group in groups if len(group) < length]
+        min(open_ones, key=lambda group: (float(together[bit, group].sum()), len(group))).append(bit)
+    return np.sort(np.array(groups, dtype=np.int32))
 
 
-def build_tables(
-    codes: NDArray[np.uint8], bits: int, lengths: Sequence[int], report: Report
-) -> dict[str, NDArray[Any]]:
-    """Sort the rows by each of the substrings, one after the other."""
-    total, count = len(codes), len(lengths)
-    groups = spread(codes, bits, lengths)
-    substrings = Substrings(bits, groups)
-    values = np.empty((count, total), dtype=np.uint32)
-    blocks = [slice(start, start + _CODES_AT_A_TIME) for start in range(0, total, _CODES_AT_A_TIME)]
-    for some, read in zip(blocks, ordered_map(lambda block: substrings.read(codes[block]), blocks), strict=True):
-        values[:, some] = read.T
-    kind: type[np.unsignedinteger] = np.uint32 if total * count < 1 << 32 else np.uint64
-    places = np.empty(total * count, dtype=kind)
-    starts = np.zeros(sum(1 << length for length in lengths) + 1, dtype=kind)
-    row_bits = max(1, total - 1).bit_length()
-    base = 0
-    for place, length in enumerate(lengths):
-        # Value and row in one number: numpy sorts those five times as fast as it finds the order of values.
-        packed = values[place].astype(np.int64)
-        packed <<= row_bits
-        packed |= np.arange(total)
-        packed.sort()
-        packed &= (1 << row_bits) - 1
-        places[place * total : (place + 1) * total] = packed
-        filled = np.bincount(values[place], minlength=1 << length)
-        np.cumsum(filled, out=starts[base + 1 : base + (1 << length) + 1])
-        starts[base + 1 : base + (1 << length) + 1] += kind(place * total)
-        base += 1 << length
-        report(Progress("building", place + 1, "tables", (place + 1) / count))
-    return {
-        "bits": np.concatenate(groups),
-        "lengths": np.array(lengths, dtype=np.int32),
-        "starts": starts,
-        "places": places,
-    }
+def _parts(groups: NDArray[np.int32], width: int) -> NDArray[np.uint32]:
+    """What each value of each byte adds to each substring, (bytes, 256, substrings)."""
+    parts = np.zeros((width, 256, len(groups)), dtype=np.uint32)
+    values = np.arange(256, dtype=np.uint32)
+    for substring, group in enumerate(groups.tolist()):
+        for rank, bit in enumerate(reversed(group)):
+            parts[bit // 8, :, substring] |= ((values >> (7 - bit % 8)) & 1) << rank
+    return parts
 
 
-@lru_cache(maxsize=64)
-def ring(length: int, flips: int) -> NDArray[np.int64]:
-    """All numbers of so many bits of which `flips` are set, in order."""
-    numbers = np.zeros(comb(length, flips), dtype=np.int64)
-    if flips:
-        chosen = np.array(list(combinations(range(length), flips)), dtype=np.int64)
-        numbers = np.sort((np.int64(1) << chosen).sum(axis=1))
-    numbers.flags.writeable = False
-    return numbers
+def _read(codes: NDArray[np.uint8], parts: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The substrings of codes as numbers, (codes, substrings)."""
+    read = np.empty((len(codes), parts.shape[2]), dtype=np.uint32)
+    for start in range(0, len(codes), _READ_AT_A_TIME):
+        some = slice(start, start + _READ_AT_A_TIME)
+        np.bitwise_or.reduce(parts[np.arange(len(parts)), codes[some]], axis=1, out=read[some])
+    return read
 
 
-def _pieces(
-    ranges: Ranges, queries: NDArray[np.integer]
-) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]]:
-    """The ranges in pieces of a bounded number of candidates; a range that is longer by itself is cut."""
-    starts: NDArray[np.integer] = ranges.starts
-    counts: NDArray[np.integer] = ranges.counts
-    most = _CANDIDATES_AT_A_TIME
-    if int(counts.sum()) <= most:
-        yield starts, counts, queries
-        return
-    if counts.max() > most:
-        parts = -(-counts.astype(np.int64) // most)
-        piece = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
-        starts = np.repeat(starts, parts).astype(np.int64) + piece * most
-        counts = np.minimum(np.repeat(counts, parts).astype(np.int64) - piece * most, most)
-        queries = np.repeat(queries, parts)
-    group = np.cumsum(counts, dtype=np.int64) // most
-    for edges in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
-        some = slice(edges[0], edges[-1] + 1)
-        yield starts[some], counts[some], queries[some]
+@lru_cache(maxsize=256)
+def _masks(length: int, ring: int, stop: int, substrings: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of so many bits with `ring` to `stop` - 1 bits set, and the cell (ring, substring) of every key."""
+    rings = [
+        [sum(1 << bit for bit in bits) for bits in combinations(range(length), flips)] for flips in range(ring, stop)
+    ]
+    numbers = np.concatenate([np.sort(np.array(numbers, dtype=np.int64)) for numbers in rings])
+    cells = np.repeat(np.arange(len(rings)), [len(numbers) for numbers in rings]) * substrings
+    cells = (cells + np.arange(substrings)[:, None]).ravel()
+    numbers.flags.writeable = cells.flags.writeable = False
+    return numbers, cells
+
+
+def _pieces(counts: NDArray[np.integer]) -> Iterator[slice]:
+    """Stretches of so many places each, in pieces of a bounded number of places, or one stretch."""
+    group = np.cumsum(counts, dtype=np.int64) // _CANDIDATES_AT_A_TIME
+    edges = [0, *((np.diff(group).nonzero()[0] + 1).tolist()), len(counts)]
+    return (slice(start, stop) for start, stop in pairwise(edges))
 
 
 def _words(codes: NDArray[np.uint8]) -> NDArray[np.unsignedinteger]:
