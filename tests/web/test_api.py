@@ -145,7 +145,7 @@ def test_what_makes_no_sense_is_refused_in_words(client: httpx.Client) -> None:
         assert response.json()
     pieces = (b" " * 65536 for _ in range(40))  # of a body that does not say its length
     response = client.post("/api/search", content=pieces, headers={"content-type": "application/json"})
-    assert (response.status_code, response.json()["error"]) == (413, "the request is too large")
+    assert (response.status_code, response.json()["error"]) == (413, "the request has more than 1,048,576 bytes")
 
 
 def test_a_document_is_shown_whole_with_words_marked_without_a_search(
@@ -280,7 +280,7 @@ def eventually(holds: Callable[[], bool]) -> None:
 def test_what_others_write_is_found_and_a_deleted_document_is_gone(
     news: Path, topic_documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("parabit.web.app._EVERY", 0)
+    monkeypatch.setattr("parabit.web.service._EVERY", 0)
     with Index.open(news, write=True) as writer, connected(news) as client:
         added = Document("new", topic_documents[0].text, ("fresh",), {"year": 2001})
         gone = topic_documents[1].id
@@ -303,7 +303,7 @@ def test_what_others_write_is_found_and_a_deleted_document_is_gone(
 def test_health_is_said_at_once_also_of_an_index_that_was_damaged_meanwhile(
     news: Path, topic_documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("parabit.web.app._EVERY", 0)
+    monkeypatch.setattr("parabit.web.service._EVERY", 0)
     with connected(news) as client:
         manifest = (news / "manifest.json").read_bytes()
         (news / "manifest.json").write_bytes(manifest[:100])

@@ -82,7 +82,7 @@ def test_a_map_that_cannot_be_kept_is_drawn_all_the_same(
 ) -> None:
     monkeypatch.setattr("os.nice", lambda _: 0, raising=False)  # of this very process
     (news / "map.safetensors" / "in the way").mkdir(parents=True)
-    draw_map(news, tmp_path / "drawn")
+    draw_map(str(news), str(tmp_path / "drawn"))
     drawn = Map.load(tmp_path / "drawn")
     assert drawn is not None
     assert len(drawn.ids) == 300

@@ -1,20 +1,22 @@
-"""What every request passes: its size and its token are checked before anything else, and it is counted."""
+"""What every request passes: its token is checked before anything else, its size limited, and it is counted."""
 
 import hmac
 import time
-from collections.abc import Mapping, MutableMapping
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from parabit.web.service import Settings
+from parabit.web.service import RefusalError, Settings
 
 CONTENT = "text/plain; version=0.0.4; charset=utf-8"  # of metrics
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _GUARDED = ("/api/", "/metrics", "/openapi.json")
+_NO_TOKEN = JSONResponse(
+    {"error": "a token is needed", "hint": "send it in the header `Authorization: Bearer TOKEN`"},
+    401,
+    {"www-authenticate": "Bearer"},
+)
 # The page needs its own files and the API, and nothing else in the world. A browser asks each time whether a file is
 # still the same: after an upgrade the old page must not meet the new API.
 _HEADERS = [
@@ -75,37 +77,25 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *_HEADERS]
             await send(message)
 
+        left = self._settings.most_bytes
+
+        async def receive_some() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:  # an HTTPException, which alone goes through the reading of a body
+                raise RefusalError(413, f"the request has more than {self._settings.most_bytes:,} bytes", "send less")
+            return message
+
         try:
-            if refusal := self._refusal(scope["path"], dict(scope["headers"])):
-                await refusal(scope, receive, send_on)
-                return
-            await self._app(scope, self._limited(receive), send_on)
+            app = self._app if self._may_pass(scope) else _NO_TOKEN
+            await app(scope, receive_some, send_on)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.answered(route, status, time.perf_counter() - start)
 
-    def _refusal(self, path: str, headers: Mapping[bytes, bytes]) -> JSONResponse | None:
-        settings, length = self._settings, headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > settings.most_bytes:
-            error = f"the request has more than {settings.most_bytes:,} bytes"
-            return JSONResponse({"error": error, "hint": "send less"}, 413)
-        if settings.token is not None and path.startswith(_GUARDED):
-            sent = headers.get(b"authorization", b"")
-            if not hmac.compare_digest(sent, b"Bearer " + settings.token.encode()):
-                hint = "send it in the header `Authorization: Bearer TOKEN`"
-                return JSONResponse({"error": "a token is needed", "hint": hint}, 401, {"www-authenticate": "Bearer"})
-        return None
-
-    def _limited(self, receive: Receive) -> Receive:
-        """Counts the bytes of a body that does not say its length."""
-        left = self._settings.most_bytes
-
-        async def receive_some() -> MutableMapping[str, Any]:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                raise HTTPException(413)  # the one exception that goes through the reading of a body
-            return message
-
-        return receive_some
+    def _may_pass(self, scope: Scope) -> bool:
+        if self._settings.token is None or not scope["path"].startswith(_GUARDED):
+            return True
+        sent = dict(scope["headers"]).get(b"authorization", b"")
+        return hmac.compare_digest(sent, b"Bearer " + self._settings.token.encode())

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -18,14 +17,15 @@ _NICE = 10  # people who wait for an answer come first
 
 
 class Drawing:
-    """A map in progress; `then` is called with it, in a thread of the drawing, when it is ready."""
+    """A map in progress: the share that is done, and then the map or why there is none."""
 
-    def __init__(self, folder: Path, then: Callable[[Map], None]) -> None:
-        self.share, self.failure, self._then = 0.0, "", then
+    def __init__(self, folder: Path) -> None:
+        self.share, self.failure = 0.0, ""
+        self.map: Map | None = None
         self._scratch = tempfile.TemporaryDirectory(prefix="parabit-map-")
         self._drawn = Path(self._scratch.name) / "map.safetensors"
-        program = "from parabit.web.map import main; main()"
-        command = [sys.executable, "-P", "-c", program, str(folder.resolve()), str(self._drawn)]
+        program = "import sys; from parabit.web.map import draw_map; draw_map(*sys.argv[1:])"
+        command = [sys.executable, "-P", "-c", program, str(folder), str(self._drawn)]
         # A session of its own: Ctrl-C is for the server, which ends this one, too. Its errors join the server's.
         self._process = subprocess.Popen(
             command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
@@ -45,15 +45,13 @@ class Drawing:
             for line in shares:
                 with suppress(ValueError):
                     self.share = float(line)
-        if self._process.wait() != 0:
+        self._process.wait()
+        self.map = Map.load(self._drawn)
+        if self.map is None:
             self.failure = "it could not be drawn; the server's log says why"
-        elif (drawn := Map.load(self._drawn)) is None:
-            self.failure = "it could not be read"
-        else:
-            self._then(drawn)
 
 
-def draw_map(folder: Path, to: Path) -> None:
+def draw_map(folder: str, to: str) -> None:
     """Draw the map of an index to a file, print the share that is done line by line, and keep the map if possible."""
     if hasattr(os, "nice"):  # Windows has none
         os.nice(_NICE)
@@ -65,18 +63,13 @@ def draw_map(folder: Path, to: Path) -> None:
         sys.stdout.write(f"{progress.share}\n")
         sys.stdout.flush()
 
-    with Index.open(folder) as index:
-        drawn = draw(index, report)
-        drawn.save(to)
-        try:
-            keep_map(index, drawn)
-        except (OSError, ParabitError) as problem:  # a folder for reading only; it is drawn again next time
-            sys.stderr.write(f"the map is not kept: {problem}\n")
-
-
-def main() -> None:
-    """Draw the map of the index named first to the file named second."""
     try:
-        draw_map(Path(sys.argv[1]), Path(sys.argv[2]))
-    except ParabitError as error:
-        sys.exit(str(error))
+        with Index.open(folder) as index:
+            drawn = draw(index, report)
+            drawn.save(Path(to))
+            try:
+                keep_map(index, drawn)
+            except (OSError, ParabitError) as problem:  # a folder for reading only; it is drawn again next time
+                sys.stderr.write(f"the map is not kept: {problem}\n")
+    except ParabitError as problem:
+        sys.exit(str(problem))

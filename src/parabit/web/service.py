@@ -1,9 +1,11 @@
 """The index as the page sees it: requests of several people answered together, in the words of the API."""
 
+import asyncio
 import gzip
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
 from logging import getLogger
@@ -13,13 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import to_json
+from starlette.exceptions import HTTPException
 
 from parabit import __version__
 from parabit.errors import CodesError, ParabitError, QueryError
 from parabit.index import Hit, Hits, Index, Map, Piece, Stored, copies_among, field_types, kept_map, marked, matching
 from parabit.index.overview import newest, typical_phrases
+from parabit.web.map import Drawing
 from parabit.web.schemas import Query
+from parabit.web.worker import Work, Worker
 
+_EVERY = 1.0  # seconds between two looks at what others have written
+_LEAST = 4  # documents on a map
 _WHOLE = 200_000  # characters of a document that are shown
 _COMPARED = 20_000  # characters by which near-copies are recognised
 _RECENT = 6  # documents on the start page
@@ -43,36 +50,76 @@ class Settings:
     map: bool = True  # whether one is drawn
 
 
-class RefusalError(Exception):
-    """A request that cannot be answered: the status, what was wrong, and what to do."""
+class RefusalError(HTTPException):
+    """A request that cannot be answered: what was wrong, what to do, and after how many seconds it may work."""
 
     def __init__(self, status: int, error: str, hint: str = "", retry: int | None = None) -> None:
-        super().__init__(error)
-        self.status, self.error, self.hint = status, error, hint
-        self.retry = retry  # seconds after which it may work
+        super().__init__(status, error, None if retry is None else {"retry-after": str(retry)})
+        self.hint = hint
 
 
 class Service:
-    """An index that is open for reading, and its map.
+    """An index that is open for reading, its map, and the thread that searches while it is `running`.
 
-    `search`, `documents_of` and `refresh` are for the worker's thread alone; the others can be called from any.
+    `search` and `documents_of` are for that thread alone; the others can be called from any.
     """
+
+    worker: Worker  # while it runs
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.index = Index.open(folder)
         if self.index.knows_texts:
             self.index.search(["first"], k=1)  # so that nobody waits for the model
-        self._settings = settings
-        self.name = folder.resolve().name
-        self.documents = len(self.index)  # when they were last counted
+        self._folder, self._settings = folder.resolve(), settings
+        self.documents, self._looked = len(self.index), time.monotonic()  # when they were last counted
         self.failure = ""  # why the index could not be read again
         self._lock, self._known = threading.Lock(), dict[str, bytes]()  # JSON about all documents
-        self.map: Map | None = None
-        if settings.map:
-            self.use_map(kept_map(self.index))
+        self._kept_map = kept_map(self.index) if settings.map else None
+        self._drawing: Drawing | None = None
 
-    def refresh(self) -> None:
+    @asynccontextmanager
+    async def running(self, _: object) -> AsyncIterator[None]:
+        """Answer requests, and draw the map if there is none."""
+        self.worker = Worker(self._settings.most_waiting, before=self._refresh)
+        if self._settings.map and self.map is None and self.documents >= _LEAST:
+            self._drawing = Drawing(self._folder)
+        try:
+            yield
+        finally:
+            if self._drawing is not None:
+                self._drawing.stop()
+            self.worker.close()
+            self.index.close()
+
+    async def ask(self, kind: Hashable, work: Work, request: Any) -> bytes:
+        """The answer of the worker, within the time that is allowed."""
+        try:
+            async with asyncio.timeout(self._settings.seconds):
+                answer: bytes = await self.worker.ask(kind, work, request)
+                return answer
+        except asyncio.QueueFull:
+            raise RefusalError(503, "too many requests are waiting", "ask again in a moment", retry=1) from None
+        except TimeoutError:
+            late = f"no answer within {self._settings.seconds:g} seconds"
+            raise RefusalError(503, late, "ask again in a moment", retry=2) from None
+        except MemoryError:
+            raise RefusalError(503, "the server is out of memory", "ask for less", retry=5) from None
+        except (CodesError, QueryError) as problem:
+            raise RefusalError(400, problem.problem, problem.hint) from problem
+        except ParabitError as problem:  # what may name files is for the log alone
+            _log.error("the index cannot be read: %s", problem)
+            raise RefusalError(503, "the index cannot be read", "the server's log says why", retry=5) from problem
+
+    @property
+    def map(self) -> Map | None:
+        """The map, if it was kept or has been drawn."""
+        return self._kept_map if self._drawing is None else self._drawing.map
+
+    def _refresh(self) -> None:
         """See what others have written; an index that cannot be read any more is searched as it was."""
+        if time.monotonic() - self._looked < _EVERY:
+            return
+        self._looked = time.monotonic()
         try:
             if self.index.refresh():
                 self._known = {}
@@ -83,17 +130,12 @@ class Service:
                 _log.warning("the index cannot be read again: %s", problem)
             self.failure = "the index cannot be read again"
 
-    def use_map(self, drawn: Map | None) -> None:
-        """Show this map from now on."""
-        self.map = drawn
-        self._known = {name: value for name, value in self._known.items() if name != "chart"}
-
     def about(self) -> dict[str, Any]:
         """What the index is and what it can do."""
-        index, settings = self.index, self._settings
+        index, settings, name = self.index, self._settings, self._folder.name
         return {
-            "name": self.name,
-            "title": settings.title or self.name.removesuffix(".index"),
+            "name": name,
+            "title": settings.title or name.removesuffix(".index"),
             "version": __version__,
             "documents": self.documents,
             "bits": index.bits,
@@ -126,6 +168,13 @@ class Service:
         examples = list(self._settings.examples) or (typical_phrases(self.index.snapshot()) if self._has_texts else [])
         recent = [_listed(one) for one in newest(self.index.snapshot(), _RECENT, dated or None)]
         return as_json({"examples": examples, "recent": recent, "recent_by": dated})
+
+    def chart_state(self) -> dict[str, Any]:
+        """Why there is no map to show."""
+        if self._drawing is not None and not self._drawing.failure:
+            return {"state": "drawing", "share": self._drawing.share, "points": 0}
+        why = f"a map needs {_LEAST} documents" if self._settings.map else "the server was started without a map"
+        return {"state": "none", "why": why if self._drawing is None else self._drawing.failure}
 
     def chart(self) -> bytes:
         """The map as JSON, compressed; there must be one."""
@@ -259,14 +308,6 @@ class Service:
     def _id_of(self, like: str | int | None) -> str | int:
         """The id that a request names: a number is a number, a string the string, or else the number it says."""
         return like if isinstance(like, int) else self.index.ids_of([str(like)])[0]
-
-
-def refusal_of(problem: ParabitError) -> RefusalError:
-    """How a failure of the library is answered; what may name files is for the log alone."""
-    if isinstance(problem, CodesError | QueryError):
-        return RefusalError(400, problem.problem, problem.hint)
-    _log.error("the index cannot be read: %s", problem)
-    return RefusalError(503, "the index cannot be read", "the server's log says why", retry=5)
 
 
 def _collapsed(hits: Sequence[dict[str, Any]], firsts: Sequence[int]) -> list[dict[str, Any]]:

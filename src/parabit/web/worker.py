@@ -16,10 +16,6 @@ _AT_ONCE = 64  # requests that are answered together
 Work = Callable[[Sequence[Any]], Sequence[Any]]  # an answer for each request; an exception is an answer, too
 
 
-class BusyError(Exception):
-    """Too much is waiting."""
-
-
 class _Job(NamedTuple):
     kind: Hashable  # requests of one kind go together
     work: Work
@@ -46,7 +42,7 @@ class Worker:
     async def ask(self, kind: Hashable, work: Work, request: Any) -> Any:
         """The answer to a request, found together with others of its kind."""
         if self.waiting >= self._most:
-            raise BusyError
+            raise asyncio.QueueFull
         job = _Job(kind, work, request, self._loop.create_future())
         self._jobs.put(job)
         return await job.answer
