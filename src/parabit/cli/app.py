@@ -14,41 +14,34 @@ from typer.core import TyperCommand, TyperGroup
 
 from parabit import __version__
 
-# What the help lists, without importing the verbs: the first line of each one's doc string. A verb is the function of
-# that name in the module of that name, or in the one given in MODULES.
+# What the help lists, without importing the verbs: the module of each, and the first line of its doc string.
 VERBS = {
     "Search": {
-        "index": "Learn a model from a corpus and index its documents.",
-        "search": "Find the documents that fit a query best.",
-        "serve": "Search an index in the browser, or from programs.",
-        "mcp": "Let an assistant search an index.",
-        "dedupe": "Find near-duplicates, in groups.",
+        "index": ("index", "Learn a model from a corpus and index its documents."),
+        "search": ("search", "Find the documents that fit a query best."),
+        "serve": ("serve", "Search an index in the browser, or from programs."),
+        "mcp": ("serve", "Let an assistant search an index."),
+        "dedupe": ("dedupe", "Find near-duplicates, in groups."),
     },
     "Maintain": {
-        "info": "Show what an index holds.",
-        "sync": "Bring an index up to date with its files.",
-        "add": "Add documents to an index.",
-        "delete": "Delete documents from an index.",
-        "compact": "Merge what was added and deleted since an index was built.",
-        "retrain": "Learn a new model from the documents of an index.",
+        "info": ("index", "Show what an index holds."),
+        "sync": ("sync", "Bring an index up to date with its files."),
+        "add": ("index", "Add documents to an index."),
+        "delete": ("index", "Delete documents from an index."),
+        "compact": ("index", "Merge what was added and deleted since an index was built."),
+        "retrain": ("index", "Learn a new model from the documents of an index."),
     },
     "Learn": {
-        "train": "Learn a model from a corpus, without labels.",
-        "encode": "Encode a corpus with a model, to a file of codes.",
-        "evaluate": "Measure how well a model finds documents with the same labels.",
-        "reproduce": "Run the paper's experiments again.",
+        "train": ("learn", "Learn a model from a corpus, without labels."),
+        "encode": ("learn", "Encode a corpus with a model, to a file of codes."),
+        "evaluate": ("measure", "Measure how well a model finds documents with the same labels."),
+        "reproduce": ("measure", "Run the paper's experiments again."),
     },
     "Explore": {
-        "demo": "Index a collection and answer questions, in less than a minute.",
-        "datasets": "List the data sets that can be read by name.",
-        "vocabulary": "Count the words of a corpus.",
+        "demo": ("explore", "Index a collection and answer questions, in less than a minute."),
+        "datasets": ("explore", "List the data sets that can be read by name."),
+        "vocabulary": ("explore", "Count the words of a corpus."),
     },
-}
-MODULES = {
-    **dict.fromkeys(("info", "add", "delete", "compact", "retrain"), "maintain"),
-    **dict.fromkeys(("train", "encode"), "learn"),
-    **dict.fromkeys(("evaluate", "reproduce"), "measure"),
-    **dict.fromkeys(("demo", "datasets", "vocabulary"), "explore"),
 }
 LIBRARIES = ("numpy", "polars", "faiss-cpu", "tantivy", "scipy", "scikit-learn", "safetensors", "torch", "fastapi")
 COLLAPSED = "more options"  # begins the title of a group that --help only names
@@ -113,13 +106,6 @@ def _record(param: Any) -> tuple[str, str]:
 class Verb(_Help, TyperCommand):
     """A verb."""
 
-    def make_context(self, *args: Any, **options: Any) -> Any:
-        try:
-            return super().make_context(*args, **options)
-        except typer.BadParameter as problem:
-            problem.message = problem.message.removeprefix("Value error, ")
-            raise
-
 
 @contextmanager
 def _reader_may_leave() -> Iterator[None]:
@@ -141,7 +127,7 @@ class Verbs(_Help, TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         for verbs in VERBS.values():
-            for name, summary in verbs.items():
+            for name, (_, summary) in verbs.items():
                 self.add_command(TyperCommand(name=name, help=summary))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -151,13 +137,14 @@ class Verbs(_Help, TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         for panel, verbs in VERBS.items():
             with formatter.section(panel):
-                formatter.write_dl([*verbs.items()], col_max=20)
+                formatter.write_dl([(name, summary) for name, (_, summary) in verbs.items()], col_max=20)
         super().format_options(ctx, formatter)
 
 
 def load_verb(name: str) -> TyperCommand:
     """Import a verb's module and make a command of its function."""
-    function = getattr(import_module(f"parabit.cli.{MODULES.get(name, name)}"), name)
+    module = next(verbs[name][0] for verbs in VERBS.values() if name in verbs)
+    function = getattr(import_module(f"parabit.cli.{module}"), name)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
     single.command(name, cls=Verb)(function)
     return cast(TyperCommand, typer.main.get_command(single))

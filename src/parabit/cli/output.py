@@ -62,6 +62,13 @@ def line_width() -> int:
     return int(columns) if columns.isdecimal() else console().width if console().is_terminal else _WIDTH
 
 
+def read_input() -> str:
+    """The whole of standard input."""
+    if sys.stdin is None:
+        raise ParabitError("standard input is closed", hint="give it something to read")
+    return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+
+
 def print_json(result: Mapping[str, Any]) -> None:
     """The whole answer of a verb for scripts."""
     if sys.stdout is None:

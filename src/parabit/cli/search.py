@@ -1,7 +1,6 @@
 """`parabit search`: the documents of an index that fit a query."""
 
 import re
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from textwrap import shorten
@@ -12,7 +11,7 @@ import typer
 from parabit.choices import Backend, Rank
 from parabit.cli.command import verb
 from parabit.cli.options import IndexFolder, argument, option
-from parabit.cli.output import console, escape, line_width, print_json, say
+from parabit.cli.output import console, escape, line_width, print_json, read_input, say
 from parabit.errors import ParabitError, did_you_mean
 
 if TYPE_CHECKING:
@@ -101,13 +100,6 @@ def search(
             print_json({**result, "hits": hits})
         else:
             _show(opened, found, result, full, explain)
-
-
-def read_input() -> str:
-    """The whole of standard input."""
-    if sys.stdin is None:
-        raise ParabitError("standard input is closed", hint="give it something to read")
-    return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
 
 
 def _text(query: str) -> str:
