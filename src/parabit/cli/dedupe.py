@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from parabit.choices import Keep
 from parabit.cli.command import Result, verb
-from parabit.cli.options import Overwrite, Reading, argument, complete_corpus, option
+from parabit.cli.options import Overwrite, Reading, Table, argument, option
 from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
 from parabit.errors import ParabitError
 from parabit.progress import Progress, Report
@@ -44,23 +44,14 @@ def _show(result: Result) -> None:
 @verb(_show)
 def dedupe(
     corpus: Annotated[
-        list[str],
-        argument(
-            "What other verbs take as CORPUS, or the folder of an index.",
-            "CORPUS|INDEX",
-            autocompletion=complete_corpus,
-        ),
+        list[str], argument("What other verbs take as CORPUS, or the folder of an index.", "CORPUS|INDEX")
     ],
-    output: Annotated[
-        Path | None, option("All groups as .csv, .tsv, .jsonl or .parquet.", "--output", "-o", "FILE")
-    ] = None,
+    output: Table = None,
     overwrite: Overwrite = False,
     keep: Annotated[Keep, option("Which document of a group is kept.")] = "first",
     date_field: Annotated[str, option("The field with the date, for newest.", "FIELD")] = "date",
     shared: Annotated[float, option("The share of common words that makes two documents copies.")] = 0.5,
-    print_delete: Annotated[
-        bool, option("Print only the ids that are not kept, one per line.", "--print-delete")
-    ] = False,
+    print_delete: Annotated[bool, option("Print only ids that are not kept, one per line.", "--print-delete")] = False,
     *,
     reading: Reading,
     report: Report,

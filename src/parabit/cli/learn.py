@@ -10,14 +10,17 @@ from typing import Annotated, Any, Literal
 from parabit.choices import Architecture, Preset, Solver
 from parabit.cli.app import COLLAPSED
 from parabit.cli.command import Result, signal_of, verb
-from parabit.cli.options import CorpusNames, Counting, ModelFolder, Overwrite, Reading, option
+from parabit.cli.options import CorpusNames, Counting, Device, ModelFolder, Overwrite, Reading, option
 from parabit.cli.output import headline, need_new, say, say_skipped
-from parabit.errors import Interrupted, TrainingError, did_you_mean
+from parabit.errors import Interrupted, ParabitError, TrainingError
 from parabit.networks.config import Recipe
 from parabit.progress import Report
 
+Engine = Literal["local", "ray"]
 _net = partial(option, panel=f"{COLLAPSED}: networks")
-_PARAMETERS = (*(parameter.name for parameter in fields(Recipe)), "window", "two_sided", "word_dim")
+_cluster = partial(option, panel=f"{COLLAPSED}: a cluster", show_default=False)
+_ADDRESS = "HOST:PORT of its head, or auto on a node. Default: RAY_ADDRESS, or this machine."
+_PARAMETERS = f"One of {', '.join(parameter.name for parameter in fields(Recipe))}, window, two_sided, word_dim"
 
 
 def _show_model(result: Result) -> None:
@@ -43,10 +46,8 @@ def train(
     preset: Annotated[Preset, option("default, or paper: its network.", "NAME")] = "default",
     overwrite: Overwrite = False,
     architecture: Annotated[Architecture, _net("dbow, or dm: with the words before.", "dbow|dm")] = "dbow",
-    settings: Annotated[
-        list[str] | None, _net(f"One of {', '.join(_PARAMETERS)}; repeatable.", "--set", "NAME=VALUE")
-    ] = None,
-    device: Annotated[Literal["auto", "cpu", "cuda"], _net("Where to train.", "auto|cpu|cuda")] = "auto",
+    settings: Annotated[list[str] | None, _net(f"{_PARAMETERS}; repeatable.", "--set", "NAME=VALUE")] = None,
+    device: Annotated[Device, _net("Where to train.", "auto|cpu|cuda")] = "auto",
     resume: Annotated[bool, _net("Continue an interrupted training.", "--resume")] = False,
     checkpoint_every: Annotated[float, _net("How often to save the state.", "SECONDS", min=0.0)] = 60.0,
     *,
@@ -73,8 +74,7 @@ def train(
     model = ParagraphVectors(
         None if bits == "none" else _whole(bits, "--bits", "128, or none"), dim=dim,
         levels=None if levels is None else [_whole(level, "--levels", "96+24+8") for level in levels.split("+")],
-        solver=solver,
-        preset=preset, architecture=architecture, network_params=_network_params(settings or []) or None,
+        solver=solver, preset=preset, architecture=architecture, network_params=_network_params(settings) or None,
         sample=sample or None, random_state=seed, device=device, **counting(preset == "paper"),
     )  # fmt: skip
     work = None if model.network() is None else output.parent / f"{output.name}.training"
@@ -114,16 +114,13 @@ def _whole(given: str, option: str, example: str) -> int:
         raise TrainingError(f"{option} {given}", hint=f"write it as {example}") from None
 
 
-def _network_params(given: list[str]) -> dict[str, Any]:
+def _network_params(given: list[str] | None) -> dict[str, Any]:
     """Parameters written as name=value, each value as the number, the truth or the word that it looks like."""
     params: dict[str, Any] = {}
-    for assignment in given:
+    for assignment in given or ():
         name, equals, value = assignment.partition("=")
         if not equals:
             raise TrainingError(f"--set {assignment}", hint="write it as name=value, such as --set epochs=20")
-        if name not in _PARAMETERS:
-            hint = did_you_mean(name, _PARAMETERS) or f"there are {', '.join(_PARAMETERS)}"
-            raise TrainingError(f"no network parameter {name!r}", hint=hint)
         try:
             params[name] = json.loads(value)
         except ValueError:
@@ -169,9 +166,12 @@ def encode(
     output: Annotated[str, option("A file, .npy or .parquet; on a cluster, a folder.", "--output", "-o", "CODES")],
     vectors: Annotated[bool, option("Add the real vectors; .parquet only.", "--vectors")] = False,
     overwrite: Overwrite = False,
+    engine: Annotated[Engine, _cluster("Here, or on a Ray cluster that sees CORPUS.", "local|ray")] = "local",
+    address: Annotated[str | None, _cluster(_ADDRESS, "ADDRESS")] = None,
+    workers: Annotated[int | None, _cluster("Processes that load the model. Default: one per core.", min=1)] = None,
+    worker_cores: Annotated[int | None, _cluster("Cores of each worker. Default: 1.", min=1)] = None,
     *,
     reading: Reading,
-    cluster: dict[str, Any] | None,
     report: Report,
 ) -> Result:
     """Encode a corpus with a model, to a file of codes.
@@ -187,20 +187,23 @@ def encode(
     """
     from parabit.model import check_output, encode_to_file, load_model
 
-    if cluster is None:
+    if engine == "local":
+        for name, value in (("address", address), ("workers", workers), ("worker-cores", worker_cores)):
+            if value is not None:
+                raise ParabitError(f"--{name} is for a cluster", hint="add --engine ray")
         check_output(Path(output), overwrite)
     loaded = load_model(model)
     how: dict[str, Any] = {"vectors": vectors, "overwrite": overwrite, "report": report}
-    if cluster is None:
+    if engine == "local":
         encoded = encode_to_file(loaded, reading.open(corpus, report), output, **how)
         counts = {**encoded._asdict(), "encoded": encoded.documents}
     else:
         from parabit.engines.ray import connected, encode_shards, open_shards
 
         shards = open_shards(corpus, reading.options, reading.format)
-        how |= {"workers": cluster["workers"], "cores": cluster["worker_cores"] or 1}
+        how |= {"workers": workers, "cores": worker_cores or 1}
         try:
-            with connected(cluster["address"]) as ray:
+            with connected(address) as ray:
                 counts = encode_shards(ray, loaded, corpus, shards, output, **how)._asdict()
         except (KeyboardInterrupt, SystemExit) as stop:
             message = f"interrupted; the finished shards are in {output}; run the same command again to continue"

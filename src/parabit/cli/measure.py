@@ -1,12 +1,13 @@
 """`parabit evaluate` and `reproduce`: how good codes are, and the paper's tables and figures, run again."""
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from parabit.choices import RELEVANCE, Relevant
 from parabit.cli.command import Result, verb
-from parabit.cli.options import CorpusName, Device, ModelFolder, Reading, argument, complete_corpus, option
+from parabit.cli.options import CorpusName, Device, ModelFolder, Reading, argument, option
 from parabit.cli.output import check_file, escape, headline, say, say_skipped
 from parabit.errors import EvaluationError, Interrupted, need
 from parabit.progress import Report
@@ -39,9 +40,7 @@ def _show_scores(result: Result) -> None:
 def evaluate(
     model: ModelFolder,
     corpus: CorpusName,
-    searched: Annotated[
-        str | None, option("Search this corpus, not CORPUS.", "CORPUS", autocompletion=complete_corpus)
-    ] = None,
+    searched: Annotated[str | None, option("Search this corpus, not CORPUS.", "CORPUS")] = None,
     relevance: Annotated[Relevant | None, option("By a shared label, or the share of them.", "shared|overlap")] = None,
     rank: Annotated[
         Literal["hamming", "asymmetric", "cosine"] | None,
@@ -147,7 +146,7 @@ def reproduce(
     seeds: Annotated[int, option("Runs of each cell; the report has mean and spread.", min=1)] = 3,
     corpus: Annotated[list[str] | None, option("Only this collection; repeatable.", "NAME")] = None,
     job: Annotated[list[str] | None, option("Only this job; repeatable.", "NAME")] = None,
-    device: Device = "auto",
+    device: Annotated[Device, option("Where to train.", "auto|cpu|cuda")] = "auto",
     only_report: Annotated[bool, option("Run nothing; report what is finished.", "--only-report")] = False,
     *,
     report: Report,
@@ -166,11 +165,7 @@ def reproduce(
     from parabit.paper.report import Plan
     from parabit.paper.report import reproduce as run
 
-    words = ["parabit", "reproduce", what, "-o", str(output), *(["--quick"] if quick else [])]
-    words += [word for name in corpus or () for word in ("--corpus", name)]
-    words += [word for name in job or () for word in ("--job", name)]
-    words += [*(["--seeds", str(seeds)] if seeds != 3 else []), *(["--device", device] if device != "auto" else [])]
-    command = shlex.join(words)
+    command = shlex.join(["parabit", *sys.argv[1:]])
     plan = Plan(what, quick, seeds, tuple(corpus or ()), tuple(job or ()), device, only_report)
     try:
         return run(plan, output, command, report)

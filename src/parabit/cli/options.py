@@ -1,4 +1,4 @@
-"""Options that several verbs share; the help of a verb only names those of reading, of words and of clusters."""
+"""Options that several verbs share; the help of a verb only names those of reading and of words."""
 
 import functools
 import signal
@@ -12,23 +12,9 @@ import typer
 
 from parabit.cli.app import COLLAPSED
 from parabit.corpus import FORMATS, Corpus, ReadOptions, open_corpus
-from parabit.corpus.datasets import DATASETS, SPLITS
-from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
     from parabit.progress import Report
-
-
-def complete_corpus(incomplete: str) -> list[str]:
-    """Data sets, with and without their splits, that begin like this, and paths that do.
-
-    If no data set does, the shell completes paths by itself, and better: it knows what a folder is.
-    """
-    names = [name for dataset in DATASETS for name in (dataset, *(f"{dataset}/{split}" for split in SPLITS))]
-    named = [name for name in names if name.startswith(incomplete)]
-    folder, _, start = incomplete.rpartition("/")
-    beside = sorted(path.name for path in Path(folder or ".").glob("*") if path.name.startswith(start))
-    return named and named + [f"{folder}/{name}" if folder else name for name in beside if name[0] != "."]
 
 
 def option(help: str, *words: str, panel: str | None = None, **how: Any) -> Any:
@@ -44,18 +30,21 @@ def argument(help: str, metavar: str, **how: Any) -> Any:
 
 
 _CORPUS = "A file, a folder, a data set (20newsgroups/train), an address (s3://…), or - for standard input"
-CorpusName = Annotated[str, argument(f"{_CORPUS}.", "CORPUS", autocompletion=complete_corpus)]
-CorpusNames = Annotated[list[str], argument(f"{_CORPUS}; repeatable.", "CORPUS", autocompletion=complete_corpus)]
+_FORMAT = (
+    f"One of {', '.join(FORMATS)}. Default: by the file's name. lines reads one document per line. In a folder, files "
+    "with names of another format are skipped."
+)
+CorpusName = Annotated[str, argument(f"{_CORPUS}.", "CORPUS")]
+CorpusNames = Annotated[list[str], argument(f"{_CORPUS}; repeatable.", "CORPUS")]
 IndexFolder = Annotated[Path, argument("The folder of an index.", "INDEX")]
 ModelFolder = Annotated[Path, argument("The folder of a model.", "MODEL")]
 Overwrite = Annotated[bool, option("Replace what has this name.", "--overwrite")]
-Device = Annotated[Literal["auto", "cpu", "cuda"], option("Where to train.", "auto|cpu|cuda")]
+Table = Annotated[Path | None, option("A table as .csv, .tsv, .jsonl or .parquet.", "--output", "-o", "FILE")]
+Device = Literal["auto", "cpu", "cuda"]
 Counting = Callable[..., dict[str, Any]]  # the parameters of a vocabulary, by default or as in the paper
 
-_shared = functools.partial(option, show_default=False)
-_read = functools.partial(_shared, panel=f"{COLLAPSED}: reading")
-_word = functools.partial(_shared, panel=f"{COLLAPSED}: words")
-_cluster = functools.partial(_shared, panel=f"{COLLAPSED}: a cluster")
+_read = functools.partial(option, show_default=False, panel=f"{COLLAPSED}: reading")
+_word = functools.partial(option, show_default=False, panel=f"{COLLAPSED}: words")
 
 
 def _show_all(ctx: typer.Context, wanted: bool) -> None:
@@ -86,15 +75,7 @@ def reading(
     text_field: Annotated[list[str] | None, _read("Field with the text; repeatable. Default: text.", "FIELD")] = None,
     id_field: Annotated[str | None, _read("Field with the id. Default: id, or path and line.", "FIELD")] = None,
     label_field: Annotated[str | None, _read("Field with labels. Default: labels or label.", "FIELD")] = None,
-    format: Annotated[
-        str | None,
-        _read(
-            f"One of {', '.join(FORMATS)}. Default: by the file's name. lines reads one document per line. In a "
-            "folder, files with names of another format are skipped.",
-            "FORMAT",
-            autocompletion=lambda: list(FORMATS),
-        ),
-    ] = None,
+    format: Annotated[str | None, _read(_FORMAT, "FORMAT", autocompletion=lambda: list(FORMATS))] = None,
     encoding: Annotated[str | None, _read("Default: by the first bytes, or UTF-8 or Windows-1252.", "ENCODING")] = None,
     no_quotes: Annotated[bool, _read("Quotes in CSV and TSV are ordinary characters.", "--no-quotes")] = False,
     include: Annotated[list[str] | None, _read("Read only what matches, such as *.md; repeatable.", "GLOB")] = None,
@@ -138,24 +119,5 @@ def counting(
     return parameters
 
 
-def cluster(
-    engine: Annotated[
-        Literal["local", "ray"], _cluster("Here, or on a Ray cluster that sees CORPUS.", "local|ray")
-    ] = "local",
-    address: Annotated[
-        str | None,
-        _cluster("HOST:PORT of its head, or auto on a node. Default: RAY_ADDRESS, or this machine.", "ADDRESS"),
-    ] = None,
-    workers: Annotated[int | None, _cluster("Processes that load the model. Default: one per core.", min=1)] = None,
-    worker_cores: Annotated[int | None, _cluster("Cores of each worker. Default: 1.", min=1)] = None,
-) -> dict[str, Any] | None:
-    """The options of a cluster; None on this machine."""
-    given = {"address": address, "workers": workers, "worker_cores": worker_cores}
-    unused = [name for name, value in given.items() if value is not None and engine != "ray"]
-    if unused:
-        raise ParabitError(f"--{unused[0].replace('_', '-')} is for a cluster", hint="add --engine ray")
-    return given if engine == "ray" else None
-
-
 # Parameters of verbs, and the functions whose parameters are the options that they stand for.
-SHARED: dict[str, Callable[..., Any]] = {"reading": reading, "counting": counting, "cluster": cluster}
+SHARED: dict[str, Callable[..., Any]] = {"reading": reading, "counting": counting}

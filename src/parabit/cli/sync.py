@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 from parabit.cli.command import Result, progress, verb
 from parabit.cli.index import say_unknown, unknown_words
-from parabit.cli.options import IndexFolder, Reading, argument, complete_corpus, option
+from parabit.cli.options import IndexFolder, Reading, argument, option
 from parabit.cli.output import complain, escape, headline, print_json, reading_of, say, say_skipped
 from parabit.errors import ParabitError, need
 from parabit.progress import silent
@@ -42,10 +42,7 @@ def _show(result: Result) -> None:
 def sync(
     index: IndexFolder,
     corpus: Annotated[
-        list[str] | None,
-        argument(
-            "Other files and folders than before; the index remembers them.", "CORPUS", autocompletion=complete_corpus
-        ),
+        list[str] | None, argument("Other files and folders than before; the index remembers them.", "CORPUS")
     ] = None,
     dry_run: Annotated[bool, option("Only list what would be done.", "--dry-run", "-n")] = False,
     watch: Annotated[bool, option("Go on: sync again whenever a file changes.", "--watch")] = False,
