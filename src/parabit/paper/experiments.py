@@ -17,17 +17,31 @@ QUICK_EPOCHS = {"dbow": 30, "dm": 6, "peers": 6}
 _QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # in dm every position has a softmax of its own, so samples are the time
 _REAL_DIM = 300
 
-# The recipe of codes that only select documents, chosen by what Table 4 measures (`benchmarks/filter_recipes.py`).
+# The recipes of codes that only select documents, by bits, chosen by what Table 4 measures
+# (`benchmarks/filter_recipes.py`).
 FILTER = {
-    "epochs": 120,
-    "document_rate": 1.84,
-    "word_rate": 0.0303,
-    "document_prior": 0.3,
-    "dropout": 0.0,
-    "word_accumulator_start": 100.0,
-    "sampling_power": 0.25,
-    "inference_rounds": 200,
-    "inference_rate": 0.552,
+    28: {
+        "epochs": 120,
+        "document_rate": 0.988,
+        "word_rate": 0.0296,
+        "document_prior": 3.0,
+        "dropout": 0.0,
+        "word_accumulator_start": 100.0,
+        "sampling_power": 0.25,
+        "inference_rounds": 200,
+        "inference_rate": 0.2964,
+    },
+    24: {
+        "epochs": 160,
+        "document_rate": 1.39,
+        "word_rate": 0.0324,
+        "document_prior": 0.3,
+        "dropout": 0.05,
+        "word_accumulator_start": 300.0,
+        "sampling_power": 0.15,
+        "inference_rounds": 60,
+        "inference_rate": 0.417,
+    },
 }
 
 # What the paper tried in place of rounding.
@@ -120,7 +134,7 @@ def _jobs() -> dict[str, Job]:
     for bits in RADII:
         jobs.append(Job(f"real-binary-{bits}", (Network(choose_shape(bits, _REAL_DIM), bigrams=True),)))
         jobs.append(Job(f"closed-form-{bits}", peer="closed-form", size=bits))
-    selecting = [Network(choose_shape(bits), bigrams=True, changes=tuple(FILTER.items())) for bits in RADII]
+    selecting = [Network(choose_shape(bits), bigrams=True, changes=tuple(FILTER[bits].items())) for bits in RADII]
     jobs.append(Job("separate", (*selecting, Network(choose_shape(None, _REAL_DIM), bigrams=True))))
     jobs.append(Job("transfer", (Network(choose_shape(128), bigrams=True),)))
     jobs.append(Job("closed-form-transfer", peer="closed-form", size=128))
