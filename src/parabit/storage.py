@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from io import BytesIO
@@ -131,7 +132,8 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
     """
 
     def __init__(self, path: Path, dtype: DTypeLike, row: tuple[int, ...] = ()) -> None:
-        self._dtype, self._row, self.length = np.dtype(dtype), row, 0
+        self.dtype, self.row, self.length = np.dtype(dtype), row, 0
+        self.checksum = 0  # the CRC-32 of the rows
         self._file = path.open("wb")
         self._write_header()
 
@@ -143,12 +145,14 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
 
     def append(self, array: NDArray[Any]) -> None:
         """Add a piece; it must fit the file's type without loss."""
-        self._file.write(np.ascontiguousarray(array, dtype=self._dtype).data)
+        content = np.ascontiguousarray(array, dtype=self.dtype).data
+        self._file.write(content)
+        self.checksum = zlib.crc32(content, self.checksum)
         self.length += len(array)
 
     def _write_header(self) -> None:
         # numpy leaves room in the header for the first dimension to grow, so that it can be written again.
-        self._file.write(array_header(self._dtype, (self.length, *self._row)))
+        self._file.write(array_header(self.dtype, (self.length, *self.row)))
 
 
 def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:

@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 
 from parabit.index.filters import conditions
-from parabit.index.store import Batch, Id, Kind, Snapshot, Store
+from parabit.index.store import Batch, Id, Snapshot, Store
 
 BITS = 20  # no multiple of 8
 BACKEND = "hashing"  # one that keeps arrays of its own
-EXTRA = {
-    "vectors": Kind("float16", 3),
-    "weight": Kind("float64"),
-}
+DIM = 3
 LABELS = ("space", "hockey", "cars")
 
 Document = dict[str, Any]
@@ -34,8 +31,8 @@ def document(seed: int) -> Document:
     }
     if seed % 3:
         fields["text"] = f"Gödel, Escher\n{seed} \N{ROCKET} " * int(rng.integers(0, 4))
-    vector = rng.standard_normal(3).astype(np.float16)
-    return {"code": code, "fields": fields, "vectors": vector, "weight": float(seed)}
+    vector = rng.standard_normal(DIM).astype(np.float16)
+    return {"code": code, "fields": fields, "vectors": vector}
 
 
 def batch_of(documents: dict[Id, Document]) -> Batch:
@@ -45,10 +42,7 @@ def batch_of(documents: dict[Id, Document]) -> Batch:
         list(documents),
         np.array([document["code"] for document in some], dtype=np.uint8).reshape(-1, 3),
         [document["fields"] for document in some],
-        {
-            "vectors": np.array([document["vectors"] for document in some], dtype=np.float16).reshape(-1, 3),
-            "weight": np.array([document["weight"] for document in some], dtype=np.float64),
-        },
+        np.array([document["vectors"] for document in some], dtype=np.float16).reshape(-1, DIM),
     )
 
 
@@ -56,7 +50,7 @@ def make_store(folder: Path, documents: dict[Id, Document], each: int = 7, **opt
     """Create a store of documents that come in batches."""
     items = list(documents.items())
     batches = (batch_of(dict(items[start : start + each])) for start in range(0, len(items), each))
-    options = {"fingerprint": "of a model", "meta": {"backend": BACKEND}, "extra": EXTRA, **options}
+    options = {"fingerprint": "of a model", "meta": {"backend": BACKEND}, "dim": DIM, **options}
     Store.create(folder, BITS, batches, **options)
 
 
@@ -76,8 +70,7 @@ def contents(store: Store) -> dict[Id, Document]:
         identity: {
             "code": arrays["codes"][place],
             "fields": fields[place],
-            "vectors": arrays["extra.vectors"][place],
-            "weight": float(arrays["extra.weight"][place]),
+            "vectors": arrays["vectors"][place],
         }
         for place, identity in enumerate(ids)
     }

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from made_up_documents import (
     BITS,
-    EXTRA,
+    DIM,
     batch_of,
     check,
     document,
@@ -18,7 +18,7 @@ from made_up_documents import (
 
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index.filters import number_of
-from parabit.index.store import Batch, Id, Kind, Store, generation, store
+from parabit.index.store import Batch, Id, Store, generation, store
 
 
 @pytest.fixture
@@ -85,10 +85,10 @@ def test_a_snapshot_does_not_see_later_changes(folder: Path) -> None:
         (lambda store: store.put(one()._replace(codes=np.zeros((2, 3), np.uint8))), "1 ids and codes of shape"),
         (lambda store: store.put(one()._replace(fields=[])), "1 ids and fields of 0 documents"),
         (lambda store: store.put(one()._replace(fields=[NAMED_7])), "a field named 7"),
-        (lambda store: store.put(one()._replace(extra={})), "keeps the extra arrays .*found \\[\\]"),
+        (lambda store: store.put(one()._replace(vectors=None)), "found no vectors"),
         (
-            lambda store: store.put(one()._replace(extra={**one().extra, "vectors": np.zeros((1, 3))})),
-            "vectors must be float16 of shape \\(1, 3\\), found float64",
+            lambda store: store.put(one()._replace(vectors=np.zeros((1, 4), np.float16))),
+            "keeps float16 vectors of shape .1, 3., found float16 vectors of shape .1, 4.",
         ),
         (lambda store: store.snapshot().ids_of(np.array([0, 40])), "there is no row 40, only 0 to 39"),
         (lambda store: store.snapshot().ids_of(np.array([-1])), "there is no row -1"),
@@ -105,14 +105,9 @@ def test_what_cannot_be_done_is_an_error_and_changes_nothing(folder: Path, act: 
 
 def test_what_cannot_be_created_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     twice = [batch_of(some_documents(10)), batch_of({"other": document(1), 7: document(2)})]
-    for batches, extra, problem in (
-        (twice, EXTRA, "two documents have the id 7: numbers 7 and 11"),
-        ([], {"../etc": Kind("float16", 3)}, "../etc"),
-        ([], {"objects": Kind("O", 3)}, "objects"),
-    ):
-        with pytest.raises(IndexFolderError, match=problem):
-            Store.create(tmp_path / "index", BITS, batches, extra=extra)
-        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(IndexFolderError, match="two documents have the id 7: numbers 7 and 11"):
+        Store.create(tmp_path / "index", BITS, twice, dim=DIM)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_back_end_that_fails_leaves_the_index_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -205,5 +205,5 @@ def test_a_full_disk_at_any_step_is_an_error_and_the_index_stays_as_it_was(index
 def test_the_names_in_the_manifest_are_as_documented(index: Path) -> None:
     manifest = json.loads((index / "manifest.json").read_text())
     assert (manifest["format"], manifest["documents"], manifest["bits"]) == (1, 12, 20)
-    assert set(manifest["arrays"]) >= {"codes", "ids", "records", "extra.vectors", "fields.values"}
+    assert set(manifest["arrays"]) >= {"codes", "ids", "records", "vectors", "fields.values"}
     assert np.load(index / "generation-1" / "codes.npy").shape == (12, 3)

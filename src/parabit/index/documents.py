@@ -12,7 +12,7 @@ from parabit.codes import pack, unpack
 from parabit.corpus import Corpus, Document, title_of
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.ranking import Rows, unit
-from parabit.index.store import VECTORS, Batch, Id, Kind, Snapshot
+from parabit.index.store import Batch, Id, Snapshot
 from parabit.model import TextEncoder
 from parabit.progress import Report
 
@@ -25,10 +25,6 @@ class Keeps(NamedTuple):
     text: bool
     words: bool
     vectors: bool
-
-    def kinds(self, model: TextEncoder) -> dict[str, Kind]:
-        """The extra arrays of the store."""
-        return {VECTORS: Kind("<f2", model.dim)} if self.vectors else {}
 
 
 def batches_of(
@@ -51,9 +47,13 @@ def batches_of(
                 there[place] = True
         left_out += [part.documents[place].id for place in np.flatnonzero(~there).tolist()]
         documents = [part.documents[place] for place in np.flatnonzero(there).tolist()]
-        extra = {VECTORS: halves(vectors[there])} if keeps.vectors else {}
         fields = [stored_fields(document, keeps.text) for document in documents]
-        yield Batch([document.id for document in documents], codes[there], fields, extra)
+        yield Batch(
+            [document.id for document in documents],
+            codes[there],
+            fields,
+            halves(vectors[there]) if keeps.vectors else None,
+        )
 
 
 def drawn_code(text: str, bits: int) -> NDArray[np.uint8]:
@@ -86,8 +86,8 @@ def batches_of_codes(
     for start in range(0, len(codes), at_once):
         here = slice(start, min(start + at_once, len(codes)))
         some = list(range(here.start, here.stop)) if ids is None else list(ids[here])
-        extra = {} if vectors is None else {VECTORS: halves(vectors[here])}
-        yield Batch(some, codes[here], None if fields is None else fields[here], extra)
+        kept = None if vectors is None else halves(vectors[here])
+        yield Batch(some, codes[here], None if fields is None else fields[here], kept)
 
 
 def halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:

@@ -18,7 +18,7 @@ from parabit.index.filters import Where, conditions
 from parabit.index.hits import Hits
 from parabit.index.retrain import retrain
 from parabit.index.search import check_backend
-from parabit.index.store import VECTORS, Id, Kind, Snapshot, Store
+from parabit.index.store import Id, Snapshot, Store
 from parabit.index.sync import Synced, sync
 from parabit.index.word_index import WordIndex
 from parabit.index.writing import Written, encoder_of, open_store
@@ -112,7 +112,7 @@ class Index:
         check_codes(codes, bits)
         check_backend(backend)
         contents = {"bits": bits, "batches": batches_of_codes(codes, ids, fields, vectors)}
-        contents["extra"] = {} if vectors is None else {VECTORS: Kind("<f2", vectors.shape[-1])}
+        contents["dim"] = 0 if vectors is None else vectors.shape[-1]
         contents["meta"] = {"backend": backend, "text": False, "words": None}
         return writing.create(cls, folder, None, engine, **contents, overwrite=overwrite, report=report)
 
@@ -344,7 +344,7 @@ class Index:
 
     @property
     def _keeps(self) -> Keeps:
-        return Keeps(self.keeps_text, self.has_words, VECTORS in self._store.extra)
+        return Keeps(self.keeps_text, self.has_words, self._store.dim > 0)
 
     @property
     def best_rank(self) -> str:
@@ -356,7 +356,7 @@ class Index:
         """The ranks that this index can do for a text, or for a code if it knows no texts."""
         if not self.knows_texts:
             return ("hamming",)
-        can = {"cosine": VECTORS in self._store.extra, "words": self.has_words, "hybrid": self.has_words}
+        can = {"cosine": self._store.dim > 0, "words": self.has_words, "hybrid": self.has_words}
         return tuple(rank for rank in RANKS if can.get(rank, True))
 
     @property

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from parabit.corpus import Document
 from parabit.errors import IndexFolderError
 from parabit.index.documents import drawn_code, halves
-from parabit.index.store import VECTORS, Snapshot, Store
-from parabit.index.store.schema import CODES, EXTRA, TEXT, Arrays
+from parabit.index.store import Snapshot, Store
+from parabit.index.store.schema import CODES, TEXT, VECTORS, Arrays
 from parabit.model import TextEncoder, save_model
 from parabit.progress import Progress, Report
 
@@ -42,7 +42,7 @@ def retrain(index: "Index", bits: int | None, sample: int | None, seed: int | No
         estimator.set_params(random_state=seed)
     model: TextEncoder = estimator.fit(_Texts(snapshot), report=report).encoder_
     assert model.bits is not None
-    kinds, bits, done = index._keeps.kinds(model), model.bits, 0
+    dim, bits, done = model.dim if store.dim else 0, model.bits, 0
 
     def recode(rows: NDArray[np.int64]) -> Arrays:
         nonlocal done
@@ -53,9 +53,9 @@ def retrain(index: "Index", bits: int | None, sample: int | None, seed: int | No
             codes[place] = drawn_code(texts[place], bits)
         done += len(rows)
         report(Progress("encoding", done, "documents", done / snapshot.documents))
-        return {CODES: codes, **({EXTRA + VECTORS: halves(vectors)} if kinds else {})}
+        return {CODES: codes, **({VECTORS: halves(vectors)} if dim else {})}
 
-    store.recode(bits, model.fingerprint, kinds, recode, lambda place: save_model(model, place), report)
+    store.recode(bits, model.fingerprint, dim, recode, lambda place: save_model(model, place), report)
     return model
 
 

@@ -23,7 +23,7 @@ from parabit.index.query import (
 )
 from parabit.index.ranking import Request, need_for, parsed_queries, retrieve, with_words
 from parabit.index.search import check_backend
-from parabit.index.store import VECTORS, Id, Snapshot
+from parabit.index.store import Id, Snapshot
 from parabit.index.word_index import searchable
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ def search(index: "Index", queries: Any, where: Where | None, vectors: NDArray[n
         check_query_codes(queries, index.bits)
         asked = _of_codes(queries, _alike(snapshot, filters, len(queries)))
     if vectors is not None:
-        kinds = index._store.extra
-        asked = with_vectors(asked, vectors, kinds[VECTORS].width if VECTORS in kinds else None)
+        asked = with_vectors(asked, vectors, index._store.dim or None)
     return _find(index, snapshot, asked, request)
 
 
@@ -103,7 +102,7 @@ def _of_codes(codes: NDArray[np.uint8], allowed: Sequence[Allowed]) -> Queries:
 
 
 def _find(index: "Index", snapshot: Snapshot, queries: Queries, request: Request) -> Hits:
-    need_for(request.rank, queries, VECTORS in index._store.extra, index.has_words)
+    need_for(request.rank, queries, index._store.dim > 0, index.has_words)
     parsed, words, searched = queries.parsed, None, None
     if parsed is not None and index.has_words:
         words = partial(index._words.of, snapshot)

@@ -24,7 +24,7 @@ from parabit.index.corpus_files import (
 )
 from parabit.index.documents import batches_of, stored_fields
 from parabit.index.retrain import retrain_reason
-from parabit.index.store import VECTORS, Batch, Snapshot, Store
+from parabit.index.store import Batch, Snapshot, Store
 from parabit.index.writing import there
 from parabit.progress import Progress, Report
 
@@ -282,9 +282,9 @@ def _reuse(index: "Index", snapshot: Snapshot, documents: list[Document], reuse:
     ids = [document.id for document in documents]
     old = [reuse[identity] for identity in ids]
     rows = snapshot.rows_of(old)
-    extra = {VECTORS: snapshot.vectors(rows)} if VECTORS in index._store.extra else {}
+    vectors = snapshot.vectors(rows) if index._store.dim else None
     fields = [stored_fields(document, index.keeps_text) for document in documents]
-    index._words.put(Batch(ids, snapshot.codes(rows), fields, extra), [one for one in old if one not in {*ids}])
+    index._words.put(Batch(ids, snapshot.codes(rows), fields, vectors), [one for one in old if one not in {*ids}])
 
 
 class _Chosen(Corpus):

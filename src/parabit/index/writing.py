@@ -72,7 +72,7 @@ def build(
     left_out = list[str]()
     batches = batches_of(encoder, files or documents, keeps, left_out, report)
     index = create(
-        kind, folder, encoder, bits=encoder.bits, batches=batches, meta=meta, extra=keeps.kinds(encoder), **how
+        kind, folder, encoder, bits=encoder.bits, batches=batches, meta=meta, dim=encoder.dim * keeps.vectors, **how
     )
     index.left_out = len(left_out)
     if files is not None:

@@ -16,7 +16,7 @@ from parabit.errors import CodesError, IndexFolderError
 from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.query import WordQuery
 from parabit.index.results import Found
-from parabit.index.store import VECTORS, Id, Value
+from parabit.index.store import Id, Value
 from parabit.index.store.manifest import Manifest
 from parabit.index.word_index import nearest_form, searchable, written_forms
 from parabit.index.words import Stems
@@ -69,7 +69,7 @@ class MilvusSnapshot:
 
     def vectors(self, rows: Rows) -> NDArray[np.float16]:
         """The vectors in some rows, (rows, dim)."""
-        return _joined(rows, self._column(rows, REAL, {}), np.dtype("<f2"), self.manifest.extra[VECTORS].width or 0)
+        return _joined(rows, self._column(rows, REAL, {}), np.dtype("<f2"), self.manifest.dim)
 
     def count(self, field: str, value: Value) -> int:
         """How many documents have this value in a field, or in its list of values."""

@@ -17,10 +17,10 @@ from parabit.engines.milvus.client import TOKEN, Entities, Server
 from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_of
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
 from parabit.errors import IndexFolderError
-from parabit.index.store import VECTORS, Batch, Id, Kind, Store
+from parabit.index.store import Batch, Id, Store
 from parabit.index.store.lock import LOCK, WriterLock
 from parabit.index.store.manifest import Manifest, is_index, read_manifest, write_manifest
-from parabit.index.store.schema import CODES, EXTRA, columns_of, need_distinct
+from parabit.index.store.schema import CODES, VECTORS, columns_of, need_distinct
 from parabit.index.store.store import BaseStore
 from parabit.index.word_index import searchable
 from parabit.index.words import Stems
@@ -61,7 +61,7 @@ class Milvus:
         batches: Iterable[Batch],
         fingerprint: str = "",
         meta: Mapping[str, Any] | None = None,
-        extra: Mapping[str, Kind] | None = None,
+        dim: int = 0,
         save_model: Callable[[Path], None] | None = None,
         overwrite: bool = False,
         report: Report = silent,
@@ -76,13 +76,13 @@ class Milvus:
         # A name that says whose it is, and that no other has.
         name = self.collection or f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
         engine = {"name": ENGINE, "uri": self.checked().uri, "collection": name}
-        manifest = Manifest(bits, fingerprint, dict(meta or {}), dict(extra or {}), engine, token=token_hex(8))
+        manifest = Manifest(bits, fingerprint, dict(meta or {}), dim, engine, token=token_hex(8))
         if save_model is not None:
             manifest = replace(manifest, model="model-1")
         with closing(Server(engine["uri"])) as server:
             entities = entities_of(server, manifest)
             try:
-                entities.create(bool(manifest.meta["words"]), bool(manifest.extra))
+                entities.create(bool(manifest.meta["words"]), manifest.dim > 0)
                 names = _fill(manifest, entities, batches)
                 with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
                     (new / LOCK).touch()
@@ -184,7 +184,7 @@ class MilvusStore(BaseStore):
         """Write all documents to another folder, as an embedded index."""
         model = partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
         documents = self._batches(report)
-        Store.create(folder, self.bits, documents, self.fingerprint, meta, self.extra, model, overwrite, report)
+        Store.create(folder, self.bits, documents, self.fingerprint, meta, self.dim, model, overwrite, report)
 
     def refresh(self) -> bool:
         """See what others have written; returns whether there was anything. A writer knows it all."""
@@ -217,23 +217,23 @@ class MilvusStore(BaseStore):
         snapshot, done = self.snapshot(), 0
         for rows in snapshot.blocks(_READ):
             fields, codes = snapshot.fields_of(rows), snapshot.codes(rows)
-            extra = {VECTORS: snapshot.vectors(rows)} if self.extra else {}
+            vectors = snapshot.vectors(rows) if self.dim else None
             if not all(fields) and (snapshot.rows_of(snapshot.ids_of(rows)) != rows).any():
                 raise IndexFolderError("documents were changed meanwhile", hint="try again when nobody writes")
-            yield Batch(snapshot.ids_of(rows), codes, fields, extra)
+            yield Batch(snapshot.ids_of(rows), codes, fields, vectors)
             done += len(rows)
             report(Progress("reading", done, "documents", min(1.0, done / max(self.documents, done))))
 
 
 def written_entities(manifest: Manifest, batch: Batch, first: int) -> list[dict[str, Any]]:
     """A batch as entities, numbered from `first`; an error says what does not fit."""
-    arrays = columns_of(batch, manifest.bits, manifest.extra, first).arrays
+    arrays = columns_of(batch, manifest.bits, manifest.dim, first).arrays
     fields: Sequence[Mapping[str, Any]] = batch.fields or [{}] * len(batch.ids)
     words = nothing = list[Any]([None] * len(batch.ids))
     if manifest.meta["words"]:
         stems = stems_of(manifest)
         words = [stems.analyzer.analyze(text) for text in stems.tokenizer.spaced([*map(searchable, fields)])]
-    documents = zip(batch.ids, arrays[CODES], fields, words, arrays.get(EXTRA + VECTORS, nothing), strict=True)
+    documents = zip(batch.ids, arrays[CODES], fields, words, arrays.get(VECTORS, nothing), strict=True)
     return [entity_of(identity, serial, *rest) for serial, (identity, *rest) in enumerate(documents, first)]
 
 

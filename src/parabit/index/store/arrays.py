@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.store.schema import Kind
-from parabit.storage import ArrayWriter, array_header, sync
+from parabit.storage import array_header
 
 OFFSETS = ".offsets"  # the array NAME.offsets says where each string of NAME begins, and where the last one ends
 KEYS, ROWS, VALUES = ".keys", ".rows", ".values"  # the arrays of a table
@@ -25,30 +24,6 @@ class Form(NamedTuple):
     dtype: str
     shape: list[int]
     checksum: int
-
-
-class CheckedWriter(ArrayWriter):
-    """Writes an array piece by piece and computes its checksum; it is on the disk when the block ends."""
-
-    def __init__(self, path: Path, kind: Kind) -> None:
-        super().__init__(path, kind.dtype, kind.row)
-        self._path, self._kind, self._checksum = path, kind, 0
-
-    def append(self, array: NDArray[Any]) -> None:
-        """Add a piece."""
-        array = np.ascontiguousarray(array, dtype=self._kind.dtype)
-        super().append(array)
-        self._checksum = zlib.crc32(array.data, self._checksum)
-
-    def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        if error[0] is None:
-            sync(self._path)
-
-    @property
-    def form(self) -> Form:
-        """What the manifest says of it."""
-        return Form(self._kind.dtype, [self.length, *self._kind.row], self._checksum)
 
 
 class MappedArrays:

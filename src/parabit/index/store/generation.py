@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
 from parabit.index.search import Derive, derive_with
-from parabit.index.store.arrays import KEYS, OFFSETS, ROWS, VALUES, CheckedWriter, Form, MappedArrays
+from parabit.index.store.arrays import KEYS, OFFSETS, ROWS, VALUES, Form, MappedArrays
 from parabit.index.store.log import new_log
 from parabit.index.store.manifest import (
     Manifest,
@@ -29,7 +29,6 @@ from parabit.index.store.schema import (
     Arrays,
     Batch,
     Columns,
-    Kind,
     columns_of,
     entries_of,
     hashes,
@@ -37,7 +36,7 @@ from parabit.index.store.schema import (
 )
 from parabit.index.store.snapshot import DERIVED, FIELDS, Snapshot
 from parabit.progress import Report
-from parabit.storage import sync
+from parabit.storage import ArrayWriter, sync
 
 _ROWS = 1 << 13  # documents that are copied at a time
 _TABLES: dict[str, dict[str, type]] = {
@@ -75,7 +74,7 @@ def write_generation(
                 writer.copy(documents, recode)
             else:
                 for batch in documents:
-                    columns = columns_of(batch, manifest.bits, manifest.extra, 1 + writer.documents)
+                    columns = columns_of(batch, manifest.bits, manifest.dim, 1 + writer.documents)
                     writer.add(columns, batch.fields or [])
             backend = manifest.meta.get("backend", "flat")
             arrays = writer.finish(derive_with(backend, manifest.bits, report))
@@ -108,7 +107,7 @@ class GenerationWriter:
 
     def __init__(self, folder: Path, manifest: Manifest, stack: ExitStack) -> None:
         self._folder, self._stack = folder, stack
-        self._writers: dict[str, CheckedWriter] = {}
+        self._writers: dict[str, ArrayWriter] = {}
         self._tables: dict[str, list[list[NDArray[Any]]]] = {
             name: [[np.zeros(0, dtype) for dtype in types.values()]] for name, types in _TABLES.items()
         }
@@ -117,8 +116,8 @@ class GenerationWriter:
         for name, kind in manifest.kinds.items():
             self._open(name, kind)
         for name in (IDS, RECORDS):
-            self._open(name, Kind("|u1"))
-            self._open(name + OFFSETS, Kind("<i8")).append(np.zeros(1))
+            self._open(name, np.dtype("u1"))
+            self._open(name + OFFSETS, np.dtype("<i8")).append(np.zeros(1))
 
     @property
     def documents(self) -> int:
@@ -152,10 +151,11 @@ class GenerationWriter:
         for name in (IDS, FIELDS):
             self._write_table(name)
         for name, array in derive(self._mapped(CODES)[CODES]).items():
-            self._open(DERIVED + name, Kind(array.dtype.str, *array.shape[1:])).append(array)
+            self._open(DERIVED + name, np.dtype((array.dtype, array.shape[1:]))).append(array)
         self._stack.close()
-        sync(self._folder)
-        return {name: writer.form for name, writer in self._writers.items()}
+        for path in (*self._folder.iterdir(), self._folder):
+            sync(path)
+        return {name: self._form(name) for name in self._writers}
 
     def _append(self, columns: Columns) -> None:
         for name, array in columns.arrays.items():
@@ -182,7 +182,7 @@ class GenerationWriter:
         columns = [np.concatenate(parts) for parts in zip(*self._tables.pop(name), strict=True)]
         order = np.argsort(columns[0], kind="stable")
         for part, column in zip(_TABLES[name], columns, strict=True):
-            self._open(name + part, Kind(column.dtype.str)).append(column[order])
+            self._open(name + part, column.dtype).append(column[order])
         if name == IDS:
             self._need_unique(*(column[order] for column in columns))
 
@@ -198,9 +198,13 @@ class GenerationWriter:
                 )
 
     def _mapped(self, *names: str) -> MappedArrays:
-        return MappedArrays(self._folder, {name: self._writers[name].form for name in names})
+        return MappedArrays(self._folder, {name: self._form(name) for name in names})
 
-    def _open(self, name: str, kind: Kind) -> CheckedWriter:
-        writer = self._writers[name] = CheckedWriter(self._folder / f"{name}.npy", kind)
+    def _form(self, name: str) -> Form:
+        writer = self._writers[name]
+        return Form(writer.dtype.str, [writer.length, *writer.row], writer.checksum)
+
+    def _open(self, name: str, kind: np.dtype[Any]) -> ArrayWriter:
+        writer = self._writers[name] = ArrayWriter(self._folder / f"{name}.npy", kind.base, kind.shape)
         self._stack.enter_context(writer)
         return writer

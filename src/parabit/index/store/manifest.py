@@ -10,11 +10,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from parabit import __version__
 from parabit.errors import IndexFolderError
 from parabit.index.store.arrays import REMEDY, Form
 from parabit.index.store.lock import LOCK
-from parabit.index.store.schema import Kind, kinds_of
+from parabit.index.store.schema import kinds_of
 from parabit.model import is_model
 from parabit.storage import whole_file
 
@@ -38,7 +40,7 @@ class Manifest:
     bits: int
     fingerprint: str = ""  # of the model that made the codes
     meta: dict[str, Any] = field(default_factory=dict)  # what the caller wants to know again
-    extra: dict[str, Kind] = field(default_factory=dict)
+    dim: int = 0  # of the vectors that are kept; 0 if none are
     engine: dict[str, str] = field(default_factory=dict)  # its "name" and where it keeps the documents; empty: here
     model: str = ""  # the folder of the model, if it is kept
     generation: int = 1
@@ -49,9 +51,9 @@ class Manifest:
     arrays: dict[str, Form] = field(default_factory=dict)
 
     @property
-    def kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, np.dtype[Any]]:
         """The arrays that documents have a row in."""
-        return kinds_of(self.bits, self.extra)
+        return kinds_of(self.bits, self.dim)
 
 
 def generation_folder(folder: Path, number: int) -> Path:
@@ -107,7 +109,6 @@ def read_manifest(folder: Path) -> Manifest:
             hint="build it again",
         )
     content["arrays"] = {name: Form(*form) for name, form in content["arrays"].items()}
-    content["extra"] = {name: Kind(*kind) for name, kind in content["extra"].items()}
     return Manifest(**{one.name: content[one.name] for one in fields(Manifest)})
 
 

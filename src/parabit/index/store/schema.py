@@ -1,7 +1,6 @@
 """What a document is to the store: an id, fields as JSON, a row in some arrays, and keys that it is found by."""
 
 import json
-import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -21,36 +20,22 @@ Id: TypeAlias = str | int
 Value: TypeAlias = str | int | float | bool | None
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
-CODES, IDS, RECORDS, SERIALS = "codes", "ids", "records", "serials"
-EXTRA = "extra."  # prefix of extra arrays
-VECTORS = "vectors"  # the extra array of an index
+CODES, SERIALS, VECTORS, IDS, RECORDS = "codes", "serials", "vectors", "ids", "records"
 TEXT = "text"  # the one field that documents are not found by
 _COUNTS = struct.Struct("<QQ")  # deleted and added documents
 
 
-class Kind(NamedTuple):
-    """What the rows of an array are: one number of a type, or `width` of them."""
-
-    dtype: str
-    width: int | None = None
-
-    @property
-    def row(self) -> tuple[int, ...]:
-        """The shape of a row."""
-        return () if self.width is None else (self.width,)
-
-
 class Batch(NamedTuple):
-    """Some documents: an id, a code and fields each (`text` is one of these), and a row of every extra array."""
+    """Some documents: an id, a code and fields each (`text` is one of these), and perhaps a vector."""
 
     ids: Sequence[Id]
     codes: NDArray[np.uint8]  # (documents, bytes)
     fields: Sequence[Mapping[str, Any]] | None = None
-    extra: Mapping[str, NDArray[Any]] = {}
+    vectors: NDArray[np.float16] | None = None  # (documents, dim)
 
 
 class Columns(NamedTuple):
-    """Documents as they are stored: ids and fields as bytes, and a row each of the codes, serials and extra arrays."""
+    """Documents as they are stored: ids and fields as bytes, and a row each of the codes, serials and vectors."""
 
     ids: Sequence[bytes]
     records: Sequence[bytes]
@@ -64,41 +49,30 @@ class Change(NamedTuple):
     added: Columns
 
 
-def kinds_of(bits: int, extra: Mapping[str, Kind]) -> dict[str, Kind]:
-    """The arrays that documents are stored in: the same in a generation, in the log and in memory."""
-    kinds = {CODES: Kind("|u1", -(-bits // 8)), SERIALS: Kind("<u8")}
-    for name, (dtype, width) in extra.items():
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-            raise IndexFolderError(f"an extra array cannot be named {name!r}", hint="use letters, digits, - and _")
-        if np.dtype(dtype).hasobject:
-            raise IndexFolderError(f"{name} has Python objects, which are not kept", hint="give numbers")
-        kinds[EXTRA + name] = Kind(np.dtype(dtype).str, width)
-    return kinds
+def kinds_of(bits: int, dim: int) -> dict[str, np.dtype[Any]]:
+    """The arrays that documents have a row in, in a generation, in the log and in memory."""
+    kinds = {CODES: np.dtype(("u1", (-(-bits // 8),))), SERIALS: np.dtype("<u8")}
+    return kinds | {VECTORS: np.dtype(("<f2", (dim,)))} if dim else kinds
 
 
-def columns_of(batch: Batch | None, bits: int, extra: Mapping[str, Kind], first_serial: int) -> Columns:
+def columns_of(batch: Batch | None, bits: int, dim: int, first_serial: int) -> Columns:
     """A batch as it is stored, with serial numbers from `first_serial` on; raise if it does not fit."""
     if batch is None:
         return Columns([], [], {})
-    count, codes = len(batch.ids), np.asarray(batch.codes)
+    count, codes, vectors = len(batch.ids), np.asarray(batch.codes), batch.vectors
     check_codes(codes, bits)
     if codes.ndim != 2 or len(codes) != count:
         raise IndexFolderError(f"{count} ids and codes of shape {codes.shape}", hint="give a code for each id")
     fields = [{}] * count if batch.fields is None else batch.fields
     if len(fields) != count:
         raise IndexFolderError(f"{count} ids and fields of {len(fields)} documents", hint="give fields for each id")
-    if batch.extra.keys() != extra.keys():
-        found, wanted = sorted(batch.extra), sorted(extra)
-        raise IndexFolderError(f"the index keeps the extra arrays {wanted}, found {found}", hint="give these")
     arrays: Arrays = {CODES: codes, SERIALS: np.arange(first_serial, first_serial + count, dtype=np.uint64)}
-    for name, kind in extra.items():
-        array, dtype = np.asarray(batch.extra[name]), np.dtype(kind.dtype)
-        if array.shape != (count, *kind.row) or array.dtype != dtype:
-            raise IndexFolderError(
-                f"{name} must be {dtype} of shape {(count, *kind.row)}, found {array.dtype} {array.shape}",
-                hint="convert it, or make the index with another kind",
-            )
-        arrays[EXTRA + name] = array
+    wanted = f"float16 vectors of shape {(count, dim)}" if dim else "no vectors"
+    found = "no vectors" if vectors is None else f"{vectors.dtype} vectors of shape {vectors.shape}"
+    if found != wanted:
+        raise IndexFolderError(f"the index keeps {wanted}, found {found}", hint="give what it keeps")
+    if vectors is not None:
+        arrays[VECTORS] = vectors
     records = [record_of(some, identity) for some, identity in zip(fields, batch.ids, strict=True)]
     return Columns([id_bytes(identity) for identity in batch.ids], records, arrays)
 
@@ -112,20 +86,20 @@ def pack(change: Change) -> bytes:
     return b"".join([head, *(array.tobytes() for array in numbers), *ids, *records])
 
 
-def unpack(record: bytes, kinds: Mapping[str, Kind]) -> Change:
+def unpack(record: bytes, kinds: Mapping[str, np.dtype[Any]]) -> Change:
     """The change that `pack` wrote; `kinds` are in the order of the arrays."""
     place = _COUNTS.size
     deleted, added = _COUNTS.unpack_from(record)
 
-    def read(kind: Kind, count: int) -> NDArray[Any]:
+    def read(kind: np.dtype[Any], count: int) -> NDArray[Any]:
         nonlocal place
-        array = np.frombuffer(record, kind.dtype, count * prod(kind.row), place)
+        array = np.frombuffer(record, kind.base, count * prod(kind.shape), place)
         place += array.nbytes
-        return array.reshape(count, *kind.row)
+        return array.reshape(count, *kind.shape)
 
-    rows = read(Kind("<i8"), deleted)
+    rows = read(np.dtype("<i8"), deleted)
     arrays = {name: read(kind, added) for name, kind in kinds.items()}
-    ends = (read(Kind("<i8"), 2 * added).cumsum() + place).tolist()
+    ends = (read(np.dtype("<i8"), 2 * added).cumsum() + place).tolist()
     written = [record[start:stop] for start, stop in pairwise([place, *ends])]
     return Change(rows, Columns(written[:added], written[added:], arrays))
 

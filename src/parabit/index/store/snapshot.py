@@ -17,7 +17,6 @@ from parabit.index.store.arrays import MappedArrays, Table
 from parabit.index.store.manifest import Manifest, generation_folder
 from parabit.index.store.schema import (
     CODES,
-    EXTRA,
     IDS,
     RECORDS,
     SERIALS,
@@ -25,7 +24,6 @@ from parabit.index.store.schema import (
     Change,
     Columns,
     Id,
-    Kind,
     Value,
     entries_of,
     field_key,
@@ -70,8 +68,8 @@ class Base:
 class Growing:
     """An array that grows at its end; what was taken of it before stays as it was."""
 
-    def __init__(self, kind: Kind) -> None:
-        self._room = np.zeros((0, *kind.row), dtype=kind.dtype)
+    def __init__(self, kind: np.dtype[Any]) -> None:
+        self._room = np.zeros(0, kind)
         self.length = 0
 
     def first(self, length: int) -> NDArray[Any]:
@@ -97,7 +95,7 @@ class Tail:
     What finds documents by their fields is made when it is first needed, so that a log is read quickly.
     """
 
-    def __init__(self, kinds: dict[str, Kind]) -> None:
+    def __init__(self, kinds: dict[str, np.dtype[Any]]) -> None:
         self.arrays = {name: Growing(kind) for name, kind in kinds.items()}
         self.ids: list[bytes] = []
         self.records: list[bytes] = []
@@ -205,7 +203,7 @@ class Snapshot:
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float16]:
         """The vectors in some rows, (rows, dim)."""
-        return self._fixed(EXTRA + VECTORS, rows)
+        return self._fixed(VECTORS, rows)
 
     def columns(self, rows: NDArray[np.int64]) -> Columns:
         """All that is stored of the documents in some rows."""

@@ -27,7 +27,7 @@ from parabit.index.store.manifest import (
     remove_leftovers,
     write_manifest,
 )
-from parabit.index.store.schema import TEXT, Batch, Change, Id, Kind, columns_of, kinds_of, need_distinct, pack, unpack
+from parabit.index.store.schema import TEXT, VECTORS, Batch, Change, Id, columns_of, need_distinct, pack, unpack
 from parabit.index.store.snapshot import Snapshot
 from parabit.progress import Report, silent
 from parabit.storage import copy_folder, whole_folder
@@ -84,9 +84,9 @@ class BaseStore(ABC):
         return self.manifest.meta
 
     @property
-    def extra(self) -> dict[str, Kind]:
-        """The extra arrays, by name."""
-        return self.manifest.extra
+    def dim(self) -> int:
+        """How many numbers the vector of a document has; 0 if none are kept."""
+        return self.manifest.dim
 
     def change_meta(self, **changes: Any) -> None:
         """Change what the caller wants to know again."""
@@ -112,13 +112,11 @@ class BaseStore(ABC):
             "documents": snapshot.documents,
             "bits": self.bits,
             "bytes_a_code": -(-self.bits // 8),
-            "bytes_a_document": {
-                name: np.dtype(kind.dtype).itemsize * (kind.width or 1) for name, kind in self.extra.items()
-            },
+            "bytes_a_document": {VECTORS: 2 * self.dim} if self.dim else {},
             "bytes": bytes_in(self.folder),
             "model_bytes": bytes_in(self.model_folder),
             "backends": ["flat"],
-            "keeps": sorted([*self.extra, *([TEXT] if self.meta["text"] else [])]),
+            "keeps": [*([TEXT] if self.meta["text"] else []), *([VECTORS] if self.dim else [])],
             "fields": [name for name in snapshot.field_names if name != TEXT],
             "fingerprint": self.fingerprint,
             "to_merge": {"added": 0, "deleted": 0, "bytes": 0},
@@ -148,22 +146,20 @@ class Store(BaseStore):
         batches: Iterable[Batch],
         fingerprint: str = "",
         meta: Mapping[str, Any] | None = None,
-        extra: Mapping[str, Kind] | None = None,
+        dim: int = 0,
         save_model: SaveModel | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> None:
         """Make an index of documents; under its name it is complete or not there.
 
-        Rows are in the order of the documents. `fingerprint` is that of the model, `meta` whatever the caller wants to
-        know again, as JSON; `meta["backend"]` names the back end that is built beside the codes. `save_model` writes
-        the model to the folder it is given. With `overwrite` an index of that name is replaced, in one step, and
-        nothing but an index.
+        Rows are in the order of the documents. `fingerprint` is that of the model, `dim` the length of the vectors, if
+        any are kept, `meta` whatever the caller wants to know again, as JSON; `meta["backend"]` names the back end that
+        is built beside the codes. `save_model` writes the model to the folder it is given. With `overwrite` an index of
+        that name is replaced, in one step, and nothing but an index.
         """
         check_codes(np.zeros((1, -(-bits // 8) or 1), dtype=np.uint8), bits)
-        extra = dict(extra or {})
-        kinds_of(bits, extra)  # what cannot be stored should be known before a folder is made
-        manifest = Manifest(bits, fingerprint, dict(meta or {}), extra)
+        manifest = Manifest(bits, fingerprint, dict(meta or {}), dim)
         _write(Path(folder), manifest, batches, save_model, overwrite, report)
 
     @classmethod
@@ -196,7 +192,7 @@ class Store(BaseStore):
         self.need_writer()
         ids = [] if batch is None else list(batch.ids)
         need_distinct([*ids, *delete])
-        added = columns_of(batch, self.bits, self.extra, snapshot.last_serial + 1)
+        added = columns_of(batch, self.bits, self.dim, snapshot.last_serial + 1)
         rows = snapshot.rows_of([*ids, *delete])
         change = Change(rows[rows >= 0], added)
         if ids or len(change.deleted):
@@ -216,16 +212,16 @@ class Store(BaseStore):
         self,
         bits: int,
         fingerprint: str,
-        extra: Mapping[str, Kind],
+        dim: int,
         recode: Recode,
         save_model: SaveModel,
         report: Report = silent,
     ) -> None:
-        """Give the documents the codes and extra arrays of another model, in one step, as `compact` writes them.
+        """Give the documents the codes and vectors of another model, in one step, as `compact` writes them.
 
         All else stays, serial numbers among it, so that a word index stays valid.
         """
-        manifest = replace(self.manifest, bits=bits, fingerprint=fingerprint, extra=dict(extra))
+        manifest = replace(self.manifest, bits=bits, fingerprint=fingerprint, dim=dim)
         self._write_again(manifest, report, save_model, recode)
 
     def _write_again(
