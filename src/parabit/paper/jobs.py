@@ -36,10 +36,6 @@ def perform(
     run: Run, data: Prepared, device: str = "auto", report: Report = silent
 ) -> tuple[dict[str, Any], Rows, dict[str, Any] | None]:
     """Train and score: what the run was made with, its rows of the long table, and the codes of a picture."""
-    import torch
-
-    from parabit.networks import choose_device
-
     start, picture = time.perf_counter(), None
     scorer = Scorer(run, data)
     if run.job.networks:
@@ -48,8 +44,17 @@ def perform(
         _closed_form(scorer)
     else:
         _peer(scorer, device)
-    place = choose_device(device if run.job.on_gpu else "cpu")
-    about = {
+    return describe(run, data, device if run.job.on_gpu else "cpu", time.perf_counter() - start), scorer.rows, picture
+
+
+def describe(run: Run, data: Prepared, device: str, seconds: float) -> dict[str, Any]:
+    """What a run was made with."""
+    import torch
+
+    from parabit.networks import choose_device
+
+    place = choose_device(device)
+    return {
         "id": run.id,
         "corpus": run.corpus.name,
         "job": run.job.name,
@@ -60,9 +65,8 @@ def perform(
         "device": torch.cuda.get_device_name(place) if place.type == "cuda" else "cpu",
         "torch": torch.__version__,
         "date": datetime.now(UTC).date().isoformat(),
-        "seconds": round(time.perf_counter() - start, 1),
+        "seconds": round(seconds, 1),
     }
-    return about, scorer.rows, picture
 
 
 def _train(run: Run, network: Network, data: Prepared, device: str, report: Report) -> dict[str, Inferred]:
