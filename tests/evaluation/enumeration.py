@@ -79,7 +79,7 @@ def filtered_slowly(
     bits: NDArray[np.uint8], similarities: NDArray[np.float64], relevance: NDArray[np.float64], radius: int, k: int
 ) -> FilteredScores:
     """Query by query, over every order inside the ties of what is retrieved."""
-    ndcgs, cut, strict, counts, skipped = [], [], [], [], 0
+    ndcgs, strict, counts, skipped = [], [], [], 0
     for query in range(len(bits)):
         others = [document for document in range(len(bits)) if document != query]
         best = sorted((float(relevance[query, other]) for other in others), reverse=True)
@@ -94,10 +94,8 @@ def filtered_slowly(
         if near:
             of_list = discounted_gain(sorted((relevance[query, other] for other in near), reverse=True), k)
             ndcgs.append(gain / of_list if of_list else 0.0)
-            cut.append(gain / discounted_gain(best, min(k, len(near))))
     return FilteredScores(
         ndcg=float(np.mean(ndcgs)) if ndcgs else 0.0,
-        cut_ndcg=float(np.mean(cut)) if cut else 0.0,
         strict_ndcg=float(np.mean(strict)),
         retrieved=float(np.mean(counts)),
         queries=len(ndcgs),

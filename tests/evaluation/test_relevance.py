@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from parabit.choices import RELEVANCE
 from parabit.corpus import Document, as_corpus
 from parabit.errors import EvaluationError
 from parabit.evaluation import Relevance
-from parabit.evaluation.relevance import Labelled, labelled, relevance_of, top_gains
+from parabit.evaluation.relevance import Labelled, labelled, relevance_of
 
 NAMES = st.sampled_from(["orbit", "goal", "verse", "crude", 3, -7, 2**70, b"orbit"])
 label_lists = st.lists(st.sets(NAMES, max_size=4), min_size=1, max_size=8)
@@ -77,12 +75,6 @@ def test_there_may_be_no_labels_and_no_queries() -> None:
 )
 def test_labels_may_be_integers_or_strings_of_any_kind(labels: Any) -> None:
     assert dense(Relevance(labels)).tolist() == dense(Relevance([0, 0, 1, 1])).tolist()
-
-
-@given(arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 6)), elements=st.floats(0, 1)), st.integers(1, 8))
-def test_the_highest_gains_of_a_row_are_those_that_a_sort_puts_first(gains: NDArray[np.float64], k: int) -> None:
-    expected = [(sorted(row, reverse=True) + [0.0] * k)[:k] for row in gains.tolist()]
-    assert top_gains(csr_array(gains), k).tolist() == expected
 
 
 def with_labels(labels: Sequence[tuple[str, ...]], least: int = 1) -> Labelled:

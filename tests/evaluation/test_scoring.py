@@ -201,7 +201,7 @@ def test_filtered_scores_are_those_of_a_slow_search(
 def test_a_filter_that_lets_nothing_pass_scores_0_where_documents_are_lost() -> None:
     vectors = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]])
     nothing = evaluate_filtered(CODES, vectors, LABELS, radius=0)
-    assert nothing == FilteredScores(0.0, 0.0, 0.0, retrieved=0.0, queries=0, empty=4, skipped=0)
+    assert nothing == FilteredScores(0.0, 0.0, retrieved=0.0, queries=0, empty=4, skipped=0)
 
 
 @pytest.mark.parametrize("score", ["codes", "vectors", "filtered"])

@@ -59,8 +59,7 @@ def mean_average_precision(similarities: ArrayLike, relevance: ArrayLike) -> flo
         >>> mean_average_precision([[0.9, 0.5]], [[0.5, 1]])  # (0.5/1 · 0.5 + 1.5/2 · 1) / 1.5
         0.6666666666666666
     """
-    scores, gains = answered(similarities, relevance, most=1)
-    return mean(average_precision(ranked(scores, csr_array(gains))))
+    return mean(average_precision(ranked(*_answered(similarities, relevance, most=1))))
 
 
 def ndcg(similarities: ArrayLike, relevance: ArrayLike, k: int = 10) -> float:
@@ -74,8 +73,8 @@ def ndcg(similarities: ArrayLike, relevance: ArrayLike, k: int = 10) -> float:
         >>> f"{ndcg([[0.9, 0.5, 0.1]], [[0, 0, 1]], k=3):.3f}"  # 1 / log2(4)
         '0.500'
     """
-    scores, gains = answered(similarities, relevance)
-    return mean(discounted_gain(ranked(scores, csr_array(gains)), k) / highest_discounted_gain(gains, k))
+    scores, gains = _answered(similarities, relevance)
+    return mean(discounted_gain(ranked(scores, gains), k) / highest_discounted_gain(gains, k))
 
 
 def average_precision(ties: Ties) -> NDArray[np.float64]:
@@ -119,11 +118,13 @@ def discounted_gain(ties: Ties, k: int) -> NDArray[np.float64]:
     return total(ties.gains / np.maximum(ties.sizes, 1) * weights)
 
 
-def highest_discounted_gain(gains: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+def highest_discounted_gain(gains: csr_array, k: int) -> NDArray[np.float64]:
     """The discounted cumulative gain of the first k in the best order, (queries,); of some rows of relevance."""
-    k = min(check_k(k), gains.shape[1])
-    best = -np.sort(np.partition(-gains, k - 1, axis=1)[:, :k], axis=1)
-    return total(best * np.diff(_discounts(k)))
+    top = np.zeros((gains.shape[0], min(check_k(k), gains.shape[1])))
+    for row, (start, end) in enumerate(pairwise(gains.indptr.tolist())):
+        best = np.sort(gains.data[start:end])[::-1][:k]
+        top[row, : len(best)] = best
+    return total(top * np.diff(_discounts(top.shape[1])))
 
 
 def found(ties: Ties, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -201,9 +202,9 @@ def check_k(k: int) -> int:
     return k
 
 
-def answered(
+def _answered(
     similarities: ArrayLike, relevance: ArrayLike, most: float = np.inf
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], csr_array]:
     """Both as arrays, only of queries that have a relevant document."""
     scores, gains = np.asarray(similarities, dtype=np.float64), np.asarray(relevance, dtype=np.float64)
     if scores.ndim != 2 or scores.shape != gains.shape:
@@ -217,7 +218,7 @@ def answered(
     has_answer = gains.any(axis=1)
     if not has_answer.any():
         raise EvaluationError("no query has a relevant document", hint="check how relevance was made")
-    return scores[has_answer], gains[has_answer]
+    return scores[has_answer], csr_array(gains[has_answer])
 
 
 def _discounts(k: int) -> NDArray[np.float64]:

@@ -1,11 +1,11 @@
 """How relevant documents are to each other, by their labels, and which documents of a corpus have labels."""
 
 from collections.abc import Collection, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from parabit.choices import RELEVANCE
@@ -97,15 +97,6 @@ def _wrong(found: str) -> EvaluationError:
         f"labels must be integers or strings, one or several per document; found {found}",
         hint="give one label or a list of labels for each document",
     )
-
-
-def top_gains(gains: csr_array, k: int) -> NDArray[np.float64]:
-    """The k highest values of each row, in descending order; zeros fill short rows: (rows, k)."""
-    top = np.zeros((gains.shape[0], k))
-    for row, (start, end) in enumerate(pairwise(gains.indptr.tolist())):
-        best = np.sort(gains.data[start:end])[::-1][:k]
-        top[row, : len(best)] = best
-    return top
 
 
 def relevance_of(corpus: str) -> str:

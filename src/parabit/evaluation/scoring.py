@@ -1,6 +1,5 @@
 """All metrics of a ranking over all queries, block by block: the matrix of all distances is never in memory."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from parabit.errors import EvaluationError
 from parabit.evaluation import metrics
 from parabit.evaluation.metrics import Curve, Ties, check_k, highest_discounted_gain, mean
 from parabit.evaluation.rankings import TOLERANCE, HammingRanking, Ranking, cosine_ranking
-from parabit.evaluation.relevance import Labels, Relevance, top_gains
+from parabit.evaluation.relevance import Labels, Relevance
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 
@@ -38,10 +37,9 @@ class FilteredScores(NamedTuple):
     """The scores of ranking by vectors inside a Hamming radius of the query."""
 
     ndcg: float  # of the list alone: the best order is that of the retrieved documents; 0 if none of them is relevant
-    cut_ndcg: float  # the best order is that of the whole collection, cut after as many documents as were retrieved
     strict_ndcg: float  # what was not retrieved is lost: the best order is that of the whole collection
     retrieved: float  # documents, on average
-    queries: int  # that had something to find and retrieved something: those of `ndcg` and `cut_ndcg`
+    queries: int  # that had something to find and retrieved something: those of `ndcg`
     empty: int  # queries that had something to find and retrieved nothing; 0 in `strict_ndcg`
     skipped: int  # queries without any relevant document
 
@@ -51,10 +49,10 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
 
     The curve has points after 1, 2, 3, … documents, then at growing distances up to all.
     """
-    _need_pairs(ranking.queries, ranking.documents, ranking.itself, relevance)
+    _need_pairs(ranking, relevance)
     points = np.geomspace(1, ranking.documents - ranking.itself, _CURVE_POINTS)
     ranks = np.unique(points.round().astype(np.int64))
-    k, depth = min(check_k(k), ranking.documents), check_k(depth)
+    check_k(depth)
 
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
         gains = relevance.of(block)
@@ -64,15 +62,13 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
         gained = metrics.found(ties, np.append(ranks, depth))
         return (
             metrics.average_precision(ties),
-            metrics.discounted_gain(ties, k) / highest_discounted_gain(top_gains(gains, k), k),
+            metrics.discounted_gain(ties, k) / highest_discounted_gain(gains, k),
             gained[:, -1] / depth,
             gained[:, :-1] / metrics.total(ties.gains)[:, None],
             gained[:, :-1] / ranks,
         )
 
-    parts = list(_over_blocks(score, ranking.queries, ranking.documents, report))
-    precisions, ndcgs, firsts, recall, precision = (np.concatenate(part) for part in zip(*parts, strict=True))
-    _need_answers(len(precisions))
+    precisions, ndcgs, firsts, recall, precision = _over_blocks(score, ranking, report)
     return Scores(
         mean(precisions),
         mean(ndcgs),
@@ -123,14 +119,14 @@ def evaluate_filtered(
     """NDCG@k when codes select the documents within a Hamming radius of the query and cosines of vectors rank them.
 
     Documents query each other. The paper does not say what the best order is when fewer than k are retrieved; so there
-    are three figures, see `FilteredScores`.
+    are two figures, see `FilteredScores`.
 
     Example:
         >>> codes = np.array([[0], [1], [1], [255]], dtype=np.uint8)
         >>> vectors = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [1.0, 0.2]])
         >>> scores = evaluate_filtered(codes, vectors, ["space", "space", "hockey", "space"], radius=1)
-        >>> scores.ndcg, round(scores.cut_ndcg, 3), scores.queries, scores.empty, scores.skipped
-        (1.0, 0.613, 2, 1, 1)
+        >>> scores.ndcg, round(scores.strict_ndcg, 3), scores.queries, scores.empty, scores.skipped
+        (1.0, 0.409, 2, 1, 1)
     """
     if radius < 0:
         raise EvaluationError(f"a radius is 0 or more, found {radius}", hint="the paper uses 1 to 3")
@@ -138,9 +134,8 @@ def evaluate_filtered(
     if by_code.queries != by_vector.queries:
         problem = f"there are {by_code.queries} codes but {by_vector.queries} vectors"
         raise EvaluationError(problem, hint="give both for each document")
-    judged, documents = Relevance(labels, relevance), by_code.documents
-    _need_pairs(documents, documents, True, judged)
-    k = min(check_k(k), documents)
+    judged = Relevance(labels, relevance)
+    _need_pairs(by_code, judged)
 
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
         # Documents outside the radius are not retrieved, and none finds itself.
@@ -154,55 +149,47 @@ def evaluate_filtered(
         inside = gains.copy()  # without the relevance of documents that were not retrieved
         inside.data = inside.data * near[np.repeat(np.arange(len(near)), np.diff(gains.indptr)), gains.indices]
         gained = metrics.discounted_gain(metrics.ranked(similarities, inside, TOLERANCE), k)
-        counts = near.sum(axis=1)
-        best = top_gains(gains, k)
-        possible = np.where(np.arange(k) < counts[:, None], best, 0)
-        of_list = highest_discounted_gain(top_gains(inside, k), k)
-        ndcgs, cut = (
-            np.divide(gained, highest, out=np.zeros_like(gained), where=highest > 0)
-            for highest in (of_list, highest_discounted_gain(possible, k))
-        )
-        return ndcgs, cut, gained / highest_discounted_gain(best, k), counts.astype(np.float64)
+        of_list = highest_discounted_gain(inside, k)
+        ndcgs = np.divide(gained, of_list, out=np.zeros_like(gained), where=of_list > 0)
+        return ndcgs, gained / highest_discounted_gain(gains, k), near.sum(axis=1).astype(np.float64)
 
-    parts = list(_over_blocks(score, documents, documents, report))
-    ndcgs, cut, strict, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
-    _need_answers(len(ndcgs))
+    ndcgs, strict, counts = _over_blocks(score, by_code, report)
     some = counts > 0
     return FilteredScores(
         ndcg=mean(ndcgs[some]) if some.any() else 0.0,
-        cut_ndcg=mean(cut[some]) if some.any() else 0.0,
         strict_ndcg=mean(strict),
         retrieved=float(counts.mean()),
         queries=int(some.sum()),
         empty=int((~some).sum()),
-        skipped=documents - len(ndcgs),
+        skipped=by_code.queries - len(ndcgs),
     )
 
 
-def _over_blocks(score: Any, queries: int, documents: int, report: Report) -> Iterator[tuple[NDArray[np.float64], ...]]:
+def _over_blocks(score: Any, ranking: Ranking, report: Report) -> list[NDArray[np.float64]]:
     """Score queries block by block on all cores."""
-    rows = max(1, _BLOCK // documents)
+    rows, queries = max(1, _BLOCK // ranking.documents), ranking.queries
     blocks = [slice(start, min(start + rows, queries)) for start in range(0, queries, rows)]
+    parts = []
     # Every core has a block already; products on several cores each would wait for one another.
     with threadpool_limits(1, user_api="blas"):
         for block, part in zip(blocks, ordered_map(score, blocks), strict=True):
             report(Progress("scoring", block.stop, "queries", block.stop / queries))
-            yield part
+            parts.append(part)
+    scores = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    if not len(scores[0]):
+        raise EvaluationError("no two documents share a label, so no query can find another", hint="check the labels")
+    return scores
 
 
-def _need_pairs(queries: int, documents: int, itself: bool, relevance: Relevance) -> None:
-    if itself != relevance.itself:
+def _need_pairs(ranking: Ranking, relevance: Relevance) -> None:
+    if ranking.itself != relevance.itself:
         raise EvaluationError("a searched collection needs codes and labels", hint="give both, or neither")
     for what, count, labels in (
-        ("documents", queries, relevance.queries),
-        ("documents to search", documents, relevance.documents),
+        ("documents", ranking.queries, relevance.queries),
+        ("documents to search", ranking.documents, relevance.documents),
     ):
         if count != labels:
             raise EvaluationError(f"there are {count} {what} but {labels} labels", hint="give one for each document")
-    if min(queries, documents) < 1 + itself:
-        raise EvaluationError(f"too few: {queries} queries for {documents} documents", hint="give more documents")
-
-
-def _need_answers(queries: int) -> None:
-    if not queries:
-        raise EvaluationError("no two documents share a label, so no query can find another", hint="check the labels")
+    if min(ranking.queries, ranking.documents) < 1 + ranking.itself:
+        problem = f"too few: {ranking.queries} queries for {ranking.documents} documents"
+        raise EvaluationError(problem, hint="give more documents")
