@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from parabit.errors import ParabitError
-from parabit.paper.corpora import HEADERS_KEPT, paper_corpora
-from parabit.paper.experiments import ALL, EXPERIMENTS, JOBS, runs_of
+from parabit.paper.corpora import paper_corpora
+from parabit.paper.experiments import EXPERIMENTS, JOBS, runs_of
 from parabit.paper.jobs import perform
 from parabit.paper.runs import Store
 
@@ -49,12 +49,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e9, help="start no run after so many")
     parser.add_argument("--arrays", type=Path, help="another folder to read arrays from")
     options = parser.parse_args()
-    corpora = [*paper_corpora(["arxiv", "enwiki"])]
-    corpora.insert(1, HEADERS_KEPT)
+    corpora = paper_corpora(["arxiv", "enwiki"])
     corpora = [corpus for corpus in corpora if not options.corpus or corpus.name in options.corpus]
     store = Store(options.report)
-    names = tuple(name for name in EXPERIMENTS if name != ALL)
-    runs = store.missing(runs_of(names, corpora, options.seeds, jobs=tuple(options.job)))
+    runs = store.missing(runs_of(tuple(EXPERIMENTS), corpora, options.seeds, jobs=tuple(options.job)))
     # The paper's own collections first, then one seed of what stands in for the others.
     runs.sort(key=lambda run: run.corpus.stand_in * (1 + run.seed))
     context = multiprocessing.get_context("spawn")

@@ -70,7 +70,7 @@ def collections(only: list[str] | None) -> Iterator[Collection]:
     """All collections that are here, or some by name, one in memory at a time."""
     present = [path.name for path in data_folder().iterdir()]
     for corpus in paper_corpora(present):
-        if only and corpus.title not in only:
+        if corpus.headers or (only and corpus.title not in only):
             continue
         train = list(sample_documents(corpus.open("train"), corpus.most_trained))
         yield Collection(corpus.title, train, labelled_documents(corpus), corpus.relevance)

@@ -19,12 +19,12 @@ import numpy as np
 
 from common import run
 from parabit.errors import EvaluationError
-from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, labelled_documents, paper_corpora
+from parabit.paper.corpora import PaperCorpus, labelled_documents, paper_corpora
 from parabit.paper.experiments import JOBS, Run
 from parabit.paper.jobs import Scorer, describe
 from parabit.paper.runs import Store
 
-CORPORA = {corpus.name: corpus for corpus in (*paper_corpora(["arxiv", "enwiki"]), HEADERS_KEPT)}
+CORPORA = {corpus.name: corpus for corpus in paper_corpora(["arxiv", "enwiki"])}
 MOST_TOKENS = 256  # max_seq_length of the model's sentence_bert_config.json
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import parabit
 from parabit.cli.app import VERBS, app
-from parabit.paper.corpora import HEADERS_KEPT, paper_corpora
+from parabit.paper.corpora import paper_corpora
 from parabit.paper.tables import Figures
 from without_torch import WITHOUT_TORCH
 
@@ -111,7 +111,7 @@ def _shown(figure: float | None, decimals: int = 3) -> str:
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reproducing.md"])
 def test_the_figures_of_the_paper_are_those_of_the_results(page: str) -> None:
-    text, figures = (ROOT / page).read_text(), Figures(ROOT / "results", [*paper_corpora(["enwiki"]), HEADERS_KEPT])
+    text, figures = (ROOT / page).read_text(), Figures(ROOT / "results", paper_corpora(["enwiki"]))
     rows = re.findall(r'^\| `preset="paper"`, ([^|,]+), (\d+) bits \| (.*?) \| (.*?) \|', text, re.MULTILINE)
     assert len(rows) == 4
     for model, bits, *shown in rows:

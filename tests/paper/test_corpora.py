@@ -16,7 +16,7 @@ from parabit.errors import EvaluationError
 from parabit.paper.corpora import PaperCorpus, Part, Prepared, paper_corpora, prepare, read_facts, read_prepared
 from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, count_bags, make_bags
 
-NEWS, REUTERS, WIKIPEDIA = paper_corpora(["enwiki"])
+NEWS, _, REUTERS, WIKIPEDIA = paper_corpora(["enwiki"])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -152,17 +152,18 @@ def test_the_sample_of_wikipedia_is_tested_by_common_categories_alone(tmp_path: 
 @pytest.mark.parametrize(
     ("present", "names"),
     [
-        ((), {"20newsgroups": "", "reuters21578": "RCV1"}),
+        ((), {"reuters21578": "RCV1"}),
         (
             ("enwiki", "arxiv"),
-            {"20newsgroups": "", "reuters21578": "RCV1", "arxiv": "RCV1", "enwiki": "English Wikipedia"},
+            {"reuters21578": "RCV1", "arxiv": "RCV1", "enwiki": "English Wikipedia"},
         ),
-        (("rcv1", "enwiki", "arxiv"), {"20newsgroups": "", "rcv1": "", "enwiki": "English Wikipedia"}),
-        (("rcv1", "wikipedia", "enwiki"), {"20newsgroups": "", "rcv1": "", "wikipedia": ""}),
+        (("rcv1", "enwiki", "arxiv"), {"rcv1": "", "enwiki": "English Wikipedia"}),
+        (("rcv1", "wikipedia", "enwiki"), {"rcv1": "", "wikipedia": ""}),
     ],
 )
 def test_what_is_missing_has_a_stand_in_that_says_for_what(present: tuple[str, ...], names: dict[str, str]) -> None:
-    corpora = paper_corpora(present)
+    news, headers_kept, *corpora = paper_corpora(present)
+    assert (news.headers, headers_kept.headers) == (False, True)
     assert {corpus.name: corpus.collection if corpus.stand_in else "" for corpus in corpora} == names
     assert all(corpus.collection == corpus.title for corpus in corpora if not corpus.stand_in)
 

@@ -10,9 +10,9 @@ from parabit.paper.plots import Curve, draw, points, precision_recall
 
 RECALL = (0.001, 0.01, 0.1, 1.0)
 CURVES = [
-    Curve("codes", "binary", RECALL, (0.9, 0.7, 0.4, 0.05)),
-    Curve("floats", "real", RECALL, (0.95, 0.8, 0.5, 0.06)),
-    Curve("other", "baseline", RECALL, (0.8, 0.6, 0.3, 0.05)),
+    Curve("codes", 0, "binary", RECALL, (0.9, 0.7, 0.4, 0.05)),
+    Curve("floats", 1, "real", RECALL, (0.95, 0.8, 0.5, 0.06)),
+    Curve("other", 2, "baseline", RECALL, (0.8, 0.6, 0.3, 0.05)),
 ]
 
 

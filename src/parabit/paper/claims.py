@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from parabit.paper.corpora import PaperCorpus
 from parabit.paper.published import PAPER
 from parabit.paper.tables import Figures
 
@@ -32,8 +31,9 @@ def _judge(
 ) -> Claim:
     compared = []
     for corpus in figures.shown:
-        for name, *pair in pairs if corpus.group == "paper" else ():
-            first, second = (_value(figures, corpus, figure, metric) for figure in pair)
+        for name, *pair in [] if corpus.headers else pairs:
+            places = (figure.partition("/") for figure in pair)
+            first, second = (figures.value(corpus.name, job, part or "codes", metric) for job, _, part in places)
             if first is not None and second is not None:
                 compared.append((", ".join(filter(None, (corpus.title, name))), first, share * second))
     if not compared:
@@ -41,11 +41,3 @@ def _judge(
     true = [first - second > margin for _, first, second in compared]
     shown = "; ".join(f"{name}: {first:.3f} and {second:.3f}" for name, first, second in compared).replace(" 0.", " .")
     return Claim(text, HOLDS if all(true) else PARTLY if any(true) else FAILS, shown)
-
-
-def _value(figures: Figures, corpus: PaperCorpus, figure: str, metric: str) -> float | None:
-    job, _, part = figure.partition("/")
-    if job == "transfer":  # a figure of the collection that it was trained on
-        values = (figures.value(source, job, corpus.name, metric) for source in ("enwiki", "wikipedia"))
-        return next((value for value in values if value is not None), None)
-    return figures.value(corpus.name, job, part or "codes", metric)

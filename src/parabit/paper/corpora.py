@@ -41,12 +41,17 @@ class PaperCorpus:
     most_tested: int | None = None
     picture: tuple[str, ...] = ()  # labels of the t-SNE picture; if none, the most frequent ones
     stand_in: bool = False
-    group: str = "paper"  # of experiments that it has a part in: all, or those of "headers"
+    headers: bool = False  # kept; only some experiments are run with them
 
     @property
     def heading(self) -> str:
         """The title, and what it stands in for."""
         return f"{self.title} (stands in for {self.collection})" if self.stand_in else self.title
+
+    @property
+    def wikipedia(self) -> bool:
+        """Whether models that are trained on it are tested on other collections."""
+        return self.collection == _WIKIPEDIA
 
     @property
     def relevance(self) -> str:
@@ -64,18 +69,17 @@ class PaperCorpus:
         return replace(self, most_trained=trained, most_tested=tested)
 
 
-# The paper's vocabulary of "slightly over one million" is that of posts with their headers, in which the newsgroup is
-# named; both ways are run.
-HEADERS_KEPT = PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, group="headers")
-
-
 def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
     """The paper's collections if they are present, otherwise what stands in for them.
 
-    20 Newsgroups and Reuters-21578 can be downloaded.
+    20 Newsgroups and Reuters-21578 can be downloaded. The paper's vocabulary of "slightly over one million" is that of
+    posts with their headers, in which the newsgroup is named, so both ways are run.
     """
     present = set(present)
-    chosen = [PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, picture=tuple(PAPER["newsgroups"]))]
+    chosen = [
+        PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, picture=tuple(PAPER["newsgroups"])),
+        PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, headers=True),
+    ]
     if "rcv1" in present:
         chosen.append(PaperCorpus("rcv1", _RCV1, _RCV1, 10, most_tested=10_000))
     else:
@@ -146,7 +150,7 @@ def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> "list[Do
 
 def read_facts(path: Path) -> dict[str, Any]:
     """What is known of a collection, without its arrays."""
-    with path.open("rb") as file, np.load(file) as arrays:  # numpy does not close a file that it cannot read
+    with np.load(path) as arrays:
         facts: dict[str, Any] = json.loads(str(arrays["facts"]))
     return facts
 

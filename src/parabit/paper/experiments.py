@@ -197,14 +197,13 @@ def _jobs_of(rows: Iterable[Row]) -> tuple[str, ...]:
 EXPERIMENTS = {name: _jobs_of(TABLES[name].rows) for name in ("table1", "table2", "table3", "table4")}
 EXPERIMENTS["figures"] = _jobs_of(chain(*CURVES.values()))
 EXPERIMENTS |= {"claims": _jobs_of(TABLES["variants"].rows), "peers": _jobs_of(TABLES["peers"].rows)}
-ALL = "all"
 
 
 def runs_on(experiment: str, corpus: PaperCorpus) -> bool:
     """Whether an experiment has figures of a collection."""
     if experiment == "claims":
         return corpus.name == "20newsgroups"
-    return corpus.group == "paper" or experiment in ("table1", "table2", "table4")
+    return not corpus.headers or experiment in ("table1", "table2", "table4")
 
 
 class Run(NamedTuple):
@@ -237,7 +236,7 @@ def runs_of(
         if runs_on(name, corpus)
         for job in EXPERIMENTS[name]
         if not jobs or job in jobs
-        if not job.endswith("transfer") or corpus.collection == "English Wikipedia"
+        if not job.endswith("transfer") or corpus.wikipedia
         for seed in range(seeds if JOBS[job].seeds else 1)
     ]
     return sorted(dict.fromkeys(runs), key=lambda run: (run.seed, corpora.index(run.corpus), run.job.bigrams))

@@ -20,10 +20,11 @@ Family = Literal["binary", "real", "baseline"]
 
 
 class Curve(NamedTuple):
-    """A precision-recall curve; both are shares, from 0 to 1. The family decides how it is drawn."""
+    """A precision-recall curve; both are shares, from 0 to 1."""
 
     label: str
-    family: Family
+    number: int  # decides colour and marker, so that a method has the same in every figure
+    family: Family  # decides the kind of line
     recall: Sequence[float]
     precision: Sequence[float]
 
@@ -37,9 +38,9 @@ _SYMBOLS = {
     "D": "#009E73",
     "v": "#56B4E9",
     "P": "#1A1A1A",
-    "X": "#D55E00",
-    "<": "#CC79A7",
-    ">": "#808020",
+    "<": "#D55E00",
+    ">": "#CC79A7",
+    "X": "#808020",
     "*": "#777777",
 }
 _MARKERS, _COLOURS = list(_SYMBOLS), list(_SYMBOLS.values())
@@ -73,16 +74,16 @@ def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
     """Draw precision over recall, both in per cent, recall on a logarithmic axis; the legend is below."""
     from matplotlib.ticker import NullLocator
 
-    for number, curve in enumerate(curves):
+    for curve in curves:
         axes.plot(
             100 * np.array(curve.recall),
             100 * np.array(curve.precision),
             label=curve.label,
-            color=_COLOURS[number % len(_COLOURS)],
-            marker=_MARKERS[number % len(_MARKERS)],
+            color=_COLOURS[curve.number % len(_COLOURS)],
+            marker=_MARKERS[curve.number % len(_MARKERS)],
             markersize=4.5,
             # Every tenth of the axes' diagonal, and not all curves at the same places.
-            markevery=(0.1 * (number % 4) / 4 + 0.01, 0.1),
+            markevery=(0.1 * (curve.number % 4) / 4 + 0.01, 0.1),
             zorder=3 if curve.family == "binary" else 2.5,
             **_LINES[curve.family],
         )

@@ -19,6 +19,5 @@ def published() -> dict[tuple[str, str, str, str], float]:
             job, part = name.split("/")
             figures[collection, job, part, "ndcg@10"] = values[number]
     for target, (precision, ndcg) in PAPER["transfer"].items():
-        figures["English Wikipedia", "transfer", target, "map"] = precision
-        figures["English Wikipedia", "transfer", target, "ndcg@10"] = ndcg
+        figures[target, "transfer", "codes", "map"], figures[target, "transfer", "codes", "ndcg@10"] = precision, ndcg
     return figures

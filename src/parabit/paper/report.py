@@ -14,8 +14,8 @@ import polars as pl
 
 from parabit.errors import BaselineError, EvaluationError, need
 from parabit.paper.claims import claims
-from parabit.paper.corpora import HEADERS_KEPT, PaperCorpus, paper_corpora
-from parabit.paper.experiments import ALL, CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, runs_of
+from parabit.paper.corpora import PaperCorpus, paper_corpora
+from parabit.paper.experiments import CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, runs_of
 from parabit.paper.jobs import perform
 from parabit.paper.machine import processor, versions
 from parabit.paper.plots import RECALLS, Curve, Family, draw, points, precision_recall
@@ -35,7 +35,7 @@ _FEWEST_POINTS = 4  # that t-SNE can place
 class Plan:
     """What is to be run, and how."""
 
-    what: str = ALL
+    what: str = "all"
     quick: bool = False
     seeds: int = 3
     corpora: tuple[str, ...] = ()  # all if none is named
@@ -52,8 +52,8 @@ def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = s
     """
     for name, library in (("jinja2", "paper"), ("matplotlib", "plot"), ("openTSNE", "plot")):
         need(name, library, EvaluationError)
-    _check("experiment", (plan.what,), (*EXPERIMENTS, ALL))
-    experiments = tuple(EXPERIMENTS) if plan.what == ALL else (plan.what,)
+    _check("experiment", (plan.what,), (*EXPERIMENTS, "all"))
+    experiments = tuple(EXPERIMENTS) if plan.what == "all" else (plan.what,)
     _check("job", plan.jobs, [job for name in experiments for job in EXPERIMENTS[name]], f" in {plan.what}")
     corpora, store = _corpora(plan), Store(folder)
     if not plan.only_report:
@@ -82,7 +82,6 @@ def _corpora(plan: Plan) -> list[PaperCorpus]:
     from parabit.corpus.datasets import DATASETS, data_folder, find_dataset
 
     corpora = paper_corpora([name for name in DATASETS if find_dataset(name).found(data_folder())])
-    corpora.insert(1, HEADERS_KEPT)
     if plan.quick:
         corpora = [corpus.small(_QUICK_TRAINED, _QUICK_TESTED) for corpus in corpora if corpus.name in _QUICK_CORPORA]
     _check("collection", plan.corpora, [corpus.name for corpus in corpora], " here")
@@ -100,7 +99,7 @@ def _perform(
     if not runs:
         raise EvaluationError("there is nothing to run", hint="transfer is a job of Wikipedia and its samples only")
     for run in {(run.corpus.name, run.job.bigrams): run for run in runs}.values():
-        store.prepare(run, [corpus for corpus in corpora if corpus.group == "paper"], report)
+        store.prepare(run, [corpus for corpus in corpora if not corpus.headers], report)
     missing = store.missing(runs)
     # A missing GPU or library is an error before the first run, not after hours.
     choose_device(plan.device)
@@ -120,19 +119,19 @@ def _curve_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
     """Precision-recall curves: all networks, transfer, and Real-Binary's two representations."""
     for corpus in figures.corpora:
         for shown, lines in CURVES.items():
-            if not shown.isdigit() and corpus.collection == "English Wikipedia":
-                continue
-            curves = {}
-            for label, job, part in lines:
-                place = ("enwiki", job, corpus.name) if job == "transfer" else (corpus.name, job, part)
-                values = [(at / 100, figures.value(*place, f"precision@recall={at:g}%")) for at in RECALLS]
+            curves = []
+            for number, (label, job, part) in enumerate(lines):
+                values = [
+                    (at / 100, figures.value(corpus.name, job, part, f"precision@recall={at:g}%")) for at in RECALLS
+                ]
                 if known := [(at, value) for at, value in values if value is not None]:
                     baseline = job.startswith(("semantic-hashing", "separate", "transfer"))
                     family: Family = "baseline" if baseline else "real" if part == "vectors" else "binary"
-                    curves[label] = Curve(label, family, *zip(*known, strict=True))
-            if curves and (shown != "transfer" or "trained on Wikipedia" in curves):
+                    curves.append(Curve(label, number, family, *zip(*known, strict=True)))
+            # Several networks are shown as far as they have run, what is compared in pairs only whole.
+            if curves and (shown.isdigit() or (len(curves) == len(lines) and not corpus.wikipedia)):
                 name = f"curves-{corpus.name}-{shown}" if shown.isdigit() else f"{shown.lower()}-{corpus.name}"
-                draw(folder / "figures" / f"{name}.svg", partial(precision_recall, curves=list(curves.values())))
+                draw(folder / "figures" / f"{name}.svg", partial(precision_recall, curves=curves))
                 yield f"figures/{name}.svg", corpus.heading, shown
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class Store:
 
     def prepare(self, run: Run, corpora: Iterable[PaperCorpus], report: Report = silent) -> None:
         """Write the arrays of a run's collection, unless they are there; `corpora` are all those of the paper."""
-        transfers = run.job.bigrams and run.corpus.collection == "English Wikipedia"
+        transfers = run.job.bigrams and run.corpus.wikipedia
         others = [other for other in corpora if other.collection != run.corpus.collection] if transfers else []
         facts = self.facts(run.corpus, run.job.bigrams)
         if facts is None or not {other.name for other in others} <= facts["tests"].keys():
@@ -50,11 +49,9 @@ class Store:
             self._read.cache_clear()
 
     def facts(self, corpus: PaperCorpus, bigrams: bool) -> dict[str, Any] | None:
-        """What is known of a collection; None if it is not prepared, or its arrays are damaged."""
-        try:
-            return read_facts(self.arrays(corpus, bigrams))
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-            return None
+        """What is known of a collection; None if it is not prepared."""
+        path = self.arrays(corpus, bigrams)
+        return read_facts(path) if path.exists() else None
 
     def data(self, run: Run) -> Prepared:
         """The arrays of a run."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from parabit.paper.corpora import PaperCorpus
-from parabit.paper.experiments import EXPERIMENTS, JOBS, TABLES, Layout, Row, Run, runs_on
+from parabit.paper.experiments import EXPERIMENTS, JOBS, TABLES, Layout, Run, runs_on
 from parabit.paper.published import published
 from parabit.paper.runs import Store
 
@@ -54,14 +54,15 @@ class Figures:
         theirs, known = published(), {corpus.name: corpus for corpus in self.corpora}
         columns = (*_KEY, "value", "spread", "seeds", "stale")
         for corpus, job, part, metric, value, spread, seeds, stale in means.select(columns).rows():
-            target = known[part].collection if part in known else part  # of transfer
-            paper = theirs.get((known[corpus].collection, job, target, metric))
-            # Nor is transfer compared: the paper trained on all of Wikipedia.
-            compared = paper is not None and not known[corpus].stand_in and job != "transfer"
             what = next(name for name, jobs in EXPERIMENTS.items() if job in jobs)
             command = f"parabit reproduce {what} --corpus {corpus} --job {job}{' --quick' * self.quick}"
+            # What is tested by transfer is the part.
+            key = (part, job, "codes", metric) if part in known else (corpus, job, part, metric)
+            paper = theirs.get((known[key[0]].collection, *key[1:]))
+            # Nor is transfer compared: the paper trained on all of Wikipedia.
+            compared = paper is not None and not known[corpus].stand_in and job != "transfer"
             standing = _standing(value - paper) if compared else ""
-            yield (corpus, job, part, metric), Cell(value, spread, seeds, stale, paper, standing, command)
+            yield key, Cell(value, spread, seeds, stale, paper, standing, command)
 
     def get(self, corpus: str, job: str, part: str, metric: str) -> Cell | None:
         """A cell, or None if there is no such run."""
@@ -93,7 +94,7 @@ class Table(NamedTuple):
     name: str
     layout: Layout
     columns: list[str]  # their titles, each over all metrics
-    rows: list[tuple[Row, list[Cell | None], bool]]
+    rows: list[tuple[list[str], list[Cell | None], bool]]
 
 
 def tables(figures: Figures) -> list[Table]:
@@ -101,33 +102,13 @@ def tables(figures: Figures) -> list[Table]:
     made = []
     for name, layout in TABLES.items():
         corpora = [corpus for corpus in figures.shown if runs_on(layout.experiment, corpus)]
-        columns = [corpus.heading for corpus in corpora]
-        places = [(labels, [(corpus.name, job, part) for corpus in corpora]) for *labels, job, part in layout.rows]
-        if name == "table3":
-            columns, places = _transfer(layout.rows, corpora)
+        if name == "table3":  # of other collections than Wikipedia
+            corpora = [corpus for corpus in corpora if not corpus.wikipedia]
         rows = []
-        for labels, row in places:
-            cells = [figures.get(*place, metric) for place in row for metric in layout.metrics]
+        for *labels, job, part in layout.rows:
+            cells = [figures.get(corpus.name, job, part, metric) for corpus in corpora for metric in layout.metrics]
             if any(cells):
-                rows.append((tuple(labels), cells, row[0][1].startswith("closed-form")))
+                rows.append((labels, cells, job.startswith("closed-form")))
         if rows:
-            made.append(Table(name, layout, columns, rows))
+            made.append(Table(name, layout, [corpus.heading for corpus in corpora], rows))
     return made
-
-
-def _transfer(
-    models: list[Row], corpora: list[PaperCorpus]
-) -> tuple[list[str], list[tuple[list[str], list[tuple[str, str, str]]]]]:
-    """Columns and places of Table 3: models trained on Wikipedia, and on the collection's own documents."""
-    wikipedia = [corpus for corpus in corpora if corpus.collection == "English Wikipedia"]
-    columns = [*(f"Trained on {corpus.title}" for corpus in wikipedia), "Trained on its own documents"]
-    places = [
-        (
-            [target.heading, label],
-            [*((corpus.name, transfer, target.name) for corpus in wikipedia), (target.name, own, "codes")],
-        )
-        for target in corpora
-        if target not in wikipedia
-        for label, transfer, own in models
-    ]
-    return columns, places
