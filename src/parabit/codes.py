@@ -55,16 +55,12 @@ def hamming(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.int32]:
     """
     for codes in (a, b):
         if codes.ndim != 2:
-            raise CodesError(
-                f"codes to compare must be rows of a 2-d array, found {codes.ndim} dimensions",
-                hint="give a single code as `code[None]`",
-            )
+            problem = f"codes to compare must be rows of a 2-d array, found {codes.ndim} dimensions"
+            raise CodesError(problem, hint="give a single code as `code[None]`")
         check_codes(codes)
     if a.shape[1] != b.shape[1]:
-        raise CodesError(
-            f"codes of {a.shape[1]} bytes cannot be compared with codes of {b.shape[1]}",
-            hint="encode both with the same model",
-        )
+        problem = f"codes of {a.shape[1]} bytes cannot be compared with codes of {b.shape[1]}"
+        raise CodesError(problem, hint="encode both with the same model")
     queries, documents = _words(a), np.ascontiguousarray(_words(b).T)  # (len(a), words), (words, len(b))
     distances = np.zeros((len(a), len(b)), dtype=np.int32)
     rows = max(1, _BLOCK // max(1, len(b)))
@@ -87,9 +83,8 @@ def asymmetric_scores(activations: NDArray[np.floating], codes: NDArray[np.uint8
         array([[ 1.5, -1.5]], dtype=float32)
     """
     if activations.ndim != 2:
-        raise CodesError(
-            f"activations must be rows of a 2-d array, found shape {activations.shape}", hint="give one row per query"
-        )
+        problem = f"activations must be rows of a 2-d array, found shape {activations.shape}"
+        raise CodesError(problem, hint="give one row per query")
     signs = unpack(codes, activations.shape[1]).astype(np.float32) * 2 - 1
     return activations.astype(np.float32) @ signs.T
 
@@ -102,20 +97,16 @@ def check_codes(codes: NDArray[Any], bits: int | None = None) -> None:
         raise CodesError(f"there are no codes in an array of shape {codes.shape}", hint="give rows of bytes")
     if bits is None:
         return
+    width, padding = -(-bits // 8), 0xFF >> (bits % 8) if bits % 8 else 0
+    problem = ""
     if bits < 1:
-        raise CodesError(f"a code has 1 bit or more, found bits={bits}", hint="give the bits they were packed from")
-    width = -(-bits // 8)
-    if codes.shape[-1] != width:
-        raise CodesError(
-            f"{bits} bits take {width} bytes, but the codes have {codes.shape[-1]}",
-            hint="give the bits they were packed from",
-        )
-    padding = 0xFF >> (bits % 8) if bits % 8 else 0
-    if (codes[..., -1] & padding).any():
-        raise CodesError(
-            f"the codes have bits after the first {bits}, where zeros should fill the last byte",
-            hint="give the bits they were packed from",
-        )
+        problem = f"a code has 1 bit or more, found bits={bits}"
+    elif codes.shape[-1] != width:
+        problem = f"{bits} bits take {width} bytes, but the codes have {codes.shape[-1]}"
+    elif (codes[..., -1] & padding).any():
+        problem = f"the codes have bits after the first {bits}, where zeros should fill the last byte"
+    if problem:
+        raise CodesError(problem, hint="give the bits they were packed from")
 
 
 def _words(codes: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -1,10 +1,12 @@
 """What is checked before a cluster does anything, and reading from other storage."""
 
+import json
 import socket
 import sys
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import polars as pl
 import pytest
@@ -81,6 +83,16 @@ def test_a_table_on_other_storage_is_read(memory: str) -> None:
     pl.DataFrame({"text": ["one", "two"], "id": [1, 2]}).write_parquet(table)
     put(f"{memory}/t.parquet", table.getvalue())
     assert [document.text for document in open_corpus(memory)] == ["one", "two"]
+
+
+def test_files_of_one_name_in_two_places_are_two(memory: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        put(f"{memory}/{name}/a.jsonl", json.dumps({"text": name, "id": name}).encode())
+        with ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            archive.writestr("a.jsonl", json.dumps({"text": name, "id": name}))
+    for pattern in (f"{memory}/{{}}/*.jsonl", f"zip://*.jsonl::{tmp_path}/{{}}.zip"):
+        corpus = open_corpus([pattern.format(name) for name in ("one", "two", "one")])
+        assert [document.text for document in corpus] == ["one", "two"]
 
 
 def test_what_is_wrong_on_other_storage_is_explained(memory: str) -> None:

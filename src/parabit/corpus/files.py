@@ -3,9 +3,10 @@
 import errno
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from parabit.corpus.sources import (
     Source,
     SourceCorpus,
     UnreadableError,
+    in_utf_8,
     is_address,
     remote_sources,
     why,
@@ -179,7 +181,7 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions, format: str |
             raise CorpusError("standard input or a pipe beside other paths", hint="read it alone")
         found = _apart(paths, found)
     [*ids] = (source.id for source in found[0])
-    single = len(paths) == 1 and ids == [_in_utf_8(Path(paths[0]).name)] and not Path(paths[0]).is_dir()
+    single = len(paths) == 1 and ids == [in_utf_8(Path(paths[0]).name)] and not Path(paths[0]).is_dir()
     sources = []
     for source in (source for several in found for source in several):
         if reason := _misfit(source, None if single else format):
@@ -206,19 +208,14 @@ def format_of(name: str) -> str | None:
 
 def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> list[Source]:
     """The files that a path stands for, in the order of their ids."""
-    include = _pattern(options.include or ("**",))
-    exclude = _pattern(options.exclude, "(?:/.*)?")  # with what is below a folder of that name
-
-    def takes(id: str, is_file: bool = True) -> bool:
-        return not exclude.fullmatch(id) and (not is_file or bool(include.fullmatch(id)))
-
     if is_address(path):
         remote = remote_sources(str(path))
-        sources: list[Source] = [one for one in remote if (len(remote) == 1 or _is_shown(one.id)) and takes(one.id)]
+        shown = (one for one in remote if len(remote) == 1 or _is_shown(one.id))
+        sources: list[Source] = [one for one in shown if _is_chosen(one.id, options)]
     elif Path(path).is_dir():
-        sources = list(_walk(Path(path), takes, unread))
+        sources = list(_walk(Path(path), options, unread))
     elif Path(path).is_file():
-        sources = [Source(path, id=_in_utf_8(Path(path).name))] if takes(Path(path).name) else []
+        sources = [Source(path, id=in_utf_8(Path(path).name))] if _is_chosen(Path(path).name, options) else []
     elif str(path) in STANDARD_INPUT or Path(path).exists():
         return [PipeSource(Path(path))]
     else:
@@ -228,7 +225,7 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     return sorted(sources, key=lambda source: source.id.split("/"))
 
 
-def _walk(root: Path, takes: Callable[[str, bool], bool], unread: list[Skipped]) -> Iterator[Source]:
+def _walk(root: Path, options: ReadOptions, unread: list[Skipped]) -> Iterator[Source]:
     """All files below a folder. Each folder is entered once, and by its own path before those of links to it."""
     entered: set[tuple[int, int]] = set()
     folders, links = [(root, "")], list[tuple[Path, str]]()
@@ -241,24 +238,24 @@ def _walk(root: Path, takes: Callable[[str, bool], bool], unread: list[Skipped])
             with os.scandir(folder) as listed:
                 entries = list(listed)
         except OSError as problem:
-            unread.append(Skipped(_in_utf_8(below) or "./", why(problem)))
+            unread.append(Skipped(in_utf_8(below) or "./", why(problem)))
             continue
         if (about.st_dev, about.st_ino) in entered:
-            unread.append(Skipped(_in_utf_8(below), _LINKED))
+            unread.append(Skipped(in_utf_8(below), _LINKED))
             continue
         entered.add((about.st_dev, about.st_ino))
         names = {entry.name for entry in entries}
         if any(parts <= names for parts in _OURS):
             continue
         for entry in entries:
-            id = _in_utf_8(below + entry.name)
+            id = in_utf_8(below + entry.name)
             kind = _kind_of(entry)
-            if not _is_shown(entry.name) or not takes(id, kind != "folder"):
+            if not _is_shown(entry.name) or not _is_chosen(id, options, kind != "folder"):
                 continue
             if kind == "folder":
                 (links if entry.is_symlink() else folders).append((Path(entry.path), f"{below}{entry.name}/"))
             elif kind == "file":
-                yield Source(entry.path, id=id, label=_in_utf_8(below.rstrip("/")))
+                yield Source(entry.path, id=id, label=in_utf_8(below.rstrip("/")))
             else:
                 unread.append(Skipped(id, kind))
 
@@ -276,35 +273,34 @@ def _is_shown(path: str) -> bool:
     return not any(part.startswith(".") or part in _OTHERS for part in path.split("/"))
 
 
-def _pattern(globs: Sequence[str], after: str = "") -> re.Pattern[str]:
-    """One expression for several patterns, in which `*` ends at a folder and `**` does not; none matches nothing.
+def _is_chosen(path: str, options: ReadOptions, is_file: bool = True) -> bool:
+    """Whether the patterns choose a file, or let a folder be read."""
+    parts = path.split("/")
+    if is_file and options.include and not any(_matches(parts, _pattern(glob)) for glob in options.include):
+        return False
+    return not any(_matches(parts, [*_pattern(glob), "**"]) for glob in options.exclude)
 
-    A pattern without a slash matches the name in any folder.
-    """
-    meanings = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
-    def meaning(part: str) -> str:
-        if len(part) > 2 and part[0] == "[" and part[-1] == "]":
-            return f"[{part[1:-1].replace('!', '^', 1) if part[1] == '!' else part[1:-1]}]"
-        return meanings.get(part) or re.escape(part)
+def _pattern(glob: str) -> list[str]:
+    """The parts of a pattern. One without a slash matches the name in any folder."""
+    parts = glob.removeprefix("./").rstrip("/").split("/")
+    return parts if len(parts) > 1 else ["**", *parts]
 
-    several = []
-    for glob in (glob.removeprefix("./").rstrip("/") for glob in globs):
-        parts = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]/]+\])", glob)
-        several.append(("" if "/" in glob else "(?:.*/)?") + "".join(map(meaning, parts)) + after)
-    try:
-        return re.compile("|".join(several) or "(?!)", re.S)
-    except re.error as problem:
-        raise CorpusError(f"not a valid pattern: {' '.join(globs)}", hint="write it as *.md or drafts/**") from problem
+
+def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    if "**" in pattern[:1]:
+        return _matches(parts, pattern[1:]) or (len(parts) > 0 and _matches(parts[1:], pattern))
+    if not (parts and pattern):
+        return not (parts or pattern)
+    return fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
 
 
 def _apart(paths: Sequence[str | Path], found: list[list[Source]]) -> list[list[Source]]:
     """The files of several paths, each once; if two have the same id, the names of the paths come before all ids."""
-    seen: set[str] = set()
+    seen: set[Any] = set()
     for sources in found:
-        places = [source.name if is_address(source.name) else os.path.realpath(source.path) for source in sources]
-        sources[:] = [source for source, place in zip(sources, places, strict=True) if place not in seen]
-        seen.update(places)
+        sources[:] = [source for source in sources if source.place not in seen]
+        seen.update(source.place for source in sources)
     ids = [source.id for sources in found for source in sources]
     if len({*ids}) < len(ids):
         roots = [Path(path) if is_address(path) else Path(path).resolve() for path in paths]
@@ -312,7 +308,7 @@ def _apart(paths: Sequence[str | Path], found: list[list[Source]]) -> list[list[
         names = [root.name if len({*roots}) == len({root.name for root in roots}) else str(root) for root in roots]
         for name, sources in zip(names, found, strict=True):
             for source in sources:
-                source.id = f"{_in_utf_8(name)}/{source.id}"
+                source.id = f"{in_utf_8(name)}/{source.id}"
     return found
 
 
@@ -332,8 +328,3 @@ def _nothing(name: str, skipped: Tally, hint: str) -> NoFilesError:
     first = next(iter(skipped))
     reasons = f"{len(skipped):,} skipped ({skipped}), the first is {first.place}: {first.reason}"
     return NoFilesError(f"no documents in {name}: {reasons}", hint=hint)
-
-
-def _in_utf_8(path: str) -> str:
-    """A path as an id; if its name is not UTF-8, the bytes are written out."""
-    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")

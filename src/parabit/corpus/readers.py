@@ -341,8 +341,8 @@ def _check_fields(names: list[str], source: Source, options: ReadOptions) -> Non
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise UnreadableError(source.name, f"two fields of one name: {twice[0]!r}", "rename one of them")
-    texts = [("text", name) for name in options.text_fields]
-    for what, name in (*texts, ("id", options.id_field), ("label", options.label_field)):
+    named = [("text", name) for name in options.text_fields]
+    for what, name in (*named, ("id", options.id_field), ("label", options.label_field)):
         if name and name not in names:
             reason = f"no {what} field: {name!r} is not among {', '.join(names)}"
             raise UnreadableError(source.name, reason, f"name one with --{what}-field")

@@ -75,16 +75,16 @@ class Source:
 
     def __init__(self, path: Path | str, name: str = "", id: str = "", label: str = "") -> None:
         self.name = name or os.fspath(path)
-        self.place = os.fspath(path)
+        self.path = Path(path)
         self.id = id or self.path.name
         self.label = label
         self.note = ""  # what to know about the latest reading, such as a guessed encoding
         self._raw: BinaryIO | None = None
 
-    @cached_property
-    def path(self) -> Path:
-        """Where it is; made when it is needed, as a folder may have many thousand files."""
-        return Path(self.place)
+    @property
+    def place(self) -> Any:
+        """What two sources have in common that are the same file."""
+        return os.path.realpath(self.path)
 
     @property
     def size(self) -> int:
@@ -106,10 +106,10 @@ class Source:
         return self._raw.tell() if self._raw is not None else 0
 
     @contextmanager
-    def open(self, decompress: bool = True) -> Iterator[BinaryIO]:
-        """Open for reading, decompressed unless asked otherwise; damage found while reading becomes UnreadableError."""
+    def open(self) -> Iterator[BinaryIO]:
+        """Open for reading, decompressed; damage found while reading becomes UnreadableError."""
         try:
-            with self._open_raw() as self._raw, _decompressed(self._raw) if decompress else self._raw as stream:
+            with self._open_raw() as self._raw, _decompressed(self._raw) as stream:
                 yield stream
         except (*_DAMAGE, OSError) as problem:
             if isinstance(problem, OSError) and problem.errno is not None:
@@ -121,9 +121,12 @@ class Source:
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
-        """The decompressed content as a file, for libraries that need one: the file itself if it is not compressed."""
+        """The decompressed content as a file, for libraries that need one: the file itself if it is not compressed.
+
+        Or else a copy, also of a file whose path is not UTF-8, which not every library opens.
+        """
         with self.open() as stream:
-            if stream is self._raw and self.local:
+            if stream is self._raw and self.local and in_utf_8(str(self.path)) == str(self.path):
                 yield self.path
                 return
             with tempfile.NamedTemporaryFile(prefix="parabit-") as copy:
@@ -148,7 +151,7 @@ class PipeSource(Source):
     def _open_raw(self) -> BinaryIO:
         if self._kept is None:
             kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # noqa: SIM115 - it lives as long as this object
-            with _standard_input() if self.place in STANDARD_INPUT else super()._open_raw() as pipe:
+            with _standard_input() if str(self.path) in STANDARD_INPUT else super()._open_raw() as pipe:
                 copyfileobj(pipe, kept, 1 << 20)
             kept.flush()
             self._kept, self.path = kept, Path(kept.name)
@@ -163,17 +166,18 @@ def _standard_input() -> BinaryIO:
 
 
 class RemoteSource(Source):
-    """A file on other storage. Only the address that was given and the path there are kept, so that it can be read on
-    another machine.
-    """
+    """A file on other storage, which fsspec reaches from any machine that this object is sent to."""
 
     local = False
 
-    def __init__(self, address: str, path: str, below: str) -> None:
-        folder = address.rstrip("/").removesuffix(below).rstrip("/")
-        name = path if "*" in address else f"{folder}/{below}"
-        super().__init__(Path(PurePosixPath(path).name), name, below, label=below.rpartition("/")[0])
-        self._address, self._there = address, path
+    def __init__(self, storage: Any, path: str, below: str) -> None:
+        name = storage.unstrip_protocol(path)
+        super().__init__(PurePosixPath(path).name, name, below, label=below.rpartition("/")[0])
+        self._storage, self._there = storage, path
+
+    @property
+    def place(self) -> Any:
+        return self._storage, self._there
 
     @property
     def size(self) -> int:
@@ -187,15 +191,15 @@ class RemoteSource(Source):
 
     def _about(self) -> dict[str, Any]:
         with _in_words(self.name):
-            return cast(dict[str, Any], storage_of(self._address)[0].info(self._there))
+            return cast(dict[str, Any], self._storage.info(self._there))
 
     @contextmanager
-    def open(self, decompress: bool = True) -> Iterator[BinaryIO]:
-        with _in_words(self.name), super().open(decompress) as stream:  # a connection may break at any moment
+    def open(self) -> Iterator[BinaryIO]:
+        with _in_words(self.name), super().open() as stream:  # a connection may break at any moment
             yield stream
 
     def _open_raw(self) -> BinaryIO:
-        return cast(BinaryIO, storage_of(self._address)[0].open(self._there, "rb"))
+        return cast(BinaryIO, self._storage.open(self._there, "rb"))
 
 
 def storage_of(address: str) -> tuple[Any, str]:
@@ -214,11 +218,10 @@ def remote_sources(address: str) -> list[RemoteSource]:
             parts = parts[: next(place for place, part in enumerate(parts) if "*" in part)]
         elif storage.isdir(root):
             found = storage.find(root)
-        elif storage.exists(root):
-            found, parts = [root], parts[:-1]
         else:
-            raise FileNotFoundError
-        return [RemoteSource(address, path, "/".join(PurePosixPath(path).parts[len(parts) :])) for path in found]
+            storage.info(root)  # raises if nothing is there
+            found, parts = [root], parts[:-1]
+        return [RemoteSource(storage, path, "/".join(PurePosixPath(path).parts[len(parts) :])) for path in found]
 
 
 @contextmanager
@@ -264,6 +267,11 @@ class SourceCorpus(Corpus):
         if self._current < len(self.sources):
             done += self.sources[self._current].position
         return min(1.0, done / total) if total else None
+
+
+def in_utf_8(path: str) -> str:
+    """A path as text; if it is not UTF-8, the bytes are written out."""
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def may_pass(reason: str) -> bool:

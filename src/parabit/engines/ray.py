@@ -138,10 +138,9 @@ def encode_shards(
     """
     if output.startswith("file://"):  # a path, where a file can appear in one step
         output = storage_of(output)[1]
-    output = output if is_address(output) else str(Path(output).absolute())
+    output, *roots = [name if is_address(name) else str(Path(name).absolute()) for name in (output, *names)]
     if Path(output).suffix in SUFFIXES:
         raise ClusterError(f"{output} is a file, but each shard gets a file of its own", hint="name a folder")
-    roots = [name if is_address(name) else str(Path(name).absolute()) for name in names]
     if any(f"{output}/".startswith(f"{root.rstrip('/')}/") for root in roots):
         raise ClusterError(f"{output} is within the corpus", hint="write the codes elsewhere")
     most = sum(int(node["Resources"].get("CPU", 0)) // cores for node in ray.nodes() if node["Alive"])
@@ -151,9 +150,9 @@ def encode_shards(
     if len(tasks) < len(shards):
         raise CorpusError("two shards have the same name", hint="give one folder, in which each has its own")
     made_with = {"parabit": __version__, "model": model.fingerprint, "vectors": vectors}
-    done, failed = _finished(output, tasks, made_with, overwrite), dict[str, str]()
-    resumed, before = len(done), sum(counts[0] for counts in done.values())
-    waiting = [name for name in tasks if name not in done]
+    finished = _finished(output, tasks, made_with, overwrite)
+    done, failed = [*finished.values()], list[str]()
+    waiting = [name for name in tasks if name not in finished]
     shared = ray.put(model)
     encode = ray.remote(_encode).options(num_cpus=cores, max_retries=_RETRIES, name="encode")
     running: dict[Any, str] = {}
@@ -167,23 +166,20 @@ def encode_shards(
             found = ray.get(reference)
         except ray.exceptions.RayError:
             found = f"{tasks[name].sources[0].name}: its worker died each time"
-        if isinstance(found, str):
-            failed[name] = found
-        else:
-            done[name] = found
-        documents = sum(counts[0] for counts in done.values())
-        share = (len(done) + len(failed)) / len(shards)
-        report(Progress("encoding", documents, "documents", share, f"{len(done):,} of {len(shards):,} shards"))
+        (failed if isinstance(found, str) else done).append(found)
+        share, note = (len(done) + len(failed)) / len(shards), f"{len(done):,} of {len(shards):,} shards"
+        report(Progress("encoding", sum(counts[0] for counts in done), "documents", share, note))
     if failed:
         more = f" and {len(failed) - 5:,} more" if len(failed) > 5 else ""
-        problem = f"{len(failed):,} of {len(shards):,} shards failed: {'; '.join([*failed.values()][:5])}{more}"
+        problem = f"{len(failed):,} of {len(shards):,} shards failed: {'; '.join(failed[:5])}{more}"
         hint = f"the others are in {output}; run the same command again when these are repaired"
         raise CorpusError(problem, hint)
-    documents, without_words, skipped = map(sum, zip(*done.values(), strict=True))
+    documents, without_words, skipped = map(sum, zip(*done, strict=True))
     if not documents:
         raise CorpusError(f"no documents in {len(shards):,} shards", hint="are the files empty?")
+    encoded = documents - sum(counts[0] for counts in finished.values())
     width = sum(widths_of(model, Path("codes.parquet"), vectors).values())
-    return EncodedShards(documents, without_words, skipped, len(shards), resumed, documents - before, width)
+    return EncodedShards(documents, without_words, skipped, len(shards), len(finished), encoded, width)
 
 
 def _finished(
@@ -192,9 +188,9 @@ def _finished(
     """The counts of shards that an earlier run encoded. Codes of shards that have changed or are gone are removed."""
     with _explained(output) as (storage, folder):
         depth = len(PurePosixPath(folder).parts)
-        paths = storage.find(folder) if storage.exists(folder) else []
-        found = {"/".join(PurePosixPath(path).parts[depth:]): path for path in paths if path.endswith(".parquet")}
-        headers = ordered_map(lambda path: _metadata(storage, path), found.values(), _FILES_AT_ONCE)
+        paths = [path for path in storage.find(folder) if path.endswith(".parquet")]
+        found = {"/".join(PurePosixPath(path).parts[depth:]): path for path in paths}
+        headers = ordered_map(lambda path: _metadata(storage, path), paths, _FILES_AT_ONCE)
         known = dict(zip(found, headers, strict=True))
         for name, about in known.items():
             if about is None:

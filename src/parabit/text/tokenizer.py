@@ -44,7 +44,6 @@ PAPER_WORDS = "[a-z]+"
 _ASCII = [chr(code) for code in range(128)]
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]{{2,}}")
 _TOKEN = re.compile("[^ ]+")
-_END = "\n"  # stands as a word of its own after each text
 
 
 @lru_cache(maxsize=1)
@@ -172,7 +171,7 @@ class Tokenizer:
             return spaced
         matches = self._matches([self._normalized(texts[place]) for place in others])
         for place, joined in zip(others, matches.list.join(" "), strict=True):
-            tokens = joined.replace(_END, " ")
+            tokens = joined.replace("\n", " ")  # files of vocabularies have a word per line
             if self.pattern == WORDS and not tokens.isascii():
                 tokens = _UNSPACED_RUN.sub(lambda run: " ".join(map(add, run[0], run[0][1:])), tokens)
             spaced[place] = tokens
@@ -198,7 +197,7 @@ class Tokenizer:
             if self.pattern == WORDS and _UNSPACED_RUN.fullmatch(match):
                 tokens = [(place, match[place : place + 2]) for place in range(len(match) - 1)]
             else:
-                tokens = [(token.start(), token[0]) for token in _TOKEN.finditer(match.replace(_END, " "))]
+                tokens = [(token.start(), token[0]) for token in _TOKEN.finditer(match.replace("\n", " "))]
             for offset, token in tokens:
                 first = start + offset
                 yield origin[first], origin[first + len(token) - 1] + 1, token

@@ -10,14 +10,13 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate, groupby, takewhile
 from pathlib import Path
 
 from parabit.corpus.datasets import Dataset, in_split
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source, SourceCorpus
-from parabit.parallel import cores
+from parabit.parallel import cores, ordered_map
 
 # What holds no documentation of the package itself.
 _LEFT_OUT = {"tests", "test", "idle_test", "site-packages", "vendor", "vendored", "externals"}
@@ -69,9 +68,8 @@ def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[Defini
     ]
     for batch in batches[:1]:  # a few documents are there before a process is started
         yield from map(public_definitions, batch)
-    with ThreadPoolExecutor(min(cores(), 8)) as pool:
-        for found in pool.map(_read_batch, batches[1:]):
-            yield from found
+    for found in ordered_map(_read_batch, batches[1:], min(cores(), 8)):
+        yield from found
 
 
 def _read_batch(packages: Sequence[Sequence[Source]]) -> list[list[Definition]]:
@@ -110,11 +108,9 @@ def public_definitions(sources: Sequence[Source]) -> list[Definition]:
 
 def _parsed(source: Source) -> ast.Module | None:
     try:
-        with source.open(decompress=False) as stream:
-            content = stream.read()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # other people's invalid escapes are not our user's business
-            return ast.parse(content)
+            return ast.parse(source.path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
         return None  # templates, files for other versions of Python, unreadable files
 

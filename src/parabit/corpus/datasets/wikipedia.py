@@ -25,8 +25,6 @@ class Namespaces(NamedTuple):
 
 # They hold on every wiki, beside its own names.
 ENGLISH = Namespaces(files=frozenset(("file", "image")), categories=frozenset(("category",)))
-# The keys that every wiki's namespaces have, whatever it calls them.
-_FILE, _CATEGORY = "6", "14"
 
 # Beside a dump may be its index, a feed, or a download under way.
 _DUMP = re.compile(r".+-pages-articles(?:-multistream)?\d*\.xml(?:-p\d+p\d+)?(?:\.(?:bz2|gz|zst))?")
@@ -85,7 +83,8 @@ def _pages(stream: BinaryIO, name: str) -> Iterator[tuple[ET.Element, Namespaces
                 root.clear()
             elif event == "end" and tag == "siteinfo":
                 called = {found.get("key"): (found.text or "").lower() for found in element.iterfind(".//{*}namespace")}
-                files, categories = called.get(_FILE, "file"), called.get(_CATEGORY, "category")
+                # Their keys are the same on every wiki.
+                files, categories = called.get("6", "file"), called.get("14", "category")
                 names = Namespaces(ENGLISH.files | {files}, ENGLISH.categories | {categories})
     except ET.ParseError as problem:
         hint = "copy or download the file again, it is not whole"
