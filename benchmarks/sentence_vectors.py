@@ -21,7 +21,7 @@ from common import run
 from parabit.errors import EvaluationError
 from parabit.paper.corpora import PaperCorpus, labelled_documents, paper_corpora
 from parabit.paper.experiments import JOBS, Run
-from parabit.paper.jobs import Scorer, describe
+from parabit.paper.jobs import Work, describe
 from parabit.paper.runs import Store
 
 CORPORA = {corpus.name: corpus for corpus in paper_corpora(["arxiv", "enwiki"])}
@@ -53,10 +53,10 @@ def score(corpus: PaperCorpus, path: Path, report: Path, **made: object) -> None
     store, run_made = Store(report), Run(JOBS["sentences"], corpus, 0)
     store.prepare(run_made, [corpus])
     data = store.data(run_made)
-    scorer = Scorer(run_made, data)
-    scorer.vectors(np.load(path))
-    store.keep(describe(run_made, data, "cpu", 0.0) | made, scorer.rows)
-    print(corpus.name, {metric: value for _, metric, value in scorer.rows if metric in ("map", "ndcg@10")})
+    work = Work(run_made, data)
+    work.vectors(np.load(path))
+    store.keep(describe(run_made, data, "cpu", 0.0) | made, work.rows)
+    print(corpus.name, {metric: value for _, metric, value in work.rows if metric in ("map", "ndcg@10")})
 
 
 def main() -> None:

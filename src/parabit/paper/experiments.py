@@ -8,8 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
-from parabit.paper.corpora import PaperCorpus
-from parabit.paper.published import PAPER
+from parabit.paper.corpora import PAPER, PaperCorpus
 
 SIZES = (128, 32)
 RADII = {28: (1, 2), 24: (2, 3)}  # of Table 4, by code size
@@ -17,62 +16,9 @@ QUICK_EPOCHS = {"dbow": 30, "dm": 6, "peers": 6}
 _QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # in dm every position has a softmax of its own, so samples are the time
 _REAL_DIM = 300
 
-# The recipes of codes that only select documents, by bits, chosen by what Table 4 measures
-# (`benchmarks/filter_recipes.py`).
-FILTER = {
-    28: {
-        "epochs": 120,
-        "document_rate": 0.988,
-        "word_rate": 0.0296,
-        "document_prior": 3.0,
-        "dropout": 0.0,
-        "word_accumulator_start": 100.0,
-        "sampling_power": 0.25,
-        "inference_rounds": 200,
-        "inference_rate": 0.2964,
-    },
-    24: {
-        "epochs": 160,
-        "document_rate": 1.39,
-        "word_rate": 0.0324,
-        "document_prior": 0.3,
-        "dropout": 0.05,
-        "word_accumulator_start": 300.0,
-        "sampling_power": 0.15,
-        "inference_rounds": 60,
-        "inference_rate": 0.417,
-    },
-}
-
-# What the paper tried in place of rounding.
-BINARIZATIONS: dict[str, dict[str, Any]] = {
-    **{method: {"binarization": method} for method in ("noise", "straight-through", "straight-through-sigmoid")},
-    "annealed": {"binarization": "straight-through-sigmoid", "slope_growth": 0.03},
-}
-
-# What peers are run with, beside size and seed.
-PEERS: dict[str, dict[str, Any]] = {
-    "closed-form": {},
-    "semantic-hashing": {
-        "words": 2000,  # as Salakhutdinov and Hinton
-        "hidden": [500, 500],
-        "noise": 8.0,
-        "word_dropout": 0.8,
-        "dropout": 0.2,
-        "epochs": 40,
-        "rate": 1e-3,
-    },
-    "lsa": {},
-    # Tuned by `benchmarks/quality.py`. The fewest occurrences that it chose are those of each collection's vocabulary
-    # here, except for Wikipedia's sample, where it chose 2 for 5.
-    "doc2vec": {"epochs": 40, "sample": 1e-4},
-    "tf-idf": {},
-    "bm25": {"k1": 1.5, "b": 0.75},
-    "sentences": {"model": "all-MiniLM-L6-v2"},
-}
 # Raised by hand when the results of a method change: then its runs are stale, and repeated. Code that is moved or
 # written more simply and gives the same results keeps its version; docs/reproducing.md says how that is checked.
-VERSIONS = {"network": 1, **dict.fromkeys(PEERS, 1)}
+VERSIONS = {"network": 1, **dict.fromkeys(PAPER["peers"], 1)}
 
 
 class Network(NamedTuple):
@@ -110,7 +56,7 @@ class Job:
 
     def options(self, quick: bool) -> dict[str, Any]:
         """What a peer is run with."""
-        options = PEERS[self.peer]
+        options: dict[str, Any] = PAPER["peers"][self.peer]
         return options | ({"epochs": QUICK_EPOCHS["peers"]} if quick and "epochs" in options else {})
 
     def parameters(self, quick: bool) -> dict[str, Any]:
@@ -134,12 +80,13 @@ def _jobs() -> dict[str, Job]:
     for bits in RADII:
         jobs.append(Job(f"real-binary-{bits}", (Network(choose_shape(bits, _REAL_DIM), bigrams=True),)))
         jobs.append(Job(f"closed-form-{bits}", peer="closed-form", size=bits))
-    selecting = [Network(choose_shape(bits), bigrams=True, changes=tuple(FILTER[bits].items())) for bits in RADII]
+    filters = {bits: tuple(PAPER["filters"][str(bits)].items()) for bits in RADII}
+    selecting = [Network(choose_shape(bits), bigrams=True, changes=changes) for bits, changes in filters.items()]
     jobs.append(Job("separate", (*selecting, Network(choose_shape(None, _REAL_DIM), bigrams=True))))
     jobs.append(Job("transfer", (Network(choose_shape(128), bigrams=True),)))
     jobs.append(Job("closed-form-transfer", peer="closed-form", size=128))
     # What the paper says it tried: other binarizations, and wider contexts of distributed memory.
-    for name, changes in BINARIZATIONS.items():
+    for name, changes in PAPER["binarizations"].items():
         jobs.append(Job(f"binarization-{name}", (Network(choose_shape(128), changes=tuple(changes.items())),)))
     jobs.append(Job("window-1-two-sided", (Network(choose_shape(128, None, "dm", window=1, two_sided=True)),)))
     jobs.append(Job("window-3", (Network(choose_shape(128, None, "dm", window=3)),)))

@@ -18,7 +18,7 @@ from parabit.evaluation import (
     evaluate_filtered,
     evaluate_vectors,
 )
-from parabit.paper.corpora import PaperCorpus, Part, Prepared, labelled_documents
+from parabit.paper.corpora import Part, Prepared, labelled_documents
 from parabit.paper.experiments import PICTURED, RADII, Network, Run
 from parabit.paper.machine import code_version
 from parabit.paper.plots import RECALLS
@@ -36,15 +36,15 @@ def perform(
     run: Run, data: Prepared, device: str = "auto", report: Report = silent
 ) -> tuple[dict[str, Any], Rows, dict[str, Any] | None]:
     """Train and score: what the run was made with, its rows of the long table, and the codes of a picture."""
-    start, picture = time.perf_counter(), None
-    scorer = Scorer(run, data)
+    start, work = time.perf_counter(), Work(run, data, device, report)
     if run.job.networks:
-        picture = _network(scorer, device, report)
+        work.networks()
     elif run.job.peer == "closed-form":
-        _closed_form(scorer)
+        work.closed_form()
     else:
-        _peer(scorer, device)
-    return describe(run, data, device if run.job.on_gpu else "cpu", time.perf_counter() - start), scorer.rows, picture
+        work.peer()
+    about = describe(run, data, device if run.job.on_gpu else "cpu", time.perf_counter() - start)
+    return about, work.rows, work.picture
 
 
 def describe(run: Run, data: Prepared, device: str, seconds: float) -> dict[str, Any]:
@@ -69,111 +69,107 @@ def describe(run: Run, data: Prepared, device: str, seconds: float) -> dict[str,
     }
 
 
-def _train(run: Run, network: Network, data: Prepared, device: str, report: Report) -> dict[str, Inferred]:
-    """What a network says of the training documents ("") and of each set of test documents."""
-    from parabit.codes import pack
-    from parabit.networks import NetworkEncoder, train
+class Work:
+    """A run's training, inference and scoring; each step adds rows."""
 
-    shape, recipe = network.shape, network.recipe(run.quick)
-    documents = data.training.documents
-    trained = train(documents, data.counts, shape, recipe, seed=run.seed, device=device, report=report)
-    encoder = NetworkEncoder(trained.network, data.counts, recipe, run.seed)
-    vectors = {"": trained.embeddings.numpy(force=True)}
-    vectors |= {name: encoder.embed(part.documents) for name, part in data.tests.items()}
-    return {
-        name: (None if shape.bits is None else pack(encoder.activations(rows) > 0), rows)
-        for name, rows in vectors.items()
-    }
-
-
-def _network(scorer: "Scorer", device: str, report: Report) -> dict[str, Any] | None:
-    run, data = scorer.run, scorer.data
-    name, job = run.corpus.name, run.job.name
-    *others, network = run.job.networks
-    inferred = _train(run, network, data, device, report)
-    (trained_codes, trained_vectors), (codes, vectors) = inferred[""], inferred[name]
-    if job == "transfer":
-        scorer.transferred(inferred)
-        return None
-    if codes is not None:
-        scorer.codes(codes, trained_codes)
-    if network.shape.bits is None or network.shape.projected:
-        scorer.vectors(vectors)
-    if job == "pv-dbow-32-bigrams":  # Table 2
-        scorer.hashed(vectors, trained_vectors, 32)
-    if job.startswith("real-binary"):  # Table 4, variant A: one network
-        scorer.filtered(codes, network.shape.bits, vectors)
-    for other in others:  # Table 4, variant B: codes of separate networks, vectors of the last one
-        scorer.filtered(_train(run, other, data, device, report)[name][0], other.shape.bits, vectors)
-    return _picture(codes, data, run.corpus) if job == PICTURED and run.seed == 0 else None
-
-
-def _closed_form(scorer: "Scorer") -> None:
-    """The codes that parabit gives by default, learned from the same words as the networks."""
-    from parabit.model.closed_form import default_levels
-    from parabit.model.encoder import LinearEncoder
-    from parabit.model.learning import SAMPLE, learn_from_counts
-
-    data, size, seed = scorer.data, scorer.run.job.size, scorer.run.seed
-    counts = data.matrix(data.training)
-    if counts.shape[0] > SAMPLE:
-        counts = counts[np.sort(np.random.default_rng(seed).choice(counts.shape[0], SAMPLE, replace=False))]
-    learned = learn_from_counts(counts, [default_levels(size)], seed)
-    words = np.flatnonzero(learned.kept)
-    encoder = LinearEncoder(learned.idf, learned.tensors, size, size)
-
-    def infer(part: Part) -> Inferred:
-        known = data.matrix(part)[:, words]
-        inferred = encoder(Bags.of_counts(known.indices, known.data, known.indptr))
-        return inferred.codes, inferred.vectors
-
-    if scorer.run.job.name.endswith("transfer"):
-        scorer.transferred({name: infer(test) for name, test in data.tests.items()})
-        return
-    codes, vectors = infer(scorer.test)
-    if size in RADII:
-        scorer.filtered(codes, size, vectors)
-    else:
-        scorer.codes(codes, infer(data.training)[0])
-        scorer.vectors(vectors)
-
-
-def _peer(scorer: "Scorer", device: str) -> None:
-    from parabit.baselines import peers
-    from parabit.baselines.semantic_hashing import SemanticHashing
-
-    job, data, test, seed = scorer.run.job, scorer.data, scorer.test, scorer.run.seed
-    options = job.options(scorer.run.quick)
-    training, tested = data.matrix(data.training), data.matrix(test)
-    if job.peer == "sentences":  # pretrained, and reads the texts themselves
-        texts = [document.text for document in labelled_documents(scorer.run.corpus)]
-        scorer.vectors(peers.SentenceEncoder(**options).transform(texts))
-    elif job.peer == "doc2vec":  # reads words in order
-        model = peers.Doc2Vec(job.size, seed=seed, **options).fit(data.training.documents)
-        scorer.vectors(model.transform(test.documents))
-    elif job.peer == "bm25":
-        index, count = peers.BM25(**options).fit(tested), len(test.labels)
-        ranking = ScoreRanking(lambda block: index.scores(tested[block]), count, count, itself=True)
-        scorer.scores("vectors", evaluate(ranking, Relevance(test.labels, scorer.relevance)))
-    elif job.peer == "tf-idf":
-        scorer.vectors(peers.TfIdf().fit(training).transform(tested))
-    elif job.peer == "lsa":
-        analysis = peers.LSA(job.size, seed=seed).fit(training)
-        vectors = analysis.transform(tested)
-        scorer.vectors(vectors)
-        scorer.hashed(vectors, analysis.transform(training), job.size)
-    else:
-        autoencoder = SemanticHashing(job.size, seed=seed, device=device, **options).fit(training)
-        scorer.codes(autoencoder.transform(tested), autoencoder.transform(training))
-
-
-class Scorer:
-    """Scores what a job says of a run's documents; each method adds rows."""
-
-    def __init__(self, run: Run, data: Prepared) -> None:
-        self.run, self.data, self.test = run, data, data.tests[run.corpus.name]
-        self.relevance = run.corpus.relevance
+    def __init__(self, run: Run, data: Prepared, device: str = "auto", report: Report = silent) -> None:
+        self.run, self.data, self.device, self.report = run, data, device, report
+        self.test, self.relevance = data.tests[run.corpus.name], run.corpus.relevance
         self.rows: Rows = []
+        self.picture: dict[str, Any] | None = None
+
+    def networks(self) -> None:
+        """The paper's networks."""
+        name, job = self.run.corpus.name, self.run.job.name
+        *others, network = self.run.job.networks
+        inferred = self._train(network)
+        (trained_codes, trained_vectors), (codes, vectors) = inferred[""], inferred[name]
+        if job == "transfer":
+            return self.transferred(inferred)
+        if codes is not None:
+            self.codes(codes, trained_codes)
+        if network.shape.bits is None or network.shape.projected:
+            self.vectors(vectors)
+        if job == "pv-dbow-32-bigrams":  # Table 2
+            self.hashed(vectors, trained_vectors, 32)
+        if job.startswith("real-binary"):  # Table 4, variant A: one network
+            self.filtered(codes, network.shape.bits, vectors)
+        for other in others:  # Table 4, variant B: codes of separate networks, vectors of the last one
+            self.filtered(self._train(other)[name][0], other.shape.bits, vectors)
+        if job == PICTURED and self.run.seed == 0:
+            self._take_picture(codes)
+        return None
+
+    def _train(self, network: Network) -> dict[str, Inferred]:
+        """What a network says of the training documents ("") and of each set of test documents."""
+        from parabit.codes import pack
+        from parabit.networks import NetworkEncoder, train
+
+        shape, recipe, seed, data = network.shape, network.recipe(self.run.quick), self.run.seed, self.data
+        documents = data.training.documents
+        trained = train(documents, data.counts, shape, recipe, seed=seed, device=self.device, report=self.report)
+        encoder = NetworkEncoder(trained.network, data.counts, recipe, seed)
+        vectors = {"": trained.embeddings.numpy(force=True)}
+        vectors |= {name: encoder.embed(part.documents) for name, part in data.tests.items()}
+        return {
+            name: (None if shape.bits is None else pack(encoder.activations(rows) > 0), rows)
+            for name, rows in vectors.items()
+        }
+
+    def closed_form(self) -> None:
+        """The codes that parabit gives by default, learned from the same words as the networks."""
+        from parabit.model.closed_form import default_levels
+        from parabit.model.encoder import LinearEncoder
+        from parabit.model.learning import SAMPLE, learn_from_counts
+
+        data, size, seed = self.data, self.run.job.size, self.run.seed
+        counts = data.matrix(data.training)
+        if counts.shape[0] > SAMPLE:
+            counts = counts[np.sort(np.random.default_rng(seed).choice(counts.shape[0], SAMPLE, replace=False))]
+        learned = learn_from_counts(counts, [default_levels(size)], seed)
+        encoder = LinearEncoder(learned.idf, learned.tensors, size, size)
+
+        def infer(part: Part) -> Inferred:
+            known = data.matrix(part)[:, np.flatnonzero(learned.kept)]
+            inferred = encoder(Bags.of_counts(known.indices, known.data, known.indptr))
+            return inferred.codes, inferred.vectors
+
+        if self.run.job.name.endswith("transfer"):
+            return self.transferred({name: infer(test) for name, test in data.tests.items()})
+        codes, vectors = infer(self.test)
+        if size in RADII:
+            return self.filtered(codes, size, vectors)
+        self.codes(codes, infer(data.training)[0])
+        return self.vectors(vectors)
+
+    def peer(self) -> None:
+        """What one would try instead."""
+        from parabit.baselines import peers
+        from parabit.baselines.semantic_hashing import SemanticHashing
+
+        job, seed, data, test = self.run.job, self.run.seed, self.data, self.test
+        options = job.options(self.run.quick)
+        training, tested = data.matrix(data.training), data.matrix(test)
+        if job.peer == "sentences":  # pretrained, and reads the texts themselves
+            texts = [document.text for document in labelled_documents(self.run.corpus)]
+            self.vectors(peers.SentenceEncoder(**options).transform(texts))
+        elif job.peer == "doc2vec":  # reads words in order
+            model = peers.Doc2Vec(job.size, seed=seed, **options).fit(data.training.documents)
+            self.vectors(model.transform(test.documents))
+        elif job.peer == "bm25":
+            index, count = peers.BM25(**options).fit(tested), len(test.labels)
+            ranking = ScoreRanking(lambda block: index.scores(tested[block]), count, count, itself=True)
+            self.scores("vectors", evaluate(ranking, Relevance(test.labels, self.relevance)))
+        elif job.peer == "tf-idf":
+            self.vectors(peers.TfIdf().fit(training).transform(tested))
+        elif job.peer == "lsa":
+            analysis = peers.LSA(job.size, seed=seed).fit(training)
+            vectors = analysis.transform(tested)
+            self.vectors(vectors)
+            self.hashed(vectors, analysis.transform(training), job.size)
+        else:
+            autoencoder = SemanticHashing(job.size, seed=seed, device=self.device, **options).fit(training)
+            self.codes(autoencoder.transform(tested), autoencoder.transform(training))
 
     def _add(self, part: str, values: Iterable[tuple[str, float]]) -> None:
         self.rows += [(part, metric, round(value, 4)) for metric, value in values]
@@ -227,14 +223,13 @@ class Scorer:
                 relevance = self.data.facts["tests"][name]["relevance"]
                 self.scores(name, evaluate_codes(inferred[name][0], test.labels, relevance=relevance))
 
-
-def _picture(codes: Any, data: Prepared, corpus: PaperCorpus) -> dict[str, Any]:
-    """The codes of documents that have one of a few labels."""
-    names, labels = data.facts["labels"], data.tests[corpus.name].labels
-    common = [label for label, _ in Counter(sorted(chain(*labels))).most_common(5)]
-    wanted = {names.index(name) for name in corpus.picture if name in names} or set(common)
-    points = [(place, *wanted.intersection(of)) for place, of in enumerate(labels)]
-    shown = [point for point in points if len(point) == 2]  # with one of the labels, and no other of them
-    if len(shown) > _MOST_POINTS:
-        shown = [shown[place] for place in np.random.default_rng(0).choice(len(shown), _MOST_POINTS, replace=False)]
-    return {"codes": codes[[place for place, _ in shown]], "labels": [names[label] for _, label in shown]}
+    def _take_picture(self, codes: Any) -> None:
+        """The codes of documents that have one of a few labels."""
+        names, labels = self.data.facts["labels"], self.test.labels
+        common = [label for label, _ in Counter(sorted(chain(*labels))).most_common(5)]
+        wanted = {names.index(name) for name in self.run.corpus.picture if name in names} or set(common)
+        points = [(place, *wanted.intersection(of)) for place, of in enumerate(labels)]
+        shown = [point for point in points if len(point) == 2]  # with one of the labels, and no other of them
+        if len(shown) > _MOST_POINTS:
+            shown = [shown[place] for place in np.random.default_rng(0).choice(len(shown), _MOST_POINTS, replace=False)]
+        self.picture = {"codes": codes[[place for place, _ in shown]], "labels": [names[label] for _, label in shown]}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from parabit.paper.published import PAPER
+from parabit.paper.corpora import PAPER
 from parabit.storage import whole_file
 
 if TYPE_CHECKING:

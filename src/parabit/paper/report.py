@@ -13,14 +13,13 @@ import numpy as np
 import polars as pl
 
 from parabit.errors import BaselineError, EvaluationError, need
-from parabit.paper.claims import claims
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.experiments import CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, runs_of
 from parabit.paper.jobs import perform
 from parabit.paper.machine import processor, versions
 from parabit.paper.plots import RECALLS, Curve, Family, draw, points, precision_recall
 from parabit.paper.runs import Store
-from parabit.paper.tables import Figures, tables
+from parabit.paper.tables import Figures, claims, tables
 from parabit.parallel import cores
 from parabit.progress import Progress, silent
 from parabit.progress import Report as ProgressReport
@@ -68,7 +67,8 @@ def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = s
     page = folder / "report.html"
     with whole_file(page) as partial:
         partial.write_text(_render(figures, pictures, store, command=command, stale=stale), encoding="utf-8")
-    return {"report": str(page), "runs": len(figures.runs), "stale": stale, **figures.compared("20newsgroups")}
+    standings = {standing: len(cells) for standing, cells in figures.compared("20newsgroups").items()}
+    return {"report": str(page), "runs": len(figures.runs), "stale": stale, **standings}
 
 
 def _check(kind: str, names: Iterable[str], known: Iterable[str], where: str = "") -> None:
@@ -159,14 +159,13 @@ def _render(figures: Figures, pictures: list[Picture], store: Store, **about: An
     environment.filters["number"] = lambda value: f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:,.1f}"
     kinds = ["code", "stale", "device", "torch", "date"]
     made = pl.DataFrame(figures.runs).group_by(kinds).agg(pl.len(), pl.sum("seconds")).sort(kinds)
-    facts = {corpus: [store.facts(corpus, bigrams) for bigrams in (False, True)] for corpus in figures.corpora}
     page: str = environment.from_string((files("parabit.paper") / "report.html.j2").read_text("utf-8")).render(
         about,
         figures=figures,
         claims=claims(figures),
         tables=tables(figures),
         pictures=pictures,
-        facts={corpus: [one for one in both if one] for corpus, both in facts.items() if any(both)},
+        store=store,
         made=made.rows(named=True),
         quick=figures.quick and {"trained": _QUICK_TRAINED, "tested": _QUICK_TESTED, "epochs": QUICK_EPOCHS},
         jobs=[job for job in JOBS.values() if job.name in {line["job"] for line in figures.runs}],

@@ -1,4 +1,7 @@
-"""From the long table to the report's tables: a layout says which job and part each row shows."""
+"""From the long table to the report: tables and claims, with the paper's figures beside ours.
+
+A layout says which job and part each row shows; figures of the paper have the names of ours.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,13 +9,19 @@ from typing import NamedTuple
 
 import polars as pl
 
-from parabit.paper.corpora import PaperCorpus
+from parabit.paper.corpora import COLLECTIONS, PAPER, PaperCorpus
 from parabit.paper.experiments import EXPERIMENTS, JOBS, TABLES, Layout, Run, runs_on
-from parabit.paper.published import published
 from parabit.paper.runs import Store
 
+HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds in part", "does not hold", "cannot be tested here"
 _ROUNDING = 0.005  # the paper gives two decimals: what is nearer counts as equal
 _KEY = ["corpus", "job", "part", "metric"]
+PUBLISHED = {
+    (collection, *name.split("/"), metric): value
+    for metric, figures in PAPER["figures"].items()
+    for name, values in figures.items()
+    for collection, value in zip(COLLECTIONS, values, strict=False)  # transfer has one fewer
+}
 
 
 class Cell(NamedTuple):
@@ -40,7 +49,7 @@ class Figures:
                 self.runs.append(line | {"stale": not store.is_current(run, line)})
         performed = {line["corpus"] for line in self.runs}
         self.shown = [corpus for corpus in self.corpora if corpus.name in performed]
-        self._cells = dict(self._aggregate(store.results)) if self.runs else {}
+        self.cells = dict(self._aggregate(store.results)) if self.runs else {}  # by corpus, job, part and metric
 
     def _aggregate(self, results: Path) -> Iterator[tuple[tuple[str, ...], Cell]]:
         runs = pl.DataFrame(self.runs).select(run="id", stale="stale")
@@ -51,37 +60,28 @@ class Figures:
             .group_by(_KEY)
             .agg(pl.mean("value"), pl.std("value").alias("spread"), pl.len().alias("seeds"), pl.any("stale"))
         )
-        theirs, known = published(), {corpus.name: corpus for corpus in self.corpora}
-        columns = (*_KEY, "value", "spread", "seeds", "stale")
-        for corpus, job, part, metric, value, spread, seeds, stale in means.select(columns).rows():
+        known = {corpus.name: corpus for corpus in self.corpora}
+        for corpus, job, part, metric, value, spread, seeds, stale in means.rows():
             what = next(name for name, jobs in EXPERIMENTS.items() if job in jobs)
             command = f"parabit reproduce {what} --corpus {corpus} --job {job}{' --quick' * self.quick}"
             # What is tested by transfer is the part.
             key = (part, job, "codes", metric) if part in known else (corpus, job, part, metric)
-            paper = theirs.get((known[key[0]].collection, *key[1:]))
+            paper = PUBLISHED.get((known[key[0]].collection, *key[1:]))
             # Nor is transfer compared: the paper trained on all of Wikipedia.
             compared = paper is not None and not known[corpus].stand_in and job != "transfer"
             standing = _standing(value - paper) if compared else ""
             yield key, Cell(value, spread, seeds, stale, paper, standing, command)
 
-    def get(self, corpus: str, job: str, part: str, metric: str) -> Cell | None:
-        """A cell, or None if there is no such run."""
-        return self._cells.get((corpus, job, part, metric))
+    def value(self, *key: str) -> float | None:
+        """The value of a cell, or None if there is no such run."""
+        return self.cells[key].value if key in self.cells else None
 
-    def value(self, corpus: str, job: str, part: str = "codes", metric: str = "map") -> float | None:
-        """The value of a cell."""
-        cell = self.get(corpus, job, part, metric)
-        return None if cell is None else cell.value
-
-    def compared(self, corpus: str) -> dict[str, int]:
-        """How many distinct figures of a collection are above, equal to and below the paper's."""
-        standings = [cell.standing for key, cell in self._cells.items() if key[0] == corpus]
-        return {standing: standings.count(standing) for standing in ("above", "equal", "below")}
-
-    def below(self, corpus: str) -> list[tuple[str, Cell]]:
-        """The figures that are below the paper's, each with its name."""
-        cells = [(key, cell) for key, cell in self._cells.items() if key[0] == corpus and cell.standing == "below"]
-        return sorted((", ".join(key[1:]), cell) for key, cell in cells)
+    def compared(self, corpus: str) -> dict[str, list[tuple[str, Cell]]]:
+        """The distinct figures of a collection that are above, equal to and below the paper's, each with its name."""
+        named = sorted((", ".join(key[1:]), cell) for key, cell in self.cells.items() if key[0] == corpus)
+        return {
+            standing: [one for one in named if one[1].standing == standing] for standing in ("above", "equal", "below")
+        }
 
 
 def _standing(difference: float) -> str:
@@ -106,9 +106,38 @@ def tables(figures: Figures) -> list[Table]:
             corpora = [corpus for corpus in corpora if not corpus.wikipedia]
         rows = []
         for *labels, job, part in layout.rows:
-            cells = [figures.get(corpus.name, job, part, metric) for corpus in corpora for metric in layout.metrics]
+            cells = [figures.cells.get((corpus.name, job, part, name)) for corpus in corpora for name in layout.metrics]
             if any(cells):
                 rows.append((labels, cells, job.startswith("closed-form")))
         if rows:
             made.append(Table(name, layout, [corpus.heading for corpus in corpora], rows))
     return made
+
+
+class Claim(NamedTuple):
+    """A claim of the paper, with our figures and a verdict."""
+
+    text: str
+    verdict: str
+    figures: str
+
+
+def claims(figures: Figures) -> list[Claim]:
+    """All claims that are checked, in the paper's order: one holds if it does in every comparison."""
+    judged = []
+    for claim in PAPER["claims"]:
+        metric, margin, share = claim.get("metric", "map"), claim.get("margin", 0.0), claim.get("share", 1.0)
+        compared = []
+        for corpus in figures.shown:
+            for name, *pair in [] if corpus.headers else claim["pairs"]:
+                places = (figure.partition("/") for figure in pair)
+                first, second = (figures.value(corpus.name, job, part or "codes", metric) for job, _, part in places)
+                if first is not None and second is not None:
+                    compared.append((", ".join(filter(None, (corpus.title, name))), first, share * second))
+        true = [first - second > margin for _, first, second in compared]
+        verdict = UNTESTED if not true else HOLDS if all(true) else PARTLY if any(true) else FAILS
+        shown = "; ".join(f"{name}: {first:.3f} and {second:.3f}" for name, first, second in compared).replace(
+            " 0.", " ."
+        )
+        judged.append(Claim(claim["text"], verdict, shown or "no such runs"))
+    return judged
