@@ -1,14 +1,14 @@
 """Choose the recipes of Table 4's separate networks by what the table measures: codes select, vectors rank.
 
 As in `paper_recipes.py`, networks are trained on a part of the training posts and the held-out posts query each other;
-no test document is read. Here 40% is held out, as the number of documents within a radius decides the score. Random
-recipes of 28-bit and 24-bit codes are trained on 20 Newsgroups; the best are trained again with another seed, and with
-headers. The vectors that rank are those of the paper's recipe for 300 numbers; other recipes for them changed the score
-by .001.
+no test document is read. Here 40% is held out, as the number of documents within a radius decides the score. Recipes of
+28-bit and 24-bit codes are trained on 20 Newsgroups: the four best of an earlier search, and random ones around them.
+The best are trained again with another seed, and with headers. The vectors that rank are those of the paper's recipe
+for 300 numbers; other recipes for them changed the score by .001.
 
 The score is the mean NDCG@10 of the retrieved lists over the table's two radii. Codes that answer few queries with
 near-copies would win by it, so within the smaller radius at least a third of the queries (28 bits) or two thirds
-(24 bits) must find a document.
+(24 bits) must find a document, in every check. The best mean of the three checks is chosen, for each code size.
 
     python benchmarks/filter_recipes.py results/work/arrays -o benchmarks/results/filter_recipes.jsonl --workers 16
 """
@@ -17,6 +17,7 @@ import argparse
 import json
 import multiprocessing as mp
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ HELD_OUT = 0.4
 RADII = {28: (1, 2), 24: (2, 3)}
 MOST_EMPTY = {28: 2 / 3, 24: 1 / 3}  # share of queries that find nothing within the smaller radius
 INFERENCE = ((60, 0.3), (200, 0.3))  # rounds, and share of the document rate
+CHECKS = 3  # the search itself, another seed, and posts with headers
 _DATA: dict[str, Any] = {}
 
 
@@ -42,15 +44,29 @@ def draw(rng: np.random.Generator) -> dict[str, Any]:
         return values[rng.integers(len(values))]
 
     return {
-        "epochs": one(60, 120, 200),
-        "document_rate": between(0.3, 2.0),
-        "word_rate": between(0.008, 0.035),
+        "epochs": one(90, 120, 160, 200),
+        "document_rate": between(0.4, 2.5),
+        "word_rate": between(0.015, 0.04),
         "document_prior": one(0.1, 0.3, 1.0, 3.0),
-        "dropout": one(0.0, 0.1),
-        "word_accumulator_start": one(10.0, 100.0, 300.0),
-        "min_occurrences": one(2, 3),
-        "sampling_power": one(0.25, 0.5, 0.75),
+        "dropout": one(0.0, 0.05, 0.1),
+        "word_accumulator_start": one(30.0, 100.0, 300.0),
+        "min_occurrences": one(2, 2, 3),
+        "sampling_power": one(0.0, 0.15, 0.25, 0.35),
     }
+
+
+def recipe(epochs: int, document_rate: float, word_rate: float, prior: float, dropout: float) -> dict[str, Any]:
+    """One of the best recipes of the earlier search."""
+    rates = {"document_rate": document_rate, "word_rate": word_rate, "document_prior": prior, "dropout": dropout}
+    return {"epochs": epochs, **rates, "word_accumulator_start": 100.0, "min_occurrences": 2, "sampling_power": 0.25}
+
+
+EARLIER = [
+    recipe(120, 1.84, 0.0303, 0.3, 0.0),
+    recipe(120, 0.988, 0.0296, 3.0, 0.0),
+    recipe(200, 0.813, 0.0203, 1.0, 0.1),
+    recipe(200, 0.763, 0.0217, 3.0, 0.0),
+]
 
 
 def train_one(task: dict[str, Any], arrays: Path, folder: Path, device: str) -> dict[str, Any]:
@@ -168,6 +184,19 @@ class Pool:
         return sorted(rows, key=lambda row: -row["mean"])
 
 
+def chosen(rows: list[dict[str, Any]], most_empty: float) -> tuple[float, dict[str, Any], str]:
+    """The best mean of all checks, with its recipe and its inference, among recipes that keep the limit in each."""
+    checked = defaultdict(list)
+    for row in rows:
+        checked[json.dumps(row["changes"]), row["inference"]].append(row)
+    able = [
+        (float(np.mean([row["mean"] for row in some])), json.loads(changes), inference)
+        for (changes, inference), some in checked.items()
+        if len(some) == CHECKS and all(row["scores"][0][3] <= most_empty for row in some)
+    ]
+    return max(able, key=lambda found: found[0])
+
+
 def main() -> None:
     """Search, then check the best."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -183,14 +212,14 @@ def main() -> None:
     folder = options.output.with_suffix(".arrays")
     pool, rng, start = (
         Pool(options.arrays, folder, options.workers, options.device),
-        np.random.default_rng(4),
+        np.random.default_rng(5),
         time.time(),
     )
 
     def task(bits: int | None, changes: dict[str, Any], corpus: str = "20newsgroups", seed: int = 0) -> dict[str, Any]:
         return {"corpus": corpus, "bits": bits, "seed": seed, "changes": changes}
 
-    recipes: list[dict[str, Any]] = [{}, *(draw(rng) for _ in range(options.most))]
+    recipes = [*EARLIER, *(draw(rng) for _ in range(options.most))]
     searched = [task(None, {}), *(task(bits, changes) for changes in recipes for bits in RADII)]
     rows = pool.scored(pool.train(searched, start + options.seconds))
     checks = []
@@ -203,9 +232,8 @@ def main() -> None:
     rows += pool.scored(pool.train(checks, start + options.check_seconds))
     with options.output.open("w") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
-    for row in rows:
-        if row["scores"][0][3] <= MOST_EMPTY[row["bits"]]:
-            print(row["corpus"], row["bits"], row["seed"], row["mean"], row["scores"], row["inference"], row["changes"])
+    for bits, most in MOST_EMPTY.items():
+        print(bits, chosen([row for row in rows if row["bits"] == bits], most))
     print(f"{time.time() - start:.0f} s", flush=True)
     for process in pool.processes:
         process.terminate()
