@@ -38,18 +38,15 @@ def test_an_epoch_of_bags_has_every_document_once(documents: list[list[int]], ba
     for first in range(0, len(steps), at_once):
         for mine, batch in table.prepare(steps[first : first + at_once], sampler, torch.Generator().manual_seed(2)):
             ids = batch.touched.ids[batch.touched.of].tolist()
-            owners = torch.searchsorted(batch.starts, torch.arange(len(batch.counts)), right=True) - 1
+            owners = torch.searchsorted(batch.starts, torch.arange(len(ids) - 3), right=True) - 1
             for row, document in enumerate(mine.tolist()):
                 places = (owners == row).nonzero().squeeze(1).tolist()
                 found = {ids[place]: batch.counts[place].item() for place in places}
                 assert found == Counter(documents[document])
                 assert batch.totals[row] == len(documents[document])
-            # In the order of the words: candidates weigh nothing, all else stands with its document.
-            entries = batch.touched.order < len(batch.counts)
-            assert len(ids) == len(batch.counts) + 3
-            assert not batch.ordered_counts[~entries].any()
-            assert torch.equal(batch.ordered_counts[entries], batch.counts[batch.touched.order[entries]])
-            assert torch.equal(batch.ordered_documents[entries], owners[batch.touched.order[entries]])
+            assert torch.equal(batch.owners[:-3], owners)
+            assert len(batch.counts) == len(batch.owners) == len(ids)
+            assert not batch.counts[-3:].any()  # candidates are not to be predicted
 
 
 @settings(max_examples=40)

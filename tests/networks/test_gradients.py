@@ -64,12 +64,10 @@ def some_embeddings(documents: int, network: Network) -> Tensor:
 def bag_batch(counts: Tensor, candidates: Candidates) -> BagBatch:
     owners, words = counts.nonzero(as_tuple=True)
     padding = (0, len(candidates.ids))
-    touched = group(torch.cat([words, candidates.ids]))
     return BagBatch(
-        touched=touched,
-        counts=counts[owners, words],
-        ordered_counts=torch.nn.functional.pad(counts[owners, words], padding)[touched.order],
-        ordered_documents=torch.nn.functional.pad(owners, padding)[touched.order],
+        touched=group(torch.cat([words, candidates.ids])),
+        counts=torch.nn.functional.pad(counts[owners, words], padding),
+        owners=torch.nn.functional.pad(owners, padding),
         starts=torch.searchsorted(owners, torch.arange(len(counts))),
         totals=counts.sum(1),
         correction=candidates.correction,

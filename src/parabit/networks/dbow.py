@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
-from torch.nn import functional
 
-from parabit.networks.grouping import Groups, as_tensor, group_each, ragged, steady_matmul, sum_rows
+from parabit.networks.grouping import Groups, as_tensor, group_each, interleave, ragged, steady_matmul, sum_rows
 from parabit.networks.network import Candidates, Gradients, Network, WordSampler, expect
 from parabit.text.bags import Bags
 
@@ -16,16 +15,16 @@ class BagBatch(NamedTuple):
     """The words of some documents, and the candidates of their softmax.
 
     `touched` groups the words of all documents, one document after the other, followed by the candidates, so that
-    each row of the word matrix is read and written once. In the order of `touched`, candidates have weight 0 and
-    an arbitrary document: they are not to be predicted.
+    each row of the word matrix is read and written once.
     """
 
     touched: Groups  # of (entries + candidates,) word ids
-    counts: Tensor  # (entries,) how often each is to be predicted
+    counts: Tensor  # (entries + candidates,) how often each is to be predicted: candidates never
+    owners: (
+        Tensor  # (entries + candidates,) the document of each, as a row of the batch; an arbitrary one of candidates
+    )
     starts: Tensor  # (documents,) the first entry of each
     totals: Tensor  # (documents,) the sum of its counts
-    ordered_documents: Tensor  # (entries + candidates,) in the order of `touched`, the document of each
-    ordered_counts: Tensor  # (entries + candidates,)
     correction: Tensor  # (candidates,)
 
 
@@ -41,20 +40,21 @@ def dbow_gradients(
     With counts c (documents x words, sparse), N their sums and P the softmax of h U:
     dL/dh = N P U - c U and dL/dU = (N P)' h - c' h.
     """
-    touched, entries = batch.touched, len(batch.counts)
+    touched, entries = batch.touched, len(batch.touched.of) - len(batch.correction)
     of_entries, of_candidates = touched.of[:entries], touched.of[entries:]
     words = network.words.index_select(0, touched.ids)  # (touched, hidden)
     sampled = words.index_select(0, of_candidates)  # (candidates, hidden)
     layer = network.embed(embedded, dropout, rng)
     hidden = layer.hidden  # (documents, hidden)
 
-    expected = expect(torch.addmm(batch.correction, hidden, sampled.T), batch.totals)  # (documents, candidates)
-    own = sum_rows(words, of_entries, batch.starts, batch.counts)  # (documents, hidden): c U
-    embedding, projection = network.backward(layer, torch.addmm(own, expected.words, sampled, beta=-1))
-    gradient = sum_rows(hidden, batch.ordered_documents, touched.starts, batch.ordered_counts).neg_()
-    gradient.index_add_(0, of_candidates, expected.words.T @ hidden)  # (touched, hidden)
+    logits = torch.addmm(batch.correction, hidden, sampled.T)  # (documents, candidates)
+    log_denominator, expected = expect(logits, batch.totals)
+    own = sum_rows(words, of_entries, batch.starts, batch.counts[:entries])  # (documents, hidden): c U
+    embedding, projection = layer.backward(torch.addmm(own, expected, sampled, beta=-1))
+    gradient = sum_rows(hidden, batch.owners[touched.order], touched.starts, batch.counts[touched.order]).neg_()
+    gradient.index_add_(0, of_candidates, expected.T @ hidden)  # (touched, hidden)
     return Gradients(
-        loss=torch.dot(batch.totals, expected.log_denominator) - torch.dot(hidden.flatten(), own.flatten()),
+        loss=torch.dot(batch.totals, log_denominator) - torch.dot(hidden.flatten(), own.flatten()),
         weight=batch.totals.sum(),
         embedding=embedding,
         rows=touched.ids,
@@ -75,8 +75,8 @@ def dbow_embedding_gradient(network: Network, embedded: Tensor, wanted: WantedWo
     """The gradient with respect to the document embeddings alone: (documents, dim)."""
     layer = network.embed(embedded)
     sampled = network.words.index_select(0, candidates.ids)  # (candidates, hidden)
-    expected = expect(steady_matmul(layer.hidden, sampled.T) + candidates.correction, wanted.totals)
-    return network.backward(layer, steady_matmul(expected.words, sampled) - wanted.own)[0]
+    _, expected = expect(steady_matmul(layer.hidden, sampled.T) + candidates.correction, wanted.totals)
+    return layer.backward(steady_matmul(expected, sampled) - wanted.own)[0]
 
 
 class BagTable:
@@ -102,36 +102,19 @@ class BagTable:
 
     def prepare(self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator) -> list[tuple[Tensor, BagBatch]]:
         """For each of some steps its documents, and everything it needs of them; all steps with one sort."""
-        sizes = [len(documents) for documents in steps]
+        size, drawn = len(steps[0]), sampler.draw_each(len(steps), rng)
         words, counts, owners, starts, totals = self._select(torch.cat(list(steps)))
-        bounds = functional.pad(starts, (0, 1), value=len(words))
-        first = torch.tensor([0, *sizes], device=self.device).cumsum(0)  # (steps + 1,) the first document of each
-        entries = bounds[first].diff()  # (steps,)
-        drawn = sampler.draw_each(len(steps), rng)
-        # The candidates of a step stand behind its documents' words.
-        step = torch.repeat_interleave(entries, output_size=len(words))  # (entries,)
-        places = torch.arange(len(words), device=self.device) + step * sampler.size
-        total = len(words) + len(steps) * sampler.size
-        all_candidates = torch.arange(len(steps) * sampler.size, device=self.device).view(len(steps), -1)
-        all_words = words.new_empty(total)
-        all_words[places] = words
-        all_words[bounds[first[1:], None] + all_candidates] = torch.stack([c.ids for c in drawn]).to(words.dtype)
-        all_counts = counts.new_zeros(total)
-        all_counts[places] = counts
-        all_owners = owners.new_zeros(total)
-        all_owners[places] = owners - first[step]
-        starts = starts - torch.repeat_interleave(
-            bounds[first[:-1]], torch.tensor(sizes, device=self.device), output_size=len(starts)
-        )
-        lengths = entries.tolist()
-        touched, ordered = group_each(all_words, [length + sampler.size for length in lengths], all_owners, all_counts)
+        firsts = starts[::size]  # (steps,) where each step begins: only the last one may have fewer documents
+        entries = torch.diff(firsts, append=firsts.new_tensor([len(words)])).tolist()
+        nothing = torch.zeros_like(drawn.ids)
+        lengths, sizes = [length + sampler.size for length in entries], [len(documents) for documents in steps]
         parts = zip(
-            touched,
-            torch.split(counts, lengths),
-            torch.split(starts, sizes),
+            group_each(interleave(words, entries, drawn.ids), lengths),
+            torch.split(interleave(counts, entries, nothing), lengths),
+            torch.split(interleave(owners % size, entries, nothing), lengths),
+            torch.split(starts - firsts.repeat_interleave(size)[: len(starts)], sizes),
             torch.split(totals, sizes),
-            *zip(*ordered, strict=True),
-            [candidates.correction for candidates in drawn],
+            drawn.correction,
             strict=True,
         )
         return [(documents, BagBatch(*part)) for documents, part in zip(steps, parts, strict=True)]

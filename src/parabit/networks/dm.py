@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from parabit.networks.config import Shape
-from parabit.networks.grouping import Groups, as_tensor, group, group_each, ragged, steady_matmul, sum_rows
+from parabit.networks.grouping import Groups, as_tensor, group, group_each, interleave, ragged, steady_matmul, sum_rows
 from parabit.networks.network import Candidates, Gradients, Network, WordSampler, expect
 from parabit.text.bags import Bags
 
@@ -51,12 +51,12 @@ def dm_gradients(
     logits = batch.correction.expand(positions, -1).clone()  # (positions, candidates)
     for part, layer, candidates in zip(parts, layers, sampled, strict=True):
         logits += (layer.hidden @ candidates.T).index_select(0, part.of)
-    expected = expect(logits, torch.ones_like(logits[:, 0]))
+    log_denominator, expected = expect(logits, torch.ones_like(logits[:, 0]))
 
-    loss = expected.log_denominator.sum()
+    loss = log_denominator.sum()
     word_gradients, hidden_gradients = [], []
     for part, layer, column, candidates in zip(parts, layers, columns, sampled, strict=True):
-        of_part = sum_rows(expected.words, part.order, part.starts)  # (groups, candidates)
+        of_part = sum_rows(expected, part.order, part.starts)  # (groups, candidates)
         own = sum_rows(column.contiguous(), of_targets[part.order], part.starts)  # (groups, units)
         hidden_gradients.append(torch.addmm(own, of_part, candidates, beta=-1))
         # Candidates are not targets: they have weight 0 and an arbitrary group.
@@ -66,7 +66,7 @@ def dm_gradients(
         loss = loss - torch.dot(layer.hidden.flatten(), own.flatten())
 
     slots = zip(layers[1:], hidden_gradients[1:], strict=True)
-    of_contexts = torch.cat([network.backward_context(layer, gradient) for layer, gradient in slots])
+    of_contexts = torch.cat([layer.backward(gradient)[0] for layer, gradient in slots])
     context_rows = batch.contexts[0].ids
     if len(batch.contexts) > 1:  # a word may stand in several slots; not otherwise, as grouping makes a GPU wait
         contexts = group(torch.cat([context.ids for context in batch.contexts]))
@@ -74,7 +74,7 @@ def dm_gradients(
     return Gradients(
         loss=loss,
         weight=logits.new_full((), positions),
-        embedding=network.backward(layers[0], hidden_gradients[0])[0],
+        embedding=layers[0].backward(hidden_gradients[0])[0],
         rows=touched.ids,
         current=words,
         words=torch.cat(word_gradients, dim=1),
@@ -116,24 +116,19 @@ def wanted_positions(
     ends = torch.cumsum(piece_lengths, 0)
     # Pieces stay whole, so a chunk has at most `chunk + piece` positions.
     chunk_of = torch.div(ends - 1, chunk, rounding_mode="floor")
-    counts = torch.bincount(chunk_of).tolist() if len(ends) else []
-
-    chunks, first_piece, first = [], 0, 0
-    for count in counts:
-        if not count:
-            continue
-        chosen = slice(first_piece, first_piece + count)
-        last = int(ends[chosen][-1])
-        groups = tuple(group(context[first:last]) for context in contexts)
+    parts = [torch.split(each, torch.bincount(chunk_of).tolist()) for each in (piece_documents, piece_lengths)]
+    sizes = [int(chosen.sum()) for chosen in parts[1]]
+    chunks = []
+    for owners, chosen, *around in zip(*parts, *(torch.split(context, sizes) for context in contexts), strict=True):
+        groups = tuple(map(group, around))
         chunks.append(
             PositionChunk(
-                documents=torch.repeat_interleave(piece_documents[chosen], piece_lengths[chosen]),
-                starts=ends[chosen] - piece_lengths[chosen] - first,
+                documents=torch.repeat_interleave(owners, chosen),
+                starts=torch.cumsum(chosen, 0) - chosen,
                 contexts=groups,
                 hidden=tuple(network.embed_context(slot.ids).hidden for slot in groups),
             )
         )
-        first_piece, first = first_piece + count, last
     rows = group(targets)
     code = network.words[:, : network.shape.parts[0]].index_select(0, rows.ids)  # (distinct targets, code + 1)
     return WantedPositions(sum_rows(code, rows.of, torch.cumsum(lengths, 0) - lengths), first_pieces, chunks)
@@ -151,11 +146,11 @@ def dm_embedding_gradient(
         logits = by_document.index_select(0, chunk.documents)  # (positions, candidates)
         for context, activations, slot in zip(chunk.contexts, chunk.hidden, slots, strict=True):
             logits += steady_matmul(activations, slot.T).index_select(0, context.of)
-        expected = expect(logits, torch.ones_like(logits[:, 0])).words
+        _, expected = expect(logits, torch.ones_like(logits[:, 0]))
         sums.append(sum_rows(expected, torch.arange(len(expected), device=logits.device), chunk.starts))
     pieces = torch.cat(sums)  # (pieces, candidates)
     of_document = sum_rows(pieces, torch.arange(len(pieces), device=pieces.device), wanted.starts)
-    return network.backward(layer, steady_matmul(of_document, code) - wanted.own)[0]
+    return layer.backward(steady_matmul(of_document, code) - wanted.own)[0]
 
 
 class PositionTable:
@@ -206,15 +201,12 @@ class PositionTable:
         sizes = torch.stack([(step[:, 2] - step[:, 1]).sum() for step in steps]).tolist()
         targets = self._tokens[places]
         drawn = sampler.draw_each(len(steps), rng)
-        predicted = []
-        for part, candidates in zip(torch.split(targets, sizes), drawn, strict=True):
-            predicted += [part, candidates.ids.to(targets.dtype)]
-        contexts = [group_each(context, sizes)[0] for context in self._contexts(places, owners)]
+        contexts = [group_each(context, sizes) for context in self._contexts(places, owners)]
         parts = zip(
-            group_each(torch.cat(predicted), [size + sampler.size for size in sizes])[0],
-            group_each(owners, sizes)[0],
+            group_each(interleave(targets, sizes, drawn.ids), [size + sampler.size for size in sizes]),
+            group_each(owners, sizes),
             zip(*contexts, strict=True),
-            [candidates.correction for candidates in drawn],
+            drawn.correction,
             strict=True,
         )
         batches = [PositionBatch(*part) for part in parts]

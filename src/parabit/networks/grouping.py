@@ -21,30 +21,23 @@ class Groups(NamedTuple):
 
 def group(ids: Tensor) -> Groups:
     """Put equal ids together: [7, 3, 7] has ids [3, 7], of [1, 0, 1], order [1, 0, 2] and starts [0, 1]."""
-    return group_each(ids, [len(ids)])[0][0]
-
-
-def group_each(ids: Tensor, lengths: list[int], *carried: Tensor) -> tuple[list[Groups], list[tuple[Tensor, ...]]]:
-    """Put equal ids together in each of several stretches, all with one sort.
-
-    What is `carried`, one value per member, is returned in the groups' order.
-    """
-    several = len(lengths) > 1
-    if several:
-        sizes = torch.tensor(lengths, device=ids.device)
-        stretch = torch.repeat_interleave(sizes, output_size=len(ids))
-        span = int(ids.max()) + 1
-        ids = ids + stretch * span
     ascending, order = torch.sort(ids, stable=True)
     first = torch.ones_like(ascending, dtype=torch.bool)
     torch.ne(ascending[1:], ascending[:-1], out=first[1:])
     starts = first.nonzero().squeeze(1)
     of = torch.empty_like(order)
     of[order] = torch.cumsum(first, 0) - 1
-    found = ascending[starts].long()
-    in_order = tuple(values[order] for values in carried)
-    if not several:
-        return [Groups(found, of, order, starts)], [in_order]
+    return Groups(ascending[starts].long(), of, order, starts)
+
+
+def group_each(ids: Tensor, lengths: list[int]) -> list[Groups]:
+    """Put equal ids together in each of several stretches, all with one sort."""
+    if len(lengths) == 1:
+        return [group(ids)]
+    sizes = torch.tensor(lengths, device=ids.device)
+    stretch = torch.repeat_interleave(sizes, output_size=len(ids))
+    span = int(ids.max()) + 1
+    found, of, order, starts = group(ids + stretch * span)
     # From here on, numbers count from the beginning of their stretch.
     ends = sizes.cumsum(0)
     begins = ends - sizes
@@ -55,15 +48,14 @@ def group_each(ids: Tensor, lengths: list[int], *carried: Tensor) -> tuple[list[
     starts -= begins[of_group]
     found -= of_group * span
     counts = groups.diff().tolist()
-    parts = zip(
-        torch.split(found, counts),
-        torch.split(of, lengths),
-        torch.split(order, lengths),
-        torch.split(starts, counts),
-        strict=True,
-    )
-    split = [torch.split(values, lengths) for values in in_order]
-    return [Groups(*part) for part in parts], list(zip(*split, strict=True)) if split else [()] * len(lengths)
+    sides = [(found, counts), (of, lengths), (order, lengths), (starts, counts)]
+    return [Groups(*part) for part in zip(*(torch.split(*side) for side in sides), strict=True)]
+
+
+def interleave(values: Tensor, lengths: list[int], others: Tensor) -> Tensor:
+    """Stretches of values, each followed by one row of the others."""
+    parts = zip(torch.split(values, lengths), others.to(values.dtype), strict=True)
+    return torch.cat([part for pair in parts for part in pair])
 
 
 def ragged(starts: Tensor, lengths: Tensor) -> Tensor:
@@ -91,16 +83,14 @@ def steady_matmul(rows: Tensor, matrix: Tensor, block: int = 256) -> Tensor:
     row too. So every product has `block` rows, and never few columns.
     """
     columns = matrix.shape[1]
-    missing = max(_FEWEST_COLUMNS - columns, 0)
+    missing, padding = max(_FEWEST_COLUMNS - columns, 0), -len(rows) % block
     if missing:
         matrix = functional.pad(matrix, (0, missing))
-    padding = -len(rows) % block
-    padded = functional.pad(rows, (0, 0, 0, padding)) if padding else rows
-    if len(padded) == block:
-        product = padded @ matrix
-    else:
-        product = torch.cat([part @ matrix for part in torch.split(padded, block)]) if len(padded) else padded @ matrix
-    return product[: len(rows), :columns] if missing or padding else product
+    if padding:
+        rows = functional.pad(rows, (0, 0, 0, padding))
+    parts = [part @ matrix for part in torch.split(rows, block)]
+    product = torch.cat(parts) if len(parts) > 1 else parts[0]
+    return product[: len(product) - padding, :columns]
 
 
 def as_tensor(array: NDArray[Any], device: torch.device) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from parabit.networks.config import Recipe, Shape
 from parabit.networks.grouping import as_tensor, steady_matmul
-from parabit.networks.network import Binarization, Network
+from parabit.networks.network import Binarization, Candidates, Network
 from parabit.networks.training import AdaGrad, Table, choose_device, generator, make_sampler, make_table
 from parabit.text.bags import Bags
 
@@ -34,10 +34,10 @@ class NetworkEncoder:
         # Drawn on the CPU, so that they are the same on every device.
         frequencies = as_tensor(counts, torch.device("cpu")).float()
         sampler = make_sampler(frequencies, recipe)
-        self._candidates = [
-            sampler.draw(generator(seed, "inference", number)).to(network.words.device)
-            for number in range(recipe.inference_rounds)
-        ]
+        self._candidates = []
+        for number in range(recipe.inference_rounds):
+            drawn = sampler.draw(generator(seed, "inference", number))
+            self._candidates.append(Candidates(*(part.to(network.words.device) for part in drawn)))
 
     @classmethod
     def of_tensors(

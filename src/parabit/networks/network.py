@@ -12,13 +12,6 @@ from parabit.networks.config import STOCHASTIC, Recipe, Shape
 from parabit.networks.grouping import steady_matmul
 
 
-class Activation(NamedTuple):
-    """The output of a layer, and the derivative that backpropagation uses for it."""
-
-    hidden: Tensor  # (batch, units)
-    gate: Tensor | None  # (batch, units); None where it is 1 everywhere
-
-
 @dataclass(frozen=True)
 class Binarization:
     """How a sigmoid layer is made binary: the methods that the paper tried.
@@ -42,19 +35,22 @@ class Binarization:
         grown = recipe.epochs - 1 if epoch is None else epoch
         return cls(recipe.binarization, recipe.noise, 1.0 + recipe.slope_growth * grown)
 
-    def __call__(self, layer: Tensor, rng: Generator | None = None) -> Activation:
-        """The activation of a layer; without `rng`, as in inference, nothing is random."""
+    def __call__(self, layer: Tensor, rng: Generator | None = None) -> tuple[Tensor, Tensor | None]:
+        """The activation of a layer, and the derivative that backpropagation uses for it, None if it is 1 everywhere.
+
+        Without `rng`, as in inference, nothing is random.
+        """
         if self.method == "noise":
             soft = torch.sigmoid(layer if rng is None else layer + self.noise * normal_like(layer, rng))
-            return Activation(soft, _derivative(soft))
+            return soft, _derivative(soft)
         soft = torch.sigmoid(self.slope * layer)
         if rng is not None and self.method in STOCHASTIC:
             bits = (soft > uniform_like(layer, rng)).to(layer.dtype)
         else:
             bits = (layer > 0).to(layer.dtype)
         if self.method == "straight-through":
-            return Activation(bits, None)
-        return Activation(bits, self.slope * _derivative(soft))
+            return bits, None
+        return bits, self.slope * _derivative(soft)
 
 
 def _derivative(soft: Tensor) -> Tensor:
@@ -75,10 +71,23 @@ def normal_like(layer: Tensor, rng: Generator) -> Tensor:
 class Layer(NamedTuple):
     """A batch after embedding, projection and binarization, with what the backward pass needs."""
 
+    hidden: Tensor  # (batch, units) what the softmax sees
+    gate: Tensor | None  # (batch, code) the derivative of the activation
+    projection: Tensor | None  # (dim, code)
     kept: Tensor  # (batch, dim) the embedding after dropout
     mask: Tensor | None  # (batch, dim) what dropout multiplied it by
-    gate: Tensor | None  # (batch, code) the derivative of the activation
-    hidden: Tensor  # (batch, units) what the softmax sees
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
+        """From the gradient of the hidden units to those of the embedding and of the projection."""
+        units = (self.kept if self.projection is None else self.projection).shape[1]
+        gradient = gradient[:, :units]  # the constant unit, if there is one, does not change
+        if self.gate is not None:
+            gradient = gradient * self.gate
+        of_projection = None
+        if self.projection is not None:
+            of_projection = self.kept.T @ gradient
+            gradient = steady_matmul(gradient, self.projection.T)
+        return gradient if self.mask is None else gradient * self.mask, of_projection
 
 
 class Gradients(NamedTuple):
@@ -103,9 +112,7 @@ class Network:
     binarization: Binarization
     words: Tensor  # (vocabulary, hidden) softmax weights; the bias is the weight of the constant unit
     projection: Tensor | None = None  # (dim, bits)
-    context: Tensor | None = (
-        None  # (vocabulary + 1, word_dim); the last row stands for what is beyond a document's ends
-    )
+    context: Tensor | None = None  # (vocabulary + 1, word_dim); the last row is what is beyond a document's ends
 
     @classmethod
     def start(
@@ -115,17 +122,13 @@ class Network:
 
         Softmax weights start at zero, so that the first thing a word learns is which documents it occurs in.
         """
-        shapes = shape.tensors(len(frequencies))
-        words = frequencies.new_zeros(shapes["words"])
-        words[:, shape.code] = torch.log(frequencies / frequencies.sum())
-        network = cls(shape, binarization, words)
+        tensors = {name: frequencies.new_zeros(size) for name, size in shape.tensors(len(frequencies)).items()}
+        tensors["words"][:, shape.code] = torch.log(frequencies / frequencies.sum())
         if shape.projected:
-            projection = frequencies.new_empty(shapes["projection"])
-            network.projection = normal_like(projection, rng) / math.sqrt(shape.dim)
+            tensors["projection"] = normal_like(tensors["projection"], rng) / math.sqrt(shape.dim)
         if shape.slots:
-            context = frequencies.new_empty(shapes["context"])
-            network.context = normal_like(context, rng) * scale
-        return network
+            tensors["context"] = normal_like(tensors["context"], rng) * scale
+        return cls(shape, binarization, **tensors)
 
     @property
     def tensors(self) -> dict[str, Tensor]:
@@ -149,37 +152,15 @@ class Network:
             mask = (uniform_like(embedded, rng) >= dropout).to(embedded.dtype) / (1 - dropout)
         kept = embedded if mask is None else embedded * mask
         layer = kept if projection is None else steady_matmul(kept, projection)
-        real = self.shape.bits is None
-        activation = Activation(layer, None) if real else self.binarization(layer, rng)
-        return Layer(kept, mask, activation.gate, activation.hidden)
-
-    def backward(self, layer: Layer, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
-        """From the gradient of the document's hidden units to those of the embedding and of the projection."""
-        gradient = gradient[:, :-1]  # the constant unit does not change
-        if layer.gate is not None:
-            gradient = gradient * layer.gate
-        if self.projection is None:
-            return _masked(gradient, layer), None
-        return _masked(steady_matmul(gradient, self.projection.T), layer), layer.kept.T @ gradient
-
-    def backward_context(self, layer: Layer, gradient: Tensor) -> Tensor:
-        """From the gradient of a context word's hidden units to that of its embedding."""
-        return _masked(gradient if layer.gate is None else gradient * layer.gate, layer)
-
-
-def _masked(gradient: Tensor, layer: Layer) -> Tensor:
-    return gradient if layer.mask is None else gradient * layer.mask
+        hidden, gate = (layer, None) if self.shape.bits is None else self.binarization(layer, rng)
+        return Layer(hidden, gate, projection, kept, mask)
 
 
 class Candidates(NamedTuple):
-    """The words that the softmax's denominator is summed over."""
+    """The words that the softmax's denominator is summed over, in one step or, with one more axis, in several."""
 
     ids: Tensor  # (candidates,) word ids
     correction: Tensor  # (candidates,) added to each logit, so that the sum estimates that of the whole vocabulary
-
-    def to(self, device: torch.device) -> "Candidates":
-        """The same on a device."""
-        return Candidates(self.ids.to(device), self.correction.to(device))
 
 
 class WordSampler:
@@ -205,31 +186,26 @@ class WordSampler:
 
     def draw(self, rng: Generator) -> Candidates:
         """The candidates of one step."""
-        return self.draw_each(1, rng)[0]
+        ids, correction = self.draw_each(1, rng)
+        return Candidates(ids[0], correction[0])
 
-    def draw_each(self, steps: int, rng: Generator) -> list[Candidates]:
-        """The candidates of several steps."""
+    def draw_each(self, steps: int, rng: Generator) -> Candidates:
+        """The candidates of several steps: (steps, candidates)."""
         if not self.samples:
-            return [Candidates(self._all, self._correction[self._all])] * steps
+            return Candidates(self._all.expand(steps, -1), self._correction[self._all].expand(steps, -1))
         uniform = torch.rand(steps, self.samples, generator=rng, dtype=torch.float64, device=self.device)
         # Sorted, the search walks through memory once, and so do the rows that are read after it.
         ids = torch.searchsorted(self._bounds, uniform.sort().values).clamp_(max=len(self._bounds) - 1)
-        return [Candidates(*drawn) for drawn in zip(ids, self._correction[ids], strict=True)]
+        return Candidates(ids, self._correction[ids])
 
 
-class Expected(NamedTuple):
-    """What a softmax expects of the words to predict."""
+def expect(logits: Tensor, totals: Tensor) -> tuple[Tensor, Tensor]:
+    """The log denominators of a softmax, and its probabilities times the number of words that each context predicts.
 
-    log_denominator: Tensor  # (contexts,)
-    words: Tensor  # (contexts, candidates): probability times the number of words to predict
-
-
-def expect(logits: Tensor, totals: Tensor) -> Expected:
-    """The softmax of corrected logits, times the number of words that each context predicts.
-
-    Minus the logarithm of the probability of a word is log_denominator - logit; summed over the words of a context its
-    gradient with respect to a candidate's logit is `words`, minus the word's own count.
+    That is (contexts,) and (contexts, candidates). Minus the logarithm of the probability of a word is log denominator
+    - logit; summed over the words of a context its gradient with respect to a candidate's logit is the second part,
+    minus the word's own count.
     """
     log_probabilities = torch.log_softmax(logits, 1)  # (contexts, candidates)
     log_denominator = logits[:, 0] - log_probabilities[:, 0]
-    return Expected(log_denominator, log_probabilities.exp_().mul_(totals[:, None]))
+    return log_denominator, log_probabilities.exp_().mul_(totals[:, None])
