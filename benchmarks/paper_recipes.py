@@ -267,7 +267,7 @@ def try_recipe(task: dict[str, Any], arrays: Path, device: str) -> dict[str, Any
             found["vectors"] = [round(score.map, 4), round(score.ndcg, 4)]
         scores[f"{rounds} x {factor}"] = found
     spread = float(trained.embeddings.std())
-    return task | {"scores": scores, "spread": round(spread, 3), "loss": round(trained.history[-1].loss, 4),
+    return task | {"scores": scores, "spread": round(spread, 3), "loss": round(trained.history[-1]["loss"], 4),
                    "train_s": round(seconds, 1), "seconds": round(time.perf_counter() - start, 1)}  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def uninterrupted(lines: str, tmp_path_factory: pytest.TempPathFactory) -> dict[
 def test_a_signal_saves_everything_and_the_resumed_model_is_the_same(
     number: signal.Signals, here: Path, uninterrupted: dict[str, bytes]
 ) -> None:
-    result = signalled(number, "parabit.networks.training._State.progress", 8, here, *TRAIN)
+    result = signalled(number, "parabit.networks.training._progress", 8, here, *TRAIN)
     assert (result.returncode, result.stdout) == (128 + number, "")
     assert result.stderr == (
         "parabit: interrupted in epoch 2 of 4; saved in model.training; continue with the same command and --resume\n"
@@ -47,7 +47,7 @@ def test_killed_at_any_moment_and_resumed_the_model_is_the_same_to_the_byte(
     here: Path, uninterrupted: dict[str, bytes]
 ) -> None:
     moments = {
-        "parabit.networks.training._State.progress": 3,  # between two steps
+        "parabit.networks.training._progress": 3,  # between two steps
         "parabit.networks.checkpoint.np.save": 12,  # while a checkpoint, of five files, is written for the third time
         "pathlib.Path.rename": 1,  # when a checkpoint is complete and has no name yet
         "parabit.model.persistence._card": 1,  # while the model is saved

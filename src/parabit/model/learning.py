@@ -172,7 +172,7 @@ def train_network(
     )
     config = _config("network", shape.name, shape.bits, shape.dim, [shape.code], vocabulary, vocabulary.documents)
     config["network"] = {"shape": asdict(shape), "recipe": asdict(recipe), "seed": seed}
-    config["training"]["history"] = [*map(asdict, trained.history)]
+    config["training"]["history"] = trained.history
     tensors = NetworkEncoder(trained.network, vocabulary.counts, recipe, seed).tensors
     return TextEncoder(vocabulary, config, tensors, device), trained.embeddings.numpy(force=True)
 

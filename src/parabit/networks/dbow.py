@@ -7,7 +7,7 @@ import torch
 from torch import Generator, Tensor
 
 from parabit.networks.grouping import Groups, as_tensor, group_each, interleave, ragged, steady_matmul, sum_rows
-from parabit.networks.network import Candidates, Gradients, Network, WordSampler, expect
+from parabit.networks.network import Candidates, Gradient, Gradients, Network, WordSampler, expect
 from parabit.text.bags import Bags
 
 
@@ -53,14 +53,12 @@ def dbow_gradients(
     embedding, projection = layer.backward(torch.addmm(own, expected, sampled, beta=-1))
     gradient = sum_rows(hidden, batch.owners[touched.order], touched.starts, batch.counts[touched.order]).neg_()
     gradient.index_add_(0, of_candidates, expected.T @ hidden)  # (touched, hidden)
+    shared = {"words": Gradient(gradient, touched.ids, words)}
     return Gradients(
         loss=torch.dot(batch.totals, log_denominator) - torch.dot(hidden.flatten(), own.flatten()),
         weight=batch.totals.sum(),
         embedding=embedding,
-        rows=touched.ids,
-        current=words,
-        words=gradient,
-        projection=projection,
+        shared=shared if projection is None else shared | {"projection": Gradient(projection)},
     )
 
 

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from parabit.networks.config import Shape
 from parabit.networks.grouping import Groups, as_tensor, group, group_each, interleave, ragged, steady_matmul, sum_rows
-from parabit.networks.network import Candidates, Gradients, Network, WordSampler, expect
+from parabit.networks.network import Candidates, Gradient, Gradients, Network, WordSampler, expect
 from parabit.text.bags import Bags
 
 
@@ -75,11 +75,10 @@ def dm_gradients(
         loss=loss,
         weight=logits.new_full((), positions),
         embedding=layers[0].backward(hidden_gradients[0])[0],
-        rows=touched.ids,
-        current=words,
-        words=torch.cat(word_gradients, dim=1),
-        context_rows=context_rows,
-        context=of_contexts,
+        shared={
+            "words": Gradient(torch.cat(word_gradients, dim=1), touched.ids, words),
+            "context": Gradient(of_contexts, context_rows),
+        },
     )
 
 

@@ -72,7 +72,7 @@ class NetworkEncoder:
         rate = self.recipe.inference_rate or self.recipe.document_rate
         wanted: Any = table.wanted(self.network, batch, _BATCH)
         embedded = torch.zeros(_BATCH, self.network.shape.dim, device=table.device)
-        adagrad = AdaGrad.start(embedded, self.recipe.accumulator_start, self.recipe.row_rates)
+        adagrad = AdaGrad(embedded, self.recipe.accumulator_start, self.recipe.row_rates)
         for candidates in self._candidates:
             gradient = table.embedding_gradient(self.network, embedded, wanted, candidates)
             adagrad.step(gradient + self.recipe.document_prior * embedded, rate)

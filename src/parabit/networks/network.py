@@ -90,18 +90,21 @@ class Layer(NamedTuple):
         return gradient if self.mask is None else gradient * self.mask, of_projection
 
 
+class Gradient(NamedTuple):
+    """The gradient of one of the network's tensors."""
+
+    values: Tensor  # (rows, columns)
+    rows: Tensor | None = None  # (rows,) those that the batch touched, each once; None is all
+    current: Tensor | None = None  # (rows, columns) of the tensor, if they were read before the step
+
+
 class Gradients(NamedTuple):
-    """The loss of a batch and its gradients; for words and contexts, only the rows that the batch touched."""
+    """The loss of a batch and its gradients."""
 
     loss: Tensor  # () minus the log likelihood of the batch's words
     weight: Tensor  # () the number of these words
     embedding: Tensor  # (documents, dim)
-    rows: Tensor  # (touched,) word ids, each once
-    current: Tensor  # (touched, hidden) the softmax weights of these words, as read before the step
-    words: Tensor  # (touched, hidden)
-    projection: Tensor | None = None  # (dim, bits)
-    context_rows: Tensor | None = None  # (contexts,) word ids, each once
-    context: Tensor | None = None  # (contexts, word_dim)
+    shared: dict[str, Gradient]  # of the network's tensors, by name
 
 
 @dataclass

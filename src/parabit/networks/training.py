@@ -10,10 +10,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -35,20 +34,12 @@ Table = BagTable | PositionTable
 _PREPARED_ON_GPU = 32  # batches: on a GPU starting a kernel takes longer than its work, so many are prepared at once
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """How an epoch went."""
-
-    loss: float  # minus log likelihood per word
-
-
-@dataclass
-class Trained:
+class Trained(NamedTuple):
     """The result of training."""
 
     network: Network
     embeddings: Tensor  # (documents, dim); zero for documents without a known word
-    history: list[Epoch]
+    history: list[dict[str, float]]  # of each epoch its loss: minus log likelihood per word
 
 
 @contextmanager
@@ -90,50 +81,68 @@ def train(
     sampler = make_sampler(frequencies, recipe)
     random_steps = bool(recipe.dropout) or recipe.binarization != "rounding"
 
-    rng = generator(seed, "start", device=place)
-    network = Network.start(shape, Binarization.of(recipe), frequencies, recipe.embedding_start, rng)
-    embeddings = torch.empty(len(documents), shape.dim, device=place)
-    embeddings.normal_(0, recipe.embedding_start, generator=generator(seed, "documents", device=place))
-    embeddings[table.lengths == 0] = 0
-    starts = dict.fromkeys(network.tensors, recipe.word_accumulator_start) | {"documents": recipe.accumulator_start}
-    values = network.tensors | {"documents": embeddings}
-    tables = {name: AdaGrad.start(values[name], start, recipe.row_rates) for name, start in starts.items()}
-    state = _State(tables, loss=torch.zeros(2, dtype=torch.float64, device=place))
-    if checkpoints and (found := checkpoints.load()):
-        state.restore(*found)
+    network, embeddings = _start(table, frequencies, shape, recipe, seed)
+    tables = {
+        name: AdaGrad(tensor, recipe.word_accumulator_start, recipe.row_rates)
+        for name, tensor in network.tensors.items()
+    }
+    tables["documents"] = AdaGrad(embeddings, recipe.accumulator_start, recipe.row_rates)
 
-    with stop_signals(checkpoints is not None) as stop:
+    # Everything that changes; the step and the loss (minus log likelihood, number of words) are those of the epoch.
+    epoch, step, history = 0, 0, list[dict[str, float]]()
+    loss = torch.zeros(2, dtype=torch.float64, device=place)
+    state = {"loss": loss}
+    for name, parameters in tables.items():
+        state |= {name: parameters.values, f"{name}.squares": parameters.squares}
+    if checkpoints and (found := checkpoints.load()):
+        about, kept = found
+        epoch, step, history = about["epoch"], about["step"], about["history"]
+        for name, tensor in state.items():
+            tensor.copy_(kept[name])
+
+    with stop_signals(checkpoints is not None) as signals:
         saved = time.monotonic()
-        while state.epoch < recipe.epochs:
-            epoch = state.epoch
+        while epoch < recipe.epochs:
+            number = epoch + 1
             network.binarization = Binarization.of(recipe, epoch)
             order = torch.randperm(len(known), generator=generator(seed, "order", epoch)).to(place)
             steps = table.plan(known[order], recipe.batch_size)
-            for chosen, batch in _batches(table, steps, state.step, sampler, seed, epoch):
-                chance = generator(seed, "step", epoch, state.step, device=place) if random_steps else None
+            for chosen, batch in _batches(table, steps, step, sampler, seed, epoch):
+                chance = generator(seed, "step", epoch, step, device=place) if random_steps else None
                 embedded = embeddings.index_select(0, chosen)  # (batch, dim)
                 gradients = table.gradients(network, embedded, batch, recipe.dropout, chance)
                 penalty = recipe.document_prior * table.share(batch) * embedded  # (batch, dim)
 
                 tables["documents"].step(gradients.embedding + penalty, recipe.document_rate, chosen, embedded)
-                tables["words"].step(gradients.words, recipe.word_rate, gradients.rows, gradients.current)
-                if gradients.projection is not None:
-                    tables["projection"].step(gradients.projection, recipe.projection_rate)
-                if gradients.context is not None:
-                    tables["context"].step(gradients.context, recipe.word_rate, gradients.context_rows)
+                for name, (gradient, rows, current) in gradients.shared.items():
+                    rate = recipe.projection_rate if name == "projection" else recipe.word_rate
+                    tables[name].step(gradient, rate, rows, current)
 
-                state.step += 1
-                state.loss += torch.stack([gradients.loss, gradients.weight])
-                if state.step == len(steps):
-                    state.end_epoch(recipe)
-                report(state.progress(len(steps), len(known), recipe))
-                if checkpoints and (stop.signal or time.monotonic() - saved >= checkpoints.every):
-                    state.save(checkpoints, len(steps))
+                step += 1
+                loss += torch.stack([gradients.loss, gradients.weight])
+                if step == len(steps):
+                    history.append({"loss": _mean_loss(loss, number, recipe)})
+                    loss.zero_()
+                    epoch, step = number, 0
+                report(_progress(epoch + step / len(steps), len(known), history, recipe.epochs))
+                if checkpoints and (signals or time.monotonic() - saved >= checkpoints.every):
+                    about = {"epoch": epoch, "step": step, "history": history}
+                    checkpoints.save(epoch * len(steps) + step, state, about)
                     saved = time.monotonic()
-                    if stop.signal:
-                        where = f"in epoch {epoch + 1} of {recipe.epochs}"
-                        raise Interrupted(f"interrupted {where}; saved in {checkpoints.folder}", stop.signal)
-    return Trained(network, embeddings, state.history)
+                    if signals:
+                        where = f"in epoch {number} of {recipe.epochs}"
+                        raise Interrupted(f"interrupted {where}; saved in {checkpoints.folder}", signals[0])
+    return Trained(network, embeddings, history)
+
+
+def _start(table: Table, frequencies: Tensor, shape: Shape, recipe: Recipe, seed: int) -> tuple[Network, Tensor]:
+    """The network and the document embeddings before the first step."""
+    rng, of_documents = (generator(seed, name, device=table.device) for name in ("start", "documents"))
+    network = Network.start(shape, Binarization.of(recipe), frequencies, recipe.embedding_start, rng)
+    embeddings = torch.empty(len(table.lengths), shape.dim, device=table.device)
+    embeddings.normal_(0, recipe.embedding_start, generator=of_documents)
+    embeddings[table.lengths == 0] = 0
+    return network, embeddings
 
 
 def _batches(
@@ -146,49 +155,20 @@ def _batches(
         yield from table.prepare(steps[start : start + size], sampler, rng)[max(first - start, 0) :]
 
 
-@dataclass
-class _State:
-    """Everything that changes during training."""
+def _mean_loss(loss: Tensor, epoch: int, recipe: Recipe) -> float:
+    total, words = loss.tolist()
+    if not math.isfinite(total):
+        raise TrainingError(
+            f"the loss is no longer a number in epoch {epoch}",
+            hint=f"lower the rates (documents {recipe.document_rate:g}, words {recipe.word_rate:g})",
+        )
+    return float(total / words)
 
-    tables: dict[str, "AdaGrad"]  # the network's tensors and the document embeddings
-    loss: Tensor  # (2,) of the epoch so far: minus log likelihood, number of words
-    epoch: int = 0
-    step: int = 0  # of the epoch
-    history: list[Epoch] = field(default_factory=list)
 
-    def end_epoch(self, recipe: Recipe) -> None:
-        total, words = self.loss.tolist()
-        if not math.isfinite(total):
-            raise TrainingError(
-                f"the loss is no longer a number in epoch {self.epoch + 1}",
-                hint=f"lower the rates (documents {recipe.document_rate:g}, words {recipe.word_rate:g})",
-            )
-        self.history.append(Epoch(total / words))
-        self.epoch, self.step = self.epoch + 1, 0
-        self.loss.zero_()
-
-    def progress(self, steps: int, documents: int, recipe: Recipe) -> Progress:
-        done = self.epoch + self.step / steps  # epochs
-        note = ""
-        if self.history:
-            number = min(self.epoch + 1, recipe.epochs)
-            note = f"epoch {number} of {recipe.epochs}, loss {self.history[-1].loss:.3f}"
-        return Progress("training", round(done * documents), "documents", done / recipe.epochs, note)
-
-    def save(self, checkpoints: Checkpoints, steps: int) -> None:
-        tensors = {"loss": self.loss}
-        for name, table in self.tables.items():
-            tensors |= {name: table.values, f"{name}.squares": table.squares}
-        about = {"epoch": self.epoch, "step": self.step, "history": [asdict(epoch) for epoch in self.history]}
-        checkpoints.save(self.epoch * steps + self.step, tensors, about)
-
-    def restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        for name, table in self.tables.items():
-            table.values.copy_(tensors[name])
-            table.squares.copy_(tensors[f"{name}.squares"])
-        self.loss.copy_(tensors["loss"])
-        self.epoch, self.step = about["epoch"], about["step"]
-        self.history = [Epoch(**epoch) for epoch in about["history"]]
+def _progress(done: float, documents: int, history: list[dict[str, float]], epochs: int) -> Progress:
+    """How far training has come; `done` counts epochs."""
+    note = f"epoch {min(int(done) + 1, epochs)} of {epochs}, loss {history[-1]['loss']:.3f}" if history else ""
+    return Progress("training", round(done * documents), "documents", done / epochs, note)
 
 
 class AdaGrad:
@@ -198,14 +178,9 @@ class AdaGrad:
     touched.
     """
 
-    def __init__(self, values: Tensor, squares: Tensor) -> None:
+    def __init__(self, values: Tensor, start: float, by_row: bool = False) -> None:
         self.values = values
-        self.squares = squares
-
-    @classmethod
-    def start(cls, values: Tensor, squares: float, by_row: bool = False) -> "AdaGrad":
-        """Before the first step, with the same sum of squares everywhere."""
-        return cls(values, torch.full_like(values[:, :1] if by_row else values, squares))
+        self.squares = torch.full_like(values[:, :1] if by_row else values, start)
 
     def step(self, gradient: Tensor, rate: float, rows: Tensor | None = None, current: Tensor | None = None) -> None:
         """Step against the gradient of the whole table or of some rows, each at most once.
@@ -263,34 +238,30 @@ def make_sampler(frequencies: Tensor, recipe: Recipe) -> WordSampler:
     return WordSampler(used, recipe.samples, recipe.sampling_power)
 
 
-class _Stop:
-    signal: int | None = None  # the signal that asked to stop
-
-
 @contextmanager
-def stop_signals(active: bool) -> Iterator[_Stop]:
-    """Take Ctrl-C, SIGTERM and a closed terminal as a request to stop soon; the second one stops at once.
+def stop_signals(active: bool) -> Iterator[list[int]]:
+    """Take Ctrl-C, SIGTERM and a closed terminal as a request to stop soon, added to a list; the second stops at once.
 
     Only the main thread can receive signals; in other threads nothing changes.
     """
-    stop = _Stop()
+    received: list[int] = []
     if not active or threading.current_thread() is not threading.main_thread():
-        yield stop
+        yield received
         return
     wanted = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
     # A signal that is ignored, as nohup does with SIGHUP, stays ignored.
     before = {number: signal.getsignal(number) for number in wanted if signal.getsignal(number) is not signal.SIG_IGN}
 
     def receive(number: int, frame: FrameType | None) -> None:
-        stop.signal = number
+        received.append(number)
         signal.signal(number, before[signal.Signals(number)])
 
     for number in before:
         signal.signal(number, receive)
     try:
-        yield stop
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if stop.signal is not None:  # it came after the last step, where nobody looked any more
-        signal.raise_signal(stop.signal)
+    if received:  # it came after the last step, where nobody looked any more
+        signal.raise_signal(received[0])
