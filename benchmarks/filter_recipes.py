@@ -74,7 +74,8 @@ def train_one(task: dict[str, Any], arrays: Path, folder: Path, device: str) -> 
     from dataclasses import replace
 
     from parabit.codes import pack
-    from parabit.networks import NetworkEncoder, train
+    from parabit.networks.inference import NetworkEncoder
+    from parabit.networks.training import train
     from parabit.parallel import limit_cores
 
     limit_cores(1)

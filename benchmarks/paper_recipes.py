@@ -236,7 +236,8 @@ def try_recipe(task: dict[str, Any], arrays: Path, device: str) -> dict[str, Any
 
     from parabit.codes import pack
     from parabit.evaluation import evaluate_codes, evaluate_vectors
-    from parabit.networks import NetworkEncoder, train
+    from parabit.networks.inference import NetworkEncoder
+    from parabit.networks.training import train
     from parabit.parallel import limit_cores
 
     limit_cores(1)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from parabit.errors import TrainingError
-from parabit.networks import Checkpoints
+from parabit.networks.checkpoint import Checkpoints
 
 IDENTITY: dict[str, Any] = {"bits": 32, "corpus": "c0ffee", "stop_words": ["a", "the"], "epochs": None}
 

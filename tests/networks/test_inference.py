@@ -8,8 +8,9 @@ import torch
 from counted import count
 
 from parabit.codes import hamming, pack
-from parabit.networks import NetworkEncoder, train
 from parabit.networks.config import Shape, choose_shape, paper_recipe
+from parabit.networks.inference import NetworkEncoder
+from parabit.networks.training import train
 from parabit.text import Bags, Vocabulary, build_vocabulary, make_bags
 from topics import Topics
 
@@ -49,6 +50,10 @@ def trained_encoder(shape: Shape, vocabulary: Vocabulary, topics: Topics, **chan
     return NetworkEncoder(trained.network, vocabulary.counts, recipe, seed=3)
 
 
+def arrays(encoder: NetworkEncoder) -> dict[str, np.ndarray]:
+    return {name: tensor.numpy() for name, tensor in encoder.network.tensors.items()}
+
+
 @pytest.fixture(scope="module", params=SHAPES)
 def encoder(request: pytest.FixtureRequest, vocabulary: Vocabulary, topics: Topics) -> NetworkEncoder:
     return trained_encoder(SHAPES[request.param], vocabulary, topics)
@@ -79,7 +84,7 @@ def test_an_encoder_made_of_saved_tensors_gives_the_same_to_the_bit(
     encoder: NetworkEncoder, vocabulary: Vocabulary, texts: list[str]
 ) -> None:
     shape, recipe = encoder.network.shape, encoder.recipe
-    loaded = NetworkEncoder.of_tensors(encoder.tensors, shape, vocabulary, recipe, seed=3, device="cpu")
+    loaded = NetworkEncoder.of_tensors(arrays(encoder), shape, vocabulary.counts, recipe, seed=3, device="cpu")
     some = bags(texts[:20], vocabulary)
     assert loaded.embed(some).tobytes() == encoder.embed(some).tobytes()
 
@@ -99,7 +104,8 @@ def test_new_documents_get_codes_like_those_of_their_topic(topics: Topics) -> No
 def test_inference_uses_the_slope_that_training_ended_with(vocabulary: Vocabulary, topics: Topics) -> None:
     annealed = {"binarization": "straight-through-sigmoid", "slope_growth": 0.5, "epochs": 5}
     trained = trained_encoder(choose_shape(16), vocabulary, topics, **annealed)
-    loaded = NetworkEncoder.of_tensors(trained.tensors, choose_shape(16), vocabulary, trained.recipe, 3, "cpu")
+    shape, counts = trained.network.shape, vocabulary.counts
+    loaded = NetworkEncoder.of_tensors(arrays(trained), shape, counts, trained.recipe, seed=3, device="cpu")
     layer = torch.tensor([[-0.3, 0.2] * 8])
     soft = torch.sigmoid(3 * layer)  # epochs 0 to 4: the slope ends at 1 + 4 * 0.5
     for encoder in (trained, loaded):

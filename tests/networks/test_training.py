@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from parabit.codes import hamming, pack
 from parabit.errors import Interrupted, TrainingError
-from parabit.networks import Checkpoints, Trained, choose_device, train
+from parabit.networks.checkpoint import Checkpoints
 from parabit.networks.config import Shape, choose_shape, paper_recipe
-from parabit.networks.training import AdaGrad, generator, stop_signals
+from parabit.networks.training import AdaGrad, Trained, choose_device, generator, stop_signals, train
 from parabit.progress import Progress, silent
 from parabit.text import Bags
 from topics import Topics

@@ -224,14 +224,13 @@ def quantized(solution: "Solution") -> Tensors:
 
 def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:
     """The paper's gradient inference."""
-    from parabit.networks import NetworkEncoder
     from parabit.networks.config import Recipe, Shape
+    from parabit.networks.inference import NetworkEncoder
 
     network = encoder.config["network"]
     shape, recipe = Shape(**network["shape"]), Recipe(**network["recipe"])
-    inference = NetworkEncoder.of_tensors(
-        encoder.tensors, shape, encoder.vocabulary, recipe, network["seed"], encoder.device
-    )
+    counts = encoder.vocabulary.counts
+    inference = NetworkEncoder.of_tensors(encoder.tensors, shape, counts, recipe, network["seed"], encoder.device)
 
     def infer(bags: Bags) -> Inferred:
         vectors, known = inference.embed(bags), bags.feature_lengths > 0

@@ -17,7 +17,7 @@ from parabit.corpus import Corpus, Document, as_corpus
 from parabit.corpus.document import PythonCorpus, is_missing
 from parabit.errors import CorpusError, TrainingError, did_you_mean
 from parabit.model.encoder import Inferred
-from parabit.model.learning import SAMPLE, check_levels, check_size, learn_closed_form, train_network
+from parabit.model.learning import SAMPLE, choose_levels, learn_closed_form, train_network
 from parabit.model.persistence import load_model, save_model
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
 from parabit.progress import Report, silent
@@ -184,8 +184,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             if self.architecture != "dbow" or self.network_params:
                 what = "network_params" if self.network_params else f"architecture {self.architecture!r}"
                 raise TrainingError(f"{what} with the closed form", hint='use solver="network"')
-            check_size(_plain(self.bits), _plain(self.dim))
-            check_levels(self.levels, _plain(self.bits or self.dim))
+            choose_levels(_plain(self.bits), _plain(self.dim), self.levels)
             return None
         if self.levels is not None:
             raise TrainingError("levels with a network", hint="only the closed form's codes have levels")

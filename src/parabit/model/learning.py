@@ -50,24 +50,21 @@ def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report 
     return [text for _, _, text in sorted(kept, key=lambda entry: entry[1])], number
 
 
-def check_size(bits: object, dim: object) -> None:
-    """Raise for sizes that the closed form cannot have."""
+def choose_levels(bits: object, dim: object, levels: Sequence[int] | None) -> list[tuple[int, ...]]:
+    """The levels of the closed form's codes, by rule or as given; those of a vector beside the code come first."""
     for name, value, lowest in (("bits", bits, 8), ("dim", dim, 1)):
         if value is not None and not (type(value) is int and lowest <= value <= LARGEST):
             raise TrainingError(f"{name} is {value!r}", hint=f"it must be a whole number from {lowest} to {LARGEST:,}")
-    if bits is None and dim is None:
+    sizes = [size for size in (dim, bits) if isinstance(size, int)]
+    if not sizes:
         raise TrainingError("neither bits nor dim is given", hint="bits=128 learns codes, dim=128 real-valued vectors")
-
-
-def check_levels(levels: Sequence[int] | None, size: int) -> tuple[int, ...]:
-    """The levels of a code of this size, by rule or as given."""
-    if levels is None:
-        return default_levels(size)
-    given = tuple(levels)
-    if not all(isinstance(level, int) and level >= 1 for level in given) or sum(given) != size:
-        hint = f"give whole numbers, at least 1, that add up to {size}"
-        raise TrainingError(f"levels {list(given)} for a size of {size}", hint)
-    return given
+    codes = [default_levels(size) for size in sizes]
+    if levels is not None:
+        codes[-1], size = tuple(levels), sizes[-1]
+        if not all(isinstance(level, int) and level >= 1 for level in levels) or sum(levels) != size:
+            hint = f"give whole numbers, at least 1, that add up to {size}"
+            raise TrainingError(f"levels {list(levels)} for a size of {size}", hint)
+    return codes
 
 
 class Learned(NamedTuple):
@@ -105,9 +102,7 @@ def learn_closed_form(
     report: Report = silent,
 ) -> TextEncoder:
     """Learn a model from a random sample of a corpus, in seconds."""
-    check_size(bits, dim)
-    chosen = check_levels(levels, bits or dim or 0)
-    codes = [chosen] if bits is None or dim is None else [default_levels(dim), chosen]
+    codes = choose_levels(bits, dim, levels)
     texts, documents = draw_sample(corpus, sample, seed, report)
     vocabulary, bags = count_bags(texts, rule, report)
     known = int(np.count_nonzero(bags.feature_lengths))
@@ -118,7 +113,7 @@ def learn_closed_form(
     learned = learn_from_counts(bags.matrix(len(vocabulary)), codes, seed, report)
     vocabulary = vocabulary.without_features(~learned.kept)
     kind = "paragraph vectors" if bits is None else "binary paragraph vectors"
-    config = _config("closed-form", f"{kind} in closed form", bits, dim or bits, chosen, vocabulary, documents)
+    config = _config("closed-form", f"{kind} in closed form", bits, dim or bits, codes[-1], vocabulary, documents)
     return TextEncoder(vocabulary, config, learned.tensors)
 
 
@@ -156,7 +151,8 @@ def train_network(
     `work` is a folder for checkpoints; training continues from the last one there, unless `resume` is False.
     """
     need("torch", "networks", ModelError)
-    from parabit.networks import Checkpoints, NetworkEncoder, choose_device, train
+    from parabit.networks.checkpoint import Checkpoints
+    from parabit.networks.training import choose_device, train
 
     choose_device(device)  # a device that is not there is an error before the corpus is read
     vocabulary, documents = count_bags(corpus, rule, report)
@@ -173,7 +169,7 @@ def train_network(
     config = _config("network", shape.name, shape.bits, shape.dim, [shape.code], vocabulary, vocabulary.documents)
     config["network"] = {"shape": asdict(shape), "recipe": asdict(recipe), "seed": seed}
     config["training"]["history"] = trained.history
-    tensors = NetworkEncoder(trained.network, vocabulary.counts, recipe, seed).tensors
+    tensors = {name: tensor.numpy(force=True) for name, tensor in trained.network.tensors.items()}
     return TextEncoder(vocabulary, config, tensors, device), trained.embeddings.numpy(force=True)
 
 

@@ -48,14 +48,23 @@ class Checkpoints:
             return None
         try:
             about: dict[str, Any] = json.loads((found[-1] / _ABOUT).read_text())
-            self._check(about["identity"])
-            return about, {
-                name: torch.from_numpy(np.load(found[-1] / f"{name}.npy", mmap_mode="c")) for name in about["tensors"]
-            }
-        except TrainingError:
-            raise
+            theirs = dict(about["identity"])
+            names = about["tensors"]
+            tensors = {name: torch.from_numpy(np.load(found[-1] / f"{name}.npy", mmap_mode="c")) for name in names}
         except (OSError, EOFError, ValueError, KeyError, TypeError) as problem:
             raise TrainingError(f"the checkpoint {found[-1]} is damaged", hint="delete it to start over") from problem
+        ours = self._identity
+        differences = [
+            f"{name} was {theirs.get(name)!r}, now {ours.get(name)!r}"
+            for name in sorted(theirs.keys() | ours)
+            if theirs.get(name) != ours.get(name)
+        ]
+        if differences:
+            raise TrainingError(
+                f"the checkpoint in {self.folder} is from another training run: {'; '.join(differences)}",
+                hint="use the same corpus and parameters, or delete it to start over",
+            )
+        return about, tensors
 
     def forget(self) -> None:
         """Start over."""
@@ -64,15 +73,3 @@ class Checkpoints:
 
     def _found(self) -> list[Path]:
         return sorted(self.folder.glob(f"{CHECKPOINT}*"))
-
-    def _check(self, found: Mapping[str, Any]) -> None:
-        differences = [
-            f"{name} was {found.get(name)!r}, now {self._identity.get(name)!r}"
-            for name in sorted({*found, *self._identity})
-            if found.get(name) != self._identity.get(name)
-        ]
-        if differences:
-            raise TrainingError(
-                f"the checkpoint in {self.folder} is from another training run: {'; '.join(differences)}",
-                hint="use the same corpus and parameters, or delete it to start over",
-            )

@@ -44,11 +44,6 @@ class Shape:
         return f"{'Real-Binary' if self.projected else 'Binary'} {kind}"
 
     @property
-    def size(self) -> str:
-        """How much it stores per document."""
-        return f"{self.dim} numbers" if self.bits is None else f"{self.bits} bits"
-
-    @property
     def code(self) -> int:
         """Units of the hidden layer that belong to the document."""
         return self.dim if self.bits is None else self.bits

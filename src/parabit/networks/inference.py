@@ -1,6 +1,6 @@
 """Embeddings of new documents with a trained network: AdaGrad on each document's own embedding, as in training."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +12,6 @@ from parabit.networks.grouping import as_tensor, steady_matmul
 from parabit.networks.network import Binarization, Candidates, Network
 from parabit.networks.training import AdaGrad, Table, choose_device, generator, make_sampler, make_table
 from parabit.text.bags import Bags
-
-if TYPE_CHECKING:
-    from parabit.text import Vocabulary
 
 # Always this many documents at once, padded if there are fewer: libraries choose the order of additions by the
 # number of rows, and a document's code must not depend on the documents beside it.
@@ -44,7 +41,7 @@ class NetworkEncoder:
         cls,
         tensors: dict[str, NDArray[np.float32]],
         shape: Shape,
-        vocabulary: "Vocabulary",
+        counts: NDArray[np.int64],
         recipe: Recipe,
         seed: int,
         device: str,
@@ -53,12 +50,7 @@ class NetworkEncoder:
         place = choose_device(device)
         parts = {name: as_tensor(tensor, place) for name, tensor in tensors.items()}
         network = Network(shape, Binarization.of(recipe), **parts)
-        return cls(network, vocabulary.counts, recipe, seed)
-
-    @property
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """The network's parameters by name."""
-        return {name: tensor.numpy(force=True) for name, tensor in self.network.tensors.items()}
+        return cls(network, counts, recipe, seed)
 
     def embed(self, documents: Bags) -> NDArray[np.float32]:
         """The embeddings of documents: (documents, dim)."""

@@ -51,7 +51,7 @@ def describe(run: Run, data: Prepared, device: str, seconds: float) -> dict[str,
     """What a run was made with."""
     import torch
 
-    from parabit.networks import choose_device
+    from parabit.networks.training import choose_device
 
     place = choose_device(device)
     return {
@@ -103,7 +103,8 @@ class Work:
     def _train(self, network: Network) -> dict[str, Inferred]:
         """What a network says of the training documents ("") and of each set of test documents."""
         from parabit.codes import pack
-        from parabit.networks import NetworkEncoder, train
+        from parabit.networks.inference import NetworkEncoder
+        from parabit.networks.training import train
 
         shape, recipe, seed, data = network.shape, network.recipe(self.run.quick), self.run.seed, self.data
         documents = data.training.documents

@@ -91,7 +91,7 @@ def _corpora(plan: Plan) -> list[PaperCorpus]:
 def _perform(
     plan: Plan, experiments: tuple[str, ...], corpora: list[PaperCorpus], store: Store, report: ProgressReport
 ) -> None:
-    from parabit.networks import choose_device
+    from parabit.networks.training import choose_device
 
     # The pretrained encoder is a large download, so it is run only if it is there.
     jobs = plan.jobs or tuple(name for name in JOBS if name != "sentences" or find_spec("sentence_transformers"))
