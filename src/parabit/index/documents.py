@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import shake_128
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from parabit.model import TextEncoder
 from parabit.progress import Report
 
 _AT_ONCE = 1 << 16  # codes
+_READ = 1024  # documents that are read together
 
 
 class Keeps(NamedTuple):
@@ -99,6 +100,24 @@ def halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:
     if not np.isfinite(vectors).all():
         raise CodesError("vectors have numbers that are not finite", hint="leave out documents that have no vector")
     return unit(vectors.astype(np.float64)).astype(np.float16)
+
+
+class StoredCorpus(Corpus):
+    """The documents of an index as a corpus; an id is as it was stored, which may be a number."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._read = snapshot, 0
+
+    def __iter__(self) -> Iterator[Document]:
+        self._read = 0
+        for rows in self._snapshot.blocks(_READ):
+            for identity, fields in zip(self._snapshot.ids_of(rows), self._snapshot.fields_of(rows), strict=True):
+                yield Document(cast(str, identity), fields.pop("text", ""), fields=fields)
+            self._read += len(rows)
+
+    @property
+    def share_read(self) -> float | None:
+        return self._read / self._snapshot.documents if self._snapshot.documents else None
 
 
 class Stored(NamedTuple):

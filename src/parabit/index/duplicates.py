@@ -16,8 +16,7 @@ is not in A's group: a document may be deleted only if one like it is kept.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from parabit.choices import Keep
 from parabit.corpus import Corpus, Document, as_corpus, title_of
 from parabit.errors import ParabitError
+from parabit.index.documents import StoredCorpus
 from parabit.index.filters import number_of
 from parabit.index.store import Id, Snapshot
 from parabit.parallel import ordered_map
@@ -57,11 +57,10 @@ class Copy(NamedTuple):
     id: Id
     title: str
     shared: float  # the share of their words that both have
-    bits: int | None  # in how many bits their codes differ; None if there are no codes
+    bits: int | None = None  # in how many bits their codes differ; None if there are no codes
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """A document that is kept, and its near-duplicates."""
 
     kept: Id
@@ -107,71 +106,49 @@ def find_duplicates(
         ...     print(group.kept, [(copy.id, copy.shared) for copy in group.copies])
         2 [('0', 0.8)]
     """
-    corpus = as_corpus(documents)
-
-    def batches() -> Iterator[tuple[list[Id], list[Document]]]:
-        done = 0
-        for batch in corpus.batches(1 << 20):
-            yield [document.id for document in batch], batch
-            done += len(batch)
-            report(Progress("reading", done, "documents", corpus.share_read))
-
-    return _groups(batches(), None, keep, shared, date, report)
-
-
-def duplicates_of(snapshot: Snapshot, keep: Keep, shared: float, date: str, report: Report) -> list[Group]:
-    """The near-duplicates of an index in groups, with the distances of their codes."""
-
-    def batches() -> Iterator[tuple[list[Id], list[Document]]]:
-        done = 0
-        for rows in snapshot.blocks(1024):
-            fields = snapshot.fields_of(rows)
-            yield snapshot.ids_of(rows), [Document("", its.pop("text", ""), fields=its) for its in fields]
-            done += len(rows)
-            report(Progress("reading", done, "documents", done / snapshot.documents))
-
-    rows = np.concatenate([np.zeros(0, np.int64), *snapshot.blocks(1 << 20)])
-    return _groups(batches(), lambda places: snapshot.codes(rows[places]), keep, shared, date, report)
-
-
-def _groups(
-    batches: Iterable[tuple[list[Id], list[Document]]],
-    codes_of: Callable[[Numbers], NDArray[np.uint8]] | None,
-    keep: Keep,
-    shared: float,
-    date: str,
-    report: Report,
-) -> list[Group]:
     if keep not in get_args(Keep):
         raise ParabitError(f"no way {keep!r} to choose what to keep", hint=f"there are {', '.join(get_args(Keep))}")
     if not 0 < shared <= 1:
         raise ParabitError(f"a share of {shared} of the words", hint="give more than 0 and at most 1")
     whole = Tokenizer(min_length=1, max_length=1 << 30, stop_words=frozenset())  # all words
-    ids, titles, ages = list[Id](), list[str](), list[float]()
+    corpus, ids, titles, ages = as_corpus(documents), list[Id](), list[str](), list[float]()
+
+    def tokenized(batch: list[Document]) -> tuple[list[Document], Tokens]:
+        return batch, whole.content_tokens([document.text for document in batch])
+
     numbering, sets = Numbering(), [_Sets(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    read = ordered_map(lambda batch: (*batch, whole.content_tokens([one.text for one in batch[1]])), batches)
-    for some, documents, tokens in read:
-        ids += some
-        titles += map(title_of, documents)
+    for batch, tokens in ordered_map(tokenized, corpus.batches(1 << 20)):
+        ids += [document.id for document in batch]
+        titles += map(title_of, batch)
         if keep == "longest":
-            ages += [-len(document.text) for document in documents]
+            ages += [-len(document.text) for document in batch]
         elif keep == "newest":
-            dates = (number_of(document.fields.get(date)) for document in documents)
+            dates = (number_of(document.fields.get(date)) for document in batch)
             ages += [np.inf if day is None else -day for day in dates]
         sets.append(_sets_of(tokens, numbering))
+        report(Progress("reading", len(ids), "documents", corpus.share_read))
     if ids and keep == "newest" and min(ages) == np.inf:
         raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
     order = np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))  # the first is kept
     joined = _Sets(*map(np.concatenate, zip(*sets, strict=True)))
     sets.clear()  # for a million documents hundreds of megabytes
-    kept, copies, shares = _copies(joined, order, shared, report)
-    bits: list[int | None] = [None] * len(copies)
-    if codes_of is not None and len(copies):
-        bits = np.bitwise_count(codes_of(kept) ^ codes_of(copies)).sum(axis=1, dtype=np.int64).tolist()
     members: defaultdict[int, list[Copy]] = defaultdict(list)
-    for place, copy, share, distance in zip(kept.tolist(), copies.tolist(), shares.tolist(), bits, strict=True):
-        members[place].append(Copy(ids[copy], titles[copy], round(share, 4), distance))
+    for place, copy, share in zip(*(found.tolist() for found in _copies(joined, order, shared, report)), strict=True):
+        members[place].append(Copy(ids[copy], titles[copy], round(share, 4)))
     return [Group(ids[place], titles[place], tuple(members[place])) for place in sorted(members)]
+
+
+def duplicates_of(snapshot: Snapshot, keep: Keep, shared: float, date: str, report: Report) -> list[Group]:
+    """The near-duplicates of an index in groups, with the distances of their codes."""
+    groups = find_duplicates(StoredCorpus(snapshot), keep, shared=shared, date=date, report=report)
+
+    def codes(ids: list[Id]) -> NDArray[np.uint8]:
+        return snapshot.codes(snapshot.rows_of(ids))
+
+    kept = codes([group.kept for group in groups for _ in group.copies])
+    copies = codes([copy.id for group in groups for copy in group.copies])
+    bits = iter(np.bitwise_count(kept ^ copies).sum(axis=1, dtype=np.int64).tolist())
+    return [group._replace(copies=tuple(copy._replace(bits=next(bits)) for copy in group.copies)) for group in groups]
 
 
 # Word sets
@@ -207,35 +184,29 @@ def _copies(sets: _Sets, order: Numbers, shared: float, report: Report) -> tuple
     rank = np.argsort(firsts)
     distinct = order[firsts[rank]]  # in order
     row = np.argsort(rank)[same]  # (documents with words,) which of the distinct ones each is
-    kept, share = _choose(*_rarest_first(sets, distinct), shared, report)  # (distinct,)
+    matrix = _ones(sets.words, sets.lengths, int(sets.words.max(initial=-1)) + 1)[distinct]
+    kept, share = _choose(matrix, _rarest_first(matrix), shared, report)  # (distinct,)
     places, shares = distinct[kept[row]], share[row]
     copies = places != order
     by_place = np.lexsort((order[copies], places[copies]))
     return places[copies][by_place], order[copies][by_place], shares[copies][by_place]
 
 
-def _rarest_first(sets: _Sets, rows: Numbers) -> tuple["csr_array", NDArray[np.float64]]:
-    """The words of some documents as ones, the rarest first: (documents, words). And the weight of each word."""
-    lengths = sets.lengths[rows]
-    offsets, starts = row_offsets(lengths), row_offsets(sets.lengths)[rows]
-    words = np.empty(offsets[-1], np.int32)
-    for here in _blocks(lengths, _AT_ONCE):
-        words[offsets[here.start] : offsets[here.stop]] = sets.words[_ranges(starts[here], lengths[here])]
-    frequencies = np.bincount(words)
+def _rarest_first(matrix: "csr_array") -> NDArray[np.float64]:
+    """Put the words of each document in order, the rarest first, and give the weight of each word."""
+    frequencies = np.bincount(matrix.indices)
     rarest = np.argsort(frequencies, kind="stable")
-    number = np.argsort(rarest)
-    for here in _blocks(lengths, _AT_ONCE):
-        own = slice(offsets[here.start], offsets[here.stop])
-        keys = np.repeat(np.arange(here.stop - here.start), lengths[here]) << 32 | number[words[own]]
-        words[own] = np.sort(keys) & 0xFFFFFFFF
-    weights = np.log((len(rows) + _OTHERS) / np.maximum(frequencies[rarest], _LEAST))
-    return _ones(words, offsets, len(rarest)), weights
+    matrix.indices = np.argsort(rarest).astype(matrix.indices.dtype)[matrix.indices]
+    matrix.has_sorted_indices = False
+    matrix.sort_indices()
+    return np.log((matrix.shape[0] + _OTHERS) / np.maximum(frequencies[rarest], _LEAST))
 
 
-def _ones(words: NDArray[np.int32], offsets: Numbers, columns: int) -> "csr_array":
+def _ones(words: NDArray[np.int32], lengths: Numbers, columns: int) -> "csr_array":
+    """Words as ones, (documents, columns)."""
     from scipy.sparse import csr_array  # here: it takes half a second to import, and a search needs none
 
-    return csr_array((np.ones(len(words), np.int8), words, offsets), shape=(len(offsets) - 1, columns))
+    return csr_array((np.ones(len(words), np.int8), words, row_offsets(lengths)), shape=(len(lengths), columns))
 
 
 def _choose(
@@ -326,7 +297,7 @@ def _rare_words(
         taken &= left >= (_BY_WEIGHT * shared - 1e-4) * totals[here][row]
         rare.append(words[taken])
         sizes[here] = np.bincount(row[taken], minlength=len(starts))
-    return _ones(np.concatenate(rare), row_offsets(sizes), matrix.shape[1]), totals
+    return _ones(np.concatenate(rare), sizes, matrix.shape[1]), totals
 
 
 def _blocks(sizes: Numbers, most: int) -> Iterator[slice]:
@@ -337,9 +308,3 @@ def _blocks(sizes: Numbers, most: int) -> Iterator[slice]:
         stop = max(start + 1, int(np.searchsorted(ends, (ends[start - 1] if start else 0) + most, "right")))
         yield slice(start, stop)
         start = stop
-
-
-def _ranges(starts: Numbers, lengths: Numbers) -> Numbers:
-    """The numbers from each start on, so many of each."""
-    ranges: Numbers = np.repeat(starts - row_offsets(lengths)[:-1], lengths) + np.arange(lengths.sum())
-    return ranges

@@ -1,15 +1,13 @@
 """Learning the model of an index again, from the documents that it holds."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.corpus import Document
 from parabit.errors import IndexFolderError
-from parabit.index.documents import drawn_code, halves
-from parabit.index.store import Snapshot, Store
+from parabit.index.documents import StoredCorpus, drawn_code, halves
+from parabit.index.store import Store
 from parabit.index.store.schema import CODES, TEXT, VECTORS, Arrays
 from parabit.model import TextEncoder, save_model
 from parabit.progress import Progress, Report
@@ -17,7 +15,6 @@ from parabit.progress import Progress, Report
 if TYPE_CHECKING:
     from parabit.index.index import Index
 
-_AT_ONCE = 2048  # documents
 _GROWTH, _UNKNOWN, _LOOKED_AT = 1.5, 0.15, 1000  # when to advise it: see `retrain_reason`
 
 
@@ -40,7 +37,7 @@ def retrain(index: "Index", bits: int | None, sample: int | None, seed: int | No
         estimator.set_params(sample=sample or None)
     if seed is not None:
         estimator.set_params(random_state=seed)
-    model: TextEncoder = estimator.fit(_Texts(snapshot), report=report).encoder_
+    model: TextEncoder = estimator.fit(StoredCorpus(snapshot), report=report).encoder_
     assert model.bits is not None
     dim, bits, done = model.dim if store.dim else 0, model.bits, 0
 
@@ -57,21 +54,6 @@ def retrain(index: "Index", bits: int | None, sample: int | None, seed: int | No
 
     store.recode(bits, model.fingerprint, dim, recode, lambda place: save_model(model, place), report)
     return model
-
-
-class _Texts:
-    """The texts of an index."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-
-    def __len__(self) -> int:
-        return self._snapshot.documents
-
-    def __iter__(self) -> Iterator[Document]:
-        for rows in self._snapshot.blocks(_AT_ONCE):
-            for identity, fields in zip(self._snapshot.ids_of(rows), self._snapshot.fields_of(rows), strict=True):
-                yield Document(str(identity), fields[TEXT])
 
 
 def retrain_reason(index: "Index") -> str:
