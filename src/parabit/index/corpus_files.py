@@ -100,8 +100,8 @@ def _version(source: Source, now: int) -> str:
 class NotedCorpus(Corpus):
     """A corpus of files that takes note of them as it is read: `files` is what the latest reading found."""
 
-    def __init__(self, corpus: FileCorpus, memory: dict[str, Any], named: Corpus | None = None) -> None:
-        self._corpus, self.memory, self._named = corpus, memory, named or corpus
+    def __init__(self, corpus: FileCorpus, named: Corpus | None = None) -> None:
+        self._corpus, self._named = corpus, named or corpus
 
     def __iter__(self) -> Iterator[Document]:
         # Before the files are read: a file that changes meanwhile has another version then.
@@ -118,9 +118,8 @@ class NotedCorpus(Corpus):
     def share_read(self) -> float | None:
         return self._corpus.share_read
 
-    def note(self, folder: Path, sure: bool) -> None:
+    def note(self, table: Path, sure: bool) -> None:
         """Add the files to those of an index, whose documents are being added, or were, if that is sure."""
-        table = folder / self.memory["files"]
         old = read_files(table)
         if old is None:  # then all files will be read
             return
@@ -160,9 +159,9 @@ def remembered(memory: Mapping[str, Any], folder: Path) -> tuple[list[str], Read
     return paths, ReadOptions(**options | tuples), memory["format"]
 
 
-def note_below(corpus: Corpus, memory: dict[str, Any] | None, folder: Path) -> NotedCorpus | None:
+def note_below(corpus: Corpus, memory: Mapping[str, Any], folder: Path) -> NotedCorpus | None:
     """A corpus whose files lie below the folder of an index, with the ids that they have there; None if they do not."""
-    if memory is None or not isinstance(corpus, FileCorpus) or not corpus.roots:
+    if not memory or not isinstance(corpus, FileCorpus) or not corpus.roots:
         return None
     paths, options, format = remembered(memory, folder)
     roots = [os.path.realpath(path) for path in paths if not is_address(path)]
@@ -179,4 +178,4 @@ def note_below(corpus: Corpus, memory: dict[str, Any] | None, folder: Path) -> N
             "and some is not, or is excluded there",
             hint="add them one after the other, or index with other --include and --exclude",
         )
-    return NotedCorpus(FileCorpus(sources, options, format, ", ".join(corpus.roots)), memory, corpus)
+    return NotedCorpus(FileCorpus(sources, options, format, ", ".join(corpus.roots)), corpus)

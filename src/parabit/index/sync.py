@@ -1,6 +1,6 @@
 """Bringing an index up to date with its corpus: what is new is added, what changed replaced, what is gone deleted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from parabit.errors import CorpusError, IndexFolderError
 from parabit.index.corpus_files import (
     File,
     Files,
+    NotedCorpus,
     digest_of,
     memory_of,
     read_files,
@@ -59,37 +60,40 @@ class Synced:
         return len(self.added) + len(self.replaced) + len(self.renamed) + len(self.deleted)
 
 
-@dataclass
-class _Plan:
-    """Files that were compared, and what is to be done."""
-
-    known: Files | None  # those of the last sync; None if nothing is remembered of them
-    stay: Files  # those that were not read, or cannot be read now
-    before: Files  # the others of the last sync
-    after: Files  # those that were read
-    reuse: dict[str, str] = field(default_factory=dict)  # ids of documents, and those that have their codes
-
-
 def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: Report) -> Synced:
     """Bring an index up to date; see `Index.sync`."""
     memory: dict[str, Any] | None = index._store.meta.get("corpus")
     corpus = _corpus_of(index, given, memory, allow_empty)
     result = Synced(roots=list(corpus.roots) if corpus else [])
-    plan = _read_changed(index, corpus, memory, result, report)
-    _compare(index, plan, result)
-    left = any(file.documents for file in (plan.stay | plan.after).values())
-    if result.deleted and not left and not allow_empty:
+    known = read_files(index.folder / memory["files"]) if memory else None
+    # Files that stay as they were known, and those that were read, as they are now and as they were known.
+    stay, after = _read_changed(corpus, known or {}, result, report)
+    if known is not None:
+        before = {name: file for name, file in known.items() if name not in stay}
+    else:
+        before = _in_store(index, None if memory else list(_digests(after)))
+    reuse = _compare(index, stay, before, after, result)
+    final = stay | after
+    if result.deleted and not allow_empty and not any(file.documents for file in final.values()):
         raise _all_gone(index, f"no document is left in {', '.join(result.roots)}")
-    if dry_run:
-        return result
     if given is not None and corpus is not None:
-        new = memory_of(corpus, index.folder, memory["files"] if memory else None)
-        if memory is None:  # from now on a missing table means that all documents are the corpus'
-            write_files(index.folder / new["files"], unsure(plan.before))
-        index._store.change_meta(corpus=new)
-        memory = new
-    if memory is not None:
-        _apply(index, corpus, plan, result, index.folder / memory["files"], report)
+        memory = memory_of(corpus, index.folder, memory["files"] if memory else None)
+    if dry_run or memory is None:
+        return result
+    table = index.folder / memory["files"]
+    if result.changed or known is None:
+        write_files(table, stay | unsure(before, after))
+    if given is not None and corpus is not None:
+        index._store.change_meta(corpus=memory)
+    if result.changed:
+        lost = _write(index, corpus, after, reuse, result, report) if corpus else set()
+        index.delete(there(index, result.deleted))
+        for name, file in after.items():
+            if not lost.isdisjoint(file.documents):
+                result.kept.append(Skipped(name, _CHANGED))
+                final |= unsure({name: file})
+    if result.changed or final != known:
+        write_files(table, final)
     if result.changed:
         result.retrain = retrain_reason(index)
     return result
@@ -135,23 +139,24 @@ def _all_gone(index: "Index", problem: str) -> CorpusError:
     )
 
 
-def _read_changed(
-    index: "Index", corpus: FileCorpus | None, memory: Mapping[str, Any] | None, result: Synced, report: Report
-) -> _Plan:
-    """Compare the files with those of the last sync, and read those that may have changed."""
-    old = read_files(index.folder / memory["files"]) if memory else None
-    known = old or {}
-    versions = versions_of(corpus) if corpus else {}
+def _read_changed(corpus: FileCorpus | None, known: Files, result: Synced, report: Report) -> tuple[Files, Files]:
+    """Compare the files with those of the last sync: those that did not change, and the others as they are now."""
+    if corpus is None:
+        return {}, {}
+    versions = versions_of(corpus)
     stay = {name: file for name, file in known.items() if file.version and file.version == versions.get(name)}
     after: Files = {}
-    if corpus is not None:
-        result.skipped = Tally(corpus.unread)
-        result.kept = _out_of_reach(corpus, [name for name in known if name not in versions])
-    shards = corpus.shards(but=stay) if corpus else []
+    result.skipped = Tally(corpus.unread)
+    result.kept = _out_of_reach(corpus, [name for name in known if name not in versions])
+    shards = corpus.shards(but=stay)
     for done, shard in enumerate(shards):
         report(Progress("reading files", done, "files", done / len(shards)))
-        name = shard.sources[0].id
-        after[name] = File(versions[name], _documents_of(shard))
+        name, ids, noted = shard.sources[0].id, set[str](), NotedCorpus(shard)
+        for document in noted:
+            if document.id in ids:
+                raise _twice(document.id, name, name)
+            ids.add(document.id)
+        after |= noted.files
         for place, reason in shard.notes:
             result.notes.add(place, reason)
         for place, reason in shard.skipped:
@@ -159,24 +164,10 @@ def _read_changed(
                 result.kept.append(Skipped(place, reason))
             else:
                 result.skipped.add(place, reason)
-            if place == name and may_pass(reason):
-                after[name] = after[name]._replace(version="")
     for name, _ in result.kept:
         stay[name] = known[name]._replace(version="")
         after.pop(name, None)
-    if old is None:
-        ids = None if memory else [identity for file in after.values() for identity in file.documents]
-        return _Plan(None, stay, _in_store(index, ids), after)
-    return _Plan(old, stay, {name: file for name, file in old.items() if name not in stay}, after)
-
-
-def _documents_of(shard: FileCorpus) -> dict[str, str]:
-    documents: dict[str, str] = {}
-    for document in shard:
-        if document.id in documents:
-            raise _twice(document.id, shard.sources[0].id, shard.sources[0].id)
-        documents[document.id] = digest_of(stored_fields(document, text=True))
-    return documents
+    return stay, after
 
 
 def _twice(identity: str, one: str, other: str) -> CorpusError:
@@ -215,65 +206,53 @@ def _in_store(index: "Index", ids: Sequence[str] | None) -> Files:
     return {"": File("", documents)}
 
 
-def _compare(index: "Index", plan: _Plan, result: Synced) -> None:
-    """Fill in what there is to do."""
+def _compare(index: "Index", stay: Files, before: Files, after: Files, result: Synced) -> dict[str, str]:
+    """Find out what there is to do; the ids of documents that are not to be encoded, and of those with their codes."""
     owner = dict[str, str]()
-    for name, file in (plan.stay | plan.after).items():
+    for name, file in (stay | after).items():
         for identity in file.documents:
             if owner.setdefault(identity, name) != name:
                 raise _twice(identity, owner[identity], name)
-    before = _digests(plan.before)
+    old = _digests(before)
     gone: dict[str, list[str]] = {}  # the ids of documents that are not in the files any more, by their texts
-    for identity in there(index, [identity for identity in before if identity not in owner]):
-        gone.setdefault(text_part(before[identity]) or identity, []).append(identity)
+    for identity in there(index, [identity for identity in old if identity not in owner]):
+        gone.setdefault(text_part(old[identity]) or identity, []).append(identity)
     recoded = []
-    for identity, digest in _digests(plan.after).items():
+    for identity, digest in _digests(after).items():
         text = text_part(digest)
-        if identity in before:
-            if digest == before[identity]:
+        if identity in old:
+            if digest == old[identity]:
                 result.unchanged += 1
                 continue
             result.replaced.append(identity)
-            recoded += [identity] if text == text_part(before[identity]) else []
+            recoded += [identity] if text == text_part(old[identity]) else []
         elif gone.get(text):
             result.renamed.append((gone[text].pop(0), identity))
         else:
             result.added.append(identity)
-    result.unchanged += sum(len(file.documents) for file in plan.stay.values())
+    result.unchanged += sum(len(file.documents) for file in stay.values())
     result.deleted = [identity for ids in gone.values() for identity in ids]
-    plan.reuse = {new: old for old, new in result.renamed} | {one: one for one in there(index, recoded)}
+    return {new: one for one, new in result.renamed} | {one: one for one in there(index, recoded)}
 
 
 def _digests(files: Files) -> dict[str, str]:
     return {identity: digest for file in files.values() for identity, digest in file.documents.items()}
 
 
-def _apply(index: "Index", corpus: FileCorpus | None, plan: _Plan, result: Synced, table: Path, report: Report) -> None:
-    final = plan.stay | plan.after
-    if result.changed:
-        write_files(table, plan.stay | unsure(plan.before, plan.after))
-        lost = _write(index, corpus, plan, result, report) if corpus else set()
-        index.delete(there(index, result.deleted))
-        for name, file in plan.after.items():
-            if not lost.isdisjoint(file.documents):
-                result.kept.append(Skipped(name, _CHANGED))
-                final |= unsure({name: file})
-    if final != plan.known or result.changed:
-        write_files(table, final)
-
-
-def _write(index: "Index", corpus: FileCorpus, plan: _Plan, result: Synced, report: Report) -> set[str]:
+def _write(
+    index: "Index", corpus: FileCorpus, files: Files, reuse: Mapping[str, str], result: Synced, report: Report
+) -> set[str]:
     """Put new and changed documents in the index; the ids of those that are not as they were a moment ago."""
     snapshot, left_out = index.snapshot(), list[str]()
-    changed = {*result.added, *result.replaced} - plan.reuse.keys()
-    encoded, reused = _Chosen(corpus, plan.after, changed), _Chosen(corpus, plan.after, plan.reuse)
+    changed = {*result.added, *result.replaced} - reuse.keys()
+    encoded, reused = _Chosen(corpus, files, changed), _Chosen(corpus, files, reuse)
     if changed:
         for batch in batches_of(index.model, encoded, index._keeps, left_out, report):
             index._words.put(batch, there(index, left_out[result.left_out :]))
             result.left_out = len(left_out)
     result.added = [identity for identity in result.added if identity not in {*left_out}]
     for documents in reused.batches(documents=_AT_ONCE):
-        _reuse(index, snapshot, documents, plan.reuse)
+        _reuse(index, snapshot, documents, reuse)
     return encoded.waiting.keys() | reused.waiting.keys()
 
 
@@ -290,7 +269,7 @@ def _reuse(index: "Index", snapshot: Snapshot, documents: list[Document], reuse:
 class _Chosen(Corpus):
     """Some documents of a corpus, if they are still what they were; `waiting` are those that were not read yet."""
 
-    def __init__(self, corpus: FileCorpus, files: Files, ids: set[str] | Mapping[str, str]) -> None:
+    def __init__(self, corpus: FileCorpus, files: Files, ids: Collection[str]) -> None:
         self.waiting = {identity: digest for identity, digest in _digests(files).items() if identity in ids}
         self._digests = dict(self.waiting)
         chosen = {name for name, file in files.items() if not self.waiting.keys().isdisjoint(file.documents)}

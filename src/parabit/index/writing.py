@@ -64,8 +64,7 @@ def build(
     meta: dict[str, Any] = {"backend": backend, "text": keeps.text, "words": None}
     files = None
     if isinstance(documents, FileCorpus) and documents.roots:
-        files = NotedCorpus(documents, memory_of(documents, folder))
-        meta["corpus"] = files.memory
+        files, meta["corpus"] = NotedCorpus(documents), memory_of(documents, folder)
     if keeps.words:
         accents = encoder.vocabulary.tokenizer.fold_accents
         meta["words"] = {"language": language, "fold_accents": accents, "folder": _new_words_folder()}
@@ -76,7 +75,7 @@ def build(
     )
     index.left_out = len(left_out)
     if files is not None:
-        write_files(index.folder / files.memory["files"], files.files)
+        write_files(index.folder / meta["corpus"]["files"], files.files)
     return index
 
 
@@ -164,11 +163,12 @@ def _new_words_folder() -> str:
 def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
     """Encode documents and put them in an index, batch by batch; with `new`, their ids must not be there."""
     corpus, model = as_corpus(documents), index.model
-    files = note_below(corpus, index._store.meta.get("corpus"), index.folder)
+    memory = index._store.meta.get("corpus", {})
+    files = note_below(corpus, memory, index.folder)
     corpus = files or corpus
     _check_ids(index, corpus, new, report)
     if files is not None:
-        files.note(index.folder, sure=False)
+        files.note(index.folder / memory["files"], sure=False)
     written, left_out = Written(), list[str]()
     try:
         for batch in batches_of(model, corpus, index._keeps, left_out, report):
@@ -184,7 +184,7 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
             stop.add_note(f"{done:,} documents are in the index and stay; go on with --update")
         raise
     if files is not None:
-        files.note(index.folder, sure=True)
+        files.note(index.folder / memory["files"], sure=True)
     index.left_out = written.left_out
     return written
 
