@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from parabit.baselines.peers import BM25, LSA, Doc2Vec, IterativeQuantization, RandomHyperplanes, SentenceEncoder, TfIdf
+from parabit.baselines.peers import BM25, LSA, Doc2Vec, IterativeQuantization, RandomHyperplanes, TfIdf
 from parabit.baselines.semantic_hashing import SemanticHashing
 from parabit.codes import hamming, unpack
 from parabit.errors import BaselineError, TrainingError
@@ -133,15 +133,6 @@ def test_doc2vec_puts_new_documents_of_a_topic_near_and_gives_the_same_vector_at
     assert (model.transform(unknown) == np.zeros((1, 12))).all()
 
 
-def test_sentences_become_vectors_in_their_order_and_the_model_is_loaded_once(sentences: type) -> None:
-    encoder = SentenceEncoder()
-    vectors = encoder.transform(("four", "fives"))
-    assert vectors.dtype == np.float32
-    assert vectors.tolist() == [[4, 1], [5, 1]]
-    assert encoder.transform(["one"]).tolist() == [[3, 1]]
-    assert sentences.loaded == 1  # type: ignore[attr-defined]
-
-
 MADE = make_counts(20).counts
 VECTORS = np.random.default_rng(0).standard_normal((30, 20))
 SMALL: dict[str, Any] = {"hidden": (4,), "epochs": 1, "device": "cpu"}
@@ -155,12 +146,6 @@ WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: TfIdf().transform(MADE), NotFittedError, "not fitted"),
     (lambda: Doc2Vec(dim=4).transform(as_bags(MADE)), NotFittedError, "not fitted"),
     (lambda: Doc2Vec(dim=4).fit(as_bags(MADE, order=False)), BaselineError, "no words in order in 20 documents"),
-    (lambda: SentenceEncoder().transform("text"), BaselineError, "found one string; give it as [text]"),
-    (
-        lambda: SentenceEncoder("nobody/x").transform(["a"]),
-        BaselineError,
-        "'nobody/x' cannot be loaded: nobody/x is not",
-    ),
     (lambda: SemanticHashing(8).transform(MADE), BaselineError, "it was fitted on 0; fit it first"),
     (lambda: SemanticHashing(8, **SMALL).fit(MADE).transform(MADE[:, :9]), BaselineError, "counts of 9 words, but"),
     (lambda: SemanticHashing(8, device="abacus").fit(MADE), TrainingError, "no device 'abacus'"),
@@ -168,9 +153,7 @@ WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "kind", "words"), WRONG)
-def test_wrong_input_is_explained(
-    call: Callable[[], object], kind: type[Exception], words: str, sentences: type
-) -> None:
+def test_wrong_input_is_explained(call: Callable[[], object], kind: type[Exception], words: str) -> None:
     pytest.importorskip("gensim")
     with pytest.raises(kind, match=re.escape(words)):
         call()
@@ -181,7 +164,6 @@ def test_wrong_input_is_explained(
     [
         ("bm25s", "baselines", lambda: BM25().fit(MADE)),
         ("gensim.models.doc2vec", "baselines", lambda: Doc2Vec(dim=4).fit(as_bags(MADE))),
-        ("sentence_transformers", "sentences", lambda: SentenceEncoder().transform(["a"])),
     ],
 )
 def test_a_missing_library_is_named_with_its_extra(

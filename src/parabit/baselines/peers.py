@@ -1,11 +1,9 @@
-"""What parabit's codes are compared with: hyperplanes, ITQ, TF-IDF, BM25, LSA, Doc2Vec and sentence encoders.
+"""What parabit's codes are compared with: hyperplanes, ITQ, TF-IDF, BM25, LSA and Doc2Vec.
 
 Counts of words are sparse matrices (documents, words), vectors dense arrays (documents, dim).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
@@ -214,36 +212,6 @@ class Doc2Vec(BaseEstimator):  # type: ignore[misc]
                 self.model_.random.seed(self.seed)  # otherwise it would continue from the previous document
                 vectors[number] = self.model_.infer_vector(words)
         return vectors
-
-
-@dataclass
-class SentenceEncoder:
-    """A model of sentence-transformers (N. Reimers and I. Gurevych, "Sentence-BERT", EMNLP 2019).
-
-    It reads texts, not counts, and only the beginning of long ones: all-MiniLM-L6-v2 its first 256 word pieces. The
-    model is loaded at the first call, and downloaded if necessary. There is nothing to fit.
-    """
-
-    model: str = "all-MiniLM-L6-v2"
-
-    def transform(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of texts at length 1, (texts, dim)."""
-        if isinstance(texts, str):
-            raise BaselineError("texts must be a list of strings, found one string", hint="give it as [text]")
-        vectors = self._loaded.encode(
-            list(texts), convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False
-        )
-        return np.asarray(vectors, dtype=np.float32)
-
-    @cached_property
-    def _loaded(self) -> Any:
-        library = need("sentence_transformers", "sentences", BaselineError)
-        try:
-            return library.SentenceTransformer(self.model)
-        except Exception as problem:  # of many kinds: OSError, ValueError, errors of the hub and of requests
-            reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-            hint = "download it where the Hugging Face hub can be reached, or give the path of its folder"
-            raise BaselineError(f"the model {self.model!r} cannot be loaded: {reason}", hint) from problem
 
 
 def _checked(model: BaseEstimator, given: Any, fitting: bool = False, **options: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from parabit.errors import BaselineError, need
 from parabit.evaluation import (
     Relevance,
     ScoreRanking,
@@ -152,8 +153,8 @@ class Work:
         options = job.options(self.run.quick)
         training, tested = data.matrix(data.training), data.matrix(test)
         if job.peer == "sentences":  # pretrained, and reads the texts themselves
-            texts = [document.text for document in labelled_documents(self.run.corpus)]
-            self.vectors(peers.SentenceEncoder(**options).transform(texts))
+            encoder = need("sentence_transformers", "sentences", BaselineError).SentenceTransformer(options["model"])
+            self.vectors(encoder.encode([document.text for document in labelled_documents(self.run.corpus)]))
         elif job.peer == "doc2vec":  # reads words in order
             model = peers.Doc2Vec(job.size, seed=seed, **options).fit(data.training.documents)
             self.vectors(model.transform(test.documents))
