@@ -70,7 +70,7 @@ def work(folder: Path, seed: int, at: int | None = None, calls: int | None = Non
         sys.addaudithook(kill_at(at, EVENTS))
     if calls is not None:
         sys.setprofile(kill_at(calls, CALLS))
-    store = Store.open(folder, write=True)
+    store = Store(folder, write=True)
     for done, operation in enumerate(operations(store, np.random.default_rng(seed))):
         if at is not None:
             if done == 2:

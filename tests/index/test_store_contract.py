@@ -36,7 +36,7 @@ def one(identity: Any = "new", seed: int = 999) -> Batch:
 
 def test_putting_says_how_many_were_replaced_and_writes_nothing_if_nothing_changes(folder: Path) -> None:
     log = (folder / "log-1").read_bytes()
-    with Store.open(folder, write=True) as store:
+    with Store(folder, write=True) as store:
         assert (store.put(batch_of({})), store.put(None, ["nobody"])) == (0, 0)
         assert (folder / "log-1").read_bytes() == log
         assert store.put(batch_of({"new": document(1), 1: document(2), 3: document(3)}), delete=[5, "nobody"]) == 2
@@ -47,7 +47,7 @@ def test_putting_says_how_many_were_replaced_and_writes_nothing_if_nothing_chang
 
 
 def test_a_snapshot_does_not_see_later_changes(folder: Path) -> None:
-    with Store.open(folder, write=True) as store:
+    with Store(folder, write=True) as store:
         store.put(batch_of(some_documents(3, first=40)), delete=[1])
         before = store.snapshot()
 
@@ -95,7 +95,7 @@ def test_a_snapshot_does_not_see_later_changes(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_an_error_and_changes_nothing(folder: Path, act: Any, problem: str) -> None:
-    with Store.open(folder, write=True) as store:
+    with Store(folder, write=True) as store:
         log = (folder / "log-1").read_bytes()
         with pytest.raises(ParabitError, match=problem):
             act(store)
@@ -111,14 +111,14 @@ def test_what_cannot_be_created_is_an_error_and_leaves_nothing(tmp_path: Path) -
 
 
 def test_a_back_end_that_fails_leaves_the_index_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(codes: np.ndarray) -> dict[str, np.ndarray]:
+    def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
     expected = some_documents(40)
-    with Store.open(folder, write=True) as writer:
+    with Store(folder, write=True) as writer:
         writer.put(None, [1])
         with monkeypatch.context() as patch:
-            patch.setattr(generation, "derive_with", lambda name, bits, report: fail)
+            patch.setattr(generation, "build_arrays", fail)
             with pytest.raises(OSError, match="No space left"):
                 writer.compact()
             patch.setattr(store, "_MERGED_CHANGES", 0)
@@ -134,7 +134,7 @@ def test_a_back_end_that_fails_leaves_the_index_as_it_was(folder: Path, monkeypa
 def test_a_long_log_is_merged_on_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = some_documents(40)
     monkeypatch.setattr(store, "_MERGED_CHANGES", 25)
-    with Store.open(folder, write=True) as writer, Store.open(folder) as reader:
+    with Store(folder, write=True) as writer, Store(folder) as reader:
         added = []
         for first in range(40, 140, 10):
             writer.put(batch_of(some_documents(10, first)), delete=[first - 39])
@@ -169,7 +169,7 @@ def test_strings_come_back_whatever_they_are(tmp_path: Path) -> None:
     strings = ["", "\ud800", "a\0b", "\N{ROCKET}", "\r\n\t\"'\\", "-1", " "]
     codes = np.zeros((len(strings), 1), np.uint8)
     Store.create(tmp_path / "index", 8, [Batch(strings, codes, [{"text": text, text: text} for text in strings])])
-    with Store.open(tmp_path / "index", write=True) as store:
+    with Store(tmp_path / "index", write=True) as store:
         for _ in range(2):
             assert store.snapshot().ids_of(np.arange(len(strings))) == strings
             assert store.snapshot().fields_of(np.arange(len(strings))) == [
@@ -183,7 +183,7 @@ def test_strings_come_back_whatever_they_are(tmp_path: Path) -> None:
 def test_every_document_has_a_serial_number_of_its_own_that_it_keeps(tmp_path: Path) -> None:
     codes = np.zeros((3, 1), np.uint8)
     Store.create(tmp_path / "index", 8, [Batch(["a", "b", "c"], codes)])
-    with Store.open(tmp_path / "index", write=True) as store:
+    with Store(tmp_path / "index", write=True) as store:
         store.put(Batch(["d", "e"], codes[:2]))
         store.put(Batch(["b"], codes[:1]))
         before = store.snapshot()
@@ -199,7 +199,7 @@ def test_every_document_has_a_serial_number_of_its_own_that_it_keeps(tmp_path: P
             store.compact()
         store.save(tmp_path / "copy")
     for name in ("index", "copy"):
-        with Store.open(tmp_path / name, write=True) as store:
+        with Store(tmp_path / name, write=True) as store:
             store.put(Batch(["f"], codes[:1]))  # the number of the last one is not given again
             assert (store.snapshot().serials.tolist(), store.snapshot().last_serial) == ([3, 4, 7], 7)
 
@@ -212,7 +212,7 @@ def test_ids_with_one_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(f"parabit.index.store.{module}.hashes", few)
     ids: list[Id] = ["a", "b", "c", "dd", 1, 2, 33]
     Store.create(tmp_path / "index", 8, [Batch(ids, np.zeros((7, 1), np.uint8))])
-    with Store.open(tmp_path / "index", write=True) as store:
+    with Store(tmp_path / "index", write=True) as store:
         assert store.snapshot().rows_of([33, 2, "a", "c", "x", "dd", 3]).tolist() == [6, 5, 0, 2, -1, 3, -1]
         store.put(None, ["b"])
         store.compact()

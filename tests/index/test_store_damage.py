@@ -21,7 +21,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index with a log of three records."""
     path = tmp_path_factory.mktemp("template") / "index"
     make_store(path, some_documents(12))
-    with Store.open(path, write=True) as store:
+    with Store(path, write=True) as store:
         store.put(batch_of(some_documents(3, first=12)))
         store.put(None, [1])
         store.put(batch_of({3: document(1003)}))
@@ -45,7 +45,7 @@ def files_of(index: Path) -> list[Path]:
 def opens_right_or_not_at_all(index: Path) -> bool:
     """Whether it opens; it must hold what it should, then."""
     try:
-        store = Store.open(index)
+        store = Store(index)
     except IndexFolderError as problem:
         assert problem.hint  # noqa: PT017
         return False
@@ -89,7 +89,7 @@ def test_files_cut_short_too_long_missing_or_of_another_index_are_errors(index: 
         path.unlink()
         problem = "no index in" if path.name == "manifest.json" else f"{path} is missing"
         with pytest.raises(IndexFolderError, match=problem):
-            Store.open(index)
+            Store(index)
         path.write_bytes(content)
     assert opens_right_or_not_at_all(index)
 
@@ -104,7 +104,7 @@ def test_a_large_index_is_checked_by_verify_and_by_merging(tmp_path: Path, monke
         place = 128 + (len(content) - 128) * 30_000 // 40_000
         content[place] ^= 1
         path.write_bytes(content)
-        with Store.open(tmp_path / "index", write=True) as store:
+        with Store(tmp_path / "index", write=True) as store:
             for ask in (Store.verify, Store.compact):
                 with pytest.raises(IndexFolderError, match=f"{path.name} is damaged"):
                     ask(store)
@@ -112,10 +112,10 @@ def test_a_large_index_is_checked_by_verify_and_by_merging(tmp_path: Path, monke
         content[60] ^= 1
         path.write_bytes(content)
         with pytest.raises(IndexFolderError, match=f"{path.name} is damaged"):
-            Store.open(tmp_path / "index")
+            Store(tmp_path / "index")
         content[60] ^= 1
         path.write_bytes(content)
-    with Store.open(tmp_path / "index", write=True) as store:
+    with Store(tmp_path / "index", write=True) as store:
         store.verify()
         assert store.snapshot().ids_of(np.array([30_000])) == ["030000"]
         assert np.array_equal(store.snapshot().rows_of(ids[::7]), np.arange(0, 40_000, 7))
@@ -128,7 +128,7 @@ def test_impossible_offsets_in_a_large_index_are_errors(tmp_path: Path, monkeypa
     content = bytearray(path.read_bytes())
     content[128 + 8 * 5 + 6] ^= 1
     path.write_bytes(content)
-    with Store.open(tmp_path / "index") as store:
+    with Store(tmp_path / "index") as store:
         for row in (4, 5):
             with pytest.raises(IndexFolderError, match="is damaged"):
                 store.snapshot().fields_of(np.array([row]))
@@ -145,7 +145,7 @@ def test_an_index_of_another_version_is_an_error(index: Path) -> None:
     ):
         path.write_text(json.dumps({**other, "digest": manifest._digest(other)}))
         with pytest.raises(IndexFolderError, match=problem):
-            Store.open(index)
+            Store(index)
 
 
 @pytest.mark.parametrize(
@@ -157,11 +157,11 @@ def test_what_is_no_index_is_an_error_and_is_not_touched(tmp_path: Path, content
         (tmp_path / "file").touch()
         for name in ("nothing", "file", "."):
             with pytest.raises(IndexFolderError, match="no index in .*; make one with `parabit index"):
-                Store.open(tmp_path / name, write=write)
+                Store(tmp_path / name, write=write)
     else:
         (tmp_path / "manifest.json").write_text(content)
         with pytest.raises(IndexFolderError, match="not that of an index"):
-            Store.open(tmp_path, write=write)
+            Store(tmp_path, write=write)
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -180,7 +180,7 @@ def test_a_full_disk_at_any_step_is_an_error_and_the_index_stays_as_it_was(index
     expected, outcomes = dict(EXPECTED), []
     long = batch_of({"long": document(1)})._replace(fields=[{"text": "long " * 100_000}])
     for limit in (0, 100, 130, 200, 300, 500, 1000, 2000, 100_000):
-        with Store.open(index, write=True) as store:
+        with Store(index, write=True) as store:
             before = {path: path.read_bytes() for path in files_of(index) if path.name != "lock"}
             with full_disk(limit), pytest.raises(OSError, match="File too large"):
                 store.put(long)
@@ -197,7 +197,7 @@ def test_a_full_disk_at_any_step_is_an_error_and_the_index_stays_as_it_was(index
             expected[f"new {limit}"] = document(limit)
             check(store, expected)
             assert len([*index.iterdir()]) == 4
-        with Store.open(index) as store:
+        with Store(index) as store:
             check(store, expected)
     assert outcomes == ["error"] * 16 + ["done"] * 2
 

@@ -80,16 +80,16 @@ def hold(folder: Path, expected: Dictionary, said: list[str]) -> str:
     operations, unfinished = operations_in(said)
     for operation in operations:
         expected.act(operation)
-    with Store.open(folder) as reader:  # before any writer has cleared up
+    with Store(folder) as reader:  # before any writer has cleared up
         found = contents(reader)
         check(reader, found, IDS)
     if unfinished is not None and differing(found, expected.documents):
         expected.act(unfinished)
-    with Store.open(folder, write=True) as store:
+    with Store(folder, write=True) as store:
         check(store, expected.documents, IDS)
         names = sorted(path.name.partition("-")[0] for path in folder.iterdir())
         assert names == ["generation", "lock", "log", "manifest.json"]
-    with Store.open(folder) as reader:
+    with Store(folder) as reader:
         check(reader, expected.documents, IDS)
     return unfinished["kind"] if unfinished else "nothing"
 

@@ -24,8 +24,8 @@ class StoreMachine(RuleBasedStateMachine):
         make_store(self.root / "index", documents, each)
         self.expected = dict(documents)
         self.ids = set(documents)
-        self.store = Store.open(self.root / "index", write=True)
-        self.reader = Store.open(self.root / "index")
+        self.store = Store(self.root / "index", write=True)
+        self.reader = Store(self.root / "index")
 
     @rule(documents=DOCUMENTS)
     def append(self, documents: dict[Id, Document]) -> None:
@@ -56,9 +56,9 @@ class StoreMachine(RuleBasedStateMachine):
     def open_again(self, write: bool) -> None:
         self.store.close()
         if not write:
-            with Store.open(self.root / "index") as store:
+            with Store(self.root / "index") as store:
                 check(store, self.expected, self.ids)
-        self.store = Store.open(self.root / "index", write=True)
+        self.store = Store(self.root / "index", write=True)
 
     @rule()
     def read_elsewhere(self) -> None:
@@ -68,7 +68,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def save(self) -> None:
         self.store.save(self.root / "copy", overwrite=True)
-        with Store.open(self.root / "copy") as copy:
+        with Store(self.root / "copy") as copy:
             check(copy, self.expected, self.ids)
 
     @invariant()

@@ -17,7 +17,7 @@ READER = """
 import sys
 import numpy as np
 from parabit.index.store import Store
-store = Store.open(sys.argv[1])
+store = Store(sys.argv[1])
 print("ready", flush=True)
 seen, generations, opened = [], set(), 0
 while not seen or seen[-1] < int(sys.argv[2]):
@@ -25,7 +25,7 @@ while not seen or seen[-1] < int(sys.argv[2]):
         store.refresh()
     else:
         store.close()
-        store = Store.open(sys.argv[1])
+        store = Store(sys.argv[1])
     snapshot = store.snapshot()
     rows = snapshot.rows_of(list(range(20)))
     assert (rows >= 0).all(), rows
@@ -51,7 +51,7 @@ def batch(number: int) -> Batch:
 
 def test_threads_read_while_another_writes(tmp_path: Path) -> None:
     Store.create(tmp_path / "index", 16, [batch(0)])
-    with Store.open(tmp_path / "index", write=True) as store, ThreadPoolExecutor(4) as pool:
+    with Store(tmp_path / "index", write=True) as store, ThreadPoolExecutor(4) as pool:
         done, looks = False, [0] * 3
 
         def read(reader: int) -> None:
@@ -93,7 +93,7 @@ def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:
     for reader in readers:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "ready\n"
-    with Store.open(folder, write=True) as store:
+    with Store(folder, write=True) as store:
         for number in range(1, last + 1):
             store.put(batch(number))
             if number % 10 == 0:

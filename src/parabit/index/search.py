@@ -1,7 +1,6 @@
 """A search of all codes in an index: those of a generation by the fastest back end, those added since by a scan."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,6 @@ _QUERIES_AT_A_TIME = 1 << 14  # so that the results of a batch stay small
 _FEW = 0.02
 _SCANNED = 4096  # so few are always scanned
 
-# Makes a back end's arrays of the codes, which may be a memory map.
-Derive: TypeAlias = Callable[[NDArray[np.uint8]], Mapping[str, NDArray[Any]]]
-
 
 def check_backend(name: str) -> None:
     """Raise CodesError unless there is such a back end."""
@@ -28,15 +24,11 @@ def check_backend(name: str) -> None:
         raise CodesError(f"no back end {name!r}", hint=f"there are {', '.join(choices.BACKENDS)}")
 
 
-def derive_with(name: str, bits: int, report: Report) -> Derive:
-    """The function that builds the arrays of a back end, to be stored beside the codes."""
-
-    def derive(codes: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
-        chosen = choose_built(len(codes), bits) if name == "auto" else name
-        arrays = BACKENDS[chosen].build(codes, bits, report) if len(codes) else {}
-        return {f"{chosen}.{array}": values for array, values in arrays.items()}
-
-    return derive
+def build_arrays(backend: str, codes: NDArray[np.uint8], bits: int, report: Report) -> dict[str, NDArray[Any]]:
+    """The arrays of a back end, to be stored beside the codes, which may be a memory map."""
+    chosen = choose_built(len(codes), bits) if backend == "auto" else backend
+    arrays = BACKENDS[chosen].build(codes, bits, report) if len(codes) else {}
+    return {f"{chosen}.{name}": values for name, values in arrays.items()}
 
 
 class Searcher:
@@ -76,20 +68,18 @@ class Searcher:
     def _backend(
         self, name: str, most: int | None, radius: int | None, mask: NDArray[np.bool_] | None, queries: int
     ) -> Backend:
-        total = len(self._codes)
-        if not total:
+        if not len(self._codes):
             name = "flat"
         elif name == "auto":
             hits = _hits_to_ask_for(most, mask) if most is not None and mask is not None else most
-            name = choose(total, self._bits, hits, radius, queries, self._names)
+            name = choose(len(self._codes), self._bits, hits, radius, queries, self._names)
         if name not in self._names:
             raise CodesError(
                 f"the index was not built with the back end {name}",
                 hint=f"build it with backend={name!r}, or choose {' or '.join(['auto', *sorted(self._names)])}",
             )
         if name not in self._open:
-            prefix = f"{name}."
-            arrays = {one.removeprefix(prefix): self._derived[one] for one in self._derived if one.startswith(prefix)}
+            arrays = {array.removeprefix(f"{name}."): values for array, values in self._derived.items()}
             self._open[name] = BACKENDS[name](self._codes, self._bits, arrays)
         return self._open[name]
 
@@ -102,11 +92,9 @@ def find(
     allowed: NDArray[np.bool_] | None = None,
 ) -> Found:
     """What a back end finds among the allowed rows; `allowed` is one bool per row, or None for all."""
-    if allowed is None:
+    if allowed is None or allowed.all():
         return backend.search(queries, most, radius)
     count = int(np.count_nonzero(allowed))
-    if count == len(allowed):
-        return backend.search(queries, most, radius)
     if count <= max(_SCANNED, _FEW * len(allowed)):
         rows = np.flatnonzero(allowed)
         found = Flat(backend.codes[rows], backend.bits).search(queries, most, radius)
@@ -114,13 +102,8 @@ def find(
     if most is None:
         found = backend.search(queries, radius=radius)
         return found.keep(allowed[found.rows])
-    return _find_most(backend, queries, min(most, count), radius, allowed)
-
-
-def _find_most(
-    backend: Backend, queries: NDArray[np.uint8], most: int, radius: int | None, allowed: NDArray[np.bool_]
-) -> Found:
-    """Ask for as many hits as should have `most` allowed ones, and for twice as many where they have not."""
+    # As many hits as should have `most` allowed ones, and twice as many where they have not.
+    most = min(most, count)
     total, asked = len(allowed), _hits_to_ask_for(most, allowed)
     found, waiting = Found.nothing(len(queries)), np.arange(len(queries))
     while len(waiting):

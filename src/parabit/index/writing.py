@@ -17,7 +17,8 @@ from parabit.errors import CodesError, CorpusError, IndexFolderError, ParabitErr
 from parabit.index.corpus_files import NotedCorpus, memory_of, note_below, write_files
 from parabit.index.documents import Keeps, batches_of
 from parabit.index.search import check_backend
-from parabit.index.store import Store, backend_of
+from parabit.index.store import Store
+from parabit.index.store.manifest import read_manifest
 from parabit.index.words import check_language
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Progress, Report
@@ -106,14 +107,14 @@ def create(
 
 def open_store(folder: Path | str, write: bool) -> Store:
     """The store of an index: its folder, or what the engine that the manifest names has opened."""
-    backend = backend_of(Path(folder))
-    if not backend:
-        return Store.open(folder, write)
+    name = read_manifest(Path(folder)).engine.get("name")
+    if name is None:
+        return Store(folder, write)
     try:
-        engine = import_module(f"parabit.engines.{backend}")
+        engine = import_module(f"parabit.engines.{name}")
     except ModuleNotFoundError as problem:
         raise IndexFolderError(
-            f"{folder} is kept by {backend}, which is unknown here", hint="upgrade parabit"
+            f"{folder} is kept by {name}, which is unknown here", hint="upgrade parabit"
         ) from problem
     store: Store = engine.open_store(folder, write)
     return store

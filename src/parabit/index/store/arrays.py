@@ -14,7 +14,7 @@ from parabit.errors import IndexFolderError
 from parabit.storage import array_header
 
 OFFSETS = ".offsets"  # the array NAME.offsets says where each string of NAME begins, and where the last one ends
-KEYS, ROWS, VALUES = ".keys", ".rows", ".values"  # the arrays of a table
+KEYS, ROWS, VALUES = ".keys", ".rows", ".values"  # the arrays of a table, sorted by keys
 REMEDY = "restore it from a copy, or build the index again"
 
 
@@ -52,6 +52,11 @@ class MappedArrays:
             raise IndexFolderError(f"{self._folder / name}{OFFSETS}.npy is damaged", hint=REMEDY)
         return [bytes(content[start:stop]) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
+    def bounds(self, table: str, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the entries of each key begin and end in a table."""
+        column = self[table + KEYS]
+        return np.searchsorted(column, keys), np.searchsorted(column, keys, side="right")
+
     def verify(self) -> None:
         """Raise unless every byte is what was written."""
         for name, form in self._forms.items():
@@ -70,20 +75,3 @@ def _mapped(path: Path, form: Form) -> NDArray[Any]:
     if content[: len(header)] != header:
         raise IndexFolderError(f"{path} is damaged: its header is not the one that was written", hint=REMEDY)
     return np.frombuffer(content, np.uint8)[len(header) :].view(dtype).reshape(form.shape)
-
-
-class Table:
-    """Finds the entries that were added with a key: the rows of documents, and perhaps a number with each."""
-
-    def __init__(self, arrays: MappedArrays, name: str) -> None:
-        parts = arrays.starting_with(name)
-        self.columns = [parts[part] for part in (KEYS, ROWS, VALUES) if part in parts]
-
-    def bounds(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the entries of each key begin and end."""
-        return np.searchsorted(self.columns[0], keys), np.searchsorted(self.columns[0], keys, side="right")
-
-    def find(self, key: int) -> list[NDArray[Any]]:
-        """The entries of a key: their rows, and their numbers."""
-        (start,), (stop,) = self.bounds(np.array([key], dtype=np.uint64))
-        return [column[start:stop] for column in self.columns[1:]]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.search import Derive, derive_with
+from parabit.index.search import build_arrays
 from parabit.index.store.arrays import KEYS, OFFSETS, ROWS, VALUES, Form, MappedArrays
 from parabit.index.store.log import new_log
 from parabit.index.store.manifest import (
@@ -39,9 +39,9 @@ from parabit.progress import Report
 from parabit.storage import ArrayWriter, sync
 
 _ROWS = 1 << 13  # documents that are copied at a time
-_TABLES: dict[str, dict[str, type]] = {
-    IDS: {KEYS: np.uint64, ROWS: np.int64},
-    FIELDS: {KEYS: np.uint64, ROWS: np.int64, VALUES: np.float64},
+_TABLES = {
+    IDS: np.dtype([(KEYS, "<u8"), (ROWS, "<i8")]),
+    FIELDS: np.dtype([(KEYS, "<u8"), (ROWS, "<i8"), (VALUES, "<f8")]),
 }
 
 Recode = Callable[[NDArray[np.int64]], Arrays]  # from rows to other codes and extra arrays
@@ -76,8 +76,7 @@ def write_generation(
                 for batch in documents:
                     columns = columns_of(batch, manifest.bits, manifest.dim, 1 + writer.documents)
                     writer.add(columns, batch.fields or [])
-            backend = manifest.meta.get("backend", "flat")
-            arrays = writer.finish(derive_with(backend, manifest.bits, report))
+            arrays = writer.finish(manifest.meta.get("backend", "flat"), manifest.bits, report)
         new_log(log_file(folder, number), token)
         sync(folder)
         manifest = replace(
@@ -108,9 +107,7 @@ class GenerationWriter:
     def __init__(self, folder: Path, manifest: Manifest, stack: ExitStack) -> None:
         self._folder, self._stack = folder, stack
         self._writers: dict[str, ArrayWriter] = {}
-        self._tables: dict[str, list[list[NDArray[Any]]]] = {
-            name: [[np.zeros(0, dtype) for dtype in types.values()]] for name, types in _TABLES.items()
-        }
+        self._tables = {name: [np.empty(0, kind)] for name, kind in _TABLES.items()}
         self.field_names: dict[str, None] = {}
         folder.mkdir()
         for name, kind in manifest.kinds.items():
@@ -135,22 +132,25 @@ class GenerationWriter:
         base.arrays.verify()  # a flipped byte must not get a new checksum
         self.field_names = dict.fromkeys(snapshot.manifest.field_names)
         places = np.cumsum(alive) - 1  # the new rows
-        for name, table in ((IDS, base.ids), (FIELDS, base.fields)):
-            keys, rows, *values = table.columns
-            kept = alive[rows]
-            self._tables[name].append([keys[kept], places[rows[kept]], *(numbers[kept] for numbers in values)])
+        for name, kind in _TABLES.items():
+            kept = alive[base.arrays[name + ROWS]]
+            table = np.empty(np.count_nonzero(kept), kind)
+            for part in kind.names or ():
+                table[part] = base.arrays[name + part][kept]
+            table[ROWS] = places[table[ROWS]]
+            self._tables[name].append(table)
         for rows in snapshot.blocks(_ROWS):
             columns = snapshot.columns(rows)
             old = int(np.searchsorted(rows, base.documents))  # what finds these was copied
             self._index(columns.ids[old:], snapshot.fields_of(rows[old:]), self.documents + old)
             self._append(columns._replace(arrays=columns.arrays | (recode(rows) if recode else {})))
 
-    def finish(self, derive: Derive) -> dict[str, Form]:
+    def finish(self, backend: str, bits: int, report: Report) -> dict[str, Form]:
         """Write the tables and a back end's arrays; returns what the manifest says of all arrays."""
         self._stack.close()
-        for name in (IDS, FIELDS):
+        for name in _TABLES:
             self._write_table(name)
-        for name, array in derive(self._mapped(CODES)[CODES]).items():
+        for name, array in build_arrays(backend, self._mapped(CODES)[CODES], bits, report).items():
             self._open(DERIVED + name, np.dtype((array.dtype, array.shape[1:]))).append(array)
         self._stack.close()
         for path in (*self._folder.iterdir(), self._folder):
@@ -167,24 +167,22 @@ class GenerationWriter:
 
     def _index(self, ids: Sequence[bytes], fields: Sequence[Mapping[str, Any]], first: int) -> None:
         """Add to the tables what finds documents, from a row on."""
-        self._tables[IDS].append([hashes(ids), np.arange(first, first + len(ids))])
+        table = np.empty(len(ids), _TABLES[IDS])
+        table[KEYS], table[ROWS] = hashes(ids), np.arange(first, first + len(ids))
+        self._tables[IDS].append(table)
         entries = [(key, row, number) for row, some in enumerate(fields, first) for key, number in entries_of(some)]
-        if entries:
-            types = _TABLES[FIELDS].values()
-            self._tables[FIELDS].append(
-                [np.array(column, of) for column, of in zip(zip(*entries, strict=True), types, strict=True)]
-            )
+        self._tables[FIELDS].append(np.array(entries, _TABLES[FIELDS]))
         for some in fields:
             self.field_names.update(dict.fromkeys(some))
 
     def _write_table(self, name: str) -> None:
         """Write a table, sorted by its keys; entries of one key stay in the order they came in."""
-        columns = [np.concatenate(parts) for parts in zip(*self._tables.pop(name), strict=True)]
-        order = np.argsort(columns[0], kind="stable")
-        for part, column in zip(_TABLES[name], columns, strict=True):
-            self._open(name + part, column.dtype).append(column[order])
+        table = np.concatenate(self._tables.pop(name))
+        order = np.argsort(table[KEYS], kind="stable")
+        for part in table.dtype.names or ():
+            self._open(name + part, table[part].dtype).append(table[part][order])
         if name == IDS:
-            self._need_unique(*(column[order] for column in columns))
+            self._need_unique(table[KEYS][order], table[ROWS][order])
 
     def _need_unique(self, keys: NDArray[np.uint64], rows: NDArray[np.int64]) -> None:
         """Raise if two documents have one id: they are beside each other in the table, as their keys are equal."""

@@ -80,7 +80,6 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content: dict[str, Any] = json.loads(path.read_text())
         newer = content["format"] > FORMAT
-        foreign = not {"generation", "digest"} <= content.keys()
     except (FileNotFoundError, NotADirectoryError) as problem:
         if is_model(folder):
             raise IndexFolderError(
@@ -99,10 +98,8 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} has format {content['format']}, this version of parabit reads up to {FORMAT}",
             hint="upgrade parabit",
         )
-    if foreign:
-        raise IndexFolderError(f"{path} is not that of an index", hint="name the folder of an index")
-    if content.pop("digest") != _digest(content):
-        raise IndexFolderError(f"{path} is damaged", hint=REMEDY)
+    if content.pop("digest", "") != _digest(content):
+        raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=REMEDY)
     if missing := [one.name for one in fields(Manifest) if one.name not in content]:
         raise IndexFolderError(
             f"{folder} was written by a version of parabit that this one cannot read: no {', '.join(missing)}",
@@ -110,14 +107,6 @@ def read_manifest(folder: Path) -> Manifest:
         )
     content["arrays"] = {name: Form(*form) for name, form in content["arrays"].items()}
     return Manifest(**{one.name: content[one.name] for one in fields(Manifest)})
-
-
-def backend_of(folder: Path) -> str:
-    """The engine that keeps the documents of an index; empty if the folder does, or if there is no index."""
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        name = str(json.loads((folder / MANIFEST).read_text())["engine"]["name"])
-        return name if name.isidentifier() else ""
-    return ""
 
 
 def is_index(folder: Path) -> bool:

@@ -13,7 +13,7 @@ from parabit.errors import IndexFolderError
 from parabit.index.filters import ORDER, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.results import Found
 from parabit.index.search import Searcher
-from parabit.index.store.arrays import MappedArrays, Table
+from parabit.index.store.arrays import ROWS, VALUES, MappedArrays
 from parabit.index.store.manifest import Manifest, generation_folder
 from parabit.index.store.schema import (
     CODES,
@@ -47,18 +47,17 @@ class Base:
         self.arrays = MappedArrays(generation_folder(folder, manifest.generation), manifest.arrays)
         if self.arrays.size <= _SMALL:
             self.arrays.verify()
-        self.ids, self.fields = Table(self.arrays, IDS), Table(self.arrays, FIELDS)
         self.derived = self.arrays.starting_with(DERIVED)
         self.searcher = Searcher(self.arrays[CODES], manifest.bits, self.derived)  # keeps the back ends it has opened
 
     def rows_of(self, ids: Sequence[bytes]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is none."""
-        starts, stops = self.ids.bounds(hashes(ids))
+        starts, stops = self.arrays.bounds(IDS, hashes(ids))
         rows = np.full(len(ids), -1, dtype=np.int64)
         # Other ids may have the same hash, so the ids themselves must be compared; nearly always it is one.
         for more in range(int((stops - starts).max(initial=0))):
             left = np.flatnonzero((rows < 0) & (starts + more < stops))
-            suspects = self.ids.columns[1][starts[left] + more]
+            suspects = self.arrays[IDS + ROWS][starts[left] + more]
             for place, row, found in zip(left.tolist(), suspects, self.arrays.strings(IDS, suspects), strict=True):
                 if found == ids[place]:
                     rows[place] = row
@@ -308,7 +307,8 @@ class Snapshot:
 
     def _find(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rows that have a key, deleted ones among them, and their numbers."""
-        rows, numbers = self.base.fields.find(key)
+        (start,), (stop,) = self.base.arrays.bounds(FIELDS, np.array([key], dtype=np.uint64))
+        rows, numbers = (self.base.arrays[FIELDS + part][start:stop] for part in (ROWS, VALUES))
         if self.added:
             more, their = self.tail.find(key)
             seen = more < self.added

@@ -124,7 +124,11 @@ class BaseStore(ABC):
 
 
 class Store(BaseStore):
-    """Codes, ids, fields and extra arrays of documents in a folder; one process writes it, any number read it."""
+    """Codes, ids, fields and vectors of documents in a folder; one process writes it, any number read it.
+
+    It opens in a time that does not depend on its size but on that of its log. Indexes below 64 MB are checked
+    completely then, the files of others for their size and header; `verify` checks all.
+    """
 
     def __init__(self, folder: Path | str, write: bool = False) -> None:
         folder = Path(folder)
@@ -161,14 +165,6 @@ class Store(BaseStore):
         check_codes(np.zeros((1, -(-bits // 8) or 1), dtype=np.uint8), bits)
         manifest = Manifest(bits, fingerprint, dict(meta or {}), dim)
         _write(Path(folder), manifest, batches, save_model, overwrite, report)
-
-    @classmethod
-    def open(cls, folder: Path | str, write: bool = False) -> Self:
-        """Open an index, in a time that does not depend on its size but on that of its log.
-
-        Indexes below 64 MB are checked completely, the files of others for their size and header; `verify` checks all.
-        """
-        return cls(folder, write)
 
     def close(self) -> None:
         """Release the lock. Snapshots that were taken stay valid."""
