@@ -1,7 +1,6 @@
 """Commands that are stopped at a known point of their work."""
 
 import fcntl
-import json
 import os
 import signal
 import subprocess
@@ -12,11 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from parabit.progress import Progress, Report
 
 COMMAND = [sys.executable, "-m", "parabit"]
 INTERRUPTED = "parabit: interrupted; nothing half-written was left\n"
-PIPED = 1_000  # documents, more than a pipe holds
+PIPED = 2_000  # lines, more than a pipe holds
+LINE = '{"text": "' + "alpha beta gamma delta space orbit moon " * 4 + '"}\n'
 
 # Sends this process a signal when a function is called for the n-th time, and then runs the command.
 _SIGNALLED = """
@@ -41,31 +43,16 @@ main()
 """
 
 
-def some_lines(count: int) -> str:
-    """A corpus of JSON lines without ids, of about 300 bytes each."""
-    words = ["alpha", "beta", "gamma", "delta", "space", "orbit", "moon", "hubble"]
-    texts = (
-        " ".join(f"{words[(row + step) % 8]}{chr(97 + (row * step) % 26)}" for step in range(40))
-        for row in range(count)
-    )
-    return "".join(json.dumps({"text": text}) + "\n" for text in texts)
-
-
 @contextmanager
-def reading(folder: Path, *arguments: str | Path, command: list[str] = COMMAND) -> Iterator[subprocess.Popen[str]]:
-    """A command that has read documents of standard input and waits for more; its temporary files are there, too."""
-    process = subprocess.Popen(
-        [*command, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env={**os.environ, "TMPDIR": str(folder)},
-    )
-    with process:
+def waiting(folder: Path, *command: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has read all lines of standard input and waits for more; its temporary files are in the folder."""
+    if sys.platform != "linux":
+        pytest.skip("only Linux says what a process waits for")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    with subprocess.Popen([*command], text=True, cwd=folder, env=environment, **pipes) as process:
         assert process.stdin is not None
-        process.stdin.write(some_lines(PIPED))
+        process.stdin.write(LINE * PIPED)
         process.stdin.flush()
         while not _waits(process):
             time.sleep(0.01)
@@ -73,28 +60,16 @@ def reading(folder: Path, *arguments: str | Path, command: list[str] = COMMAND) 
 
 
 def _waits(process: subprocess.Popen[str]) -> bool:
-    """Whether a process has read everything and sleeps until more comes.
+    """Whether a process has read everything and is inside a read of standard input, or has ended.
 
-    Only then is a signal sure to wake it: Python looks for signals before and after a read, not when it begins.
+    Only there is a signal sure to wake it: Python looks for signals before and after a read, not when it begins.
     """
     assert process.stdin is not None
+    if process.poll() is not None:
+        return True
     unread = int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)), sys.byteorder)
-    state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return (unread == 0 and state == "S") or process.poll() is not None
-
-
-def stopped(number: signal.Signals, folder: Path, *arguments: str | Path) -> tuple[int, str]:
-    """The exit code of a command that got a signal while it read standard input, and what it said."""
-    with reading(folder, *arguments) as process:
-        process.send_signal(number)
-        code = process.wait()
-        assert process.stderr is not None
-        return code, process.stderr.read()
-
-
-def expected(number: signal.Signals) -> tuple[int, str]:
-    """How a command ends that was stopped, with nothing left."""
-    return 128 + number, INTERRUPTED if number == signal.SIGINT else ""
+    system_call = Path(f"/proc/{process.pid}/syscall").read_text().split()  # its number and arguments, or `running`
+    return unread == 0 and system_call[1:2] == ["0x0"]
 
 
 def signalled(

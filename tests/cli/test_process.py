@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from caught_at_work import COMMAND, INTERRUPTED, PIPED, expected, interrupting, reading, signalled, some_lines, stopped
+from caught_at_work import COMMAND, INTERRUPTED, LINE, PIPED, interrupting, signalled, waiting
 from commands import contents, names, run
 
 from parabit import Document
@@ -53,89 +53,79 @@ def shell(script: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("number", "arguments"),
+    ("number", "command"),
     [
-        (signal.SIGINT, ("vocabulary", "-", "--bigrams", "-o", "kept.parquet")),
-        (signal.SIGTERM, ("index", "-", "-o", "a.index")),
-        (signal.SIGHUP, ("train", "-", "-o", "model")),
-        (signal.SIGTERM, ("encode", "MODEL", "-", "-o", "codes.npy")),
+        (signal.SIGINT, "vocabulary - --bigrams -o kept.parquet"),
+        (signal.SIGTERM, "index - -o a.index"),
+        (signal.SIGHUP, "train - -o model"),
+        (signal.SIGTERM, "encode MODEL - -o codes.npy"),
     ],
 )
 def test_a_signal_while_it_reads_leaves_nothing_half_written(
-    number: signal.Signals, arguments: tuple[str, ...], tmp_path: Path, topic_model: Path
+    number: signal.Signals, command: str, tmp_path: Path, topic_model: Path
 ) -> None:
-    command = [str(topic_model) if part == "MODEL" else part for part in arguments]
-    assert stopped(number, tmp_path, *command) == expected(number)
+    with waiting(tmp_path, *COMMAND, *command.replace("MODEL", str(topic_model)).split()) as process:
+        process.send_signal(number)
+        assert process.wait() == 128 + number
+        assert process.stderr is not None
+        assert process.stderr.read() == (INTERRUPTED if number == signal.SIGINT else "")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("number", "moment", "arguments"),
+    ("number", "moment", "command"),
     [
-        (signal.SIGINT, "parabit.model.persistence._card", ("train", "news.jsonl", "-o", "model")),
+        (signal.SIGINT, "parabit.model.persistence._card", "train news.jsonl -o model"),
         # Called with the complete file, before it takes its name.
-        (signal.SIGINT, "parabit.storage.sync", ("encode", "MODEL", "news.jsonl", "-o", "codes.parquet")),
-        (signal.SIGTERM, "parabit.storage.sync", ("encode", "MODEL", "news.jsonl", "-o", "codes.npy")),
+        (signal.SIGINT, "parabit.storage.sync", "encode MODEL news.jsonl -o codes.parquet"),
+        (signal.SIGTERM, "parabit.storage.sync", "encode MODEL news.jsonl -o codes.npy"),
     ],
 )
 def test_a_signal_while_it_writes_leaves_nothing_half_written(
-    number: signal.Signals, moment: str, arguments: tuple[str, ...], here: Path, topic_model: Path
+    number: signal.Signals, moment: str, command: str, here: Path, topic_model: Path
 ) -> None:
-    command = [topic_model if part == "MODEL" else part for part in arguments]
-    result = signalled(number, moment, 1, here, *command)
-    assert (result.returncode, result.stderr) == expected(number)
-    assert [path.name for path in here.iterdir()] == ["news.jsonl"]
+    result = signalled(number, moment, 1, here, *command.replace("MODEL", str(topic_model)).split())
+    assert (result.returncode, result.stderr) == (128 + number, INTERRUPTED if number == signal.SIGINT else "")
+    assert names(here) == {"news.jsonl"}
 
 
 @pytest.mark.parametrize(
-    ("stages", "arguments", "other"),
+    ("stages", "command", "other"),
     [
-        (["reading"], ("vocabulary", "large.jsonl", "--bigrams", "-o", "v.csv"), ("--max-size", "5")),
-        (["reading", "rotating"], ("train", "large.jsonl", "-o", "model", "--bits", "16"), ("--seed", "5")),
-        (
-            ["rotating", "encoding", "building"],
-            ("index", "large.jsonl", "-o", "a.index", "--bits", "16", "--backend", "hashing"),
-            ("--seed", "5"),
-        ),
-        (["encoding"], ("encode", "MODEL", "large.jsonl", "-o", "codes.npy"), ("more.txt",)),
-        (["encoding"], ("encode", "MODEL", "large.jsonl", "-o", "codes.parquet"), ("more.txt",)),
+        ("reading", "vocabulary large.jsonl --bigrams -o v.csv", "--max-size 5"),
+        ("reading rotating", "train large.jsonl --bits 16 -o model", "--seed 5"),
+        ("rotating encoding building", "index large.jsonl --bits 16 --backend hashing -o a.index", "--seed 5"),
+        ("encoding", "encode MODEL large.jsonl -o codes.npy", "more.txt"),
+        ("encoding", "encode MODEL large.jsonl -o codes.parquet", "more.txt"),
     ],
-    ids=lambda part: part[0],
 )
 def test_what_is_there_is_replaced_only_if_asked_for_and_not_by_interrupted_work(
-    stages: list[str],
-    arguments: tuple[str, ...],
-    other: tuple[str, ...],
-    large: Path,
-    tmp_path: Path,
-    topic_model: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    stages: str, command: str, other: str, large: Path, topic_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    here, arguments = large.parent, command.replace("MODEL", str(topic_model)).split()
+    monkeypatch.chdir(here)
     Path("more.txt").write_text("one more")
     monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 400)
-    command = [topic_model if part == "MODEL" else part for part in arguments]
 
     def interrupt(*options: str) -> None:
-        for stage in stages:
+        for stage in stages.split():
             with monkeypatch.context() as patch:
                 patch.setattr("parabit.cli.command.progress", interrupting(stage))
-                result = run(*command, *options)
+                result = run(*arguments, *options)
             assert (result.exit_code, result.stdout, result.stderr) == (130, "", INTERRUPTED)
 
     interrupt()
-    assert names(tmp_path) == {"large.jsonl", "more.txt"}
-    assert run(*command).exit_code == 0
-    before = contents(tmp_path)
+    assert names(here) == {"large.jsonl", "more.txt"}
+    assert run(*arguments).exit_code == 0
+    before = contents(here)
     interrupt("--overwrite")
-    again = run(*command, *other)
-    output = arguments[arguments.index("-o") + 1]
-    said = f"parabit: {output} exists already; choose another name, or replace it with --overwrite\n"
+    again = run(*arguments, *other.split())
+    said = f"parabit: {arguments[-1]} exists already; choose another name, or replace it with --overwrite\n"
     assert (again.exit_code, again.stderr) == (1, said)
-    assert contents(tmp_path) == before
-    assert run(*command, *other, "--overwrite").exit_code == 0
-    assert contents(tmp_path) != before
-    assert names(tmp_path) == {"large.jsonl", "more.txt", output}
+    assert contents(here) == before
+    assert run(*arguments, *other.split(), "--overwrite").exit_code == 0
+    assert contents(here) != before
+    assert names(here) == {"large.jsonl", "more.txt", arguments[-1]}
 
 
 @pytest.mark.parametrize("module", ["typer", "polars", "sklearn"])
@@ -148,32 +138,33 @@ def test_ctrl_c_while_it_starts_ends_it_at_once_without_a_traceback(module: str,
 
 
 @pytest.mark.parametrize(
-    ("arguments", "limit"),
+    ("command", "limit"),
     [
-        (("vocabulary", "large.jsonl", "-o", "kept.csv"), 100),
-        (("index", "large.jsonl", "-o", "a.index"), 20_000),
-        (("index", "large.jsonl", "-o", "news.index", "--overwrite"), 3_000),
-        (("add", "news.index", "large.jsonl"), 3_000),
-        (("compact", "news.index"), 20_000),
-        (("encode", "MODEL", "large.jsonl", "-o", "codes.npy"), 100),
-        (("encode", "MODEL", "large.jsonl", "-o", "codes.npy"), 2_000),
-        (("encode", "MODEL", "large.jsonl", "-o", "codes.parquet", "--vectors"), 2_000),
+        ("vocabulary large.jsonl -o kept.csv", 100),
+        ("index large.jsonl -o a.index", 20_000),
+        ("index large.jsonl -o news.index --overwrite", 3_000),
+        ("add news.index large.jsonl", 3_000),
+        ("compact news.index", 20_000),
+        ("encode MODEL large.jsonl -o codes.npy", 100),
+        ("encode MODEL large.jsonl -o codes.npy", 2_000),
+        ("encode MODEL large.jsonl -o codes.parquet --vectors", 2_000),
     ],
 )
 def test_a_full_disk_is_explained_and_nothing_half_written_stays(
-    arguments: tuple[str, ...], limit: int, news: Path, large: Path, tmp_path: Path, topic_model: Path
+    command: str, limit: int, news: Path, large: Path, topic_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A limit on the size of files stands in for a full disk: writes fail in the same places, in the same way."""
-    process = subprocess.run(
-        [*COMMAND, *(topic_model if part == "MODEL" else part for part in arguments)],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-        capture_output=True, text=True, cwd=tmp_path, check=False,
-        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
-    assert (process.returncode, process.stdout) == (1, "")
-    assert process.stderr.startswith("parabit: no space left on the disk")
-    assert process.stderr.count("\n") == 1
-    assert {path.name for path in tmp_path.iterdir()} == {"large.jsonl", "news.index"}
+    monkeypatch.setattr("tempfile.tempdir", str(large.parent))
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, usual[1]))
+    try:
+        result = run(*command.replace("MODEL", str(topic_model)).split())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("parabit: no space left on the disk")
+    assert result.stderr.count("\n") == 1
+    assert names(large.parent) == {"large.jsonl", "news.index"}
     with Index.open(news) as index:
         index.verify()
         assert len(index) == 300
@@ -181,11 +172,10 @@ def test_a_full_disk_is_explained_and_nothing_half_written_stays(
 
 
 def test_a_closed_pipe_is_no_error(news: Path) -> None:
-    for command in ("--version", "--help", "search --help", "datasets", "search news.index --like post1 -k 300 --full"):
-        result = shell(f"parabit {command} | head -1 >/dev/null")
-        assert (result.returncode, result.stderr) == (0, ""), command
-        result = shell(f"parabit {command} | true")
-        assert (result.returncode, result.stderr) == (0, ""), command
+    for command in ("--help", "search --help", "datasets", "search news.index --like post1 -k 300 --full"):
+        for reader in ("head -1 >/dev/null", "true"):
+            result = shell(f"parabit {command} | {reader}")
+            assert (result.returncode, result.stderr) == (0, ""), command
 
 
 def test_closed_and_full_streams_are_explained(news: Path) -> None:
@@ -218,12 +208,9 @@ def test_corpora_queries_and_ids_come_through_pipes(news: Path, parabit: Run, to
 
 def test_a_second_writer_is_told_who_the_first_is_and_readers_continue(news: Path, parabit: Run, large: Path) -> None:
     with Index.open(news, write=True):
-        for arguments in (("add", news, large), ("delete", news, "post1"), ("compact", news)):
-            result = parabit(*arguments)
-            assert (result.returncode, result.stdout) == (1, "")
-            assert result.stderr == (
-                f"parabit: news.index is being written by process {os.getpid()}; wait until it is done\n"
-            )
+        result = parabit("add", news, large)
+        said = f"parabit: news.index is being written by process {os.getpid()}; wait until it is done\n"
+        assert (result.returncode, result.stdout, result.stderr) == (1, "", said)
         assert json.loads(parabit("info", news, "--json").stdout)["documents"] == 300
     assert parabit("delete", news, "post1").returncode == 0
 
@@ -263,8 +250,8 @@ def test_output_fits_the_terminals_encoding_and_colours_are_for_terminals(
 
 def test_nohup_is_respected(tmp_path: Path) -> None:
     command = ("vocabulary", "-", "-o", "kept.csv", "--json")
-    with reading(tmp_path, *command, command=["nohup", *COMMAND]) as process:
+    with waiting(tmp_path, "nohup", *COMMAND, *command) as process:
         process.send_signal(signal.SIGHUP)
-        out, _ = process.communicate(some_lines(1))
+        out, _ = process.communicate(LINE)
     assert process.returncode == 0
     assert json.loads(out)["documents"] == PIPED + 1

@@ -113,11 +113,9 @@ def test_a_real_change_is_seen_and_ctrl_c_stops_it(notes: Path, topics: Topics) 
         assert process.stdout is not None
         assert "0 added" in process.stdout.readline()
         assert "watching" in process.stdout.readline()
-        (notes / "new.txt").write_text(topics.texts[150])
-        seen = process.stdout.readline()
-        while "1 added" not in seen:  # it may have been seen while it was empty
-            assert seen
-            seen = process.stdout.readline()
+        Path("new.txt").write_text(topics.texts[150])
+        Path("new.txt").rename(notes / "new.txt")  # so it is never seen half written
+        assert "1 added" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.stdout.readlines()[-1] == "stopped\n"
     assert process.returncode == 0
