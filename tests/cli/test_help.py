@@ -65,24 +65,17 @@ print({"numpy", "polars", "scipy", "sklearn", "torch", "faiss", "rich", "pydanti
     assert result.stdout.splitlines()[-1] == "set()"
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        (("sea",), {"search"}),
-        (("search", "a.index", "x", "--ra"), {"--radius", "--rank"}),
-        (("search", "a.index", "x", "--rank", "h"), {"hybrid", "hamming"}),
-        (("train", "a", "--device", "c"), {"cpu", "cuda"}),
-        (("train", "a", "--format", "j"), {"jsonl", "json"}),
-        (("reproduce", "f"), {"figures"}),
-        (("train", "pap"), set()),  # the shell's own completion of paths
-    ],
-)
-def test_the_shell_completes_names(words: tuple[str, ...], offered: set[str]) -> None:
-    asked = shlex.join(["parabit", *words])
-    result = run(_PARABIT_COMPLETE="complete_bash", COMP_WORDS=asked, COMP_CWORD=str(len(words)))
-    assert result.exit_code == 0
-    assert offered <= set(result.stdout.split())
-    assert bool(offered) == bool(result.stdout.split())
+def test_the_shell_completes_names() -> None:
+    for words, offered in (
+        (["sea"], {"search"}),
+        (["search", "a.index", "x", "--ra"], {"--radius", "--rank"}),
+        (["search", "a.index", "x", "--rank", "h"], {"hybrid", "hamming"}),
+        (["train", "a", "--format", "j"], {"jsonl", "json"}),
+        (["train", "pap"], set()),  # the shell's own completion of paths
+    ):
+        asked = shlex.join(["parabit", *words])
+        result = run(_PARABIT_COMPLETE="complete_bash", COMP_WORDS=asked, COMP_CWORD=str(len(words)))
+        assert (result.exit_code, set(result.stdout.split())) == (0, offered)
 
 
 def test_a_real_shell_completes(tmp_path: Path) -> None:
