@@ -136,7 +136,7 @@ def _show(opened: "Index", found: "Hits", result: Mapping[str, Any], full: bool,
         which = "".join(f" {part}" for part in (*like, *conditions))
         say(f"[dim]{len(hits):,} of {result['documents']:,} documents{escape(which)}, by {result['rank']}[/dim]")
         for note in found.notes[number]:
-            say(f"{escape(note)}")
+            say(escape(note))
         if result.get("moved"):
             shares = list(result["moved"].items())[:_MOST_WORDS]
             say(f"the query's code comes from {escape(', '.join(f'{word} {share:.0%}' for word, share in shares))}")
@@ -144,7 +144,7 @@ def _show(opened: "Index", found: "Hits", result: Mapping[str, Any], full: bool,
             words = found.matching(number, hit.text) if full or explain else set()
             tokenizer = opened.model.vocabulary.tokenizer if full else None
             passage = marked(tokenizer, hit.text, words) if tokenizer else hit.snippet
-            show_hit(hit, place, _joined(passage, "\n") if full else _without(hit.title, _joined(passage)))
+            _show_hit(hit, place, _joined(passage, "\n") if full else _without(hit.title, _joined(passage)))
             if explain:
                 own = [*(result["query"] or "").lower().split(), *sorted(words)]
                 _show_block(Text(_why(hit, own)))
@@ -165,7 +165,7 @@ def _without(title: str, passage: "Text") -> "Text":
     return passage[len(passage) - len(rest) :] if rest else passage[:0]
 
 
-def show_hit(hit: "Hit", place: int, passage: "Text | None" = None) -> None:
+def _show_hit(hit: "Hit", place: int, passage: "Text") -> None:
     """A hit for people: its title, what it is and how near, and a passage."""
     from rich.text import Text
 
@@ -177,13 +177,12 @@ def show_hit(hit: "Hit", place: int, passage: "Text | None" = None) -> None:
     origin = Text(_INDENT).append(_cut(name, room - len(figures))).append(figures, "dim")
     for line in (*([Text()] if passage else []), title, origin):
         console().print(line, no_wrap=True, overflow="ignore", crop=False)
-    if passage:
-        _show_block(passage)
+    _show_block(passage)
 
 
 def _show_block(text: "Text") -> None:
     """Text, folded and indented."""
-    for line in text.wrap(console(), max(line_width() - len(_INDENT), 20)):
+    for line in text.wrap(console(), max(line_width() - len(_INDENT), 20)) if text else ():
         line.rstrip()
         console().print(_INDENT, line, sep="", no_wrap=True, overflow="ignore", crop=False)
 
