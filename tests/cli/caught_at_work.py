@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def waiting(folder: Path, *command: str | Path) -> Iterator[subprocess.Popen[str
     """A process that has read all lines of standard input and waits for more; its temporary files are in the folder."""
     if sys.platform != "linux":
         pytest.skip("only Linux says what a process waits for")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "TMPDIR": str(folder)}
     with subprocess.Popen([*command], text=True, cwd=folder, env=environment, **pipes) as process:
         assert process.stdin is not None
