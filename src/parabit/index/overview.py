@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from parabit.text import english_stop_words
 
 _LOOKED_AT = 5_000  # documents that are read to learn what a large collection has
 _CHOICES = 200  # different values that a field of strings may have to be offered as choices
+_LISTED = 500  # values that are listed, the most frequent first
 _BEGINNING = 200  # characters of a text in which phrases are looked for: what it is about is said first
 _PARTS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\S|\n")  # words, and what stands between them
 _COMMON = 0.02  # the share of documents above which a phrase belongs to the form of the texts, not to what they say
@@ -35,57 +36,44 @@ class Field(NamedTuple):
     most: float | str | None = None
 
 
-def field_types(snapshot: Snapshot, most: int = 500, looked_at: int = _LOOKED_AT) -> list[Field]:
+def field_types(snapshot: Snapshot) -> list[Field]:
     """The fields of a collection. Kinds and values come from a sample of a large one, counts and ranges from all."""
     names = [name for name in snapshot.field_names if name != "text"]
-    if not names:
-        return []
-    read = snapshot.fields_of(snapshot.sample(looked_at))
-    whole = snapshot.documents <= looked_at
-    found = (
-        _field(snapshot, name, [one[name] for one in read if one.get(name) is not None], most, whole) for name in names
-    )
+    read = snapshot.fields_of(snapshot.sample(_LOOKED_AT)) if names else []
+    found = (_field(snapshot, name, [one[name] for one in read if one.get(name) is not None]) for name in names)
     return [field for field in found if field is not None]
 
 
-def _field(snapshot: Snapshot, name: str, values: Sequence[Any], most: int, whole: bool) -> Field | None:
+def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None:
     items = [item for value in values for item in (value if isinstance(value, list) else [value])]
     numbers = [number_of(item) for item in items]
     strings = [isinstance(item, str) for item in items]
     if not items or any(isinstance(item, list | dict) for item in items):
         return None
-    if all(isinstance(item, bool) for item in items):
-        return Field(name, "boolean", _counted(snapshot, name, items, most, whole), True)
-    if None not in numbers and (all(strings) or not any(strings)):
-        return _range(snapshot, name, "date" if all(strings) else "number", numbers)
+    sampled, whole = Counter(items), snapshot.documents <= _LOOKED_AT
+    is_boolean = all(isinstance(item, bool) for item in items)
+    if not is_boolean and None not in numbers and (all(strings) or not any(strings)):
+        every = _numbers(snapshot, name)
+        every = np.array(numbers, dtype=np.float64) if every is None or np.isnan(every).all() else every
+        ends = float(np.nanmin(every)), float(np.nanmax(every))
+        if not all(strings):
+            return Field(name, "number", {}, True, *ends)
+        return Field(name, "date", {}, True, *(datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends))
     several = any(isinstance(value, list) for value in values)
-    few = name != "title" and len(set(items)) <= min(_CHOICES, len(items) / 2)
-    if all(strings) and (several or name == "labels" or few):
-        listed = _counted(snapshot, name, items, most, whole)
-        return Field(name, "choice", listed, whole and len(set(items)) <= most)
-    return Field(name, "string", {}, False)
-
-
-def _counted(snapshot: Snapshot, name: str, items: Iterable[Any], most: int, whole: bool) -> dict[Any, int]:
-    found = Counter(items)
-    first = sorted(found, key=lambda value: (-found[value], value))[:most]
-    counts = found if whole else {value: snapshot.count(name, value) for value in first}
-    return {value: counts[value] for value in sorted(first, key=lambda value: -counts[value])}
-
-
-def _range(snapshot: Snapshot, name: str, kind: str, sampled: Sequence[float | None]) -> Field:
-    numbers = _numbers(snapshot, name)
-    if numbers is None or np.isnan(numbers).all():
-        numbers = np.array(sampled, dtype=np.float64)
-    ends = float(np.nanmin(numbers)), float(np.nanmax(numbers))
-    if kind == "number":
-        return Field(name, kind, {}, True, *ends)
-    return Field(name, kind, {}, True, *(datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends))
+    few = name != "title" and len(sampled) <= min(_CHOICES, len(items) / 2)
+    if not is_boolean and not (all(strings) and (several or name == "labels" or few)):
+        return Field(name, "string", {}, False)
+    first = sorted(sampled, key=lambda value: (-sampled[value], value))[:_LISTED]
+    counts = sampled if whole else {value: snapshot.count(name, value) for value in first}
+    listed = {value: counts[value] for value in sorted(first, key=lambda value: -counts[value])}
+    if is_boolean:
+        return Field(name, "boolean", listed, True)
+    return Field(name, "choice", listed, whole and len(sampled) <= _LISTED)
 
 
 def _numbers(snapshot: Snapshot, name: str) -> NDArray[np.float64] | None:
-    """The numbers in a field, NaN for documents without one; None if an engine keeps them elsewhere."""
-    if not hasattr(snapshot, "numbers"):
+    """The numbers in a field, NaN for documents without one; None if an engine keeps them."""
+    if not isinstance(snapshot, Snapshot):
         return None
     numbers = snapshot.numbers(name)
     return numbers if snapshot.alive is None else np.where(snapshot.alive, numbers, np.nan)
@@ -95,11 +83,10 @@ def newest(snapshot: Snapshot, count: int, dated: str | None = None) -> list[Sto
     """The newest documents, the newest first: by a field of dates, or those that were added last."""
     numbers = None if dated is None else _numbers(snapshot, dated)
     if numbers is not None:
-        numbers = np.where(np.isnan(numbers), -np.inf, numbers)
-        order = np.argsort(-numbers, kind="stable")[:count]
+        order = np.argsort(-numbers, kind="stable")[:count]  # those without a date are last
         return stored_in(snapshot, order[np.isfinite(numbers[order])])
     # An engine's rows are not in order, and all of them are too many to ask it for.
-    rows = snapshot.sample(snapshot.documents if hasattr(snapshot, "alive") else count)
+    rows = snapshot.sample(snapshot.documents if isinstance(snapshot, Snapshot) else count)
     return stored_in(snapshot, rows[: -count - 1 : -1])
 
 

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from parabit import __version__
 from parabit.errors import CodesError, ParabitError, QueryError
 from parabit.index import Hit, Hits, Index, Map, Piece, Stored, copies_among, field_types, kept_map, marked, matching
-from parabit.index.overview import newest, typical_phrases
+from parabit.index.overview import Field, newest, typical_phrases
 from parabit.web.map import Drawing
 from parabit.web.schemas import Query
 from parabit.web.worker import Work, Worker
@@ -73,7 +73,7 @@ class Service:
         self._folder, self._settings = folder.resolve(), settings
         self.documents, self._looked = len(self.index), time.monotonic()  # when they were last counted
         self.failure = ""  # why the index could not be read again
-        self._lock, self._known = threading.Lock(), dict[str, bytes]()  # JSON about all documents
+        self._lock, self._known = threading.RLock(), dict[str, Any]()  # what is known about all documents
         self._kept_map = kept_map(self.index) if settings.map else None
         self._drawing: Drawing | None = None
 
@@ -148,7 +148,7 @@ class Service:
             | {"characters": settings.most_characters, "seconds": settings.seconds},
         }
 
-    def once(self, work_out: Callable[[], bytes]) -> bytes:
+    def once(self, work_out: Callable[[], Any]) -> Any:
         """What a method works out from all documents; it is asked again when they have changed."""
         with self._lock:
             known, name = self._known, work_out.__name__
@@ -159,12 +159,15 @@ class Service:
     def fields(self) -> bytes:
         """The fields of the documents, as JSON."""
         return as_json(
-            [field._asdict() | {"values": list(field.values.items())} for field in field_types(self.index.snapshot())]
+            [field._asdict() | {"values": list(field.values.items())} for field in self.once(self._field_types)]
         )
+
+    def _field_types(self) -> list[Field]:
+        return field_types(self.index.snapshot())
 
     def start(self) -> bytes:
         """Queries that have answers here, and the newest documents, as JSON."""
-        dated = next((field.name for field in field_types(self.index.snapshot(), most=0) if field.kind == "date"), "")
+        dated = next((field.name for field in self.once(self._field_types) if field.kind == "date"), "")
         examples = list(self._settings.examples) or (typical_phrases(self.index.snapshot()) if self._has_texts else [])
         recent = [_listed(one) for one in newest(self.index.snapshot(), _RECENT, dated or None)]
         return as_json({"examples": examples, "recent": recent, "recent_by": dated})
@@ -181,7 +184,7 @@ class Service:
         assert self.map is not None
         there = np.flatnonzero(self.index.has(self.map.ids))
         stored = self.index.stored([self.map.ids[place] for place in there.tolist()])
-        choices = [field for field in field_types(self.index.snapshot()) if field.kind == "choice"]
+        choices = [field for field in self.once(self._field_types) if field.kind == "choice"]
         field = min(choices, key=lambda one: one.name != "labels", default=None)
         names = [] if field is None else list(field.values)
         places = {name: place for place, name in enumerate(names)}
