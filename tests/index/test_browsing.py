@@ -154,7 +154,7 @@ def test_a_passage_has_the_words_and_is_no_longer_than_asked(before: int, after:
         assert [piece.text for piece in pieces if piece.mark] == ["hubble", "telescope"]
 
 
-def test_the_map_lays_codes_where_they_belong(index: Index, topic_documents: list[Document], news: Path) -> None:
+def test_the_map_lays_codes_where_they_belong(index: Index) -> None:
     assert kept_map(index) is None
     drawn = draw_map(index)
     labels = np.array([index.stored([identity])[0].fields["labels"][0] for identity in drawn.ids])
