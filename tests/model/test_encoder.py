@@ -17,6 +17,7 @@ from topics import make_topics
 
 NETWORK: dict[str, Any] = {"solver": "network", "device": "cpu"}
 QUICK = {"epochs": 2, "samples": 64, "inference_rounds": 3}
+WIDE = {"window": 2, "two_sided": True, "word_dim": 7}
 MODELS: dict[str, dict[str, Any]] = {
     "codes": {"bits": 20},
     "bigrams": {"bits": 64, "bigrams": True},
@@ -24,7 +25,10 @@ MODELS: dict[str, dict[str, Any]] = {
     "both": {"bits": 12, "dim": 40},
     "network": {"bits": 16, **NETWORK, "network_params": QUICK},
     "network, both": {"bits": 12, "dim": 40, **NETWORK, "network_params": QUICK},
-    "network, dm": {"bits": 9, "architecture": "dm", **NETWORK, "network_params": {**QUICK, "window": 2}},
+    "network, both, 5 bits": {"bits": 5, "dim": 10, **NETWORK, "network_params": QUICK},
+    "network, vectors": {"bits": None, "dim": 21, **NETWORK, "network_params": QUICK},
+    "network, dm": {"bits": 16, "architecture": "dm", **NETWORK, "network_params": QUICK},
+    "network, dm, wide": {"bits": 9, "architecture": "dm", **NETWORK, "network_params": QUICK | WIDE},
 }
 TOPICS = make_topics(300)
 WORDS = " ".join(TOPICS.texts).split()

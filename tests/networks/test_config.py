@@ -1,6 +1,4 @@
 import math
-import subprocess
-import sys
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -8,7 +6,6 @@ import pytest
 
 from parabit.errors import TrainingError
 from parabit.networks.config import METHODS, Recipe, Shape, choose_shape, paper_recipe
-from without_torch import WITHOUT_TORCH
 
 
 @pytest.mark.parametrize(
@@ -119,9 +116,3 @@ def test_what_makes_no_sense_is_refused_with_a_remedy(choose: Any, asked: dict[s
     with pytest.raises(TrainingError) as refused:
         choose(**asked)
     assert str(refused.value).startswith(message)
-
-
-def test_shapes_and_recipes_need_no_torch() -> None:
-    code = WITHOUT_TORCH + "from parabit.networks import config; config.paper_recipe(config.choose_shape(8))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (0, "")

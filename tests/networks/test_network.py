@@ -33,15 +33,9 @@ def test_rounding_gives_bits_and_the_gradient_of_the_sigmoid() -> None:
 def test_noise_stands_before_the_sigmoid_and_without_noise_it_is_the_sigmoid() -> None:
     drawn = torch.randn(LAYER.shape, generator=seeded(), dtype=torch.float64)
     for noise, rng, layer in ((2.0, seeded(), LAYER + 2 * drawn), (0.0, seeded(), LAYER), (2.0, None, LAYER)):
-        hidden, gate = Binarization("noise", noise=noise)(LAYER, rng=rng)
+        hidden, gate = Binarization.of(paper_recipe(choose_shape(8), binarization="noise", noise=noise))(LAYER, rng=rng)
         torch.testing.assert_close(hidden, torch.sigmoid(layer))
         torch.testing.assert_close(gate, derivative(layer))
-
-
-def test_the_two_straight_through_gradients_are_without_and_with_the_sigmoids() -> None:
-    for rng in (None, seeded()):
-        assert Binarization("straight-through")(LAYER, rng=rng)[1] is None
-        torch.testing.assert_close(Binarization("straight-through-sigmoid")(LAYER, rng=rng)[1], derivative(LAYER))
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 4])
@@ -70,12 +64,6 @@ def test_without_a_generator_chance_plays_no_part(method: str) -> None:
     assert ((first > 0.5).to(LAYER.dtype)).tolist() == BITS  # zero itself is no set bit
 
 
-def test_a_recipe_says_which_binarization() -> None:
-    recipe = paper_recipe(choose_shape(8), binarization="straight-through", noise=0.5, slope_growth=0.25, epochs=5)
-    assert Binarization.of(recipe, epoch=1) == Binarization("straight-through", noise=0.5, slope=1.25)
-    assert Binarization.of(recipe) == Binarization("straight-through", noise=0.5, slope=2.0)  # of the last epoch
-
-
 FREQUENCIES = torch.tensor([500.0, 1.0, 40.0, 40.0, 7.0, 200.0, 3.0, 90.0], dtype=torch.float64)
 LOGITS = torch.tensor([0.5, 3.0, -1.0, 2.0, 0.0, -2.0, 4.0, 1.0], dtype=torch.float64)
 
@@ -92,14 +80,6 @@ def test_words_are_drawn_with_their_frequency_to_a_power(power: float) -> None:
     shares = torch.bincount(drawn, minlength=len(FREQUENCIES)) / draws
     q = probabilities(power)
     assert ((shares - q).abs() < 5 * torch.sqrt(q * (1 - q) / draws)).all()
-
-
-@pytest.mark.parametrize("power", [0.0, 0.75, 1.0])
-@pytest.mark.parametrize("samples", [1, 5, 300])
-def test_a_word_is_corrected_by_how_often_it_is_expected(samples: int, power: float) -> None:
-    candidates = WordSampler(FREQUENCIES, samples, power).draw(seeded())
-    assert len(candidates.ids) == samples
-    torch.testing.assert_close(candidates.correction, -torch.log(samples * probabilities(power)[candidates.ids]))
 
 
 def test_the_whole_vocabulary_is_taken_where_no_samples_are_and_the_softmax_is_exact() -> None:
