@@ -112,7 +112,7 @@ def test_without_texts_codes_are_compared(topic_model: Path, topic_documents: li
     index = Index.build(topic_documents, model=ParagraphVectors.load(topic_model), text=False)
     codes = index.stored(["post3"])[0].code[None]
     assert index.like(["post3"], k=5).ids[0] == [one for one in index.search(codes, k=6).ids[0] if one != "post3"][:5]
-    assert index.like(["post3"]).words(0) == []
+    assert index.like(["post3"]).word_queries[0].words == {}
 
 
 WORDS = st.lists(

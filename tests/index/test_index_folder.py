@@ -15,8 +15,7 @@ from index_models import LEARNT, TEXTS, UNKNOWN, binary, documents, queries, rea
 from sklearn.exceptions import NotFittedError
 
 from parabit import Document, ParabitError, ParagraphVectors
-from parabit.index import RANKS, Index
-from parabit.index.hits import Hits
+from parabit.index import RANKS, Hits, Index
 from parabit.progress import Progress
 
 QUERIES = queries(5)

@@ -46,7 +46,7 @@ def explained(problem: str, action: Callable[[], Any]) -> None:
 
 def contents(index: Index) -> list[Any]:
     everything = index.search(np.zeros((1, -(-index.bits // 8)), dtype=np.uint8), k=1000)
-    return [len(index), *everything[0], *everything.rows[0].tolist(), index.info()]
+    return [len(index), *everything[0], *index.snapshot().rows_of(everything.ids[0]).tolist(), index.info()]
 
 
 WRONG_QUERIES: list[tuple[NDArray[Any], str]] = [

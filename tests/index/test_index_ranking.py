@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from parabit import Document, ParabitError, ParagraphVectors
 from parabit.codes import hamming, unpack
-from parabit.index import RANKS, Index, ranking
-from parabit.index.hits import Hits
+from parabit.index import RANKS, Hits, Index, ranking
 from parabit.index.ranking import CODE_WEIGHT
 from parabit.index.word_index import RANKED_AGAIN
 from parabit.index.words import PAIR_WEIGHT
@@ -118,8 +117,9 @@ def placed(ids: list[Any]) -> list[int]:
 
 
 def check_order(hits: Hits) -> None:
-    for scores, distances, rows in zip(hits.scores, hits.distances, hits.rows, strict=True):
-        keys = list(zip((-scores).tolist(), distances.tolist(), rows.tolist(), strict=True))
+    for scores, distances, ids in zip(hits.scores, hits.distances, hits.ids, strict=True):
+        rows = hits._snapshot.rows_of(ids).tolist()
+        keys = list(zip((-scores).tolist(), distances.tolist(), rows, strict=True))
         assert keys == sorted(keys)
 
 

@@ -128,8 +128,8 @@ def test_queries_asked_together_have_their_own_filters(index: Index) -> None:
 def test_a_misspelt_word_is_corrected_and_this_is_said(index: Index) -> None:
     hits = index.search("telescpoe hockey", k=100, rank="words")
     assert set(hits.ids[0]) == {"space", "word", "hockey"}
-    assert hits.corrected(0) == {"telescpoe": "telescope"}
-    assert hits.unknown(0) == []
+    assert hits.word_queries[0].corrected == {"telescpoe": "telescope"}
+    assert hits.word_queries[0].unknown == ()
     assert hits.notes[0] == ["searched for telescope instead of telescpoe"]
     assert any(piece.mark for piece in hits[0][0].snippet)
     assert found(index, "+temperatrue") == {"measure"}  # what is required is corrected, too
@@ -137,11 +137,11 @@ def test_a_misspelt_word_is_corrected_and_this_is_said(index: Index) -> None:
 
 def test_words_that_no_document_has_are_named(index: Index) -> None:
     hits = index.search("telescope qqqqqqqq 98765", k=100, rank="words")
-    assert hits.unknown(0) == ["qqqqqqqq", "98765"]
+    assert hits.word_queries[0].unknown == ("qqqqqqqq", "98765")
     assert hits.notes[0] == ["no document has qqqqqqqq, 98765"]
     assert len(hits.ids[0]) == 3
     nothing = index.search("qqqqqqqq")
-    assert (nothing.ids, nothing.known.tolist(), nothing.unknown(0)) == ([[]], [False], ["qqqqqqqq"])
+    assert (nothing.ids, nothing.known.tolist(), nothing.notes) == ([[]], [False], [["no document has qqqqqqqq"]])
 
 
 def test_what_no_document_has_is_not_required(index: Index) -> None:
@@ -189,9 +189,10 @@ def test_a_long_text_is_searched_by_its_most_distinctive_words(index: Index) -> 
     hits = index.search(f"{text} -hockey", k=100)  # of so many words, none is an operator
     words = index._words.open()
     assert words is not None
-    others = {stem for stem in words.stems(text) if words.frequency(stem)} - set(hits.words(0))
-    assert len(hits.words(0)) == MOST_WORDS
-    assert max(map(words.frequency, hits.words(0))) <= min(map(words.frequency, others))
+    taken = hits.word_queries[0].words
+    others = {stem for stem in words.stems(text) if words.frequency(stem)} - taken.keys()
+    assert len(taken) == MOST_WORDS
+    assert max(map(words.frequency, taken)) <= min(map(words.frequency, others))
     assert parse("telescope\n-hockey").without == ()
     assert index.search("telescope\n-hockey", k=1, rank="words").ids == [["hockey"]]
 
@@ -223,7 +224,7 @@ def test_stop_words_tell_apart_documents_that_have_the_other_words(index: Index)
     assert index.search("of the ocean", rank="words").ids[0][0] == "measure"
     [[first, second]] = index.search("telescope was", k=2, rank="words").ids
     assert (first, second) == ("space", "word")  # only one of them has `was` after it
-    assert "was" not in index.search("telescope was", rank="words").words(0)
+    assert "was" not in index.search("telescope was", rank="words").word_queries[0].words
 
 
 @pytest.mark.parametrize("rank", ["hybrid", "words"])

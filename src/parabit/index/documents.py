@@ -1,9 +1,9 @@
 """Documents as an index keeps them, and on their way there: encoded batch by batch."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import shake_128
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,41 +20,28 @@ _AT_ONCE = 1 << 16  # codes
 _READ = 1024  # documents that are read together
 
 
-class Keeps(NamedTuple):
-    """What an index keeps of a document beside its code, its id and its fields."""
-
-    text: bool
-    words: bool
-    vectors: bool
-
-
 def batches_of(
-    model: TextEncoder, corpus: Corpus, keeps: Keeps, left_out: list[str], report: Report
+    model: TextEncoder, corpus: Corpus, keeps: Collection[str], left_out: list[str], report: Report
 ) -> Iterator[Batch]:
     """Encode a corpus, batch by batch; the ids of documents with nothing to be found by go to `left_out`.
 
-    If the model knows no word of a document, it is found by its words alone: its code is drawn from its text, far from
-    all others. If the index keeps no words, it is left out, and so is a document without any word.
+    An index keeps some of text, words and vectors. If the model knows no word of a document, it is found by its words
+    alone: its code is drawn from its text, far from all others. If the index keeps no words, it is left out, and so is
+    a document without any word.
     """
     for part in model.infer_each(corpus, report):
-        codes, _, vectors, known = part.inferred
+        codes, _, vectors, there = part.inferred
         assert codes is not None
         assert model.bits is not None
-        there = known.copy()
-        for place in np.flatnonzero(~known).tolist() if keeps.words else ():
+        for place in np.flatnonzero(~there).tolist() if "words" in keeps else ():
             text = part.documents[place].text
             if model.vocabulary.tokenizer.words(text):
-                codes[place] = drawn_code(text, model.bits)
-                there[place] = True
+                codes[place], there[place] = drawn_code(text, model.bits), True
         left_out += [part.documents[place].id for place in np.flatnonzero(~there).tolist()]
         documents = [part.documents[place] for place in np.flatnonzero(there).tolist()]
-        fields = [stored_fields(document, keeps.text) for document in documents]
-        yield Batch(
-            [document.id for document in documents],
-            codes[there],
-            fields,
-            halves(vectors[there]) if keeps.vectors else None,
-        )
+        fields = [stored_fields(document, "text" in keeps) for document in documents]
+        kept = halves(vectors[there]) if "vectors" in keeps else None
+        yield Batch([document.id for document in documents], codes[there], fields, kept)
 
 
 def drawn_code(text: str, bits: int) -> NDArray[np.uint8]:
@@ -120,11 +107,12 @@ class StoredCorpus(Corpus):
         return self._read / self._snapshot.documents if self._snapshot.documents else None
 
 
-class Stored(NamedTuple):
+@dataclass(frozen=True)
+class Stored:
     """A document of an index."""
 
     id: Id
-    code: NDArray[np.uint8]  # (bytes,)
+    code: NDArray[np.uint8] = field(repr=False, compare=False)  # (bytes,)
     text: str
     fields: Mapping[str, Any]  # the others that were stored, labels among them
 
@@ -150,13 +138,3 @@ def rows_with(snapshot: Snapshot, ids: Sequence[Id], hint: str = "give the id of
     if (rows < 0).any():
         raise IndexFolderError(f"there is no document {ids[int(np.argmax(rows < 0))]!r}", hint=hint)
     return rows
-
-
-def ids_of_written(snapshot: Snapshot, written: Sequence[str]) -> list[Id]:
-    """Ids as people write them: 7 is the number 7 if no document has the string as its id and one has the number."""
-    ids: list[Id] = list(written)
-    for place in np.flatnonzero(snapshot.rows_of(ids) < 0).tolist():
-        number = int(written[place]) if re.fullmatch(r"-?[0-9]{1,4000}", written[place]) else None
-        if number is not None and snapshot.rows_of([number])[0] >= 0:
-            ids[place] = number
-    return ids

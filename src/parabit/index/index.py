@@ -1,5 +1,6 @@
 """The index: documents by their codes and words, kept safely."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,11 +13,12 @@ from parabit.codes import check_codes
 from parabit.corpus import Corpus, Texts
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index import retrieval, writing
-from parabit.index.documents import Keeps, Stored, batches_of_codes, ids_of_written, rows_with, stored_in
+from parabit.index.documents import Stored, batches_of_codes, rows_with, stored_in
 from parabit.index.duplicates import SHARED, Group, duplicates_of
 from parabit.index.filters import Where, conditions
-from parabit.index.hits import Hits
+from parabit.index.ranking import Request
 from parabit.index.retrain import retrain
+from parabit.index.retrieval import Hits
 from parabit.index.search import check_backend
 from parabit.index.store import Id, Snapshot, Store
 from parabit.index.sync import Synced, sync
@@ -48,7 +50,7 @@ class Index:
 
     def __init__(self, store: Store, model: TextEncoder | None = None) -> None:
         self._store, self._model, self._words = store, model, WordIndex(store)
-        self._remove: Callable[[], Any] | None = None  # the folder, if it is a temporary one
+        self._remove: Callable[[], Any] = lambda: None  # the folder, if it is a temporary one
         if model is not None and model.fingerprint != store.fingerprint:
             store.close()
             raise IndexFolderError(
@@ -81,7 +83,8 @@ class Index:
         `engine` of `parabit.engines` keeps and searches documents elsewhere, and the folder has the model. Documents
         with nothing to be found by are left out, and counted in `left_out`.
         """
-        keeps = Keeps(text, text if words is None else words, vectors)
+        kept = {"text": text, "words": text if words is None else words, "vectors": vectors}
+        keeps = {name for name in kept if kept[name]}
         how = {"engine": engine, "overwrite": overwrite, "report": report}
         return writing.build(cls, documents, folder, model, keeps, language, backend, **how)
 
@@ -111,8 +114,8 @@ class Index:
         """
         check_codes(codes, bits)
         check_backend(backend)
-        contents = {"bits": bits, "batches": batches_of_codes(codes, ids, fields, vectors)}
-        contents["dim"] = 0 if vectors is None else vectors.shape[-1]
+        contents: dict[str, Any] = {"bits": bits, "dim": 0 if vectors is None else vectors.shape[-1]}
+        contents["batches"] = batches_of_codes(codes, ids, fields, vectors)
         contents["meta"] = {"backend": backend, "text": False, "words": None}
         return writing.create(cls, folder, None, engine, **contents, overwrite=overwrite, report=report)
 
@@ -144,8 +147,7 @@ class Index:
             self._words.close()
         finally:
             self._store.close()
-            if self._remove is not None:
-                self._remove()
+            self._remove()
 
     def __enter__(self) -> Self:
         return self
@@ -177,7 +179,8 @@ class Index:
         the nearest by code are ranked by more than their distance. `backend` overrides what `auto` chooses by
         measurements.
         """
-        return retrieval.search(self, queries, where, query_vectors, (k, radius, rank, candidates, backend))
+        request = Request(k, radius, rank or "", candidates, backend)
+        return retrieval.search(self, queries, where, query_vectors, request)
 
     def like(
         self,
@@ -194,7 +197,7 @@ class Index:
 
         A document's text is the query if it was kept, else its code.
         """
-        return retrieval.like(self, ids, where, (k, radius, rank, candidates, backend))
+        return retrieval.like(self, ids, where, Request(k, radius, rank or "", candidates, backend))
 
     def duplicates(
         self, keep: Keep = "first", *, shared: float = SHARED, date: str = "date", report: Report = silent
@@ -283,10 +286,9 @@ class Index:
 
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""
-        made_with, words = self._store.fingerprint, self._words.about
-        changed = self._store.refresh()
-        if self._store.fingerprint != made_with:  # it was retrained, or another index was written over this one
-            self._model = None
+        words, changed = self._words.about, self._store.refresh()
+        if self._model is not None and self._model.fingerprint != self._store.fingerprint:
+            self._model = None  # it was retrained, or another index was written over this one
         self._words.refresh(words)
         return changed
 
@@ -343,8 +345,10 @@ class Index:
         return self._words.about is not None
 
     @property
-    def _keeps(self) -> Keeps:
-        return Keeps(self.keeps_text, self.has_words, self._store.dim > 0)
+    def keeps(self) -> list[str]:
+        """What is kept of a document beside its code, its id and its fields: some of text, vectors and words."""
+        kept = {"text": self.keeps_text, "vectors": self._store.dim > 0, "words": self.has_words}
+        return [name for name in kept if kept[name]]
 
     @property
     def best_rank(self) -> str:
@@ -356,8 +360,8 @@ class Index:
         """The ranks that this index can do for a text, or for a code if it knows no texts."""
         if not self.knows_texts:
             return ("hamming",)
-        can = {"cosine": self._store.dim > 0, "words": self.has_words, "hybrid": self.has_words}
-        return tuple(rank for rank in RANKS if can.get(rank, True))
+        lacking = {"cosine": not self._store.dim, "words": not self.has_words, "hybrid": not self.has_words}
+        return tuple(rank for rank in RANKS if not lacking.get(rank))
 
     @property
     def fields(self) -> list[str]:
@@ -366,11 +370,8 @@ class Index:
 
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""
-        about, words = self._store.about(), self._words.about
-        about["language"] = words and words["language"]
-        about["keeps"] = sorted([*about["keeps"], *(["words"] if words else [])])
-        about["words_bytes"] = self._words.size
-        return about
+        language = self._words.about and self._words.about["language"]
+        return self._store.about() | {"keeps": self.keeps, "language": language, "words_bytes": self._words.size}
 
     # Its documents
 
@@ -389,7 +390,9 @@ class Index:
 
     def ids_of(self, written: Sequence[str]) -> list[Id]:
         """Ids as people write them: 7 is the string, or else the number if a document has that."""
-        return ids_of_written(self.snapshot(), written)
+        numbers = [int(one) if re.fullmatch(r"-?[0-9]{1,4000}", one) else one for one in written]
+        each = zip(written, numbers, self.has(written).tolist(), self.has(numbers).tolist(), strict=True)
+        return [number if not is_string and is_number else one for one, number, is_string, is_number in each]
 
     def ids_where(self, where: Where) -> list[Id]:
         """The ids of all documents that meet some conditions, as in `search`."""

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.codes import check_codes
-from parabit.errors import CodesError
 from parabit.text import english_stop_words
 
 if TYPE_CHECKING:
@@ -220,36 +218,3 @@ def _beginning(lexicon: "RowWords | Words", prefix: str) -> tuple[str, ...]:
     for token, stem in _stems(lexicon, prefix)[:1]:
         return tuple(dict.fromkeys([stem, *lexicon.starting_with(token)]))
     return (prefix,)
-
-
-def checked(name: str, value: object, least: int) -> int:
-    """The k or the radius of a search; a CodesError if it makes no sense."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
-    if value < least:
-        hint = "ask for at least one hit" if least else "0 finds equal codes"
-        raise CodesError(f"{name} must be {least} or more, found {value}", hint=hint)
-    return int(value)  # as faiss takes no others
-
-
-def check_query_codes(codes: NDArray[np.uint8], bits: int) -> None:
-    """Raise CodesError unless these codes can be searched for."""
-    if codes.ndim != 2:
-        raise CodesError(
-            f"codes to search with must be rows of a 2-d array, found shape {codes.shape}",
-            hint="give a single code as `code[None]`",
-        )
-    check_codes(codes, bits)
-
-
-def with_vectors(queries: Queries, vectors: NDArray[Any], width: int | None) -> Queries:
-    """Queries with vectors of another model, to be compared with stored ones; `width` is None where none are stored."""
-    given = np.asarray(vectors, dtype=np.float32)
-    if width is not None and given.shape != (len(queries.codes), width):
-        raise CodesError(
-            f"query_vectors must be of shape {(len(queries.codes), width)}, found {given.shape}",
-            hint="give a vector for each query, of the model that made the stored ones",
-        )
-    if not np.isfinite(given).all():
-        raise CodesError("query_vectors have numbers that are not finite", hint="leave out what has no vector")
-    return queries._replace(vectors=given)

@@ -1,59 +1,65 @@
-"""From queries to hits: what is looked for in an index, by codes and by words."""
+"""From queries to hits: how `Index.search` and `Index.like` find documents, and what they answer."""
 
-from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.codes import check_codes
 from parabit.corpus import as_corpus
-from parabit.index.documents import rows_with
+from parabit.errors import CodesError, IndexFolderError
+from parabit.index.documents import Stored, rows_with, stored_in
 from parabit.index.filters import Condition, Where, conditions
-from parabit.index.hits import Hits
-from parabit.index.query import (
-    Allowed,
-    Parsed,
-    Queries,
-    check_query_codes,
-    checked,
-    matching_tokens,
-    with_vectors,
-    word_query,
-)
-from parabit.index.ranking import Request, need_for, parsed_queries, retrieve, with_words
+from parabit.index.passages import READ, Piece, passage
+from parabit.index.query import Allowed, Parsed, Queries, WordQuery, matching_tokens, word_query
+from parabit.index.ranking import Ranked, Request, need_for, parsed_queries, retrieve, with_words
 from parabit.index.search import check_backend
 from parabit.index.store import Id, Snapshot
-from parabit.index.word_index import searchable
+from parabit.index.word_index import RowWords, searchable
+from parabit.text import Tokenizer
 
 if TYPE_CHECKING:
     from parabit.index.index import Index
 
-How: TypeAlias = tuple[int | None, int | None, str | None, int | None, str]  # k, radius, rank, candidates, back end
 
-
-def search(index: "Index", queries: Any, where: Where | None, vectors: NDArray[np.floating] | None, how: How) -> Hits:
+def search(
+    index: "Index", queries: Any, where: Where | None, vectors: NDArray[np.floating] | None, request: Request
+) -> "Hits":
     """The hits of texts or codes; see `Index.search`."""
     by_text = not isinstance(queries, np.ndarray)
-    request = _request(index, by_text, how)
-    snapshot = _snapshot(index, by_text)  # before the queries are read, which may take as long as they like
+    request, snapshot = _start(index, request, by_text)  # before the queries are read, which may take its time
     filters = conditions(where)
     if by_text:
         texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
         asked = _encoded(index, *parsed_queries(snapshot, index.fields, texts, filters))
     else:
-        check_query_codes(queries, index.bits)
+        if queries.ndim != 2:
+            raise CodesError(
+                f"codes to search with must be rows of a 2-d array, found shape {queries.shape}",
+                hint="give a single code as `code[None]`",
+            )
+        check_codes(queries, index.bits)
         asked = _of_codes(queries, _alike(snapshot, filters, len(queries)))
     if vectors is not None:
-        asked = with_vectors(asked, vectors, index._store.dim or None)
+        vectors, dim = np.asarray(vectors, dtype=np.float32), index._store.dim
+        if dim and vectors.shape != (len(asked.codes), dim):
+            raise CodesError(
+                f"query_vectors must be of shape {(len(asked.codes), dim)}, found {vectors.shape}",
+                hint="give a vector for each query, of the model that made the stored ones",
+            )
+        if not np.isfinite(vectors).all():
+            raise CodesError("query_vectors have numbers that are not finite", hint="leave out what has no vector")
+        asked = asked._replace(vectors=vectors)
     return _find(index, snapshot, asked, request)
 
 
-def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, how: How) -> Hits:
+def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: Request) -> "Hits":
     """The hits of documents that are in the index; see `Index.like`."""
     by_text = index.keeps_text and index.knows_texts
-    request = _request(index, by_text, how)
-    snapshot = _snapshot(index, by_text)
+    request, snapshot = _start(index, request, by_text)
     rows = rows_with(snapshot, [ids] if isinstance(ids, str | int) else ids)
     allowed = _alike(snapshot, conditions(where), len(rows))
     if by_text:
@@ -72,18 +78,26 @@ def matching(index: "Index", query: str, text: str) -> set[str]:
     return matching_tokens(word_query(one, words), words, text)
 
 
-def _request(index: "Index", by_text: bool, how: How) -> Request:
-    k, radius, rank, candidates, backend = how
-    check_backend(backend)
-    k = 10 if k is None and radius is None else None if k is None else checked("k", k, 1)
-    radius = None if radius is None else checked("radius", radius, 0)
-    return Request(k, radius, rank or (index.best_rank if by_text else "hamming"), candidates, backend)
+def _start(index: "Index", request: Request, by_text: bool) -> tuple[Request, Snapshot]:
+    """A request, checked and complete, and the documents as they are now."""
+    check_backend(request.backend)
+    k, radius = (
+        None if value is None else _whole(name, value, least)
+        for name, value, least in (("k", request.k, 1), ("radius", request.radius, 0))
+    )
+    k = 10 if k is None and radius is None else k
+    request = request._replace(k=k, radius=radius, rank=request.rank or (index.best_rank if by_text else "hamming"))
+    _ = index.model if by_text else None  # first, as loading it may show a newer index
+    return request, index.snapshot()
 
 
-def _snapshot(index: "Index", by_text: bool) -> Snapshot:
-    """The documents as they are now; for texts the model comes first, as loading it may show a newer index."""
-    _ = index.model if by_text else None
-    return index.snapshot()
+def _whole(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
+    if value < least:
+        hint = "ask for at least one hit" if least else "0 finds equal codes"
+        raise CodesError(f"{name} must be {least} or more, found {value}", hint=hint)
+    return int(value)  # as faiss takes no others
 
 
 def _alike(snapshot: Snapshot, filters: Sequence[Condition], queries: int) -> list[Allowed]:
@@ -101,7 +115,7 @@ def _of_codes(codes: NDArray[np.uint8], allowed: Sequence[Allowed]) -> Queries:
     return Queries(codes, np.ones(len(codes), dtype=np.bool_), allowed)
 
 
-def _find(index: "Index", snapshot: Snapshot, queries: Queries, request: Request) -> Hits:
+def _find(index: "Index", snapshot: Snapshot, queries: Queries, request: Request) -> "Hits":
     need_for(request.rank, queries, index._store.dim > 0, index.has_words)
     parsed, words, searched = queries.parsed, None, None
     if parsed is not None and index.has_words:
@@ -112,3 +126,140 @@ def _find(index: "Index", snapshot: Snapshot, queries: Queries, request: Request
     ranked = retrieve(snapshot, queries, request, searched)
     tokenizer = None if parsed is None else index.model.vocabulary.tokenizer  # codes are searched without the model
     return Hits(ranked, queries, snapshot, words, tokenizer)
+
+
+class Why(NamedTuple):
+    """What a hit's score is made of."""
+
+    words: dict[str, float]  # the words of the query that it has, with their share of the score
+    code: float  # the share that comes from its code
+    distance: int  # in how many bits the codes differ
+    bits: int  # of how many
+
+
+@dataclass(frozen=True)
+class Hit(Stored):
+    """A document that was found."""
+
+    score: float  # higher is better
+    distance: int  # Hamming
+    _hits: "Hits" = field(repr=False, compare=False)
+    _query: int = field(repr=False, compare=False)
+    _place: int = field(repr=False, compare=False)
+
+    @cached_property
+    def snippet(self) -> list[Piece]:
+        """The passage of the text with most words of the query, in pieces; the words are marked."""
+        words = self._hits.matching(self._query, self.text[:READ])
+        return passage(self._hits._tokenizer, self.text, words)
+
+    @property
+    def why(self) -> Why:
+        """Which words matched, and how near the code is."""
+        return self._hits._whys(self._query)[self._place]
+
+
+class Hits:
+    """The documents that were found for each of some queries, the best first.
+
+    `hits[i]` are those of query i with their text and fields, which are read when they are asked for. `known[i]` is
+    False if neither the model nor any document knows a word of query i: it then has no hits, as any would be arbitrary.
+    `codes` are the queries', and `notes[i]` say in words what was done with query i: words that were corrected, words
+    that no document has.
+    """
+
+    def __init__(
+        self,
+        ranked: Ranked,
+        queries: Queries,
+        snapshot: Snapshot,
+        words: Callable[[], RowWords] | None,  # opens the word index, if there is one
+        tokenizer: Tokenizer | None,
+    ) -> None:
+        self._found, self._scores, self._by_words = ranked
+        self._queries, self._snapshot, self._open_words = queries, snapshot, words
+        self._tokenizer = tokenizer or Tokenizer()
+        self._whys = cache(self._shares)  # of a query's hits together, if they are asked for
+        self.codes, self.known = queries.codes, queries.known.copy()
+        for number, one in enumerate(queries.allowed):
+            self.known[number] |= one.listed or (queries.words is not None and queries.words[number].finds)
+
+    def __len__(self) -> int:
+        """How many queries were asked."""
+        return len(self._found.offsets) - 1
+
+    def __iter__(self) -> Iterator[list[Hit]]:
+        return (self[query] for query in range(len(self)))
+
+    def __getitem__(self, query: int) -> list[Hit]:
+        query = range(len(self))[query]
+        here = self._of(query)
+        stored = stored_in(self._snapshot, self._found.rows[here])
+        each = zip(stored, self._scores[here].tolist(), self._found.distances[here].tolist(), strict=True)
+        return [
+            Hit(one.id, one.code, one.text, one.fields, score, distance, self, query, place)
+            for place, (one, score, distance) in enumerate(each)
+        ]
+
+    @cached_property
+    def ids(self) -> list[list[Id]]:
+        """The ids of each query's hits."""
+        ids = self._snapshot.ids_of(self._found.rows)
+        return [ids[self._of(query)] for query in range(len(self))]
+
+    @property
+    def distances(self) -> list[NDArray[np.int32]]:
+        """Their Hamming distances."""
+        return [self._found.distances[self._of(query)] for query in range(len(self))]
+
+    @property
+    def scores(self) -> list[NDArray[np.float32]]:
+        """Their scores, higher is better."""
+        return [self._scores[self._of(query)] for query in range(len(self))]
+
+    @property
+    def notes(self) -> list[list[str]]:
+        """What was done with each query, in words."""
+        return [one.notes for one in self.word_queries]
+
+    @cached_property
+    def word_queries(self) -> Sequence[WordQuery]:
+        """What was searched for in the words of documents: `words`, and which were `corrected` or are `unknown`."""
+        if self._queries.words is not None:
+            return self._queries.words
+        words = self._words  # ranks by code need them only to show which words match
+        if words is None or self._queries.parsed is None:
+            return [WordQuery("")] * len(self)
+        return [word_query(one, words, words.nearest_word) for one in self._queries.parsed]
+
+    def matching(self, query: int, text: str) -> set[str]:
+        """The words of a text that match the query, as they are written there."""
+        return set() if self._words is None else matching_tokens(self.word_queries[query], self._words, text)
+
+    @cached_property
+    def _words(self) -> RowWords | None:
+        try:
+            return None if self._open_words is None else self._open_words()
+        except IndexFolderError:  # it was not needed for the search
+            return None
+
+    def _shares(self, query: int) -> list[Why]:
+        """What the scores of a query's hits are made of: the share of each word, the highest first, and of the code."""
+        here = self._of(query)
+        rows, by_words, alone = self._found.rows[here], self._by_words[here], dict[str, NDArray[np.float32]]()
+        if self._words is not None and by_words.any():
+            asked = self.word_queries[query]
+            weights = {**dict.fromkeys((word for words in asked.any_of for word in words), 1.0), **asked.words}
+            alone = {word: self._words.scores(WordQuery("", {word: weight}), rows) for word, weight in weights.items()}
+        totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
+        code = np.round((self._scores[here] - by_words).astype(np.float64), 4).tolist()
+        whys = []
+        for place, distance in enumerate(self._found.distances[here].tolist()):
+            score, total = by_words[place], totals[place]
+            found = {word: round(float(score * own[place] / total), 4) for word, own in alone.items() if own[place]}
+            words = dict(sorted(found.items(), key=lambda item: -item[1]))
+            whys.append(Why(words, code[place], distance, self._snapshot.bits))
+        return whys
+
+    def _of(self, query: int) -> slice:
+        return slice(int(self._found.offsets[query]), int(self._found.offsets[query + 1]))

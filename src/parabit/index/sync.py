@@ -247,7 +247,7 @@ def _write(
     changed = {*result.added, *result.replaced} - reuse.keys()
     encoded, reused = _Chosen(corpus, files, changed), _Chosen(corpus, files, reuse)
     if changed:
-        for batch in batches_of(index.model, encoded, index._keeps, left_out, report):
+        for batch in batches_of(index.model, encoded, index.keeps, left_out, report):
             index._words.put(batch, there(index, left_out[result.left_out :]))
             result.left_out = len(left_out)
     result.added = [identity for identity in result.added if identity not in {*left_out}]

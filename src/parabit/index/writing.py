@@ -3,6 +3,7 @@
 import shutil
 import weakref
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -15,7 +16,7 @@ from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.corpus.files import FileCorpus
 from parabit.errors import CodesError, CorpusError, IndexFolderError, ParabitError
 from parabit.index.corpus_files import NotedCorpus, memory_of, note_below, write_files
-from parabit.index.documents import Keeps, batches_of
+from parabit.index.documents import batches_of
 from parabit.index.search import check_backend
 from parabit.index.store import Store
 from parabit.index.store.manifest import read_manifest
@@ -44,36 +45,35 @@ def build(
     documents: Texts,
     folder: Path | str | None,
     model: "ParagraphVectors | TextEncoder | None",
-    keeps: Keeps,
+    keeps: set[str],
     language: str | None,
     backend: str,
     **how: Any,
 ) -> "Index":
-    """An index of documents; see `Index.build`."""
+    """An index of documents that keeps some of text, words and vectors; see `Index.build`."""
     check_backend(backend)
     check_language(language)
-    if keeps.words and not keeps.text:
+    if "words" in keeps and "text" not in keeps:
         raise ParabitError("words are found in texts, which text=False does not keep", hint="leave out one of both")
-    documents, report = as_corpus(documents), how["report"]
+    corpus, report = as_corpus(documents), how["report"]
     if model is None:
         from parabit.model import ParagraphVectors
 
-        model = ParagraphVectors().fit(documents, report=report)
+        model = ParagraphVectors().fit(corpus, report=report)
     encoder = encoder_of(model)
     if encoder.bits is None:
         raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
-    meta: dict[str, Any] = {"backend": backend, "text": keeps.text, "words": None}
+    meta: dict[str, Any] = {"backend": backend, "text": "text" in keeps, "words": None}
     files = None
-    if isinstance(documents, FileCorpus) and documents.roots:
-        files, meta["corpus"] = NotedCorpus(documents), memory_of(documents, folder)
-    if keeps.words:
+    if isinstance(corpus, FileCorpus) and corpus.roots:
+        files, meta["corpus"] = NotedCorpus(corpus), memory_of(corpus, folder)
+    if "words" in keeps:
         accents = encoder.vocabulary.tokenizer.fold_accents
         meta["words"] = {"language": language, "fold_accents": accents, "folder": _new_words_folder()}
     left_out = list[str]()
-    batches = batches_of(encoder, files or documents, keeps, left_out, report)
-    index = create(
-        kind, folder, encoder, bits=encoder.bits, batches=batches, meta=meta, dim=encoder.dim * keeps.vectors, **how
-    )
+    batches = batches_of(encoder, files or corpus, keeps, left_out, report)
+    dim = encoder.dim if "vectors" in keeps else 0
+    index = create(kind, folder, encoder, bits=encoder.bits, batches=batches, meta=meta, dim=dim, **how)
     index.left_out = len(left_out)
     if files is not None:
         write_files(index.folder / meta["corpus"]["files"], files.files)
@@ -84,24 +84,17 @@ def create(
     kind: type["Index"], folder: Path | str | None, model: TextEncoder | None, engine: Any, **contents: Any
 ) -> "Index":
     """An index with the contents that `Store.create` takes; without a folder, it is in a temporary one."""
-    scratch = None
-    if folder is None:
-        if engine is not None:
-            raise IndexFolderError("an index that an engine keeps needs a folder for its model", hint="give one")
-        scratch = Path(mkdtemp(prefix="parabit-"))
-        folder = scratch / "index"
     if model is not None:
         contents |= {"fingerprint": model.fingerprint, "save_model": partial(save_model, model)}
-    try:
+    with ExitStack() as scratch:
+        if folder is None:
+            if engine is not None:
+                raise IndexFolderError("an index that an engine keeps needs a folder for its model", hint="give one")
+            folder = Path(mkdtemp(prefix="parabit-"), "index")
+            scratch.callback(shutil.rmtree, folder.parent, ignore_errors=True)
         (engine or Store).create(folder, **contents)
         index = kind.open(folder, write=True, model=model, report=contents["report"])
-    except BaseException:
-        if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)
-        raise
-    if scratch is not None:
-        # Without a folder of its own the index is gone when nobody has it any more.
-        index._remove = weakref.finalize(index, shutil.rmtree, scratch, ignore_errors=True)
+        index._remove = weakref.finalize(index, scratch.pop_all().close)  # at the latest when nobody has it any more
     return index
 
 
@@ -110,13 +103,7 @@ def open_store(folder: Path | str, write: bool) -> Store:
     name = read_manifest(Path(folder)).engine.get("name")
     if name is None:
         return Store(folder, write)
-    try:
-        engine = import_module(f"parabit.engines.{name}")
-    except ModuleNotFoundError as problem:
-        raise IndexFolderError(
-            f"{folder} is kept by {name}, which is unknown here", hint="upgrade parabit"
-        ) from problem
-    store: Store = engine.open_store(folder, write)
+    store: Store = import_module(f"parabit.engines.{name}").open_store(folder, write)
     return store
 
 
@@ -172,7 +159,7 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
         files.note(index.folder / memory["files"], sure=False)
     written, left_out = Written(), list[str]()
     try:
-        for batch in batches_of(model, corpus, index._keeps, left_out, report):
+        for batch in batches_of(model, corpus, index.keeps, left_out, report):
             gone = there(index, left_out[written.left_out :])
             written.left_out = len(left_out)
             replaced = index._words.put(batch, gone)

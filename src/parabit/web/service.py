@@ -247,14 +247,15 @@ class Service:
 
     def _answers(self, hits: Hits, query: Query, start: float) -> list[bytes]:
         seconds = round(time.perf_counter() - start, 6)
-        codes = [hits.codes, *(hits.codes_of(place) for place in range(len(hits)))]
-        positions = iter(self._positions(np.concatenate(codes), query.positions))  # all at once
-        own, notes = list(islice(positions, len(hits))), hits.notes
+        found = list(hits)
+        codes = np.array([*hits.codes, *(hit.code for some in found for hit in some)])
+        positions = iter(self._positions(codes, query.positions))  # all at once
+        own = list(islice(positions, len(hits)))
         rank = query.rank or (self.index.best_rank if query.query is not None or self._has_texts else "hamming")
         answers = []
-        for place, rows in enumerate(hits):
-            each = zip(rows, codes[place + 1], islice(positions, len(rows)), strict=True)
-            listed = [self._hit(hit, code, position, query.why) for hit, code, position in each]
+        for place, (rows, words) in enumerate(zip(found, hits.word_queries, strict=True)):
+            each = zip(rows, islice(positions, len(rows)), strict=True)
+            listed = [self._hit(hit, position, query.why) for hit, position in each]
             if query.collapse and self.index.keeps_text:
                 listed = _collapsed(listed, copies_among([hit.text[:_COMPARED] for hit in rows]))
             answer = {
@@ -263,21 +264,21 @@ class Service:
                 "documents": self.documents,
                 "seconds": seconds,
                 "code": hits.codes[place].tobytes().hex(),
-                "words": hits.words(place),
-                "unknown": hits.unknown(place),
-                "corrected": hits.corrected(place),
+                "words": list(words.words),
+                "unknown": words.unknown,
+                "corrected": words.corrected,
                 "position": own[place] if hits.known[place] else None,
-                "notes": notes[place],
+                "notes": words.notes,
                 "hits": listed,
             }
             answers.append(as_json(answer))
         return answers
 
-    def _hit(self, hit: Hit, code: NDArray[np.uint8], position: Any, why: bool) -> dict[str, Any]:
+    def _hit(self, hit: Hit, position: Any, why: bool) -> dict[str, Any]:
         return _listed(hit) | {
             "distance": hit.distance,
             "score": round(hit.score, 6),
-            "code": code.tobytes().hex(),
+            "code": hit.code.tobytes().hex(),
             "snippet": _pieces(hit.snippet) if self.index.keeps_text else [],
             "position": position,
             "why": {"words": hit.why.words, "code": hit.why.code} if why else None,
@@ -326,7 +327,7 @@ def as_json(content: Any) -> bytes:
     return to_json(content, inf_nan_mode="null")  # JSON knows no NaN
 
 
-def _listed(stored: Stored | Hit) -> dict[str, Any]:
+def _listed(stored: Stored) -> dict[str, Any]:
     return {"id": _plain(stored.id), "title": stored.title, "fields": stored.fields}
 
 
