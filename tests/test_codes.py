@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from parabit import codes
-from parabit.codes import check_codes, hamming, pack, unpack
+from parabit.codes import hamming, pack, unpack
 from parabit.errors import CodesError
 
 BITS = st.integers(1, 140)
@@ -82,8 +82,3 @@ WRONG: list[tuple[Callable[[], object], str]] = [
 def test_what_are_no_codes_or_do_not_go_together_is_refused(call: Callable[[], object], words: str) -> None:
     with pytest.raises(CodesError, match=words):
         call()
-
-
-def test_codes_may_have_unused_bits_if_they_are_zero() -> None:
-    check_codes(PACKED, 16)
-    check_codes(PACKED[:1], 9)

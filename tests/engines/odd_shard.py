@@ -1,19 +1,16 @@
-"""Runs the command with a model that does something odd at the shard part-01: its worker dies, or waits.
+"""Runs the command with a model that does something odd at the shard part-01: its worker waits, or dies.
 
 A program of its own, so that Ray sends the model's class along.
 """
 
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import parabit.model
 from parabit.cli import main
 from parabit.model import TextEncoder, load_model
-
-WAITS = 120.0  # seconds at most, so that no worker stays for ever
 
 
 class Odd(TextEncoder):
@@ -23,24 +20,23 @@ class Odd(TextEncoder):
         return Odd, super().__reduce__()[1]
 
     def infer_each(self, corpus: Any, *options: Any) -> Any:
-        """End the process as a lack of memory would, or wait for a file."""
+        """Wait until the pipe has been opened and closed, if it is there; without one, end as for lack of memory."""
         if "part-01" in corpus.sources[0].name:
-            go = Path(self.config["go"])
-            if go.name == "never":
+            pipe = Path(self.config["pipe"])
+            if pipe.name == "none":
                 os._exit(1)
-            end = time.monotonic() + WAITS
-            while not go.exists() and time.monotonic() < end:
-                time.sleep(0.02)
+            if pipe.exists():
+                pipe.read_bytes()
         return super().infer_each(corpus, *options)
 
 
 def load_odd(folder: Path) -> Odd:
-    """A model that waits at the odd shard until there is a file; for one named `never`, its worker dies."""
+    """A model that waits at the odd shard; for a pipe named `none`, its worker dies."""
     model = load_model(folder)
-    return Odd(model.vocabulary, {**model.config, "go": go}, model.tensors)
+    return Odd(model.vocabulary, {**model.config, "pipe": pipe}, model.tensors)
 
 
 if __name__ == "__main__":
-    go = str(Path(sys.argv.pop(1)).absolute())
+    pipe = str(Path(sys.argv.pop(1)).absolute())
     parabit.model.load_model = load_odd  # type: ignore[assignment]
     main()

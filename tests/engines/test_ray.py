@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import polars as pl
@@ -55,42 +55,44 @@ class Nodes:
         while len(self.cluster.worker_nodes) < count:
             self.add()
 
-    def kill_one_that_runs(self, name: str, within: float = 60.0) -> None:
+    def kill_one_that_runs(self, name: str) -> None:
         """Kill a node, with all that runs there, that has a worker of this name."""
-        limit = time.monotonic() + within
-        while time.monotonic() < limit:
-            for node in list(self.cluster.worker_nodes):
-                raylet = node.all_processes["raylet"][0].process.pid
-                workers = _children(raylet, name)
-                if workers:
-                    for pid in [*workers, raylet]:
-                        os.kill(pid, signal.SIGKILL)
-                    self.cluster.remove_node(node, allow_graceful=False)
-                    return
-            time.sleep(0.05)
-        raise AssertionError(f"no node runs {name}")
+        raylets = {node.all_processes["raylet"][0].process.pid: node for node in self.cluster.worker_nodes}
+        raylet = next(pid for pid in raylets if _children(pid, name))
+        for pid in [*_children(raylet, name), raylet]:
+            os.kill(pid, signal.SIGKILL)
+        self.cluster.remove_node(raylets[raylet], allow_graceful=False)
 
 
-def odd_command(go: str, *arguments: str) -> list[str]:
-    """The command with a model that waits at one shard until there is a file; for `never`, that worker dies."""
-    return [sys.executable, str(Path(__file__).with_name("odd_shard.py")), go, *arguments]
+ODD = str(Path(__file__).with_name("odd_shard.py"))
 
 
 @contextmanager
-def started(here: Path, command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """A command, while it runs."""
+def held(here: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """The command while a worker of it waits at the shard part-01, which is not the first; it goes on after the block.
+
+    A task that is run again does not wait.
+    """
+    os.mkfifo(here / "pipe")
+    command = [sys.executable, ODD, "pipe", *arguments]
     process = subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    Thread(target=lambda: process.wait() and (here / "pipe").exists() and (here / "pipe").read_bytes()).start()
     try:
-        yield process
-    finally:
+        with (here / "pipe").open("wb"):  # waits for a reader: the worker, or the thread if the command has failed
+            (here / "pipe").unlink()
+            assert process.poll() is None
+            yield process
+    except BaseException:
         process.kill()
-        process.communicate()
+        raise
 
 
-def run(here: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run(
+    here: Path, *arguments: str | Path, program: Sequence[str] = ("-m", "parabit")
+) -> subprocess.CompletedProcess[str]:
     """The real command, to its end."""
-    command = [sys.executable, "-m", "parabit", *map(str, arguments)]
-    return subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, *program, *map(str, arguments)]
+    return subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
 
 
 def _children(parent: int, name: str) -> list[int]:
@@ -150,15 +152,6 @@ def rows(folder: Path) -> pl.DataFrame:
     return pl.concat([pl.read_parquet(path) for path in sorted(folder.rglob("*.parquet"))])
 
 
-def wait_for_codes(folder: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until the first shard is encoded."""
-    limit = time.monotonic() + 90
-    while not list(folder.rglob("part-*.parquet")):
-        assert process.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.02)
-
-
 def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray: list[str], topics: Topics) -> None:
     write_shards(here / "without-ids", topics.texts, 4, "parquet")  # then a document's row is its id
     for corpus in ("without-ids", "corpus"):
@@ -198,25 +191,21 @@ def test_a_network_encodes_as_it_does_locally(here: Path, ray: list[str], topics
 
 def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(here: Path, nodes: Nodes, ray: list[str]) -> None:
     assert run(here, "encode", "model", "corpus", "-o", "local.parquet").returncode == 0
-    with started(here, odd_command("go", "encode", "model", "corpus", "-o", "codes", *ray)) as process:
-        wait_for_codes(here / "codes", process)
+    with held(here, "encode", "model", "corpus", "-o", "codes", *ray) as process:
         nodes.kill_one_that_runs("encode")
-        (here / "go").touch()
-        _, error = process.communicate(timeout=180)
+    _, error = process.communicate()
     assert process.returncode == 0, error
     assert rows(here / "codes").equals(pl.read_parquet(here / "local.parquet"))
 
 
 def test_encoding_that_is_interrupted_goes_on_with_the_same_command(here: Path, ray: list[str]) -> None:
     command = ["encode", "model", "corpus", "-o", "codes", *ray]
-    with started(here, odd_command("go", *command)) as process:
-        wait_for_codes(here / "codes", process)
+    with held(here, *command) as process:
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate()
     assert process.returncode == 128 + signal.SIGINT
     assert "interrupted; the finished shards are in " in error
     assert "codes; run the same command again to continue" in error
-    (here / "go").touch()
     done = run(here, *command, "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -240,11 +229,10 @@ def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(here: Path
 
 
 def test_a_shard_that_kills_its_worker_is_given_up_and_the_others_are_done(here: Path, ray: list[str]) -> None:
-    with started(here, odd_command("never", "encode", "model", "corpus", "-o", "codes", *ray)) as process:
-        _, error = process.communicate(timeout=240)
-    assert process.returncode == 1
-    assert "1 of 8 shards failed: " in error
-    assert "part-01.jsonl: its worker died each time" in error
+    done = run(here, "encode", "model", "corpus", "-o", "codes", *ray, program=(ODD, "none"))
+    assert done.returncode == 1
+    assert "1 of 8 shards failed: " in done.stderr
+    assert "part-01.jsonl: its worker died each time" in done.stderr
     assert len(rows(here / "codes")) == 300 - 43
 
 

@@ -21,16 +21,10 @@ def archive(path: Path, files: dict[str, bytes]) -> None:
             tar.addfile(member, io.BytesIO(content))
 
 
-@pytest.fixture
-def newsgroups(data: Path) -> Path:
+def test_newsgroups_are_read_by_split(data: Path) -> None:
     post = b"From: a@b\nSubject: Hubble\n\nIt was caf\xe9.\n\nIn orbit."
-    path = data / "20newsgroups" / "20news-bydate.tar.gz"
     names = ("20news-bydate-test/sci.space/2", "20news-bydate-train/sci.space/1", "20news-bydate-train/rec.autos/1")
-    archive(path, dict.fromkeys(names, post))
-    return path
-
-
-def test_newsgroups_are_read_by_split(newsgroups: Path) -> None:
+    archive(data / "20newsgroups" / "20news-bydate.tar.gz", dict.fromkeys(names, post))
     [test] = open_corpus("20newsgroups/test")
     assert (test.id, test.text, test.labels) == ("sci.space/2", "It was café.\n\nIn orbit.", ("sci.space",))
     assert [document.id for document in open_corpus("20newsgroups/train")] == ["sci.space/1", "rec.autos/1"]
@@ -103,17 +97,14 @@ def test_the_samples_are_halved_and_rare_categories_leave_the_test(data: Path) -
     assert list(open_corpus("enwiki/train")) == train
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
+def test_a_sample_of_another_form_is_named(data: Path) -> None:
+    path = data / "arxiv" / "arxiv-sample.jsonl.gz"
+    path.parent.mkdir()
+    for line, words in (
         (b"{", "line 2: not valid JSON"),
         (b'{"title": "a", "text": "b"}', "line 2: no label field: 'categories'"),
         (b'{"title": 5, "text": "b", "categories": []}', "arxiv-sample.jsonl.gz:2: no title"),
-    ],
-)
-def test_a_sample_of_another_form_is_named(line: bytes, words: str, data: Path) -> None:
-    path = data / "arxiv" / "arxiv-sample.jsonl.gz"
-    path.parent.mkdir()
-    path.write_bytes(gzip.compress(b'{"title": "a", "text": "b", "categories": []}\n' + line))
-    with pytest.raises(CorpusError, match=words):
-        list(open_corpus("arxiv"))
+    ):
+        path.write_bytes(gzip.compress(b'{"title": "a", "text": "b", "categories": []}\n' + line))
+        with pytest.raises(CorpusError, match=words):
+            list(open_corpus("arxiv"))

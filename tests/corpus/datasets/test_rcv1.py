@@ -82,9 +82,9 @@ def test_stories_without_topic_or_region_are_left_out(tmp_path: Path) -> None:
     assert [story.id for story in read(tmp_path)] == ["3"]
 
 
-@pytest.mark.parametrize(("topic", "parent"), PARENTS.items())
-def test_a_topic_brings_its_parent(topic: str, parent: str) -> None:
-    assert set(with_ancestors([topic])) == {topic, *with_ancestors([parent])}
+def test_a_topic_brings_its_parent() -> None:
+    for topic, parent in PARENTS.items():
+        assert set(with_ancestors([topic])) == {topic, *with_ancestors([parent])}
 
 
 def test_the_order_is_of_days_and_of_names_and_never_changes(tmp_path: Path) -> None:
@@ -102,32 +102,26 @@ def test_the_order_is_of_days_and_of_names_and_never_changes(tmp_path: Path) -> 
 
 
 def test_folders_as_nist_sends_them_are_the_same_corpus(tmp_path: Path) -> None:
-    stories = {i: newsitem(i) for i in range(2000, 2020)}
-    write_zip(tmp_path / "zips" / "rcv1" / "19960820.zip", stories)
-    folder = tmp_path / "folders" / "rcv1" / "rcv1" / "19960820"
-    folder.mkdir(parents=True)
-    for itemid, xml in stories.items():
-        (folder / f"{itemid}newsML.xml").write_bytes(xml)
+    path = write_zip(tmp_path / "zips" / "rcv1" / "19960820.zip", {i: newsitem(i) for i in range(2000, 2020)})
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path / "folders" / "rcv1" / "rcv1" / "19960820")
+    assert len(read(tmp_path / "zips")) == 20
     assert read(tmp_path / "zips") == read(tmp_path / "folders")
 
 
-@pytest.mark.parametrize("offset", [0, 70, 140])
-def test_a_damaged_entry_is_named(tmp_path: Path, offset: int) -> None:
-    path = write_zip(tmp_path / "rcv1" / "19960820.zip", {1: newsitem(1), 2: newsitem(2)})
-    with zipfile.ZipFile(path) as archive:
-        start = archive.getinfo("2newsML.xml").header_offset + 30 + len("2newsML.xml")
-    damaged = bytearray(path.read_bytes())
-    damaged[start + offset] ^= 0xFF
-    path.write_bytes(damaged)
-    with pytest.raises(CorpusError, match=r"19960820\.zip"):
-        read(tmp_path)
-
-
-NO_CODE = newsitem(1).replace(b"iso-8859-1", b"no-such-code")
-
-
-@pytest.mark.parametrize("xml", [newsitem(1)[:-20], b"", b"no xml", NO_CODE, b"<newsitem/>", b"<html itemid='1'/>"])
-def test_a_malformed_story_is_named(tmp_path: Path, xml: bytes) -> None:
-    write_zip(tmp_path / "rcv1" / "19960820.zip", {1: xml})
-    with pytest.raises(CorpusError, match=r"19960820\.zip, 1newsML\.xml"):
-        read(tmp_path)
+def test_what_is_damaged_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rcv1" / "19960820.zip"
+    for offset in (0, 70, 140):
+        write_zip(path, {1: newsitem(1), 2: newsitem(2)})
+        with zipfile.ZipFile(path) as archive:
+            start = archive.getinfo("2newsML.xml").header_offset + 30 + len("2newsML.xml")
+        damaged = bytearray(path.read_bytes())
+        damaged[start + offset] ^= 0xFF
+        path.write_bytes(damaged)
+        with pytest.raises(CorpusError, match=r"19960820\.zip"):
+            read(tmp_path)
+    no_code = newsitem(1).replace(b"iso-8859-1", b"no-such-code")
+    for xml in (newsitem(1)[:-20], b"", b"no xml", no_code, b"<newsitem/>", b"<html itemid='1'/>"):
+        write_zip(path, {1: xml})
+        with pytest.raises(CorpusError, match=r"19960820\.zip, 1newsML\.xml"):
+            read(tmp_path)

@@ -8,26 +8,22 @@ from parabit.corpus.datasets import data_folder
 from parabit.errors import CorpusError
 
 
-@pytest.mark.parametrize("name", ["rcv1/train", "wikipedia/test", "enwiki/train", "arxiv/test"])
-def test_what_may_not_be_downloaded_says_what_to_put_where(name: str, data: Path) -> None:
-    base = name.partition("/")[0]
-    with pytest.raises(CorpusError, match=f"the data set {base} is not in {data}; .*{base}/.*PARABIT_DATA"):
-        open_corpus(name)
+def test_what_may_not_be_downloaded_says_what_to_put_where(data: Path) -> None:
+    for name in ("rcv1", "wikipedia", "enwiki", "arxiv"):
+        with pytest.raises(CorpusError, match=f"the data set {name} is not in {data}; .*{name}/.*PARABIT_DATA"):
+            open_corpus(f"{name}/test")
 
 
-@pytest.mark.parametrize("name", ["20newsgroups/trian", "docstrings/xyz"])
-def test_an_unknown_split_is_refused_with_those_that_exist(name: str) -> None:
-    with pytest.raises(CorpusError, match="its splits are train and test"):
-        open_corpus(name)
+def test_an_unknown_split_is_refused_with_those_that_exist() -> None:
+    for name in ("20newsgroups/trian", "docstrings/xyz"):
+        with pytest.raises(CorpusError, match="its splits are train and test"):
+            open_corpus(name)
 
 
 def test_a_path_that_is_called_like_a_data_set_is_still_reachable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    write: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "arxiv"
-    folder.mkdir()
-    (folder / "1.txt").write_text("mine")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(write("arxiv/1.txt", "mine").parents[1])
     assert [document.text for document in open_corpus("./arxiv")] == ["mine"]
 
 
@@ -54,10 +50,7 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_the_real_data_sets_have_their_known_sizes(name: str, real: Callable[[str], str]) -> None:
-    count, ids, labels = 0, set[object](), set[str]()
-    for document in open_corpus(real(name)):
-        count += 1
-        ids.add(document.id)
-        labels.update(document.labels)
-    assert (count, len(labels)) == SIZES[name]
-    assert len(ids) == count
+    found = [(document.id, document.labels) for document in open_corpus(real(name))]
+    ids, labels = {id for id, _ in found}, {label for _, labels in found for label in labels}
+    assert (len(found), len(labels)) == SIZES[name]
+    assert len(ids) == len(found)
