@@ -234,11 +234,9 @@ def documents_from(
     """
     columns = {str(name): frame[name].to_list() for name in frame.columns}
     read = {text, id, labels, title, "id", "labels", "label"}
-    documents = []
-    for position, row in enumerate(zip(*columns.values(), strict=True)):
-        values = {name: value for name, value in zip(columns, row, strict=True) if name in read or _is_scalar(value)}
-        documents.append(_document_at(position, values, (text,), id, labels, title))
-    return documents
+    rows = (zip(columns, row, strict=True) for row in zip(*columns.values(), strict=True))
+    records = ({name: value for name, value in row if name in read or _is_scalar(value)} for row in rows)
+    return [_document_at(place, record, (text,), id, labels, title) for place, record in enumerate(records)]
 
 
 def document_from(

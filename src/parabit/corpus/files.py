@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from heapq import heappop, heappush
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -177,13 +179,13 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions, format: str |
     except PermissionError as problem:
         raise UnreadableError(str(problem.filename), "no permission") from problem
     if len(paths) > 1:
-        if any(isinstance(source, PipeSource) for sources in found for source in sources):
+        if any(isinstance(source, PipeSource) for source in chain.from_iterable(found)):
             raise CorpusError("standard input or a pipe beside other paths", hint="read it alone")
-        found = _apart(paths, found)
-    [*ids] = (source.id for source in found[0])
+        _set_apart(paths, found)
+    ids = [source.id for source in found[0]]
     single = len(paths) == 1 and ids == [in_utf_8(Path(paths[0]).name)] and not Path(paths[0]).is_dir()
     sources = []
-    for source in (source for several in found for source in several):
+    for source in chain.from_iterable(found):
         if reason := _misfit(source, None if single else format):
             unread.append(Skipped(source.id, reason))
         else:
@@ -228,11 +230,9 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
 def _walk(root: Path, options: ReadOptions, unread: list[Skipped]) -> Iterator[Source]:
     """All files below a folder. Each folder is entered once, and by its own path before those of links to it."""
     entered: set[tuple[int, int]] = set()
-    folders, links = [(root, "")], list[tuple[Path, str]]()
-    while folders or links:
-        if not folders:
-            links.sort()
-        folder, below = folders.pop() if folders else links.pop(0)
+    waiting = [(False, "", root)]
+    while waiting:
+        _, below, folder = heappop(waiting)
         try:
             about = folder.stat()
             with os.scandir(folder) as listed:
@@ -253,7 +253,7 @@ def _walk(root: Path, options: ReadOptions, unread: list[Skipped]) -> Iterator[S
             if not _is_shown(entry.name) or not _is_chosen(id, options, kind != "folder"):
                 continue
             if kind == "folder":
-                (links if entry.is_symlink() else folders).append((Path(entry.path), f"{below}{entry.name}/"))
+                heappush(waiting, (entry.is_symlink(), f"{below}{entry.name}/", Path(entry.path)))
             elif kind == "file":
                 yield Source(entry.path, id=id, label=in_utf_8(below.rstrip("/")))
             else:
@@ -295,13 +295,13 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     return fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
 
 
-def _apart(paths: Sequence[str | Path], found: list[list[Source]]) -> list[list[Source]]:
-    """The files of several paths, each once; if two have the same id, the names of the paths come before all ids."""
+def _set_apart(paths: Sequence[str | Path], found: list[list[Source]]) -> None:
+    """Keep each file of several paths once; if two have the same id, put the names of the paths before all ids."""
     seen: set[Any] = set()
     for sources in found:
         sources[:] = [source for source in sources if source.place not in seen]
         seen.update(source.place for source in sources)
-    ids = [source.id for sources in found for source in sources]
+    ids = [source.id for source in chain.from_iterable(found)]
     if len({*ids}) < len(ids):
         roots = [Path(path) if is_address(path) else Path(path).resolve() for path in paths]
         roots = [root.parent if root.is_file() else root for root in roots]
@@ -309,7 +309,6 @@ def _apart(paths: Sequence[str | Path], found: list[list[Source]]) -> list[list[
         for name, sources in zip(names, found, strict=True):
             for source in sources:
                 source.id = f"{in_utf_8(name)}/{source.id}"
-    return found
 
 
 def _misfit(source: Source, format: str | None) -> str | None:

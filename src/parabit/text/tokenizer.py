@@ -41,7 +41,6 @@ WORDS = (
 )
 PAPER_WORDS = "[a-z]+"
 
-_ASCII = [chr(code) for code in range(128)]
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]{{2,}}")
 _TOKEN = re.compile("[^ ]+")
 
@@ -110,12 +109,19 @@ class Tokenizer:
         is_set = isinstance(self.stop_words, frozenset | set)
         if not (is_set and all(isinstance(word, str) for word in self.stop_words)):
             raise VocabularyError("stop words must be a set of strings", hint='for example frozenset({"the", "of"})')
-        _ = self._ascii_table  # raises if the pattern is not valid
+        if self.pattern not in (WORDS, PAPER_WORDS):
+            import polars as pl
+
+            try:
+                pl.Series([""]).str.contains(self.pattern)
+            except pl.exceptions.ComputeError as problem:
+                reason = f"the pattern {self.pattern!r} is not valid: {' '.join(str(problem).split())}"
+                raise VocabularyError(reason, hint=r"try \p{L}+") from problem
 
     @classmethod
     def paper(cls) -> "Tokenizer":
         """The paper's: runs of the letters a to z, and words of 2 to 15 of them count."""
-        return cls(PAPER_WORDS, max_length=15)
+        return cls(PAPER_WORDS)
 
     def words(self, text: str) -> list[str]:
         """The tokens of one text, in order."""
@@ -169,8 +175,8 @@ class Tokenizer:
         others = [place for place, split in enumerate(plain) if not split]
         if not others:
             return spaced
-        matches = self._matches([self._normalized(texts[place]) for place in others])
-        for place, joined in zip(others, matches.list.join(" "), strict=True):
+        matches = self._matches([self._normalized(texts[place]) for place in others]).list.join(" ")
+        for place, joined in zip(others, matches, strict=True):
             tokens = joined.replace("\n", " ")  # files of vocabularies have a word per line
             if self.pattern == WORDS and not tokens.isascii():
                 tokens = _UNSPACED_RUN.sub(lambda run: " ".join(map(add, run[0], run[0][1:])), tokens)
@@ -226,18 +232,10 @@ class Tokenizer:
 
     @cached_property
     def _ascii_table(self) -> str:
-        """What each ASCII character becomes: itself, perhaps in lower case, or a space if no token has it."""
-        lowered = "".join(_ASCII).lower() if self.lowercase else "".join(_ASCII)
-        if self.pattern == WORDS:
-            return "".join(character if character.isalnum() else " " for character in lowered)
-        import polars as pl
-
-        try:
-            members = pl.Series(list(lowered)).str.contains(rf"\A(?:{self.pattern})\z")
-        except pl.exceptions.ComputeError as problem:
-            reason = " ".join(str(problem).split())
-            raise VocabularyError(f"the pattern {self.pattern!r} is not valid: {reason}", r"try \p{L}+") from problem
-        return "".join(character if member else " " for character, member in zip(lowered, members, strict=True))
+        """What each ASCII character becomes, where words are split at spaces: itself, perhaps in lower case, or one."""
+        characters = bytes(range(128)).decode()
+        lowered = characters.lower() if self.lowercase else characters
+        return re.sub("[^a-z]" if self.pattern == PAPER_WORDS else "[^A-Za-z0-9]", " ", lowered)
 
     @cached_property
     def normal_stop_words(self) -> frozenset[str]:
