@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from parabit import ParabitError
 from parabit.index import Index, search
-from parabit.index.store import Id
+from parabit.index.store import Id, Snapshot
 
 SEEDS = st.integers(0, 60)
 IDS = st.one_of(st.integers(-3, 25), st.sampled_from(["", "1", "é", "a" * 300]))
@@ -160,8 +160,26 @@ class IndexMachine(RuleBasedStateMachine):
 
     def check(self, index: Index, documents: dict[Id, int], questions: list[Question]) -> None:
         assert len(index) == len(documents)
+        if self.engine is None:
+            self.check_rows(index.snapshot(), documents)
         for question in questions:
             self.answer(index, documents, question)
+
+    def check_rows(self, snapshot: Snapshot, documents: dict[Id, int]) -> None:
+        """Every document has a row, in the order in which they came, with all that is kept of it."""
+        rows = snapshot.sample(100)
+        assert snapshot.ids_of(rows) == list(documents)
+        assert snapshot.rows_of([*documents, "nobody"]).tolist() == [*rows.tolist(), -1]
+        assert np.array_equal(snapshot.codes(rows), self.codes_of(documents))
+        assert snapshot.fields_of(rows) == fields(documents)
+        assert snapshot.numbers("seed")[rows].tolist() == list(documents.values())
+        assert snapshot.count("labels", "cars") == sum(
+            "cars" in fields_of(seed)["labels"] for seed in documents.values()
+        )
+        serials = snapshot.serials[rows]
+        assert (np.diff(serials) > 0).all()
+        assert snapshot.last_serial >= serials.max(initial=0)
+        assert np.array_equal(snapshot.rows_of_serials(serials), rows)
 
     def answer(self, index: Index, documents: dict[Id, int], question: Question) -> None:
         where = question.where if self.ever and documents else {}

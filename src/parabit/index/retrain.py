@@ -1,5 +1,6 @@
 """Learning the model of an index again, from the documents that it holds."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +53,8 @@ def retrain(index: "Index", bits: int | None, sample: int | None, seed: int | No
         report(Progress("encoding", done, "documents", done / snapshot.documents))
         return {CODES: codes, **({VECTORS: halves(vectors)} if dim else {})}
 
-    store.recode(bits, model.fingerprint, dim, recode, lambda place: save_model(model, place), report)
+    save = partial(save_model, model)
+    store.compact(report, recode, save, bits=bits, dim=dim, fingerprint=model.fingerprint)
     return model
 
 

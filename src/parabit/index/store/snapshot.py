@@ -102,7 +102,7 @@ class Tail:
         self._lock = Lock()  # threads that read may be the first to need the fields
         self._indexed = 0  # documents
         self._entries: dict[int, tuple[list[int], list[float]]] = {}  # rows and numbers by key
-        self._names: dict[str, int] = {}  # of fields, with the first row that has each
+        self._names: dict[str, None] = {}  # of fields
 
     def extend(self, added: Columns) -> None:
         """Add documents."""
@@ -120,11 +120,11 @@ class Tail:
             rows, numbers = self._entries.get(key, ([], []))
             return np.array(rows, dtype=np.int64), np.array(numbers)
 
-    def names(self, documents: int) -> list[str]:
-        """The names of the fields of the first documents."""
+    def names(self) -> list[str]:
+        """The names of the fields."""
         with self._lock:
             self._index()
-            return [name for name, first in self._names.items() if first < documents]
+            return list(self._names)
 
     def _index(self) -> None:
         for row, record in enumerate(self.records[self._indexed :], self._indexed):
@@ -133,8 +133,7 @@ class Tail:
                 rows, numbers = self._entries.setdefault(key, ([], []))
                 rows.append(row)
                 numbers.append(number)
-            for name in fields:
-                self._names.setdefault(name, row)
+            self._names.update(dict.fromkeys(fields))
             self._indexed = row + 1
 
 
@@ -154,11 +153,6 @@ class Snapshot:
         self.alive = alive  # (rows,), None if nothing was deleted
         self.documents = self.rows if alive is None else int(np.count_nonzero(alive))
 
-    @classmethod
-    def open(cls, folder: Path, manifest: Manifest) -> "Snapshot":
-        """The documents of a generation as it was written."""
-        return cls(manifest, Base(folder, manifest), Tail(manifest.kinds))
-
     def after(self, changes: Sequence[Change]) -> "Snapshot":
         """What the documents are after some changes; only for the newest snapshot."""
         deleted = np.concatenate([np.zeros(0, dtype=np.int64), *(change.deleted for change in changes)])
@@ -176,7 +170,7 @@ class Snapshot:
     @cached_property
     def field_names(self) -> list[str]:
         """The names of fields that documents have, or had."""
-        return list(dict.fromkeys([*self.manifest.field_names, *self.tail.names(self.added)]))
+        return list(dict.fromkeys([*self.manifest.field_names, *self.tail.names()]))
 
     def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is no such document."""

@@ -28,7 +28,7 @@ from parabit.index.store.manifest import (
     write_manifest,
 )
 from parabit.index.store.schema import TEXT, VECTORS, Batch, Change, Id, columns_of, need_distinct, pack, unpack
-from parabit.index.store.snapshot import Snapshot
+from parabit.index.store.snapshot import Base, Snapshot, Tail
 from parabit.progress import Report, silent
 from parabit.storage import copy_folder, whole_folder
 
@@ -197,35 +197,23 @@ class Store(BaseStore):
             self._merge_long_log()
         return int((rows[: len(ids)] >= 0).sum())
 
-    def compact(self, report: Report = silent) -> None:
+    def compact(
+        self,
+        report: Report = silent,
+        recode: Recode | None = None,
+        save_model: SaveModel | None = None,
+        **model: Any,
+    ) -> None:
         """Write the documents as a new generation, in the order of their rows, with an empty log.
 
         Everything is verified on the way. Rows get new numbers; readers keep the old generation until they `refresh`.
+        With `recode`, documents get the codes and vectors of another model, whose `bits`, `dim` and `fingerprint` are
+        given, in the same step; all else stays, serial numbers among it, so that a word index stays valid.
         """
-        self._write_again(self.manifest, report)
-
-    def recode(
-        self,
-        bits: int,
-        fingerprint: str,
-        dim: int,
-        recode: Recode,
-        save_model: SaveModel,
-        report: Report = silent,
-    ) -> None:
-        """Give the documents the codes and vectors of another model, in one step, as `compact` writes them.
-
-        All else stays, serial numbers among it, so that a word index stays valid.
-        """
-        manifest = replace(self.manifest, bits=bits, fingerprint=fingerprint, dim=dim)
-        self._write_again(manifest, report, save_model, recode)
-
-    def _write_again(
-        self, manifest: Manifest, report: Report, save_model: SaveModel | None = None, recode: Recode | None = None
-    ) -> None:
         snapshot, log = self.snapshot(), self._log
         self.need_writer()
-        new = replace(manifest, generation=next_generation(self.folder), last_serial=snapshot.last_serial)
+        number = next_generation(self.folder)
+        new = replace(self.manifest, generation=number, last_serial=snapshot.last_serial, **model)
         try:
             write_generation(self.folder, new, snapshot, report, save_model, recode)
             self._snapshot, self._log = _open(self.folder, write=True)
@@ -255,7 +243,7 @@ class Store(BaseStore):
         manifest = read_manifest(self.folder)
         if manifest.token == self.manifest.token:
             self.manifest = manifest
-            changes = _changes(self._log, manifest)
+            changes = [unpack(record, manifest.kinds) for record in self._log.read()]
             if changes:
                 self._snapshot = snapshot.after(changes)
             return bool(changes)
@@ -316,18 +304,13 @@ def _open(folder: Path, write: bool) -> tuple[Snapshot, Log]:
             with ExitStack() as stack:
                 log = Log(log_file(folder, manifest.generation), manifest.token, write)
                 stack.callback(log.close)
-                snapshot = Snapshot.open(folder, manifest).after(_changes(log, manifest))
+                changes = [unpack(record, manifest.kinds) for record in log.read()]
+                snapshot = Snapshot(manifest, Base(folder, manifest), Tail(manifest.kinds)).after(changes)
                 stack.pop_all()
                 return snapshot, log
         except FileNotFoundError as problem:
             if read_manifest(folder).token == manifest.token:
                 raise IndexFolderError(f"{problem.filename} is missing", hint=REMEDY) from problem
-
-
-def _changes(log: Log, manifest: Manifest) -> list[Change]:
-    """What was done since the log was read before."""
-    kinds = manifest.kinds
-    return [unpack(record, kinds) for record in log.read()]
 
 
 def _write(
