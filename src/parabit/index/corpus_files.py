@@ -12,6 +12,7 @@ import os
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
@@ -20,15 +21,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
 from parabit.corpus.files import FileCorpus
-from parabit.corpus.sources import Source, UnreadableError, is_address, may_pass
+from parabit.corpus.sources import UnreadableError, is_address, may_pass
 from parabit.errors import CorpusError
 from parabit.index.documents import stored_fields
 from parabit.index.store.schema import TEXT, record_of
 from parabit.storage import plain_disk_errors, whole_file
 
 # A file that changes twice within a tick of the file system's clock looks unchanged after the second time. What was
-# written so recently is read again. Times in whole seconds are those of a slow clock.
-_TICK, _SLOW_TICK = 50_000_000, 2_000_000_000  # nanoseconds
+# written so recently is read again. The slowest clocks tick every two seconds.
+_TICK = 2_000_000_000  # nanoseconds
 
 _DIGEST = 16  # characters for the text of a document, and as many for the rest
 
@@ -82,19 +83,15 @@ def text_part(digest: str) -> str:
 
 def versions_of(corpus: FileCorpus) -> dict[str, str]:
     """What changes when each file does, by file; empty if that cannot be said."""
-    now = time.time_ns()
-    return {source.id: _version(source, now) for source in corpus.sources}
-
-
-def _version(source: Source, now: int) -> str:
-    try:
-        if not source.local:
-            return source.version
-        about = os.stat(source.path)  # noqa: PTH116 - twice as fast, for many thousand files
-    except (OSError, UnreadableError):
-        return ""
-    tick = _TICK if about.st_mtime_ns % 1_000_000_000 else _SLOW_TICK
-    return "" if abs(now - about.st_mtime_ns) < tick else f"{about.st_size}-{about.st_mtime_ns}"
+    now, versions = time.time_ns(), dict[str, str]()
+    for source in corpus.sources:
+        version = ""
+        with suppress(OSError, UnreadableError):
+            version = source.version
+        if version and source.local and abs(now - int(version.rpartition("-")[2])) < _TICK:
+            version = ""
+        versions[source.id] = version
+    return versions
 
 
 class NotedCorpus(Corpus):

@@ -93,7 +93,8 @@ def _add_api(app: FastAPI, service: Service, counts: Metrics) -> None:
         like: Annotated[str | None, Query(description="mark the words of this document")] = None,
     ) -> Response:
         """A document with everything that is kept of it."""
-        return _json(await service.ask("document", service.documents_of, (id, query, like)))
+        asked = id, query, like
+        return _json(await service.ask("document", lambda some: [service.document(*one) for one in some], asked))
 
     @app.get("/api/map", summary="The map", response_model=schemas.Chart)
     async def chart() -> Response:

@@ -61,7 +61,7 @@ class RefusalError(HTTPException):
 class Service:
     """An index that is open for reading, its map, and the thread that searches while it is `running`.
 
-    `search` and `documents_of` are for that thread alone; the others can be called from any.
+    `search` and `document` are for that thread alone; the others can be called from any.
     """
 
     worker: Worker  # while it runs
@@ -229,7 +229,8 @@ class Service:
         first, start = queries[0], time.perf_counter()
         options: dict[str, Any] = {name: getattr(first, name) for name in ("k", "radius", "rank", "where")}
         if first.query is not None:
-            texts = [_clean(one.query or "") for one in queries]
+            # JSON may carry halves of surrogate pairs, which are no characters.
+            texts = [(one.query or "").encode("utf-8", "replace").decode() for one in queries]
             return self._answers(self.index.search(texts, **options), first, start)
         ids = [self._id_of(one.like) for one in queries]
         there = self.index.has(ids).tolist()
@@ -237,9 +238,19 @@ class Service:
         answers = iter(self._answers(self.index.like(known, **options), first, start) if known else ())
         return [next(answers) if is_there else _missing(one.like) for one, is_there in zip(queries, there, strict=True)]
 
-    def documents_of(self, wanted: Sequence[tuple[str, str | None, str | None]]) -> Sequence[bytes | RefusalError]:
-        """Whole documents, as JSON; each has the words of a text marked, or those of another document."""
-        return [self._document(*one) for one in wanted]
+    def document(self, written: str, query: str | None, like: str | None) -> bytes | RefusalError:
+        """A whole document, as JSON; the words of a text are marked in it, or those of another document."""
+        [identity] = self.index.ids_of([written])
+        if not self.index.has([identity])[0]:
+            return _missing(written)
+        [stored] = self.index.stored([identity])
+        text = stored.text[:_WHOLE]
+        pieces = [Piece(text, mark=False)] if text else []
+        if text and (source := self._source_of_marks(query, like)):
+            pieces = marked(self.index.model.vocabulary.tokenizer, text, matching(self.index, source, text))
+        code, [position] = stored.code.tobytes().hex(), self._positions(stored.code[None])
+        rest = {"text": _pieces(pieces), "cut": len(stored.text) > _WHOLE, "code": code, "position": position}
+        return as_json(_listed(stored) | rest)
 
     @property
     def _has_texts(self) -> bool:
@@ -257,7 +268,11 @@ class Service:
             each = zip(rows, islice(positions, len(rows)), strict=True)
             listed = [self._hit(hit, position, query.why) for hit, position in each]
             if query.collapse and self.index.keeps_text:
-                listed = _collapsed(listed, copies_among([hit.text[:_COMPARED] for hit in rows]))
+                firsts = copies_among([hit.text[:_COMPARED] for hit in rows])
+                for first, one in zip(firsts, listed, strict=True):
+                    if one is not listed[first]:
+                        listed[first]["copies"].append(one)
+                listed = [one for place, one in enumerate(listed) if firsts[place] == place]
             answer = {
                 "known": bool(hits.known[place]),
                 "rank": rank,
@@ -289,37 +304,16 @@ class Service:
         """Where codes lie on the map."""
         return [None] * len(codes) if self.map is None or not wanted else self.map.place(codes).tolist()
 
-    def _document(self, written: str, query: str | None, like: str | None) -> bytes | RefusalError:
-        [identity] = self.index.ids_of([written])
-        if not self.index.has([identity])[0]:
-            return _missing(written)
-        [stored] = self.index.stored([identity])
-        text = stored.text[:_WHOLE]
-        pieces = [Piece(text, mark=False)] if text else []
-        if text and (source := self._source_of_marks(query, like)):
-            pieces = marked(self.index.model.vocabulary.tokenizer, text, matching(self.index, source, text))
-        code, [position] = stored.code.tobytes().hex(), self._positions(stored.code[None])
-        rest = {"text": _pieces(pieces), "cut": len(stored.text) > _WHOLE, "code": code, "position": position}
-        return as_json(_listed(stored) | rest)
-
     def _source_of_marks(self, query: str | None, like: str | None) -> str:
         """The text whose words are marked in a document."""
         if query is not None or like is None or not self._has_texts:
-            return _clean(query or "") if self.index.knows_texts else ""
+            return query or "" if self.index.knows_texts else ""
         ids = [self._id_of(like)]
         return self.index.stored(ids)[0].text if self.index.has(ids)[0] else ""
 
     def _id_of(self, like: str | int | None) -> str | int:
         """The id that a request names: a number is a number, a string the string, or else the number it says."""
         return like if isinstance(like, int) else self.index.ids_of([str(like)])[0]
-
-
-def _collapsed(hits: Sequence[dict[str, Any]], firsts: Sequence[int]) -> list[dict[str, Any]]:
-    """Hits without those that are near-copies of one before them, which has them as its copies."""
-    for place, first in enumerate(firsts):
-        if first != place:
-            hits[first]["copies"].append(hits[place])
-    return [hit for place, hit in enumerate(hits) if firsts[place] == place]
 
 
 def as_json(content: Any) -> bytes:
@@ -347,8 +341,3 @@ def _first(values: object, places: Mapping[str, int]) -> int:
 
 def _missing(identity: object) -> RefusalError:
     return RefusalError(404, f"there is no document {str(identity)[:100]!r}", "it may have been deleted meanwhile")
-
-
-def _clean(text: str) -> str:
-    """A text without halves of surrogate pairs, which JSON may carry and which are no characters."""
-    return text.encode("utf-8", "replace").decode()
