@@ -66,9 +66,6 @@ _STYLE = {
     "svg.fonttype": "path",
 }
 
-# Fields that say when and by what a file was written.
-_TELLTALE = {"svg": ("Date", "Creator", "Format", "Type"), "png": ("Software",)}
-
 
 def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
     """Draw precision over recall, both in per cent, recall on a logarithmic axis; the legend is below."""
@@ -139,10 +136,9 @@ def draw(path: Path, on: "Callable[[Axes], Axes]", square: bool = False) -> None
     with style.context(["default", _STYLE]):
         canvas = FigureCanvasAgg(Figure(figsize=(5.2, 5.2 if square else 3.5)))
         on(canvas.figure.add_subplot())
-        kind = path.suffix[1:]
         with whole_file(path) as partial:
             canvas.figure.savefig(
-                partial, format=kind, dpi=150, bbox_inches="tight", metadata=dict.fromkeys(_TELLTALE[kind])
+                partial, format=path.suffix[1:], dpi=150, bbox_inches="tight", metadata={"Date": None}
             )
 
 
