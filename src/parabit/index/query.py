@@ -3,9 +3,8 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,9 +17,11 @@ if TYPE_CHECKING:
     from parabit.index.words import Words
 
 MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
+# Of more than 8 words only those are searched for that few documents have, as the time of a search is that of reading
+# the lists of documents that have its words. A collection of some ten thousand documents never comes near the limit.
+_ALWAYS, _LISTED = 8, 50_000
 _MARKED = 200_000  # characters of a text in which words are marked
-_SHORT = 12  # words of a query up to which its stop words help to rank the best documents
-_NEAR = 3  # how many words two of a query may stand apart to count as a pair
+_SHORT = 12  # words of a query, up to which documents that quote it come first, and its stop words count
 _OPERATORS = re.compile(r'[":*]|(?<!\S)[+-]')  # without any, there is nothing to take apart
 _PART = re.compile(r'(?P<sign>[+-]?)(?:(?P<field>[^\s:"+-][^\s:"]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 
@@ -92,8 +93,7 @@ class WordQuery:
     text: str
     words: dict[str, float] = field(default_factory=dict)  # with how much each counts
     quotation: tuple[str, ...] = ()  # all words in their order, stop words too: a document may have them word for word
-    pairs: tuple[tuple[str, str, int], ...] = ()  # words that stand together in the query, and how far apart
-    stop_words: tuple[str, ...] = ()  # these and pairs decide between the best documents
+    stop_words: tuple[str, ...] = ()  # these decide between the best documents
     must: tuple[tuple[str, ...], ...] = ()  # words and phrases that documents must have
     without: tuple[tuple[str, ...], ...] = ()
     any_of: tuple[tuple[str, ...], ...] = ()  # documents must have one word of each of these
@@ -177,28 +177,32 @@ def word_query(
         stems = [nearest.get(token, (stem, ""))[0] for token, stem in zip(tokens, stems, strict=True)]
     counts = Counter(stems[place] for place in places)
     weights = {stem: 1 + math.log(count) for stem, count in counts.items() if frequencies[stem]}
-    if len(weights) > MOST_WORDS:
-        worth = {stem: weights[stem] * math.log(1 + lexicon.documents / frequencies[stem]) for stem in weights}
-        weights = {stem: weights[stem] for stem in sorted(weights, key=lambda stem: -worth[stem])[:MOST_WORDS]}
-    short = len(places) <= MOST_WORDS
-    neighbours = [
-        (stems[first], stems[second], second - first)
-        for first, second in pairwise(places if short else ())
-        if second - first <= _NEAR and stems[first] in weights and stems[second] in weights
-    ]
+    if len(weights) > _ALWAYS:
+        weights = _most_distinctive(weights, frequencies, lexicon.documents)
+    is_short = len(tokens) <= _SHORT
     must = [tuple(nearest.get(token, (stem, ""))[0] for token, stem in _stems(lexicon, one)) for one in parsed.must]
     return WordQuery(
         parsed.text,
         weights,
-        tuple(stems) if short and len(stems) > 1 and not unknown else (),
-        tuple(neighbours),
-        tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if len(tokens) <= _SHORT else (),
+        tuple(stems) if is_short and len(stems) > 1 and not unknown else (),
+        tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if is_short else (),
         tuple(stems for stems in dict.fromkeys(must) if stems),
         tuple(found for word in parsed.without if (found := tuple(stem for _, stem in _stems(lexicon, word)))),
         tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes),
         tuple(unknown),
         {token: written for token, (_, written) in nearest.items()},
     )
+
+
+def _most_distinctive(weights: dict[str, float], frequencies: Mapping[str, int], documents: int) -> dict[str, float]:
+    worth = {stem: weight * math.log(1 + documents / frequencies[stem]) for stem, weight in weights.items()}
+    chosen, listed = set[str](), 0
+    for stem in sorted(weights, key=lambda stem: -worth[stem])[:MOST_WORDS]:
+        listed += frequencies[stem]
+        if len(chosen) >= _ALWAYS and listed > _LISTED:
+            break
+        chosen.add(stem)
+    return {stem: weight for stem, weight in weights.items() if stem in chosen}
 
 
 def matching_tokens(query: WordQuery, lexicon: "RowWords | Words", text: str) -> set[str]:

@@ -17,7 +17,7 @@ from parabit.index.words import Stems, Words
 from parabit.progress import Progress, Report, silent
 
 _AT_ONCE = 4096  # documents that are read together
-RANKED_AGAIN = 40  # of the best documents, that are ranked again by pairs of words and stop words
+RANKED_AGAIN = 40  # of the best documents, that are ranked again by stop words
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
 _ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
 _LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for

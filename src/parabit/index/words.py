@@ -47,7 +47,6 @@ _NAMED = 64  # documents that are named one by one in a query
 # What adds to the BM25 of single words, chosen with `benchmarks/queries.py --weights`. That a document has the whole
 # query word for word says more than all else: it finds what somebody quotes, and other queries lose nothing.
 QUOTATION_WEIGHT = 2.0
-PAIR_WEIGHT = 0.2  # of words that stand together in the query and in a document
 STOP_WEIGHT = 0.25
 
 
@@ -241,9 +240,6 @@ class Words(Stems):
     def details(self, query: WordQuery) -> tantivy.Query | None:
         """What decides between the best documents. To look for it everywhere would take longer than all else."""
         parts = [self._term([word], STOP_WEIGHT) for word in query.stop_words]
-        for first, second, apart in query.pairs:
-            pair = tantivy.Query.phrase_query(self._schema, _TEXT, [(0, first), (apart, second)])
-            parts.append(tantivy.Query.boost_query(pair, PAIR_WEIGHT))
         return _either(parts) if parts else None
 
     def required(self, query: WordQuery) -> list[tantivy.Query]:
