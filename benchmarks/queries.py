@@ -12,7 +12,7 @@ Peers, as their documentation recommends: bm25s with PyStemmer and its English s
 tokenizer and query parser. Codes are of 128 bits, the mean over three seeds of the model.
 
 `--weights` changes the weights of the hybrid score one by one: of the code (CODE_WEIGHT in parabit/index/ranking.py),
-of documents that have the whole query word for word, of pairs of words and of stop words (in parabit/index/words.py).
+of documents that have the whole query word for word and of stop words (in parabit/index/words.py).
 Known items are three samples per collection then, also with one word left out, so that no document has them word for
 word; and whole documents are queries: training posts of 20 Newsgroups and abstracts of arXiv, where documents with a
 common label are relevant.
@@ -43,7 +43,6 @@ WEIGHTS: dict[str, tuple[Any, str, float]] = {  # what each column changes
     "as chosen": (ranking, "CODE_WEIGHT", ranking.CODE_WEIGHT),
     **{f"code {weight}": (ranking, "CODE_WEIGHT", weight) for weight in (0.0, 0.25, 0.5)},
     **{f"quotation {weight}": (words, "QUOTATION_WEIGHT", weight) for weight in (1.0, 4.0)},
-    **{f"pairs {weight}": (words, "PAIR_WEIGHT", weight) for weight in (0.0, 0.1, 0.4)},
     **{f"stop words {weight}": (words, "STOP_WEIGHT", weight) for weight in (0.0, 0.5)},
 }
 KNOWN = {"20newsgroups/train": 5000, "arxiv/train": 20_000, "enwiki/train": 10_000, "reuters21578/train": 9000}

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,6 @@ from parabit import Document, ParabitError, ParagraphVectors
 from parabit.codes import hamming, unpack
 from parabit.index import RANKS, Hits, Index, ranking
 from parabit.index.ranking import CODE_WEIGHT
-from parabit.index.word_index import RANKED_AGAIN
-from parabit.index.words import PAIR_WEIGHT
 
 BUILT, ALL = 200, 260
 QUERIES = queries(12)
@@ -56,39 +53,23 @@ def cosine(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArr
     return unit(model.infer(asked).vectors) @ unit(stored).T
 
 
-def bm25(
-    _: ParagraphVectors, asked: list[str], texts: list[str], among: slice = slice(None), again: int = RANKED_AGAIN
-) -> NDArray[np.float64]:
-    """BM25 of words in some of the texts; pairs of words that stand together decide between the best of these."""
+def bm25(_: ParagraphVectors, asked: list[str], texts: list[str], among: slice = slice(None)) -> NDArray[np.float64]:
+    """BM25 of words in some of the texts."""
     tokens = [text.split() for text in texts]
     lengths = np.array([len(words) for words in tokens])
     norms = 1.2 * (0.25 + 0.75 * lengths / lengths.mean())
-    singles, pairs = [Counter(words) for words in tokens], [Counter(pairwise(words)) for words in tokens]
+    found = [Counter(words) for words in tokens]
     having = Counter(word for words in tokens for word in set(words))
 
-    def idf(word: str) -> float:
-        return float(np.log(1 + (len(texts) - having[word] + 0.5) / (having[word] + 0.5)))
-
-    def score(weight: float, counts: list[int]) -> NDArray[np.float64]:
-        found = np.array(counts)
-        return np.asarray(weight * 2.2 * found / (found + norms))
+    def score(word: str, times: int) -> NDArray[np.float64]:
+        counts = np.array([count[word] for count in found])
+        idf = np.log(1 + (len(texts) - having[word] + 0.5) / (having[word] + 0.5))
+        return np.asarray((1 + np.log(times)) * idf * 2.2 * counts / (counts + norms))
 
     rows = []
     for query in asked:
-        words = [word for word in query.split() if having[word]]
-        of_words = [
-            score((1 + np.log(times)) * idf(word), [counts[word] for counts in singles])
-            for word, times in Counter(words).items()
-        ]
-        of_pairs = [
-            score(PAIR_WEIGHT * (idf(pair[0]) + idf(pair[1])), [counts[pair] for counts in pairs])
-            for pair in pairwise(query.split())
-            if having[pair[0]] and having[pair[1]]
-        ]
-        scores = np.sum(of_words, axis=0)[among]
-        best = np.argsort(-scores, kind="stable")[:again]
-        scores[best] += np.sum([np.zeros(len(texts)), *of_pairs], axis=0)[among][best]
-        rows.append(scores)
+        words = Counter(word for word in query.split() if having[word])
+        rows.append(np.sum([score(word, times) for word, times in words.items()], axis=0)[among])
     return np.array(rows)
 
 
@@ -183,7 +164,7 @@ def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(index: Index, mo
     by_words = index.search(QUERIES, k=8, rank="words").ids
     near = index.search(QUERIES, k=8, rank="hamming").ids
     hits = index.search(QUERIES, k=8, rank="hybrid", candidates=8).ids
-    plain_scores = hybrid(binary(), QUERIES, TEXTS[:ALL], again=8)
+    plain_scores = hybrid(binary(), QUERIES, TEXTS[:ALL])
     for plain, *found in zip(plain_scores, by_words, near, hits, strict=True):
         some = sorted({*placed(found[0]), *placed(found[1])}, key=lambda place: -plain[place])
         assert placed(found[2]) == some[:8]

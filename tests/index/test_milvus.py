@@ -70,14 +70,14 @@ def test_codes_and_vectors_are_ranked_alike(texts: Both, rank: str) -> None:
 def test_words_find_the_same_documents_with_nearly_the_same_scores(
     texts: Both, rank: str, options: dict[str, Any]
 ) -> None:
-    """BM25 differs a little: tantivy rounds lengths, and adds up to a fifth for words that stand together in both."""
+    """BM25 differs a little, as tantivy rounds lengths."""
     one, other = (index.search([*queries(6), UNKNOWN], k=10, rank=rank, **options) for index in texts)
     for query in range(6):
         shared = set(one.ids[query]) & set(other.ids[query])
         assert len(shared) >= 0.8 * len(one.ids[query])
         expected = dict(zip(one.ids[query], one.scores[query].tolist(), strict=True))
         for identity, score in zip(other.ids[query], other.scores[query].tolist(), strict=True):
-            assert identity not in shared or score == pytest.approx(expected[identity], rel=0.2)
+            assert identity not in shared or score == pytest.approx(expected[identity], rel=0.1)
         assert one.word_queries[query].words == other.word_queries[query].words
     assert (one.ids[6], one.notes[6]) == (other.ids[6], other.notes[6])
 

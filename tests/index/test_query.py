@@ -12,6 +12,7 @@ from index_models import LEARNT, TEXTS, binary
 
 from parabit import Document, Index
 from parabit.index import matching
+from parabit.index import query as queries
 from parabit.index.query import MOST_WORDS, parse
 
 DOCUMENTS = [
@@ -195,6 +196,21 @@ def test_a_long_text_is_searched_by_its_most_distinctive_words(index: Index) -> 
     assert max(map(words.frequency, taken)) <= min(map(words.frequency, others))
     assert parse("telescope\n-hockey").without == ()
     assert index.search("telescope\n-hockey", k=1, rank="words").ids == [["hockey"]]
+
+
+def test_in_a_large_collection_frequent_words_of_a_long_query_are_not_searched(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "space telescope repaired astronauts nasa night car hockey goalies temperature ocean"
+    words = index._words.open()
+    assert words is not None
+    searched = index.search([text]).word_queries[0].words.keys()
+    most = max(map(words.frequency, searched))
+    monkeypatch.setattr(queries, "_LISTED", sum(map(words.frequency, searched)) - 1)  # as if they were many
+    fewer = index.search([text]).word_queries[0].words.keys()
+    assert [words.frequency(word) for word in searched - fewer] == [most]
+    short = index.search(["telescope space night car hockey goalies ocean"]).word_queries[0].words
+    assert searched - fewer <= short.keys()
 
 
 def test_a_word_that_is_asked_for_twice_counts_more(index: Index) -> None:
