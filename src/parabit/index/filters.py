@@ -38,66 +38,55 @@ class Condition(NamedTuple):
 
 
 def conditions(where: Where | None) -> tuple[Condition, ...]:
-    """Conditions in either form, checked."""
-    if where is None:
-        return ()
+    """Conditions in either form, checked. Several that ask for a value of one field mean any of them."""
     if isinstance(where, Mapping):
-        return tuple(one for field, wanted in where.items() for one in _of_value(field, wanted))
-    if isinstance(where, str):
-        where = [where]
-    return tuple(_merged([one for written in where for one in _of_string(written)]))
+        wanted = list(where.items())
+    else:
+        wanted = [_as_mapped(one) for one in ([where] if isinstance(where, str) else where or ())]
+    equal: dict[str, tuple[Any, ...]] = {}
+    others = []
+    for condition in (one for field, value in wanted for one in _of_value(field, value)):
+        if condition.operator == EQUAL:
+            equal[condition.field] = equal.get(condition.field, ()) + condition.values
+        else:
+            others.append(condition)
+    return (*others, *(Condition(field, EQUAL, values) for field, values in equal.items()))
 
 
-def _of_string(written: str) -> list[Condition]:
+def _as_mapped(written: str) -> tuple[str, Any]:
+    """A condition that was written, as a mapping has it."""
     match = _WRITTEN.fullmatch(written)
     if match is None:
         raise QueryError(f"{written!r} is not a condition", hint=f"write {_FORMS}")
     field, operator, value = match[1], match[2], match[3].strip()
-    if operator == EQUAL and ".." in value:
-        lower, _, upper = value.partition("..")
-        if _bound(lower) is not None or _bound(upper) is not None:
-            return _range(field, lower or None, upper or None)
-    return [_compared(field, operator, value if operator in ORDER else [value, *_plain_value(value)])]
+    lower, dots, upper = value.partition("..")
+    if operator == EQUAL and dots and (_bound(lower) is not None or _bound(upper) is not None):
+        return field, (lower or None, upper or None)
+    return field, {operator: value if operator in ORDER else [value, *_plain_value(value)]}
 
 
-def _of_value(field: str, wanted: Any) -> list[Condition]:
+def _of_value(field: str, wanted: Any) -> Iterable[Condition]:
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise QueryError(
                 f"a range is a pair, found {len(wanted)} values for the field {field!r}",
                 hint="write (2000, 2010), or a list for one of several values",
             )
-        return _range(field, *wanted)
-    return [_compared(field, *one) for one in (wanted.items() if isinstance(wanted, Mapping) else [(EQUAL, wanted)])]
-
-
-def _compared(field: str, operator: str, wanted: Any) -> Condition:
-    if operator in ORDER:
-        return Condition(field, operator, (_number(field, wanted),))
-    if operator in (EQUAL, UNEQUAL):
-        return Condition(field, operator, _values(field, wanted))
-    known = ", ".join([EQUAL, UNEQUAL, *ORDER])
-    raise QueryError(f"no comparison {operator!r} for the field {field!r}", hint=f"there are {known}")
-
-
-def _range(field: str, lower: Any, upper: Any) -> list[Condition]:
-    found = [_compared(field, order, end) for order, end in ((">=", lower), ("<=", upper)) if end is not None]
-    if not found:
-        raise QueryError(f"the range of the field {field!r} has no end", hint="write 2000..2010, 2000.. or ..2010")
-    if len(found) == 2 and found[0].values[0] > found[1].values[0]:
-        raise QueryError(f"the range {lower}..{upper} of the field {field!r} is empty", hint="lowest first")
-    return found
-
-
-def _merged(given: list[Condition]) -> Iterable[Condition]:
-    """Several values of one field mean any of them."""
-    equal: dict[str, tuple[Any, ...]] = {}
-    for condition in given:
-        if condition.operator == EQUAL:
-            equal[condition.field] = equal.get(condition.field, ()) + condition.values
+        lower, upper = (None if end is None else _number(field, end) for end in wanted)
+        if lower is None and upper is None:
+            raise QueryError(f"the range of the field {field!r} has no end", hint="write 2000..2010, 2000.. or ..2010")
+        if lower is not None and upper is not None and lower > upper:
+            problem = f"the range {wanted[0]}..{wanted[1]} of the field {field!r} is empty"
+            raise QueryError(problem, hint="lowest first")
+        wanted = {order: end for order, end in ((">=", lower), ("<=", upper)) if end is not None}
+    for operator, value in wanted.items() if isinstance(wanted, Mapping) else [(EQUAL, wanted)]:
+        if operator in ORDER:
+            yield Condition(field, operator, (_number(field, value),))
+        elif operator in (EQUAL, UNEQUAL):
+            yield Condition(field, operator, _values(field, value))
         else:
-            yield condition
-    yield from (Condition(field, EQUAL, values) for field, values in equal.items())
+            known = ", ".join([EQUAL, UNEQUAL, *ORDER])
+            raise QueryError(f"no comparison {operator!r} for the field {field!r}", hint=f"there are {known}")
 
 
 def _bound(written: str) -> float | None:
