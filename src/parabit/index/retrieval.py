@@ -81,17 +81,17 @@ def matching(index: "Index", query: str, text: str) -> set[str]:
 def _start(index: "Index", request: Request, by_text: bool) -> tuple[Request, Snapshot]:
     """A request, checked and complete, and the documents as they are now."""
     check_backend(request.backend)
-    k, radius = (
-        None if value is None else _whole(name, value, least)
-        for name, value, least in (("k", request.k, 1), ("radius", request.radius, 0))
-    )
-    k = 10 if k is None and radius is None else k
+    k = 10 if request.k is None and request.radius is None else _whole("k", request.k, 1)
+    radius = _whole("radius", request.radius, 0)
     request = request._replace(k=k, radius=radius, rank=request.rank or (index.best_rank if by_text else "hamming"))
     _ = index.model if by_text else None  # first, as loading it may show a newer index
     return request, index.snapshot()
 
 
-def _whole(name: str, value: object, least: int) -> int:
+def _whole(name: str, value: object, least: int) -> int | None:
+    """The k or the radius of a search, checked."""
+    if value is None:
+        return None
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
     if value < least:
