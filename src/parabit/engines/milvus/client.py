@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from parabit.engines.milvus import documents
 from parabit.engines.milvus.documents import BM25, CODE, KEY, SERIAL, VECTOR, WORDS, all_of, in_keys, in_rows
 from parabit.errors import IndexFolderError, need
+from parabit.index.store.manifest import Manifest
 
 TOKEN = "PARABIT_MILVUS_TOKEN"
 WINDOW = 16_384  # hits of a query, or entities of an answer, that Milvus gives at most
@@ -112,16 +113,17 @@ class Entities:
     has caught up with everything that was written before, and then it need not wait again.
     """
 
-    def __init__(self, server: Server, name: str, bits: int, description: str) -> None:
-        self.server, self.name, self._bits = server, name, bits
-        self._description = description  # of the collection; no two are the same
+    def __init__(self, server: Server, manifest: Manifest) -> None:
+        self.server, self.manifest, self._bits = server, manifest, manifest.bits
+        self.name = manifest.engine["collection"]
+        self._description = f"parabit index {manifest.token}"  # of the collection; no two are the same
         self.keys: dict[int, str] = {}
         self.codes: dict[int, str] = {}
         self.level = "Strong"
 
-    def create(self, has_words: bool, has_vectors: bool) -> None:
+    def create(self) -> None:
         """Make the collection."""
-        server, types = self.server, self.server.pymilvus.DataType
+        server, types, has_words = self.server, self.server.pymilvus.DataType, bool(self.manifest.meta["words"])
         problem, hint = "", ""
         release = re.search(r"(\d+)\.(\d+)", server.version)
         if has_words and release and tuple(map(int, release.groups())) < (2, 5):
@@ -138,7 +140,7 @@ class Entities:
         schema.add_field(VECTOR, types.BINARY_VECTOR, dim=8 * -(-self._bits // 8))
         schema.add_field(documents.KEYS, types.ARRAY, element_type=types.INT64, max_capacity=documents.MOST_KEYS)
         schema.add_field(documents.NUMBERS, types.JSON)
-        for text in (CODE, *documents.RECORDS, *([documents.REAL] if has_vectors else [])):
+        for text in (CODE, *documents.RECORDS, *([documents.REAL] if self.manifest.dim else [])):
             schema.add_field(text, types.VARCHAR, max_length=documents.LONGEST)
         indexes.add_index(VECTOR, index_name=VECTOR, index_type="BIN_FLAT", metric_type="HAMMING")
         if has_words:

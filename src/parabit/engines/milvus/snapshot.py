@@ -4,6 +4,7 @@ import math
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_fie
 from parabit.index.query import WordQuery
 from parabit.index.results import Found
 from parabit.index.store import Id, Value
-from parabit.index.store.manifest import Manifest
 from parabit.index.word_index import nearest_form, searchable, written_forms
 from parabit.index.words import Stems
 from parabit.text.bags import row_offsets
@@ -41,9 +41,9 @@ class MilvusSnapshot:
     Unlike those in a folder they may change meanwhile: one that was deleted or replaced since has no fields.
     """
 
-    def __init__(self, entities: Entities, manifest: Manifest, documents: int) -> None:
-        self.entities, self.manifest, self.documents = entities, manifest, documents
-        self.bits, self.field_names = manifest.bits, manifest.field_names
+    def __init__(self, entities: Entities, documents: int) -> None:
+        self.entities, self.manifest, self.documents = entities, entities.manifest, documents
+        self.bits, self.field_names = self.manifest.bits, self.manifest.field_names
 
     def rows_of(self, ids: Sequence[Id]) -> Rows:
         """The row of each id; -1 if there is no such document."""
@@ -118,12 +118,8 @@ class MilvusSnapshot:
 
     def first(self, most: int, allowed: str | None) -> Rows:
         """The first rows of those that a filter lets through."""
-        found = np.zeros(0, np.int64)
-        for rows in self.entities.walk(allowed or ""):
-            if len(found) >= most:
-                break
-            found = np.concatenate([found, rows])
-        return found[:most]
+        rows = (row for block in self.entities.walk(allowed or "") for row in block.tolist())
+        return np.fromiter(islice(rows, most), dtype=np.int64)
 
     def sample(self, most: int, seed: int = 0) -> Rows:
         """The rows of all documents, ascending; of more than `most` one in so many, as they came in."""

@@ -80,10 +80,10 @@ class Milvus:
         if save_model is not None:
             manifest = replace(manifest, model="model-1")
         with closing(Server(engine["uri"])) as server:
-            entities = entities_of(server, manifest)
+            entities = Entities(server, manifest)
             try:
-                entities.create(bool(manifest.meta["words"]), manifest.dim > 0)
-                names = _fill(manifest, entities, batches)
+                entities.create()
+                names = _fill(entities, batches)
                 with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
                     (new / LOCK).touch()
                     if save_model is not None:
@@ -95,12 +95,7 @@ class Milvus:
                 raise
         if old is not None and old.engine:
             with suppress(IndexFolderError), closing(Server(old.engine["uri"])) as server:
-                entities_of(server, old).drop()
-
-
-def entities_of(server: Server, manifest: Manifest) -> Entities:
-    """The documents of an index, as Milvus has them now."""
-    return Entities(server, manifest.engine["collection"], manifest.bits, f"parabit index {manifest.token}")
+                Entities(server, old).drop()
 
 
 def stems_of(manifest: Manifest) -> Stems:
@@ -140,11 +135,11 @@ class MilvusStore(BaseStore):
 
     def entities(self) -> Entities:
         """The documents as Milvus has them now."""
-        return entities_of(self._server, self.manifest)
+        return Entities(self._server, self.manifest)
 
     def snapshot(self) -> MilvusSnapshot:
         """The documents as they are now."""
-        return MilvusSnapshot(self.entities(), self.manifest, self.documents)
+        return MilvusSnapshot(self.entities(), self.documents)
 
     def words(self, snapshot: MilvusSnapshot) -> MilvusWords:
         """The words of a snapshot's documents, which Milvus keeps with them."""
@@ -161,7 +156,7 @@ class MilvusStore(BaseStore):
         need_distinct([*ids, *delete])
         first = max(_now(), self._newest + 1)
         # All of them, so that what does not fit is known before the first is written.
-        entities = [] if batch is None else written_entities(self.manifest, batch, first)
+        entities = [] if batch is None else _entities(self.manifest, batch, first)
         self._newest = first + len(ids)
         names = _with_names(self.manifest.field_names, batch)
         if len(names) > len(self.manifest.field_names):
@@ -225,7 +220,7 @@ class MilvusStore(BaseStore):
             report(Progress("reading", done, "documents", min(1.0, done / max(self.documents, done))))
 
 
-def written_entities(manifest: Manifest, batch: Batch, first: int) -> list[dict[str, Any]]:
+def _entities(manifest: Manifest, batch: Batch, first: int) -> list[dict[str, Any]]:
     """A batch as entities, numbered from `first`; an error says what does not fit."""
     arrays = columns_of(batch, manifest.bits, manifest.dim, first).arrays
     fields: Sequence[Mapping[str, Any]] = batch.fields or [{}] * len(batch.ids)
@@ -237,14 +232,14 @@ def written_entities(manifest: Manifest, batch: Batch, first: int) -> list[dict[
     return [entity_of(identity, serial, *rest) for serial, (identity, *rest) in enumerate(documents, first)]
 
 
-def _fill(manifest: Manifest, entities: Entities, batches: Iterable[Batch]) -> list[str]:
+def _fill(entities: Entities, batches: Iterable[Batch]) -> list[str]:
     """Write the documents of a new index; returns the names of their fields."""
     seen, names, first = set[int](), list[str](), _now()
     for batch in batches:
         again = entities.with_keys([key_of(one) for one in batch.ids if hash(one) in seen])
         seen.update(map(hash, batch.ids))
         need_distinct([*batch.ids, *map(id_of_key, again)])
-        entities.write(written_entities(manifest, batch, first), new=True)
+        entities.write(_entities(entities.manifest, batch, first), new=True)
         first += len(batch.ids)
         names = _with_names(names, batch)
     entities.server.ask("flush", entities.name)
