@@ -46,21 +46,18 @@ lint: $(VENV)/dev
 	$(BIN)/mypy
 
 bench: $(VENV)/bench
-	$(BIN)/python benchmarks/text_speed.py
-	$(BIN)/python benchmarks/text_memory.py
-	$(BIN)/python benchmarks/token_choices.py
 	$(BIN)/python benchmarks/quality.py --peers
-	$(BIN)/python benchmarks/learn_speed.py
-	$(BIN)/python benchmarks/read_folder.py
-	$(BIN)/python benchmarks/learn_million.py
-	$(BIN)/python benchmarks/encode_speed.py
-	$(BIN)/python benchmarks/evaluate_speed.py
-	$(BIN)/python benchmarks/index_keeping.py
-	$(BIN)/python benchmarks/index_speed.py
-	$(BIN)/python benchmarks/index_hashing.py
-	$(BIN)/python benchmarks/serve_load.py
 	$(BIN)/python benchmarks/queries.py
 	$(BIN)/python benchmarks/search_speed.py
+	$(BIN)/python benchmarks/index_speed.py
+	$(BIN)/python benchmarks/index_keeping.py
+	$(BIN)/python benchmarks/learn_speed.py
+	$(BIN)/python benchmarks/text_speed.py
+	$(BIN)/python benchmarks/read_folder.py
+	$(BIN)/python benchmarks/evaluate_speed.py
+	$(BIN)/python benchmarks/serve_load.py
+	$(BIN)/python benchmarks/choices.py
+	$(BIN)/python benchmarks/pages.py
 
 reproduce: $(VENV)/paper
 	$(BIN)/parabit reproduce all -o results

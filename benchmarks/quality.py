@@ -1,39 +1,37 @@
 """The quality of codes on collections of all kinds, beside LSA + ITQ and gensim's Doc2Vec.
 
-    PARABIT_DATA=FOLDER python benchmarks/quality.py [--peers]
+    PARABIT_DATA=FOLDER python benchmarks/quality.py [--peers] [--again] [--only NAME ...]
 
 Test documents query each other (the paper's protocol); MAP and NDCG@10 are expected values over all orders of equal
 distances. Codes of 128 and 32 bits, the mean and spread of three seeds. Collections: those of the data folder that
 `parabit datasets` knows, titles and the longest articles of some, Python documentation, and files `short/*.jsonl.gz`
 with `text` and `label`, of which a random 60% are learned from. Labels are used for scores alone.
 
-`--peers` also runs Doc2Vec (128 floats, cosine), which takes an hour: PV-DBOW, `sample=1e-4`, 40 epochs and a
-`min_count` of 1, 2 or 5, chosen on 40% of at most 3,000 training documents; one seed. Results are written after each
-collection; what is there is not measured again.
+`--peers` also runs gensim's Doc2Vec (PV-DBOW, 128 floats, cosine), which takes hours: `sample`, then `epochs`, then
+`min_count` are chosen on 40% of at most 3,000 training documents; one seed. Results are kept after each collection;
+what is there is not measured again, unless `--again` asks for it.
 """
 
-import argparse
 import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common import RESULTS, machine, run
+from common import about, keep, kept, options, run
 from parabit import Document, ParagraphVectors, Tokenizer
 from parabit.baselines.peers import LSA, IterativeQuantization
 from parabit.corpus import Corpus, data_folder, open_corpus
 from parabit.evaluation import evaluate_codes, evaluate_vectors
 from parabit.paper.corpora import labelled_documents, paper_corpora, sample_documents
+from parabit.parallel import cores
 from parabit.text import count_bags, make_bags
 
 SEEDS, SIZES = (0, 1, 2), (128, 32)
-EPOCHS, MIN_COUNTS = 40, (1, 2, 5)  # of Doc2Vec; 20 epochs were worse on 20 Newsgroups
-OUT = RESULTS / "quality.json"
+DOC2VEC = {"sample": (0, 1e-4, 1e-5), "epochs": (20, 40, 100), "min_count": (1, 2, 5)}
 
 
 class Collection(NamedTuple):
@@ -93,9 +91,9 @@ def collections(only: list[str] | None) -> Iterator[Collection]:
         yield Collection(path.name.removesuffix(".jsonl.gz"), train, test, "shared")
 
 
-def closed_form(collection: Collection, bits: int, seed: int) -> NDArray[np.uint8]:
+def codes_of(collection: Collection, bits: int, seed: int, **options: Any) -> NDArray[np.uint8]:
     """The codes of the test documents by parabit."""
-    model = ParagraphVectors(bits, random_state=seed).fit(collection.train).encoder_
+    model = ParagraphVectors(bits, random_state=seed, **options).fit(collection.train).encoder_
     codes = model.infer([document.text for document in collection.test]).codes
     assert codes is not None
     return codes
@@ -111,43 +109,42 @@ def lsa_itq(collection: Collection, bits: int, seed: int) -> NDArray[np.uint8]:
     return quantization.transform(analysis.transform(tested))
 
 
-METHODS = {"closed form": closed_form, "LSA + ITQ": lsa_itq}
+METHODS = {"closed form": codes_of, "LSA + ITQ": lsa_itq}
 
 
-def doc2vec(train: list[Document], test: list[Document], min_count: int) -> NDArray[np.float32]:
-    """Vectors of test documents by gensim, as its documentation recommends for DBOW."""
+def doc2vec(collection: Collection, settings: dict[str, Any]) -> NDArray[np.float32]:
+    """Vectors of the test documents by gensim."""
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
     words = Tokenizer().content_words
-    tagged = [TaggedDocument(words(document.text), [number]) for number, document in enumerate(train)]
-    model = Doc2Vec(
-        tagged, dm=0, vector_size=128, epochs=EPOCHS, negative=5, sample=1e-4, min_count=min_count, seed=0, workers=2
-    )
-    return np.stack([model.infer_vector(words(document.text)) for document in test])
+    tagged = [TaggedDocument(words(document.text), [number]) for number, document in enumerate(collection.train)]
+    model = Doc2Vec(tagged, dm=0, vector_size=128, negative=5, seed=0, workers=cores(), **settings)
+    return np.stack([model.infer_vector(words(document.text)) for document in collection.test])
 
 
 def tuned_doc2vec(collection: Collection) -> dict[str, Any]:
     """Doc2Vec with what is best on a validation part of the training documents."""
     labelled = [document for document in collection.train if document.labels]
     order = np.random.default_rng(1).permutation(len(labelled))[:3000]
-    learned, kept = ([labelled[place] for place in part] for part in np.split(order, [int(0.6 * len(order))]))
+    learned, held = ([labelled[place] for place in part] for part in np.split(order, [int(0.6 * len(order))]))
+    validation = collection._replace(train=learned, test=held)
+    settings: dict[str, Any] = {"epochs": 40, "min_count": 2}  # as in its notebook on reviews
+    for name, values in DOC2VEC.items():
+        found = {value: score(doc2vec(validation, {**settings, name: value}), validation)[1] for value in values}
+        settings[name] = max(found, key=lambda value: found[value])
+    return dict(zip(("map", "ndcg@10"), score(doc2vec(collection, settings), collection), strict=True)) | settings
 
-    def found(min_count: int) -> float:
-        return _score(doc2vec(learned, kept, min_count), kept, collection.relevance)[1]
 
-    min_count = max(MIN_COUNTS, key=found)
-    score = _score(doc2vec(collection.train, collection.test, min_count), collection.test, collection.relevance)
-    return {"map": score[0], "ndcg@10": score[1], "epochs": EPOCHS, "min_count": min_count}
-
-
-def _score(found: NDArray[Any], documents: list[Document], relevance: str) -> tuple[float, float]:
+def score(found: NDArray[Any], collection: Collection) -> tuple[float, float]:
+    """MAP and NDCG@10 of what was found for the test documents."""
     evaluate: Any = evaluate_codes if found.dtype == np.uint8 else evaluate_vectors
-    scores = evaluate(found, [document.labels for document in documents], relevance=relevance)
+    scores = evaluate(found, [document.labels for document in collection.test], relevance=collection.relevance)
     return round(scores.map, 4), round(scores.ndcg, 4)
 
 
-def measure(collection: Collection, row: dict[str, Any]) -> None:
-    """Mean and spread of each kind of codes that has not been measured."""
+def measure(collection: Collection, row: dict[str, Any]) -> bool:
+    """Mean and spread of each kind of codes that has not been measured; whether there was any."""
+    done = False
     row |= {
         "documents": len(collection.train),
         "tested": len(collection.test),
@@ -157,23 +154,11 @@ def measure(collection: Collection, row: dict[str, Any]) -> None:
         for method, encode in METHODS.items():
             found = row.setdefault(str(bits), {})
             if method not in found:
-                rows = [_score(encode(collection, bits, s), collection.test, collection.relevance) for s in SEEDS]
+                rows = [score(encode(collection, bits, seed), collection) for seed in SEEDS]
                 spread = np.round([np.mean(rows, axis=0), np.std(rows, axis=0)], 4).T.tolist()
                 found[method] = dict(zip(("map", "ndcg@10"), spread, strict=True))
-
-
-def before() -> dict[str, Any]:
-    """The figures of the network that was the default before, from the report that was made with it."""
-    report = json.loads((Path(__file__).parent.parent / "results" / "report.json").read_text())
-    [table] = [table for table in report["tables"] if table["name"] == "everywhere"]
-    return {
-        row["labels"][0]: {
-            "128": {"map": row["cells"][0]["mean"], "ndcg@10": row["cells"][1]["mean"]},
-            "32": {"map": row["cells"][2]["mean"], "ndcg@10": row["cells"][3]["mean"]},
-        }
-        for row in table["rows"]
-        if row["labels"][1] in ("parabit, fast", "parabit, default")
-    }
+                done = True
+    return done
 
 
 def show(results: dict[str, Any]) -> None:
@@ -192,20 +177,24 @@ def show(results: dict[str, Any]) -> None:
 
 def main() -> None:
     """Measure what has not been measured yet."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--peers", action="store_true", help="also run Doc2Vec")
+    parser.add_argument("--again", action="store_true", help="measure codes that were measured before, too")
     parser.add_argument("--only", nargs="*", help="collections, by name")
-    arguments = parser.parse_args()
-    results = json.loads(OUT.read_text()) if OUT.exists() else {"collections": {}}
-    results |= {"machine": machine("numpy", "scipy", "gensim", "faiss-cpu"), "seeds": list(SEEDS)}
-    results["network default of commit fc30e91"] = before()
-    for collection in collections(arguments.only):
-        row = results["collections"].setdefault(collection.name, {})
-        measure(collection, row)
-        if arguments.peers and "Doc2Vec" not in row:
+    given = parser.parse_args()
+    results = {} if given.small else kept("quality")
+    rows = results.setdefault("collections", {})
+    for collection in collections(["tweets"] if given.small else given.only):
+        row = rows.setdefault(collection.name, {})
+        if given.again:
+            for bits in SIZES:
+                row.pop(str(bits), None)
+        if measure(collection, row):
+            row["run"] = about("numpy", "scipy", "faiss-cpu", threads=cores(), repetitions=f"{len(SEEDS)} seeds")
+        if given.peers and "Doc2Vec" not in row:
             row["Doc2Vec"] = tuned_doc2vec(collection)
-        OUT.write_text(json.dumps(results, indent=1) + "\n")
-        print(collection.name, json.dumps({name: row[name] for name in row if name in ("128", "Doc2Vec")}), flush=True)
+            row["Doc2Vec"]["run"] = about("gensim", threads=cores(), repetitions="1 seed")
+        keep("quality", results, given.small)
     show(results)
 
 

@@ -18,7 +18,6 @@ word; and whole documents are queries: training posts of 20 Newsgroups and abstr
 common label are relevant.
 """
 
-import argparse
 import gzip
 import json
 import time
@@ -32,10 +31,11 @@ import numpy as np
 import Stemmer
 import tantivy
 
-from common import RESULTS, machine, run
+from common import about, keep, kept, options, run
 from parabit import Document, Index, ParagraphVectors, open_corpus
 from parabit.corpus import data_folder
 from parabit.index import ranking, words
+from parabit.parallel import cores
 
 SEEDS = (0, 1, 2)
 RANKS = ("hybrid", "words", "asymmetric", "hamming")
@@ -47,7 +47,6 @@ WEIGHTS: dict[str, tuple[Any, str, float]] = {  # what each column changes
 }
 KNOWN = {"20newsgroups/train": 5000, "arxiv/train": 20_000, "enwiki/train": 10_000, "reuters21578/train": 9000}
 KNOWN_ITEMS = 400  # queries
-OUT = RESULTS / "queries.json"
 
 Answer = Callable[[str], Sequence[str]]  # the ids of the best 100 documents
 
@@ -246,19 +245,26 @@ def show(results: dict[str, Any]) -> None:
 
 def main() -> None:
     """Measure all, and keep the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--weights", action="store_true", help="try how much the code counts beside the words")
     parser.add_argument("--seeds", type=int, default=len(SEEDS))
-    arguments = parser.parse_args()
-    results: dict[str, Any] = json.loads(OUT.read_text()) if OUT.exists() else {}
-    results["machine"] = machine("tantivy", "bm25s", "PyStemmer", "faiss-cpu", "numpy")
-    if arguments.weights:
-        results["weights"] = weights()
+    given = parser.parse_args()
+    results = {} if given.small else kept("queries")
+    if given.small:
+        [*_, one] = islice(real_queries(), 2)
+        part, found = "ranks", {"real queries": {one.name: compare(one, SEEDS[:1])}, "known items": {}}
+    elif given.weights:
+        part, found = "weights", {"scores": weights()}
     else:
-        results["real queries"] = {one.name: compare(one, SEEDS[: arguments.seeds]) for one in real_queries()}
-        results["known items"] = {one.name: compare(one, SEEDS[:1]) for one in known_collections()}
-        show(results)
-    OUT.write_text(json.dumps(results, indent=1) + "\n")
+        real = {one.name: compare(one, SEEDS[: given.seeds]) for one in real_queries()}
+        known = {one.name: compare(one, SEEDS[:1]) for one in known_collections()}
+        part, found = "ranks", {"real queries": real, "known items": known}
+    repetitions = "1 seed" if given.weights else f"{given.seeds} seeds for real queries, 1 for known items"
+    packages = ("tantivy", "bm25s", "PyStemmer", "faiss-cpu", "numpy")
+    results[part] = {**found, "run": about(*packages, threads=cores(), repetitions=repetitions)}
+    if not given.weights:
+        show(results[part])
+    keep("queries", results, given.small)
 
 
 if __name__ == "__main__":

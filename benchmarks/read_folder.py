@@ -7,33 +7,29 @@ CSV, pictures, an archive of 200 MB, empty, locked and broken files and links in
 its own, whose peak resident memory the system reports.
 """
 
-import argparse
 import csv
 import gzip
 import itertools
 import json
 import os
 import random
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from common import keep, machine, run
+from common import about, apart, keep, options, peak_mb, run
 from parabit import open_corpus
 
 FILES, ARCHIVE_MB = 5_000, 200
 PICTURE = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010806000000")
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, files: int, archive_mb: int) -> None:
     """Write the files."""
     posts = itertools.cycle(document.text for document in open_corpus("20newsgroups/train"))
     abstracts = itertools.cycle(open_corpus("arxiv/train"))
-    for number in range(FILES - 7):
+    for number in range(files - 7):
         below = folder / f"part-{number % 20}"
         below.mkdir(exist_ok=True)
         kind, text = number % 10, next(posts)
@@ -56,7 +52,7 @@ def write(folder: Path) -> None:
         else:
             (below / f"{number}").write_bytes(f"{text} naïve café".encode("utf-16" if number % 20 == 9 else "cp1252"))
     with gzip.open(folder / "backup.tar.gz", "wb", compresslevel=0) as file:
-        for _ in range(ARCHIVE_MB):
+        for _ in range(archive_mb):
             file.write(random.Random(0).randbytes(10**6))
     os.link(folder / "backup.tar.gz", folder / "backup.gz")  # a name that does not say what it is
     (folder / "empty.txt").touch()
@@ -83,28 +79,22 @@ def read(folder: Path) -> dict[str, Any]:
         "notes": dict(corpus.notes.counts),
         "open_seconds": round(opened, 2),
         "seconds": round(time.perf_counter() - start, 2),
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak_mb": peak_mb(),
     }
 
 
 def main() -> None:
     """Make the folder, read it in another process, keep the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.read:
-        print(json.dumps(read(arguments.read)))
-        return
+    small = options(__doc__).parse_args().small
+    files, archive_mb = (100, 2) if small else (FILES, ARCHIVE_MB)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "folder")
         folder.mkdir()
-        write(folder)
+        write(folder, files, archive_mb)
         size = sum(path.lstat().st_size for path in folder.rglob("*"))
-        command = [sys.executable, __file__, "--read", folder]
-        result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    print(json.dumps(result, indent=1))
-    about = {"files": FILES, "folder_mb": round(size / 1e6), "as_root": os.geteuid() == 0}  # root may read all files
-    keep("read_folder", {"machine": machine("polars"), **about, **result})
+        result = apart(read, folder)
+    result |= {"files": files, "folder_mb": round(size / 1e6), "as_root": os.geteuid() == 0}  # root may read all files
+    keep("read_folder", {**result, "run": about("polars", threads=1, repetitions=1)}, small)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,7 @@ the 200 nearest codes (IndexBinaryFlat, one thread), a bare tantivy search for t
 the query, and each rank of the index. Medians, from a process that does nothing else.
 """
 
-import argparse
 import json
-import os
-import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -22,8 +19,9 @@ from typing import Any
 import numpy as np
 import tantivy
 
-from common import keep, machine, run
+from common import about, abstracts, keep, options, run, write_lines
 from parabit import Document, Index, ParagraphVectors, open_corpus
+from parabit.parallel import cores
 
 RANKS = ("hamming", "asymmetric", "words", "hybrid")
 QUERIES, CANDIDATES, SEED = 300, 200, 0
@@ -34,14 +32,7 @@ def documents(count: int) -> Iterator[Document]:
     if count <= 7532:
         yield from islice(open_corpus("20newsgroups/test"), count)
         return
-    rng, given = random.Random(SEED), 0
-    for copy in range(count):
-        for document in open_corpus("arxiv"):
-            if given == count:
-                return
-            words = [word for word in document.text.split() if not copy or rng.random() >= 0.1]
-            yield Document(f"{copy}-{document.id}", " ".join(words), fields={"title": document.title or ""})
-            given += 1
+    yield from abstracts(count)
 
 
 def queries(count: int) -> list[str]:
@@ -85,9 +76,7 @@ def measure(count: int) -> dict[str, Any]:
     """Build an index with words and one without, and ask all queries."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "documents.jsonl")
-        with path.open("w") as file:
-            for document in documents(count):
-                file.write(json.dumps({"id": document.id, "text": document.text, **document.fields}) + "\n")
+        write_lines(path, documents(count))
         start = time.perf_counter()
         model = ParagraphVectors(random_state=SEED).fit(open_corpus(path))
         learned = time.perf_counter()
@@ -118,19 +107,21 @@ def measure(count: int) -> dict[str, Any]:
             "with texts and words": round((about["bytes"] - about["model_bytes"]) / count, 1),
             "words": round(about["words_bytes"] / count, 1),
         },
-        "load": os.getloadavg()[0],
     }
 
 
 def main() -> None:
     """Measure each size, and keep the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=[7532, 1_000_000])
     rows = []
-    for size in parser.parse_args().sizes:
+    given = parser.parse_args()
+    for size in [500] if given.small else given.sizes:
         rows.append(measure(size))
         print(json.dumps(rows[-1], indent=1), flush=True)
-    keep("search_speed", {"machine": machine("tantivy", "faiss-cpu", "numpy"), "rows": rows})
+    threads, queried = f"1 for faiss, {cores()} to build", f"{QUERIES} queries, one after the other"
+    measured = about("tantivy", "faiss-cpu", "numpy", threads=threads, repetitions=queried)
+    keep("search_speed", {"rows": rows, "run": measured}, given.small)
 
 
 if __name__ == "__main__":

@@ -34,9 +34,10 @@ from typing import Any
 
 import numpy as np
 
-from common import keep, machine, run
+from common import about, keep, options, run
 from parabit import Corpus, Document, Index, ParagraphVectors, open_corpus
 from parabit.index import draw_map, keep_map
+from parabit.parallel import cores
 
 BITS, K, WARM_UP = 128, 10, 5.0
 OLD_BUILD = """
@@ -243,7 +244,7 @@ def beside(commit: str, folder: Path, given: argparse.Namespace) -> dict[str, An
 
 def main() -> None:
     """Build, measure and keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -252,6 +253,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, help="only ask a server that is there, and print JSON")
     parser.add_argument("--options", type=json.loads, default=AS_THE_PAGE_ASKS, help="more of a search, as JSON")
     given = parser.parse_args()
+    if given.small:
+        given.documents, given.clients, given.seconds = 500, 4, 2.0
     if given.port:
         print(json.dumps(load(given.port, given.clients, given.seconds, given.documents, given.options)))
         return
@@ -264,17 +267,20 @@ def main() -> None:
         few, many = (measure(folder, clients, given.seconds, given.documents) for clients in (1, given.clients))
         old = beside(given.beside, folder, given) if given.beside else {}
         with Index.open(folder) as index:
-            about = {"documents": len(index), "bits": index.bits, "megabytes": round(index.info()["bytes"] / 1e6)}
+            size = {"documents": len(index), "bits": index.bits, "megabytes": round(index.info()["bytes"] / 1e6)}
     keep(
         "serve_load",
         {
-            "machine": machine("parabit", "fastapi", "uvicorn", "faiss-cpu"),
-            "index": {**about, "seconds_to_build": None if built is None else round(built, 1)},
+            "index": {**size, "seconds_to_build": None if built is None else round(built, 1)},
             "bare": alone,
             "one_client": few,
             "many_clients": many,
             **old,
+            "run": about(
+                "fastapi", "uvicorn", "faiss-cpu", threads=cores(), repetitions=f"1, {given.seconds:.0f} seconds"
+            ),
         },
+        given.small,
     )
 
 

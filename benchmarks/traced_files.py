@@ -16,6 +16,8 @@ import threading
 from pathlib import Path
 from types import FrameType
 
+from common import options
+
 WORDS = [a + b + c for a in ("ba", "ke", "lo", "mi", "su") for b in ("ra", "te", "no") for c in ("l", "s", "th", "x")]
 
 
@@ -43,18 +45,18 @@ def trace(target: Path, arguments: list[str]) -> None:
 
 def main() -> None:
     """Trace the four main commands."""
-    parser = argparse.ArgumentParser()
+    parser = options(__doc__)
     parser.add_argument("--list", action="store_true", help="name the files that a command passes through")
     parser.add_argument("--trace", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.trace:
-        trace(Path(options.trace[0]), options.trace[1:])
+    given = parser.parse_args()
+    if given.trace:
+        trace(Path(given.trace[0]), given.trace[1:])
         return
     draw = random.Random(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "texts").mkdir()
-        for number in range(300):
+        for number in range(30 if given.small else 300):
             (folder / "texts" / f"{number}.txt").write_text(" ".join(draw.choices(WORDS, k=40)))
         for command in (
             "train texts -o model",
@@ -68,7 +70,7 @@ def main() -> None:
             files = json.loads(target.read_text())
             passed = sorted(file for file, ran in files.items() if ran)
             print(f"parabit {command}: passes through {len(passed)} files, imports {len(files)}")
-            if options.list:
+            if given.list:
                 print(*(f"    {file}" for file in passed), sep="\n")
 
 

@@ -29,7 +29,7 @@ is also the encoder: one matrix, so a code costs one sparse product.
 A code has levels. The first mixes all components, partly whitened. Each of the others is a short code of its own,
 learned from as many leading components as it has bits, so that the main topics have bits that nothing else disturbs.
 
-How the constants were chosen: `benchmarks/closed_form_choices.py`.
+How the constants were chosen: `benchmarks/choices.py`.
 """
 
 from collections.abc import Sequence
