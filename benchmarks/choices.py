@@ -153,9 +153,12 @@ def main() -> None:
     given = parser.parse_args()
     before = {} if given.small else kept("choices")
     scores, rows = before.get("collections", {}), before.get("rows", [])
-    tried = list(variants(given.only))[:: 9 if given.small else 1]
+    tried = [one for one in variants(given.only) if not given.small or one.bits == min(SIZES)]
     for whole in collections(["tweets"] if given.small else None):
-        collection, row = validation(whole, 600 if given.small else given.documents), scores.setdefault(whole.name, {})
+        collection, row = (
+            validation(whole, 1_000 if given.small else given.documents),
+            scores.setdefault(whole.name, {}),
+        )
         for variant in tried:
             if variant.key not in row:
                 found = [score(variant.codes(collection, seed=seed), collection) for seed in SEEDS]

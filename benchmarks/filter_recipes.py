@@ -15,9 +15,10 @@ near-copies would win by it, so within the smaller radius at least a third of th
 
 import argparse
 import json
-import multiprocessing as mp
 import time
 from collections import defaultdict
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import numpy as np
 
 from paper_recipes import hold_out
 from parabit.networks.config import choose_shape, paper_recipe
+from pool import each
 
 HELD_OUT = 0.4
 RADII = {28: (1, 2), 24: (2, 3)}
@@ -76,9 +78,7 @@ def train_one(task: dict[str, Any], arrays: Path, folder: Path, device: str) -> 
     from parabit.codes import pack
     from parabit.networks.inference import NetworkEncoder
     from parabit.networks.training import train
-    from parabit.parallel import limit_cores
 
-    limit_cores(1)
     start = time.perf_counter()
     if task["corpus"] not in _DATA:
         _DATA.clear()
@@ -96,18 +96,6 @@ def train_one(task: dict[str, Any], arrays: Path, folder: Path, device: str) -> 
         found[f"{rounds} x {share}"] = pack(vectors > 0) if bits else vectors.astype(np.float16)
     np.savez(folder / f"{task['number']}.npz", **found, labels=np.array([labels[0] for labels in data["labels"]]))
     return task | {"seconds": round(time.perf_counter() - start, 1)}
-
-
-def work(tasks: Any, results: Any, arrays: Path, folder: Path, device: str) -> None:
-    """Train whatever arrives, until None does."""
-    import torch
-
-    torch.set_num_threads(1)
-    while (task := tasks.get()) is not None:
-        try:
-            results.put(train_one(task, arrays, folder, device))
-        except Exception as problem:  # a recipe that diverges is a result
-            results.put(task | {"failed": f"{type(problem).__name__}: {problem}"[:200]})
 
 
 def score(codes: Any, vectors: Any, labels: Any, radii: tuple[int, ...]) -> list[list[float]]:
@@ -139,50 +127,31 @@ def score(codes: Any, vectors: Any, labels: Any, radii: tuple[int, ...]) -> list
     return scores
 
 
-class Pool:
-    """Processes that train networks, and what they have trained."""
+def trained(tasks: list[dict[str, Any]], work: Any, workers: int, deadline: float) -> list[dict[str, Any]]:
+    """Those that could be trained; when the time is over, no further one is begun."""
+    done = []
+    for task, result in each(work, tasks, workers, deadline):
+        if isinstance(result, Exception):  # a recipe that diverges is a result
+            print(f"{type(result).__name__}: {result}"[:200], task["changes"], flush=True)
+        else:
+            done.append(result)
+    return done
 
-    def __init__(self, arrays: Path, folder: Path, workers: int, device: str) -> None:
-        context = mp.get_context("spawn")
-        self.folder, self.workers, self.number = folder, workers, 0
-        folder.mkdir(exist_ok=True)
-        self.tasks, self.results = context.Queue(), context.Queue()
-        arguments = (self.tasks, self.results, arrays, folder, device)
-        self.processes = [context.Process(target=work, args=arguments, daemon=True) for _ in range(workers)]
-        for process in self.processes:
-            process.start()
 
-    def train(self, tasks: list[dict[str, Any]], deadline: float) -> list[dict[str, Any]]:
-        """Train them in order; when the time is over, no further one is begun."""
-        waiting, running, done = list(tasks), 0, []
-        while True:
-            while waiting and running < self.workers and time.time() < deadline:
-                self.number += 1
-                self.tasks.put(waiting.pop(0) | {"number": self.number})
-                running += 1
-            if not running:
-                return done
-            result = self.results.get()
-            running -= 1
-            if "failed" in result:
-                print(result["failed"], result["changes"], flush=True)
-            else:
-                done.append(result)
-
-    def scored(self, done: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The scores of all codes, in every way of inference, the best first."""
-        rows = []
-        vectors = {(one["corpus"], one["seed"]): one["number"] for one in done if not one["bits"]}
-        for task in (one for one in done if one["bits"]):
-            ranking = np.load(self.folder / f"{vectors[task['corpus'], task['seed']]}.npz")["20 x 1.0"]
-            arrays = dict(np.load(self.folder / f"{task['number']}.npz"))
-            labels = arrays.pop("labels")
-            for inference, codes in arrays.items():
-                scores = score(codes, ranking, labels, RADII[task["bits"]])
-                row = {name: task[name] for name in ("corpus", "bits", "seed", "changes", "seconds")}
-                mean = round(float(np.mean([figures[0] for figures in scores])), 4)
-                rows.append(row | {"inference": inference, "scores": scores, "mean": mean})
-        return sorted(rows, key=lambda row: -row["mean"])
+def scored(done: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """The scores of all codes, in every way of inference, the best first."""
+    rows = []
+    vectors = {(one["corpus"], one["seed"]): one["number"] for one in done if not one["bits"]}
+    for task in (one for one in done if one["bits"]):
+        ranking = np.load(folder / f"{vectors[task['corpus'], task['seed']]}.npz")["20 x 1.0"]
+        arrays = dict(np.load(folder / f"{task['number']}.npz"))
+        labels = arrays.pop("labels")
+        for inference, codes in arrays.items():
+            scores = score(codes, ranking, labels, RADII[task["bits"]])
+            row = {name: task[name] for name in ("corpus", "bits", "seed", "changes", "seconds")}
+            mean = round(float(np.mean([figures[0] for figures in scores])), 4)
+            rows.append(row | {"inference": inference, "scores": scores, "mean": mean})
+    return sorted(rows, key=lambda row: -row["mean"])
 
 
 def chosen(rows: list[dict[str, Any]], most_empty: float) -> tuple[float, dict[str, Any], str]:
@@ -195,7 +164,7 @@ def chosen(rows: list[dict[str, Any]], most_empty: float) -> tuple[float, dict[s
         for (changes, inference), some in checked.items()
         if len(some) == CHECKS and all(row["scores"][0][3] <= most_empty for row in some)
     ]
-    return max(able, key=lambda found: found[0])
+    return max(able, key=lambda found: found[0], default=(0.0, {}, ""))
 
 
 def main() -> None:
@@ -209,35 +178,32 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=60, help="recipes per code size")
     parser.add_argument("--best", type=int, default=5, help="recipes per code size that are checked")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--small", action="store_true", help="two recipes for one epoch, to try the script")
     options = parser.parse_args()
-    folder = options.output.with_suffix(".arrays")
-    pool, rng, start = (
-        Pool(options.arrays, folder, options.workers, options.device),
-        np.random.default_rng(5),
-        time.time(),
-    )
+    folder, rng, start, numbers = options.output.with_suffix(".arrays"), np.random.default_rng(5), time.time(), count()
+    folder.mkdir(exist_ok=True)
+    work = partial(train_one, arrays=options.arrays, folder=folder, device=options.device)
 
     def task(bits: int | None, changes: dict[str, Any], corpus: str = "20newsgroups", seed: int = 0) -> dict[str, Any]:
-        return {"corpus": corpus, "bits": bits, "seed": seed, "changes": changes}
+        few = {"epochs": 1} if options.small else {}
+        return {"corpus": corpus, "bits": bits, "seed": seed, "changes": changes | few, "number": next(numbers)}
 
-    recipes = [*EARLIER, *(draw(rng) for _ in range(options.most))]
+    recipes = EARLIER[:2] if options.small else [*EARLIER, *(draw(rng) for _ in range(options.most))]
     searched = [task(None, {}), *(task(bits, changes) for changes in recipes for bits in RADII)]
-    rows = pool.scored(pool.train(searched, start + options.seconds))
+    rows = scored(trained(searched, work, options.workers, start + options.seconds), folder)
     checks = []
-    for corpus, seed in (("20newsgroups", 1), ("20newsgroups-raw", 0)):
+    for corpus, seed in (("20newsgroups", 1), *([] if options.small else [("20newsgroups-raw", 0)])):
         checks.append(task(None, {}, corpus, seed))
         for bits, most in MOST_EMPTY.items():
             able = [row["changes"] for row in rows if row["bits"] == bits and row["scores"][0][3] <= most]
             best = [able[place] for place in range(len(able)) if able[place] not in able[:place]][: options.best]
             checks += [task(bits, changes, corpus, seed) for changes in [*best, {}]]
-    rows += pool.scored(pool.train(checks, start + options.check_seconds))
+    rows += scored(trained(checks, work, options.workers, start + options.check_seconds), folder)
     with options.output.open("w") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
     for bits, most in MOST_EMPTY.items():
         print(bits, chosen([row for row in rows if row["bits"] == bits], most))
     print(f"{time.time() - start:.0f} s", flush=True)
-    for process in pool.processes:
-        process.terminate()
 
 
 if __name__ == "__main__":

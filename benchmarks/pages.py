@@ -38,7 +38,7 @@ def _runs(result: Any, label: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
             if name == "run" or name.startswith("run of "):
                 yield name.removeprefix("run").removeprefix(" of ") or label, value
             else:
-                yield from _runs(value, name)
+                yield from _runs(value, f"{name} of {label}" if name == "Doc2Vec" else name)
 
 
 def _measured(run: dict[str, Any]) -> str:

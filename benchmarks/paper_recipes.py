@@ -14,16 +14,16 @@ an earlier version of this file) and a check on 20 Newsgroups, with and without 
 import argparse
 import itertools
 import json
-import multiprocessing as mp
 import time
+from functools import partial
 from pathlib import Path
-from queue import Empty
 from typing import Any
 
 import numpy as np
 
 from parabit.networks.config import choose_shape, paper_recipe
 from parabit.text.bags import Bags, row_offsets
+from pool import each
 
 HELD_OUT = 0.25
 
@@ -238,9 +238,7 @@ def try_recipe(task: dict[str, Any], arrays: Path, device: str) -> dict[str, Any
     from parabit.evaluation import evaluate_codes, evaluate_vectors
     from parabit.networks.inference import NetworkEncoder
     from parabit.networks.training import train
-    from parabit.parallel import limit_cores
 
-    limit_cores(1)
     start = time.perf_counter()
     bits, dim, architecture, bigrams = NETWORKS[task["network"]]
     relevance = "shared" if task["corpus"].startswith(("20news", "enwiki")) else "overlap"
@@ -270,23 +268,6 @@ def try_recipe(task: dict[str, Any], arrays: Path, device: str) -> dict[str, Any
     spread = float(trained.embeddings.std())
     return task | {"scores": scores, "spread": round(spread, 3), "loss": round(trained.history[-1]["loss"], 4),
                    "train_s": round(seconds, 1), "seconds": round(time.perf_counter() - start, 1)}  # fmt: skip
-
-
-def work(tasks: Any, results: Any, arrays: Path, device: str, deadline: float) -> None:
-    """Try recipes until there are none left or the time is over."""
-    import torch
-
-    torch.set_num_threads(1)
-    while time.time() < deadline:
-        try:
-            task = tasks.get(timeout=2)
-        except Empty:
-            break
-        try:
-            results.put(try_recipe(task, arrays, device))
-        except Exception as problem:  # a recipe that diverges is a result
-            results.put(task | {"failed": f"{type(problem).__name__}: {problem}"[:300]})
-    results.put(None)
 
 
 def plan(stage: str, corpora: list[str], seeds: int) -> list[dict[str, Any]]:
@@ -319,46 +300,22 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--most", type=int, help="only so many, to try the script")
+    parser.add_argument("--small", action="store_true", help="only the first two, for one epoch, to try the script")
     options = parser.parse_args()
-    context = mp.get_context("spawn")
-    tasks, results = context.Queue(), context.Queue()
-    planned = plan(options.stage, options.corpus, options.seeds)[: options.most]
-    for task in planned:
-        tasks.put(task)
-    deadline = time.time() + options.seconds
-    workers = [
-        context.Process(target=work, args=(tasks, results, options.arrays, options.device, deadline), daemon=True)
-        for _ in range(options.workers)
-    ]
-    for worker in workers:
-        worker.start()
-    ended, done = 0, 0
+    planned = plan(options.stage, options.corpus, options.seeds)
+    if options.small:
+        planned = [task | {"changes": task["changes"] | {"epochs": 1}} for task in planned[:2]]
+    work = partial(try_recipe, arrays=options.arrays, device=options.device)
     with options.output.open("w") as file:
-        while ended < len(workers) and time.time() < deadline + 45:
-            try:
-                result = results.get(timeout=5)
-            except Empty:
-                continue
-            if result is None:
-                ended += 1
-                continue
-            done += 1
-            file.write(json.dumps(result) + "\n")
+        found = each(work, planned, options.workers, time.time() + options.seconds)
+        for number, (task, result) in enumerate(found, start=1):
+            if isinstance(result, Exception):  # a recipe that diverges is a result
+                best, row = result, task | {"failed": f"{type(result).__name__}: {result}"[:300]}
+            else:
+                best, row = max(result["scores"].values(), key=lambda one: sum(next(iter(one.values())))), result
+            file.write(json.dumps(row) + "\n")
             file.flush()
-            best = max(result.get("scores", {"": {"": [0, 0]}}).values(), key=lambda s: sum(next(iter(s.values()))))
-            print(
-                done,
-                "/",
-                len(planned),
-                result["network"],
-                best,
-                result.get("failed", ""),
-                result.get("seconds"),
-                flush=True,
-            )
-    for worker in workers:
-        worker.terminate()
+            print(number, "/", len(planned), row["network"], best, row.get("seconds"), flush=True)
 
 
 if __name__ == "__main__":

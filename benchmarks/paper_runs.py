@@ -7,9 +7,9 @@ that `parabit reproduce` prepared in REPORT/work:
 """
 
 import argparse
-import multiprocessing
 import sys
 import time
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,17 @@ from parabit.paper.corpora import paper_corpora
 from parabit.paper.experiments import EXPERIMENTS, JOBS, runs_of
 from parabit.paper.jobs import perform
 from parabit.paper.runs import Store
+from pool import each
 
 
-def work(tasks: Any, results: Any, folder: Path, device: str, deadline: float) -> None:
-    """Perform runs until none is left; several processes keep one GPU busy."""
-    import torch
+def work(run: Any, arrays: Path, device: str) -> Any:
+    """Perform a run."""
+    return perform(run, _store(arrays).data(run), device)
 
-    from parabit.parallel import limit_cores
 
-    torch.set_num_threads(1)
-    limit_cores(1)
-    store = Store(folder)
-    while time.time() < deadline and (run := tasks.get()) is not None:
-        try:
-            results.put(perform(run, store.data(run), device))
-        except Exception as problem:  # it is the caller's to say
-            results.put((run, problem))
-    results.put(None)
+@cache
+def _store(folder: Path) -> Store:
+    return Store(folder)
 
 
 def main() -> None:
@@ -48,6 +42,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no run after so many")
     parser.add_argument("--arrays", type=Path, help="another folder to read arrays from")
+    parser.add_argument("--small", action="store_true", help="the first run only, to try the script")
     options = parser.parse_args()
     corpora = paper_corpora(["arxiv", "enwiki"])
     corpora = [corpus for corpus in corpora if not options.corpus or corpus.name in options.corpus]
@@ -55,31 +50,19 @@ def main() -> None:
     runs = store.missing(runs_of(tuple(EXPERIMENTS), corpora, options.seeds, jobs=tuple(options.job)))
     # The paper's own collections first, then one seed of what stands in for the others.
     runs.sort(key=lambda run: run.corpus.stand_in * (1 + run.seed))
-    context = multiprocessing.get_context("spawn")
-    tasks, results = context.Queue(), context.Queue()
-    for run in [*runs, *[None] * options.workers]:
-        tasks.put(run)
+    if options.small:
+        del runs[1:]
+    perform_one = partial(work, arrays=options.arrays or options.report, device=options.device)
     deadline = time.time() + options.seconds
-    arguments = (tasks, results, options.arrays or options.report, options.device, deadline)
-    workers = [context.Process(target=work, args=arguments, daemon=True) for _ in range(options.workers)]
-    for worker in workers:
-        worker.start()
-    ended = done = 0
-    while ended < len(workers):
-        result = results.get()
-        if result is None:
-            ended += 1
-            continue
-        done += 1
-        if isinstance(result[1], Exception):
-            sys.stdout.write(f"{result[0].key} failed: {result[1]!r}\n")
+    for number, (run, result) in enumerate(each(perform_one, runs, options.workers, deadline), start=1):
+        if isinstance(result, Exception):
+            print(f"{run.key} failed: {result!r}", flush=True)
             continue
         store.keep(*result)
         about, rows, _ = result
         shown = [value for _, metric, value in rows if metric in ("map", "ndcg@10")]
         name = f"{about['corpus']} {about['job']} {about['seed']}"
-        sys.stdout.write(f"{done} of {len(runs)}: {name} {about['seconds']} s {shown}\n")
-        sys.stdout.flush()
+        print(f"{number} of {len(runs)}: {name} {about['seconds']} s {shown}", flush=True)
 
 
 if __name__ == "__main__":
