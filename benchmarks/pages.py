@@ -41,38 +41,29 @@ def _runs(result: Any, label: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
                 yield from _runs(value, f"{name} of {label}" if name == "Doc2Vec" else name)
 
 
-def _measured(run: dict[str, Any]) -> str:
-    """When, where and how, in a sentence."""
+def _measured(run: dict[str, Any]) -> tuple[Any, ...]:
+    """When, where and how."""
     machine = (
         f"{run['processor']}, {run['cores']} cores, {run['memory_gb']:.0f} GB" if run["cores"] else run["processor"]
     )
-    threads = run["threads"]
+    threads, others = run["threads"], run["cores_of_others"]
     if isinstance(threads, dict):
         threads = ", ".join(f"{name} {number}" for name, number in threads.items())
-    packages = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
-    words = [
-        f"measured {run['date']}, commit {run['commit']}",
-        machine,
-        f"threads: {threads}",
-        f"repetitions: {run['repetitions']}",
-        packages,
-    ]
-    if run["cores_of_others"] is not None:
-        words.append(f"other processes took {run['cores_of_others']} cores meanwhile")
-    return "; ".join([*words, *([run["note"]] if "note" in run else [])])
+    versions = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
+    busy = [] if others is None else [f"other processes took {others} cores"]
+    notes = "; ".join([*busy, *([run["note"]] if "note" in run else [])])
+    return f"{run['date']}, commit {run['commit']}", machine, threads, run["repetitions"], versions, notes
 
 
 def _how(results: list[dict[str, Any]]) -> list[str]:
-    """A line for each time of measurement, with what was measured then unless it was everything."""
-    labels: dict[str, list[str]] = {}
+    """A row for each time of measurement, with what was measured then unless it was everything."""
+    labels: dict[tuple[Any, ...], list[str]] = {}
     for result in results:
         for label, run in _runs(result):
             labels.setdefault(_measured(run), []).append(label or "the rest")
-    if len(labels) == 1:
-        return ["", *(f"*{sentence[0].upper()}{sentence[1:]}.*" for sentence in labels)]
-    shown = (", ".join(dict.fromkeys(names)) for names in labels.values())
-    lines = (f"*{names[0].upper()}{names[1:]}: {sentence}.*" for names, sentence in zip(shown, labels, strict=True))
-    return [line for one in lines for line in ("", one)]
+    heads = ("", "measured", "machine", "threads", "repetitions", "versions", "")
+    names = [", ".join(dict.fromkeys(shown)) if len(labels) > 1 else "" for shown in labels.values()]
+    return ["", *_rows(heads, *((name, *row) for name, row in zip(names, labels, strict=True)))]
 
 
 def _rows(*rows: tuple[Any, ...]) -> list[str]:
