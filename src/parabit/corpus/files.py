@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import cache
 from heapq import heappop, heappush
 from itertools import chain
 from pathlib import Path
@@ -278,13 +279,14 @@ def _is_chosen(path: str, options: ReadOptions, is_file: bool = True) -> bool:
     parts = path.split("/")
     if is_file and options.include and not any(_matches(parts, _pattern(glob)) for glob in options.include):
         return False
-    return not any(_matches(parts, [*_pattern(glob), "**"]) for glob in options.exclude)
+    return not any(_matches(parts, _pattern(glob, "**")) for glob in options.exclude)
 
 
-def _pattern(glob: str) -> list[str]:
+@cache
+def _pattern(glob: str, *below: str) -> Sequence[str]:
     """The parts of a pattern. One without a slash matches the name in any folder."""
     parts = glob.removeprefix("./").rstrip("/").split("/")
-    return parts if len(parts) > 1 else ["**", *parts]
+    return (*(() if len(parts) > 1 else ("**",)), *parts, *below)
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:

@@ -75,16 +75,21 @@ class Source:
 
     def __init__(self, path: Path | str, name: str = "", id: str = "", label: str = "") -> None:
         self.name = name or os.fspath(path)
-        self.path = Path(path)
+        self.location = os.fspath(path)
         self.id = id or self.path.name
         self.label = label
         self.note = ""  # what to know about the latest reading, such as a guessed encoding
         self._raw: BinaryIO | None = None
 
+    @cached_property
+    def path(self) -> Path:
+        """Where it is; made when it is needed, as a folder may have many thousand files."""
+        return Path(self.location)
+
     @property
     def place(self) -> Any:
         """What two sources have in common that are the same file."""
-        return os.path.realpath(self.path)
+        return os.path.realpath(self.location)
 
     @property
     def size(self) -> int:
@@ -97,7 +102,7 @@ class Source:
     @property
     def version(self) -> str:
         """What changes when the file does."""
-        about = self.path.stat()
+        about = os.stat(self.location)  # noqa: PTH116 - twice as fast, for many thousand files
         return f"{about.st_size}-{about.st_mtime_ns}"
 
     @property
@@ -151,7 +156,7 @@ class PipeSource(Source):
     def _open_raw(self) -> BinaryIO:
         if self._kept is None:
             kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # noqa: SIM115 - it lives as long as this object
-            with _standard_input() if str(self.path) in STANDARD_INPUT else super()._open_raw() as pipe:
+            with _standard_input() if self.location in STANDARD_INPUT else super()._open_raw() as pipe:
                 copyfileobj(pipe, kept, 1 << 20)
             kept.flush()
             self._kept, self.path = kept, Path(kept.name)
