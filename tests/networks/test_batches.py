@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import pytest
 import torch
 from counted import count_ids
 from hypothesis import given, settings
@@ -79,15 +78,13 @@ def test_an_epoch_of_positions_has_every_word_once_with_what_stands_around_it(
     assert 0 < sizes[-1] <= batch_size
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_the_fingerprint_of_bags_tells_corpora_apart() -> None:
+    corpora: list[list[list[int]]] = [
+        [[0, 1, 1, 2], [], [2, 0]],
         [[0, 1, 1, 2], [], [2, 1]],
         [[0, 1, 2], [], [2, 0]],
-        [[0, 1, 2, 1], [], [2, 0]],  # the same bags in another order
+        [[0, 1, 2, 1], [], [2, 0]],  # the bags of the first in another order
         [[0, 1, 1, 2], [2, 0], []],
         [[0, 1, 1, 2], [2, 0]],
-    ],
-)
-def test_the_fingerprint_of_bags_tells_corpora_apart(other: list[list[int]]) -> None:
-    assert count_ids(other, 3)[0].fingerprint != count_ids([[0, 1, 1, 2], [], [2, 0]], 3)[0].fingerprint
+    ]
+    assert len({count_ids(documents, 3)[0].fingerprint for documents in corpora}) == len(corpora)

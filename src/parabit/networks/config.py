@@ -106,25 +106,21 @@ def choose_shape(
             raise TrainingError(f"{name} is {value!r}", hint=f"it must be a whole number, at least 1, {example}")
     if not isinstance(two_sided, bool):
         raise TrainingError(f"two_sided is {two_sided!r}", hint="it must be true or false")
-    size = dim if bits is None else bits
-    if size is None:
-        raise TrainingError("neither bits nor dim is given", hint="bits=128 learns codes, dim=128 real-valued vectors")
-    both = bits is not None and dim is not None
-    if architecture == "dm":
-        if both:
-            raise TrainingError(
-                "dim and bits with architecture dm",
-                hint="only dbow has a real vector beside the code; omit dim, or omit bits for a real-valued model",
-            )
+    size, dm, both = bits or dim or 0, architecture == "dm", bits is not None and dim is not None
+    only_dbow = "only dbow has a real vector beside the code; omit dim, or omit bits for a real-valued model"
+    projected = "bits are projected from the real vector, which has dim numbers and must not be shorter"
+    for wrong, problem, hint in (
+        (not size, "neither bits nor dim is given", "bits=128 learns codes, dim=128 real-valued vectors"),
+        (dm and both, "dim and bits with architecture dm", only_dbow),
+        (not dm and window, "window with architecture dbow", "it is an option of dm"),
+        (not dm and two_sided, "two_sided with architecture dbow", "it is an option of dm"),
+        (not dm and word_dim, "word_dim with architecture dbow", "it is an option of dm"),
+        (both and (dim or 0) < size, f"dim {dim} is less than bits {bits}", projected),
+    ):
+        if wrong:
+            raise TrainingError(problem, hint)
+    if dm:
         return Shape("dm", bits, size, window=window or 1, two_sided=two_sided, word_dim=word_dim or size)
-    for name, given in (("window", window), ("two_sided", two_sided), ("word_dim", word_dim)):
-        if given:
-            raise TrainingError(f"{name} with architecture dbow", hint="it is an option of dm")
-    if bits is not None and dim is not None and dim < bits:
-        raise TrainingError(
-            f"dim {dim} is less than bits {bits}",
-            hint="bits are projected from the real vector, which has dim numbers and must not be shorter",
-        )
     return Shape("dbow", bits, dim or size, projected=both)
 
 
