@@ -142,6 +142,11 @@ def test_missing_texts_are_learned_without_and_get_zeros(topics: Topics) -> None
         ParagraphVectors(missing="drop").fit(texts)
 
 
+def untouched() -> Iterator[str]:
+    raise AssertionError("the texts were read")
+    yield ""
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
@@ -164,13 +169,15 @@ def test_missing_texts_are_learned_without_and_get_zeros(topics: Topics) -> None
 def test_parameters_that_make_no_sense_are_refused_before_a_text_is_read(
     parameters: dict[str, Any], words: str
 ) -> None:
-    class Untouched:
-        def __iter__(self) -> Iterator[str]:
-            raise AssertionError("the texts were read")
-
     with pytest.raises(ParabitError) as refused:
-        ParagraphVectors(**parameters).fit(Untouched())
+        ParagraphVectors(**parameters).fit(untouched())
     assert str(refused.value).startswith(words)
+
+
+def test_a_folder_with_something_else_is_refused_for_checkpoints_before_a_text_is_read(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(ParabitError, match="is not a training folder"):
+        ParagraphVectors(8, solver="network", device="cpu").fit(untouched(), work=tmp_path)
 
 
 @pytest.mark.parametrize("parameters", [{"solver": "network"}, {"preset": "paper"}], ids=["network", "paper"])
@@ -182,22 +189,6 @@ def test_the_papers_networks_are_trained_by_gradient_descent(topics: Topics, par
     assert model.embeddings_.shape == (300, 16)
     assert len(model.encoder_.config["training"]["history"]) == 2
     assert model.encoder_.config["network"]["recipe"]["samples"] == 64
-
-
-def test_training_a_network_goes_on_from_its_checkpoints(topics: Topics, tmp_path: Path) -> None:
-    whole = ParagraphVectors(8, solver="network", network_params=QUICK, device="cpu").fit(topics.texts)
-    halted = clone(whole)
-
-    def stop(progress: Any) -> None:
-        if progress.stage == "training" and progress.share and progress.share > 0.4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        halted.fit(topics.texts, work=tmp_path / "work", checkpoint_every=0, report=stop)
-    resumed = clone(whole).fit(topics.texts, work=tmp_path / "work")
-    assert resumed.transform(topics.texts).tobytes() == whole.transform(topics.texts).tobytes()
-    with pytest.raises(TrainingError, match="from another training run: .*bits"):
-        clone(whole).set_params(bits=16).fit(topics.texts, work=tmp_path / "work")
 
 
 def test_parameters_set_after_fitting_do_not_change_what_is_saved(topics: Topics, tmp_path: Path) -> None:

@@ -155,11 +155,12 @@ def train_network(
     from parabit.networks.training import choose_device, train
 
     choose_device(device)  # a device that is not there is an error before the corpus is read
+    if work is not None:
+        check_work_folder(work)
     vocabulary, documents = count_bags(corpus, rule, report)
     checkpoints = None
     if work is not None:
         same = {**(identity or {}), "corpus": documents.fingerprint, "vocabulary": vocabulary.fingerprint}
-        check_work_folder(work)
         checkpoints = Checkpoints(work, same, checkpoint_every)
         if not resume:
             checkpoints.forget()
