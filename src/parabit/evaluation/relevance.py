@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from parabit.choices import RELEVANCE
 from parabit.errors import EvaluationError
+from parabit.text.bags import row_offsets
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus
@@ -40,11 +41,8 @@ class Relevance:
             raise EvaluationError(f"no relevance {kind!r}", hint=f"there are {' and '.join(RELEVANCE)}")
         self.kind = kind
         self.itself = searched is None  # whether the queries are the documents
-        numbers: dict[Any, int] = {}
         sets = [label_sets(given) for given in ((labels,) if searched is None else (labels, searched))]
-        for mine in chain(*sets):
-            for label in mine:
-                numbers.setdefault(label, len(numbers))
+        numbers = {label: number for number, label in enumerate(dict.fromkeys(chain(*chain(*sets))))}
         matrices = [_matrix(given, numbers) for given in sets]
         self._queries, self._documents = matrices[0], matrices[-1]
         self.queries, self.documents = int(matrices[0].shape[0]), int(matrices[-1].shape[0])
@@ -87,8 +85,8 @@ def label_sets(labels: Labels) -> list[frozenset[Any]]:
 
 def _matrix(labels: list[frozenset[Any]], numbers: dict[Any, int]) -> csr_array:
     """Documents by labels, 1 where a document has the label."""
-    columns = [numbers[label] for mine in labels for label in mine]
-    offsets = np.concatenate([[0], np.cumsum([len(mine) for mine in labels], dtype=np.int64)])
+    columns = [numbers[label] for label in chain(*labels)]
+    offsets = row_offsets(np.array([len(mine) for mine in labels], dtype=np.int64))
     return csr_array((np.ones(len(columns)), columns, offsets), shape=(len(labels), max(len(numbers), 1)))
 
 
