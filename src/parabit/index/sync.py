@@ -25,7 +25,7 @@ from parabit.index.corpus_files import (
 )
 from parabit.index.documents import batches_of, stored_fields
 from parabit.index.retrain import retrain_reason
-from parabit.index.store import Batch, Snapshot, Store
+from parabit.index.store import Batch, Store
 from parabit.index.writing import there
 from parabit.progress import Progress, Report
 
@@ -250,20 +250,16 @@ def _write(
         for batch in batches_of(index.model, encoded, index.keeps, left_out, report):
             index._words.put(batch, there(index, left_out[result.left_out :]))
             result.left_out = len(left_out)
-    result.added = [identity for identity in result.added if identity not in {*left_out}]
+    skipped = {*left_out}
+    result.added = [identity for identity in result.added if identity not in skipped]
     for documents in reused.batches(documents=_AT_ONCE):
-        _reuse(index, snapshot, documents, reuse)
+        ids = [document.id for document in documents]
+        rows = snapshot.rows_of([reuse[identity] for identity in ids])
+        vectors = snapshot.vectors(rows) if index._store.dim else None
+        fields = [stored_fields(document, index.keeps_text) for document in documents]
+        renamed = [reuse[identity] for identity in ids if reuse[identity] != identity]
+        index._words.put(Batch(ids, snapshot.codes(rows), fields, vectors), renamed)
     return encoded.waiting.keys() | reused.waiting.keys()
-
-
-def _reuse(index: "Index", snapshot: Snapshot, documents: list[Document], reuse: Mapping[str, str]) -> None:
-    """Put documents in the index whose texts it has already encoded, under these names or others."""
-    ids = [document.id for document in documents]
-    old = [reuse[identity] for identity in ids]
-    rows = snapshot.rows_of(old)
-    vectors = snapshot.vectors(rows) if index._store.dim else None
-    fields = [stored_fields(document, index.keeps_text) for document in documents]
-    index._words.put(Batch(ids, snapshot.codes(rows), fields, vectors), [one for one in old if one not in {*ids}])
 
 
 class _Chosen(Corpus):
