@@ -83,7 +83,6 @@ def test_a_snapshot_does_not_see_later_changes(folder: Path) -> None:
         (lambda store: store.put(one(7), [7]), "the id 7 is given twice"),
         (lambda store: store.put(one(True)), "must be a string or an integer, found True"),
         (lambda store: store.put(one()._replace(codes=np.zeros((2, 3), np.uint8))), "1 ids and codes of shape"),
-        (lambda store: store.put(one()._replace(fields=[])), "1 ids and fields of 0 documents"),
         (lambda store: store.put(one()._replace(fields=[NAMED_7])), "a field named 7"),
         (lambda store: store.put(one()._replace(vectors=None)), "found no vectors"),
         (

@@ -121,10 +121,22 @@ class GenerationWriter:
         """How many there are so far."""
         return self._writers[CODES].length
 
-    def add(self, columns: Columns, fields: Sequence[Mapping[str, Any]]) -> None:
-        """Add documents, and what finds them."""
-        self._index(columns.ids, fields, self.documents)
-        self._append(columns)
+    def add(self, columns: Columns, fields: Sequence[Mapping[str, Any]], found: int = 0) -> None:
+        """Add documents, and what finds them; the tables have the first `found` of them already."""
+        first, ids = self.documents + found, columns.ids[found:]
+        table = np.empty(len(ids), _TABLES[IDS])
+        table[KEYS], table[ROWS] = hashes(ids), np.arange(first, first + len(ids))
+        self._tables[IDS].append(table)
+        entries = [(key, row, number) for row, some in enumerate(fields, first) for key, number in entries_of(some)]
+        self._tables[FIELDS].append(np.array(entries, _TABLES[FIELDS]))
+        for some in fields:
+            self.field_names.update(dict.fromkeys(some))
+        for name, array in columns.arrays.items():
+            self._writers[name].append(array)
+        for name, strings in ((IDS, columns.ids), (RECORDS, columns.records)):
+            ends = np.cumsum([len(written) for written in strings], dtype=np.int64)
+            self._writers[name + OFFSETS].append(self._writers[name].length + ends)
+            self._writers[name].append(np.frombuffer(b"".join(strings), dtype=np.uint8))
 
     def copy(self, snapshot: Snapshot, recode: Recode | None = None) -> None:
         """Add the documents of a snapshot, in their order and with their serial numbers."""
@@ -141,9 +153,10 @@ class GenerationWriter:
             self._tables[name].append(table)
         for rows in snapshot.blocks(_ROWS):
             columns = snapshot.columns(rows)
-            old = int(np.searchsorted(rows, base.documents))  # what finds these was copied
-            self._index(columns.ids[old:], snapshot.fields_of(rows[old:]), self.documents + old)
-            self._append(columns._replace(arrays=columns.arrays | (recode(rows) if recode else {})))
+            if recode is not None:
+                columns.arrays.update(recode(rows))
+            old = int(np.searchsorted(rows, base.documents))
+            self.add(columns, snapshot.fields_of(rows[old:]), found=old)
 
     def finish(self, backend: str, bits: int, report: Report) -> dict[str, Form]:
         """Write the tables and a back end's arrays; returns what the manifest says of all arrays."""
@@ -156,24 +169,6 @@ class GenerationWriter:
         for path in (*self._folder.iterdir(), self._folder):
             sync(path)
         return {name: self._form(name) for name in self._writers}
-
-    def _append(self, columns: Columns) -> None:
-        for name, array in columns.arrays.items():
-            self._writers[name].append(array)
-        for name, strings in ((IDS, columns.ids), (RECORDS, columns.records)):
-            ends = np.cumsum([len(written) for written in strings], dtype=np.int64)
-            self._writers[name + OFFSETS].append(self._writers[name].length + ends)
-            self._writers[name].append(np.frombuffer(b"".join(strings), dtype=np.uint8))
-
-    def _index(self, ids: Sequence[bytes], fields: Sequence[Mapping[str, Any]], first: int) -> None:
-        """Add to the tables what finds documents, from a row on."""
-        table = np.empty(len(ids), _TABLES[IDS])
-        table[KEYS], table[ROWS] = hashes(ids), np.arange(first, first + len(ids))
-        self._tables[IDS].append(table)
-        entries = [(key, row, number) for row, some in enumerate(fields, first) for key, number in entries_of(some)]
-        self._tables[FIELDS].append(np.array(entries, _TABLES[FIELDS]))
-        for some in fields:
-            self.field_names.update(dict.fromkeys(some))
 
     def _write_table(self, name: str) -> None:
         """Write a table, sorted by its keys; entries of one key stay in the order they came in."""

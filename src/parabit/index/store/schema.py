@@ -64,8 +64,6 @@ def columns_of(batch: Batch | None, bits: int, dim: int, first_serial: int) -> C
     if codes.ndim != 2 or len(codes) != count:
         raise IndexFolderError(f"{count} ids and codes of shape {codes.shape}", hint="give a code for each id")
     fields = [{}] * count if batch.fields is None else batch.fields
-    if len(fields) != count:
-        raise IndexFolderError(f"{count} ids and fields of {len(fields)} documents", hint="give fields for each id")
     arrays: Arrays = {CODES: codes, SERIALS: np.arange(first_serial, first_serial + count, dtype=np.uint64)}
     wanted = f"float16 vectors of shape {(count, dim)}" if dim else "no vectors"
     found = "no vectors" if vectors is None else f"{vectors.dtype} vectors of shape {vectors.shape}"
