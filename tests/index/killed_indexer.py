@@ -10,24 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from killed_writer import CALLS, kill_at, say, serve
+from killed_writer import CALLS, kill_at, operations, say, serve
 
 from parabit import Document
 from parabit.index import Index
+from parabit.index.store import Id
 
-IDS = [f"d{number}" for number in range(40)]
+IDS: list[Id] = [f"d{number}" for number in range(40)]
 
 
-def document(identity: str, seed: int, texts: list[str]) -> Document:
+def document(identity: Id, seed: int, texts: list[str]) -> Document:
     """A document with a word of its own, and with the code of one of the texts."""
-    return Document(identity, f"own{seed}word {texts[seed % len(texts)]}")
+    return Document(str(identity), f"own{seed}word {texts[seed % len(texts)]}")
 
 
 def act(index: Index, operation: dict[str, Any], texts: list[str]) -> None:
     pairs = zip(operation["ids"], operation["seeds"], strict=True)
     documents = [document(identity, seed, texts) for identity, seed in pairs]
     match operation["kind"]:
-        case "add":
+        case "append":
             index.add(documents)
         case "update":
             index.put(documents)
@@ -38,19 +39,10 @@ def act(index: Index, operation: dict[str, Any], texts: list[str]) -> None:
 
 
 def work(texts: list[str], folder: str, seed: int, calls: int) -> None:
-    rng = np.random.default_rng(seed)
     sys.setprofile(kill_at(calls, CALLS))
     with Index.open(Path(folder), write=True) as index:
         index.search(texts[:1])  # reads the model
-        while True:
-            there = [identity for identity, row in zip(IDS, index.has(IDS), strict=True) if row]
-            missing = [identity for identity in IDS if identity not in there]
-            kind = str(rng.choice(["add", "update", "delete", "compact"], p=[0.4, 0.3, 0.2, 0.1]))
-            some = missing if kind == "add" else there
-            chosen = [some[place] for place in rng.permutation(len(some))[: rng.integers(1, 6)]]
-            if not chosen:
-                continue
-            operation = {"kind": kind, "ids": chosen, "seeds": rng.integers(0, 10**9, len(chosen)).tolist()}
+        for operation in operations(IDS, index.has, np.random.default_rng(seed)):
             say(json.dumps(operation))
             act(index, operation, texts)
             say("done")

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,18 @@ EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate
 CALLS = {"call", "c_call"}
 
 
-def operations(store: Store, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Things that can be done to the store as it is, for ever."""
+def operations(
+    ids: Sequence[Id], has: Callable[[Sequence[Id]], Any], rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    """Things that can be done to an index as it is, for ever."""
     while True:
-        there = [identity for identity, row in zip(IDS, store.snapshot().rows_of(IDS), strict=True) if row >= 0]
-        missing = [identity for identity in IDS if identity not in there]
+        there = [identity for identity, is_there in zip(ids, has(ids), strict=True) if is_there]
+        missing = [identity for identity in ids if identity not in there]
         kind = rng.choice(["append", "delete", "update", "compact"], p=[0.3, 0.2, 0.2, 0.3])
         some = missing if kind == "append" else there
         chosen = [some[place] for place in rng.permutation(len(some))[: rng.integers(1, 6)]]
         if kind == "compact" or chosen:
-            yield {"kind": str(kind), "ids": chosen, "seeds": rng.integers(0, 10**6, len(chosen)).tolist()}
+            yield {"kind": str(kind), "ids": chosen, "seeds": rng.integers(0, 10**9, len(chosen)).tolist()}
 
 
 def act(store: Store, operation: dict[str, Any]) -> None:
@@ -71,7 +73,8 @@ def work(folder: Path, seed: int, at: int | None = None, calls: int | None = Non
     if calls is not None:
         sys.setprofile(kill_at(calls, CALLS))
     store = Store(folder, write=True)
-    for done, operation in enumerate(operations(store, np.random.default_rng(seed))):
+    steps = operations(IDS, lambda ids: store.snapshot().rows_of(ids) >= 0, np.random.default_rng(seed))
+    for done, operation in enumerate(steps):
         if at is not None:
             if done == 2:
                 return

@@ -7,20 +7,20 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from index_models import TEXTS, binary
 from killed_indexer import IDS, document
-from test_store_kills import Writer, operations_in
+from test_store_kills import Writer, applied, operations_in
 
 from parabit import Index
+from parabit.index.store import Id
 
 KILLS = int(os.environ.get("PARABIT_KILLS", "10"))
 SOME = TEXTS[:20]
 
 
-def check(index: Index, seeds: dict[str, int], gone: set[int]) -> None:
+def check(index: Index, seeds: dict[Id, int], gone: set[int]) -> None:
     """Make sure that the documents with these seeds are found, and those of other seeds are not."""
     assert len(index) == len(seeds)
     words = [f"own{seed}word" for seed in (*seeds.values(), *gone)]
@@ -34,18 +34,9 @@ def check(index: Index, seeds: dict[str, int], gone: set[int]) -> None:
         assert hybrid.ids == [[one.id] for one in documents]
 
 
-def applied(seeds: dict[str, int], operation: dict[str, Any]) -> dict[str, int]:
-    changed = {identity: seed for identity, seed in seeds.items() if identity not in operation["ids"]}
-    if operation["kind"] == "compact":
-        return seeds
-    if operation["kind"] == "delete":
-        return changed
-    return {**changed, **dict(zip(operation["ids"], operation["seeds"], strict=True))}
-
-
 def test_killed_anywhere_what_was_acknowledged_is_found(tmp_path: Path) -> None:
     folder = tmp_path / "index"
-    seeds = {identity: number for number, identity in enumerate(IDS[::2])}
+    seeds: dict[Id, int] = {identity: number for number, identity in enumerate(IDS[::2])}
     Index.build([document(identity, seed, SOME) for identity, seed in seeds.items()], folder, model=binary()).close()
     rng, gone, hit = np.random.default_rng(0), set[int](), Counter[str]()
     with Writer("killed_indexer.py", json.dumps(SOME)) as writer, Index.open(folder, model=binary()) as reader:
@@ -54,13 +45,13 @@ def test_killed_anywhere_what_was_acknowledged_is_found(tmp_path: Path) -> None:
             operations, unfinished = operations_in(said)
             for operation in operations:
                 gone |= set(seeds.values())
-                seeds = applied(seeds, operation)
+                seeds = applied(seeds, operation, int)
             with Index.open(folder, write=bool(kill % 2), model=binary()) as index:
                 stored = {one.id: one.text for one in index.stored([id for id in IDS if index.has([id])[0]])}
                 if unfinished is not None:  # it was done as a whole, or not at all
                     hit[unfinished["kind"]] += 1
                     if stored != {identity: document(identity, seed, SOME).text for identity, seed in seeds.items()}:
-                        gone, seeds = gone | set(seeds.values()), applied(seeds, unfinished)
+                        gone, seeds = gone | set(seeds.values()), applied(seeds, unfinished, int)
                 gone -= set(seeds.values())
                 lost = set(list(gone)[-50:])
                 if kill % 2 == 0:  # before another writer has cleared up
