@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
 # Of more than 8 words only those are searched for that few documents have, as the time of a search is that of reading
-# the lists of documents that have its words. A collection of some ten thousand documents never comes near the limit.
+# the lists of documents that have its words. A collection of about ten thousand documents never comes near the limit.
 _ALWAYS, _LISTED = 8, 50_000
 _MARKED = 200_000  # characters of a text in which words are marked
 _SHORT = 12  # words of a query, up to which documents that quote it come first, and its stop words count
