@@ -29,8 +29,8 @@ class Curve(NamedTuple):
     precision: Sequence[float]
 
 
-# Okabe and Ito's colours, for all kinds of eyes, without the yellow that is invisible on white, and three more. In
-# grey, each curve still has its own marker, and each family its own kind of line.
+# Okabe and Ito's colours, for all kinds of eyes, with a darker purple and without the yellow that is invisible on
+# white. In grey, each curve still has its own marker, and each family its own kind of line.
 _SYMBOLS = {
     "o": "#0072B2",
     "s": "#E69F00",
@@ -39,9 +39,6 @@ _SYMBOLS = {
     "v": "#56B4E9",
     "P": "#1A1A1A",
     "<": "#D55E00",
-    ">": "#CC79A7",
-    "X": "#808020",
-    "*": "#777777",
 }
 _MARKERS, _COLOURS = list(_SYMBOLS), list(_SYMBOLS.values())
 
@@ -111,7 +108,7 @@ def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequenc
             s=area,
             label=name,
             color=_NEWSGROUPS.get(name, _COLOURS[number % len(_COLOURS)]),
-            marker=_MARKERS[number % 7],
+            marker=_MARKERS[number % len(_MARKERS)],
             alpha=0.8,
             edgecolors="white",  # a thin line around each, or a dense cluster would be a blot
             linewidths=0.2,

@@ -49,9 +49,10 @@ class Figures:
                 self.runs.append(line | {"stale": not store.is_current(run, line)})
         performed = {line["corpus"] for line in self.runs}
         self.shown = [corpus for corpus in self.corpora if corpus.name in performed]
-        self.cells = dict(self._aggregate(store.results)) if self.runs else {}  # by corpus, job, part and metric
+        # By corpus, job, part and metric.
+        self.cells = dict(self._aggregate(store.results, known)) if self.runs else {}
 
-    def _aggregate(self, results: Path) -> Iterator[tuple[tuple[str, ...], Cell]]:
+    def _aggregate(self, results: Path, known: dict[str, PaperCorpus]) -> Iterator[tuple[tuple[str, ...], Cell]]:
         runs = pl.DataFrame(self.runs).select(run="id", stale="stale")
         means = (
             pl.read_ndjson(results, infer_schema_length=None)
@@ -60,16 +61,16 @@ class Figures:
             .group_by(_KEY)
             .agg(pl.mean("value"), pl.std("value").alias("spread"), pl.len().alias("seeds"), pl.any("stale"))
         )
-        known = {corpus.name: corpus for corpus in self.corpora}
         for corpus, job, part, metric, value, spread, seeds, stale in means.rows():
             what = next(name for name, jobs in EXPERIMENTS.items() if job in jobs)
             command = f"parabit reproduce {what} --corpus {corpus} --job {job}{' --quick' * self.quick}"
             # What is tested by transfer is the part.
             key = (part, job, "codes", metric) if part in known else (corpus, job, part, metric)
             paper = PUBLISHED.get((known[key[0]].collection, *key[1:]))
+            standing = ""
             # Nor is transfer compared: the paper trained on all of Wikipedia.
-            compared = paper is not None and not known[corpus].stand_in and job != "transfer"
-            standing = _standing(value - paper) if compared else ""
+            if paper is not None and not known[corpus].stand_in and job != "transfer":
+                standing = "equal" if abs(value - paper) < _ROUNDING else "above" if value > paper else "below"
             yield key, Cell(value, spread, seeds, stale, paper, standing, command)
 
     def value(self, *key: str) -> float | None:
@@ -82,10 +83,6 @@ class Figures:
         return {
             standing: [one for one in named if one[1].standing == standing] for standing in ("above", "equal", "below")
         }
-
-
-def _standing(difference: float) -> str:
-    return "equal" if abs(difference) < _ROUNDING else "above" if difference > 0 else "below"
 
 
 class Table(NamedTuple):
