@@ -179,7 +179,7 @@ def main() -> None:
     """Measure what has not been measured yet."""
     parser = options(__doc__)
     parser.add_argument("--peers", action="store_true", help="also run Doc2Vec")
-    parser.add_argument("--again", action="store_true", help="measure codes that were measured before, too")
+    parser.add_argument("--again", action="store_true", help="measure what was measured before, too")
     parser.add_argument("--only", nargs="*", help="collections, by name")
     given = parser.parse_args()
     results = {} if given.small else kept("quality")
@@ -187,8 +187,8 @@ def main() -> None:
     for collection in collections(["tweets"] if given.small else given.only):
         row = rows.setdefault(collection.name, {})
         if given.again:
-            for bits in SIZES:
-                row.pop(str(bits), None)
+            for method in (*map(str, SIZES), *(["Doc2Vec"] if given.peers else [])):
+                row.pop(method, None)
         if measure(collection, row):
             row["run"] = about("numpy", "scipy", "faiss-cpu", threads=cores(), repetitions=f"{len(SEEDS)} seeds")
         if given.peers and "Doc2Vec" not in row:
