@@ -10,7 +10,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from runpy import run_path
@@ -129,33 +129,29 @@ def same_values(shown: Any, found: Any) -> bool:
     return _about_equal(float(shown), float(found))
 
 
-class Page:
-    """A page that is being run."""
+class Page(ExitStack):
+    """A page that is being run; at its end the servers that it started are ended."""
 
     def __init__(self, shims: Path) -> None:
+        super().__init__()
         self._space: dict[str, Any] = {"__name__": "__main__"}
         self._shims = shims
         self._server: ServeProcess | None = None
 
-    def __enter__(self) -> "Page":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._server is not None:
-            self._server.end()
-
     def run(self, blocks: list[Block]) -> None:
         """Run the blocks one after the other; an AssertionError names the line of one that is not true."""
-        output = ""
+        output: str | None = ""
         for block in blocks:
             assert block.language in LANGUAGES, f"line {block.line}: {block.language or 'no language'} is never run"
             if block.language in ("text", "json"):
                 if block.follows and output is not None:
                     self._compare(block, output)
-                continue
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", f".*{_EXPECTED_WARNING}")
-                output = getattr(self, f"_run_{block.language}")(block)
+            elif block.language == "sql":
+                output = None  # it needs a PostgreSQL server
+            else:
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", f".*{_EXPECTED_WARNING}")
+                    output = getattr(self, f"_run_{block.language}")(block)
 
     def _compare(self, block: Block, output: str) -> None:
         if block.language == "json":
@@ -189,9 +185,6 @@ class Page:
                 output += self._in_shell(command, block)
         return output if ran else None
 
-    def _run_sql(self, block: Block) -> None:
-        """It needs a PostgreSQL server."""
-
     def _in_process(self, command: str, block: Block) -> str:
         words = shlex.split(self._addressed(command), comments=True)[1:]
         result = CliRunner().invoke(app, words, env={"COLUMNS": "80"})
@@ -212,11 +205,10 @@ class Page:
 
     def _serve(self, command: str) -> None:
         """Start the server, at a port that is free, for the rest of the page."""
-        if self._server is not None:
-            self._server.end()
         words = [word for word in shlex.split(command, comments=True) if word != "&"]
         start = words.index("parabit")
         self._server = ServeProcess(*words[start + 2 :], **dict(word.split("=", 1) for word in words[:start]))
+        self.callback(self._server.end)
 
 
 def _needs_shell(command: str) -> bool:
@@ -364,20 +356,14 @@ def test_a_notebook_runs_and_is_kept_with_its_outputs(path: Path, tmp_path: Path
     read: Callable[[str], Any] = nbjson.JSONReader().reads
     kept = read(path.read_text())
     assert not re.search(r"/(home|tmp|work|Users|root|usr)/", path.read_text()), "a path of a machine"
-    options: dict[str, Any] = {
-        "timeout": None,
-        "startup_timeout": 600,
-        "resources": {"metadata": {"path": str(tmp_path)}},
-    }
-    with TemporaryDirectory(prefix="parabit-") as sockets:
-        if os.name != "nt":  # ports may be taken by another kernel that starts at the same time
-            options["config"] = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
-        ran = NotebookClient(read(path.read_text()), **options).execute()
+    where = {"metadata": {"path": str(tmp_path)}}
+    with TemporaryDirectory(prefix="parabit-") as sockets:  # ports may be taken by a kernel that starts meanwhile
+        config = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
+        notebook = read(path.read_text())
+        ran = NotebookClient(notebook, config=config, timeout=None, startup_timeout=600, resources=where).execute()
     for before, after in zip(kept.cells, ran.cells, strict=True):
-        # What is printed comes in one piece or in several.
-        assert {output.output_type for output in before.get("outputs", [])} == {
-            output.output_type for output in after.get("outputs", [])
-        }
+        kinds = [{output.output_type for output in cell.get("outputs", [])} for cell in (before, after)]
+        assert kinds[0] == kinds[1]  # as sets: what is printed comes in one piece or in several
 
 
 def test_the_pictures_are_those_that_are_drawn() -> None:
