@@ -1,7 +1,8 @@
 """The scan: every code is compared with every query, by faiss, where the codes lie."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import ClassVar
 
 import faiss
@@ -10,16 +11,19 @@ from numpy.typing import NDArray
 
 from parabit.index.backends.base import Backend
 from parabit.index.results import Found, Keys, join
+from parabit.parallel import cores, ordered_map
 
 _COUNTING_BYTES = 1 << 27  # faiss reserves room for k hits at each distance
 _QUERIES_AT_A_TIME = 4096  # hits are held twice for a moment, by faiss and by us
+_SMALLEST_BLOCK = 8  # queries that are worth a thread
 
 
 class Flat(Backend):
     """A scan of all codes: nothing to build, and as fast as the memory.
 
-    Cores share the queries, not the codes, so a single query starts no threads: two threads would scan 5 million codes
-    1.1 to 1.3 times as fast as one, and take 20 times as long for 7,500.
+    Cores share the queries, not the codes, so few queries start no threads: two threads would scan 5 million codes
+    1.1 to 1.3 times as fast as one, and take 20 times as long for 7,500. The threads are ours, as those of faiss wait
+    for each other after every 65,536 codes: on cores that have other work, a batch takes several times as long.
     """
 
     name: ClassVar[str] = "flat"
@@ -38,24 +42,22 @@ class Flat(Backend):
         bytes_per_query = k * (self.bits + 1) * 8
         if bytes_per_query > _COUNTING_BYTES:
             return join([self._within(query[None], self.bits).first(k) for query in queries])
-        block = _COUNTING_BYTES // bytes_per_query
-        # "mc" counts the hits at each distance. It keeps the lowest rows of a tie, as rows come in order.
-        with _threads(len(queries)):
-            parts = [
-                faiss.knn_hamming(queries[start : start + block], self.codes, k, variant="mc")
-                for start in range(0, len(queries), block)
-            ]
-        distances = np.concatenate([part[0].ravel() for part in parts]).astype(np.int32, copy=False)
-        rows = np.concatenate([part[1].ravel() for part in parts]).astype(np.int64, copy=False)
-        return Found(np.arange(len(queries) + 1) * k, rows, distances)
+
+        def search(block: NDArray[np.uint8]) -> Found:
+            # "mc" counts the hits at each distance. It keeps the lowest rows of a tie, as rows come in order.
+            with _one_thread():
+                distances, rows = faiss.knn_hamming(block, self.codes, k, variant="mc")
+            offsets = np.arange(len(block) + 1) * k
+            return Found(offsets, rows.ravel().astype(np.int64, copy=False), distances.ravel().astype(np.int32))
+
+        return _on_all_cores(search, queries, _COUNTING_BYTES // bytes_per_query)
 
     def _within(self, queries: NDArray[np.uint8], radius: int) -> Found:
-        blocks = range(0, len(queries), _QUERIES_AT_A_TIME)
-        return join([self._block_within(queries[start : start + _QUERIES_AT_A_TIME], radius) for start in blocks])
+        return _on_all_cores(partial(self._block_within, radius=radius), queries, _QUERIES_AT_A_TIME)
 
     def _block_within(self, queries: NDArray[np.uint8], radius: int) -> Found:
         result = faiss.RangeSearchResult(len(queries))
-        with _threads(len(queries)):
+        with _one_thread():
             faiss.hamming_range_search(
                 faiss.swig_ptr(queries),
                 faiss.swig_ptr(self.codes),
@@ -79,11 +81,18 @@ class Flat(Backend):
         return keys.found(packed, len(queries))
 
 
+def _on_all_cores(search: Callable[[NDArray[np.uint8]], Found], queries: NDArray[np.uint8], at_a_time: int) -> Found:
+    """Search for blocks of queries, each on one core."""
+    size = min(at_a_time, max(_SMALLEST_BLOCK, -(-len(queries) // cores())))
+    blocks = [queries[start : start + size] for start in range(0, len(queries), size)]
+    return join(list(ordered_map(search, blocks) if len(blocks) > 1 else map(search, blocks)))
+
+
 @contextmanager
-def _threads(queries: int) -> Iterator[None]:
-    """Let faiss use at most a thread per query: one without a query is only waited for, and long on busy cores."""
+def _one_thread() -> Iterator[None]:
+    """Have faiss start no threads."""
     before = faiss.omp_get_max_threads()  # OpenMP keeps this number for each thread
-    faiss.omp_set_num_threads(min(queries, before))
+    faiss.omp_set_num_threads(1)
     try:
         yield
     finally:
