@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
-from parabit import Document, ParagraphVectors
+from parabit import ParagraphVectors
 from parabit.corpus import as_corpus
 from parabit.errors import ParabitError
 from parabit.model import Inferred, TextEncoder, encode_to_file, learn_closed_form
-from parabit.model.code_files import META
 from parabit.text.bags import FEW
 from topics import make_topics
 
@@ -96,50 +94,6 @@ def test_a_fingerprint_tells_models_apart() -> None:
     prints = {fingerprint(), fingerprint(200), fingerprint(bits=24), fingerprint(seed=1), fingerprint(dim=20)}
     assert len(prints | {fingerprint(levels=[12, 4])}) == 6
     assert fingerprint() in prints
-
-
-@pytest.mark.parametrize(("suffix", "vectors"), [(".npy", False), (".parquet", False), (".parquet", True)])
-def test_a_file_has_the_codes_of_a_corpus_in_its_order(
-    encoder: TextEncoder, texts: list[str], tmp_path: Path, suffix: str, vectors: bool
-) -> None:
-    documents = [Document(f"d{number}", text) for number, text in enumerate(texts * 9)]
-    output = tmp_path / f"codes{suffix}"
-    written = encode_to_file(encoder, documents, output, vectors=vectors, about={"shard": 7})
-    expected = encoder.infer(documents)
-    assert (written.documents, written.without_words) == (len(documents), 27)
-    if suffix == ".npy":
-        wanted = expected.vectors if expected.codes is None else expected.codes
-        assert np.load(output).tobytes() == wanted.tobytes()
-    else:
-        table = pl.read_parquet(output)
-        assert table["id"].to_list() == [document.id for document in documents]
-        if expected.codes is not None:
-            assert b"".join(table["code"]) == expected.codes.tobytes()
-        if vectors or expected.codes is None:
-            assert table["vector"].to_numpy().tobytes() == expected.vectors.tobytes()
-        assert '"shard": 7' in pl.read_parquet_metadata(output)[META]
-    assert [path.name for path in tmp_path.iterdir()] == [output.name]
-
-
-@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
-@pytest.mark.parametrize("there", [False, True])
-def test_an_interrupt_leaves_the_old_file_and_nothing_else(
-    topic_encoder: TextEncoder, tmp_path: Path, suffix: str, there: bool
-) -> None:
-    output = tmp_path / f"codes{suffix}"
-    if there:
-        encode_to_file(topic_encoder, ["old"], output)
-    before = output.read_bytes() if there else None
-
-    class Interrupted:
-        def __iter__(self) -> Any:
-            yield from TOPICS.texts * 20
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        encode_to_file(topic_encoder, Interrupted(), output, overwrite=True)
-    assert (output.read_bytes() if there else None) == before
-    assert len(list(tmp_path.iterdir())) == there
 
 
 def test_only_files_of_codes_are_replaced_and_only_if_asked_for(topic_encoder: TextEncoder, tmp_path: Path) -> None:

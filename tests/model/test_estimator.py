@@ -114,20 +114,12 @@ def test_texts_come_in_any_form(topics: Topics, model: ParagraphVectors) -> None
     assert ParagraphVectors(20).fit(text for text in texts).transform(texts).tobytes() == codes
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (pd.DataFrame({"text": ["a"], "year": [1]}), "a DataFrame does not say which column holds the text"),
-        (np.array([["a"], ["b"]]), r"texts have shape \(2, 1\)"),
-        (pd.Series(["a", "b", float("nan")]), r"document 2: missing \(nan\)"),
-    ],
-)
-def test_what_is_no_list_of_texts_is_refused_with_words_that_help(
-    model: ParagraphVectors, given: Any, words: str
-) -> None:
+def test_what_is_no_list_of_texts_is_refused_with_words_that_help(model: ParagraphVectors) -> None:
     for ask in (model.transform, ParagraphVectors().fit):
-        with pytest.raises(CorpusError, match=words):
-            ask(given)
+        with pytest.raises(CorpusError, match="a DataFrame does not say which column holds the text"):
+            ask(pd.DataFrame({"text": ["a"]}))
+        with pytest.raises(CorpusError, match=r"texts have shape \(2, 1\)"):
+            ask(np.array([["a"], ["b"]]))
 
 
 def test_missing_texts_are_learned_without_and_get_zeros(topics: Topics) -> None:
