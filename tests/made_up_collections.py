@@ -32,20 +32,16 @@ def lay_out(data: Path, *names: str) -> None:
         {"20newsgroups": write_posts, "reuters21578": write_stories}.get(name, write_articles)(data / name, texts)
 
 
-def write_posts(folder: Path, texts: Topics, changes: Mapping[str, str] | None = None) -> None:
-    """20 Newsgroups as its archive; `changes` are other texts for some posts, by split and number: train/3."""
+def write_posts(folder: Path, texts: Topics) -> None:
+    """20 Newsgroups as its archive."""
     files = {}
     place = 0
     for split, count in POSTS.items():
         for number in range(count):
-            text = (changes or {}).get(f"{split}/{number}", texts.texts[place])
-            post = f"From: a@b\nSubject: {number}\n\n{text}\n"
+            post = f"From: a@b\nSubject: {number}\n\n{texts.texts[place]}\n"
             files[f"20news-bydate-{split}/{GROUPS[texts.labels[place]]}/{number}"] = post.encode("latin-1")
             place += 1
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(folder / "20news-bydate.tar.gz", "w:gz") as archive:
-        for name, content in files.items():
-            _add(archive, name, content)
+    write_archive(folder / "20news-bydate.tar.gz", files)
 
 
 def write_stories(folder: Path, texts: Topics) -> None:
@@ -61,9 +57,7 @@ def write_stories(folder: Path, texts: Topics) -> None:
                 f"<TEXT>\n<TITLE>{number}</TITLE>\n<BODY>{texts.texts[place]}\n</BODY></TEXT>\n</REUTERS>\n"
             )
             place += 1
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(folder / "reuters21578.tar.gz", "w:gz") as archive:
-        _add(archive, "reut2-000.sgm", stories.encode("latin-1"))
+    write_archive(folder / "reuters21578.tar.gz", {"reut2-000.sgm": stories.encode("latin-1")})
 
 
 def story_topics(number: int, label: int) -> Sequence[str]:
@@ -76,21 +70,29 @@ def story_topics(number: int, label: int) -> Sequence[str]:
 def write_articles(folder: Path, texts: Topics) -> None:
     """The sample of Wikipedia, or that of arXiv, as JSON lines."""
     start = sum(POSTS.values()) + sum(STORIES.values())
-    lines = [
-        json.dumps(
-            {
-                "title": f"article {place}",
-                "text": texts.texts[place],
-                "categories": [CATEGORIES[texts.labels[place]], f"Things of {place}"],
-            }
-        )
+    articles = [
+        {
+            "title": f"article {place}",
+            "text": texts.texts[place],
+            "categories": [CATEGORIES[texts.labels[place]], f"Things of {place}"],
+        }
         for place in range(start, start + ARTICLES)
     ]
+    write_sample(folder, articles)
+
+
+def write_sample(folder: Path, articles: Sequence[Mapping[str, object]]) -> None:
+    """JSON lines as the samples of Wikipedia and arXiv are."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{folder.name}-sample.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    lines = "\n".join(map(json.dumps, articles))
+    (folder / f"{folder.name}-sample.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    member = tarfile.TarInfo(name)
-    member.size = len(content)
-    archive.addfile(member, io.BytesIO(content))
+def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
+    """A tar archive, and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))

@@ -1,6 +1,5 @@
 """Tables and claims say what is in the long table, and count each figure of the paper once."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -63,16 +62,6 @@ def test_a_cell_is_the_mean_over_seeds_of_the_last_runs(tmp_path: Path) -> None:
     cell = Figures(tmp_path, CORPORA).cells[NEWS.name, "pv-dm-32", "vectors", "map"]
     assert (cell.value, cell.spread) == pytest.approx((0.2, 0.1))
     assert not cell.stale
-
-
-def test_a_run_with_other_parameters_is_stale(tmp_path: Path) -> None:
-    keep(tmp_path, NEWS, "pv-dm-32", [("vectors", "map", 0.1)])
-    lines = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
-    for name in ("results.jsonl", "runs.jsonl"):
-        path = tmp_path / name
-        path.write_text(path.read_text().replace(lines[0]["id"], "older"))
-    cell = Figures(tmp_path, CORPORA).cells[NEWS.name, "pv-dm-32", "vectors", "map"]
-    assert cell.stale
 
 
 def test_a_claim_is_judged_by_the_figures(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import scipy
 
 from parabit.corpus.datasets import docstrings
 from parabit.corpus.datasets.docstrings import DocstringCorpus, public_definitions
@@ -100,15 +99,6 @@ def test_public_definitions_are_found_and_nothing_runs(site: Path) -> None:
     assert labels["package.sub.module.far"] == ("package", "package.sub")
     halves = [document.id for split in ("train", "test") for document in DocstringCorpus([site], split)]
     assert sorted(halves) == sorted(document.id for document in corpus)
-
-
-def test_real_packages_are_known_by_their_public_names() -> None:
-    sparse = Path(scipy.__file__).parent.parent
-    corpus = DocstringCorpus([sparse])
-    corpus.sources = [source for source in corpus.sources if source.name.startswith("scipy.sparse.linalg")]
-    found = {document.id: document for document in corpus}
-    assert "Solve the sparse linear system" in found["scipy.sparse.linalg.spsolve"].text
-    assert found["scipy.sparse.linalg.spsolve"].labels == ("scipy", "scipy.sparse")
 
 
 @pytest.mark.parametrize("executable", [sys.executable, "/no/such/python", "/bin/false", None])
