@@ -8,12 +8,9 @@ import pytest
 from enumeration import expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 from sklearn.metrics import ndcg_score
 
 from parabit.evaluation import mean_average_precision, ndcg
-from parabit.evaluation.metrics import found, mean, ranked
 
 Row = tuple[list[float], list[float]]  # similarities and relevance of the documents to a query
 
@@ -28,15 +25,6 @@ def few_documents(relevance: st.SearchStrategy[float]) -> st.SearchStrategy[Row]
     return rows.filter(lambda row: any(row[1]))
 
 
-def precision(similarities: ArrayLike, relevance: ArrayLike, k: int) -> float:
-    scores, gains = np.asarray(similarities, dtype=np.float64), csr_array(np.asarray(relevance, dtype=np.float64))
-    return mean(found(ranked(scores, gains), np.array([k]))[:, 0] / k)
-
-
-def untied(relevance: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
-    return rng.permuted(np.tile(np.arange(relevance.shape[1], dtype=float), (len(relevance), 1)), axis=1)
-
-
 @settings(max_examples=200)
 @given(st.one_of(few_documents(binary), few_documents(by_degrees)), st.integers(1, 9))
 def test_metrics_are_the_mean_over_every_order_inside_the_ties(row: Row, k: int) -> None:
@@ -44,7 +32,6 @@ def test_metrics_are_the_mean_over_every_order_inside_the_ties(row: Row, k: int)
     close = partial(pytest.approx, rel=1e-12, abs=1e-15)
     assert mean_average_precision(similarities, gains) == close(expected(enumeration.average_precision, *row))
     assert ndcg(similarities, gains, k) == close(expected(partial(enumeration.ndcg, k=k), *row))
-    assert precision(similarities, gains, k) == close(expected(partial(enumeration.precision, k=k), *row))
 
 
 @pytest.mark.parametrize("k", [1, 10, 1000])
@@ -59,20 +46,13 @@ def test_the_metrics_are_those_of_trec_eval_without_ties(k: int) -> None:
     rng = np.random.default_rng(k)
     relevance = rng.integers(0, 4, (20, 60))
     relevance[:, rng.random(60) < 0.7] = 0
-    similarities = untied(relevance, rng)
-    judged = [
-        ir_measures.Qrel(str(query), str(document), int(grade))
-        for (query, document), grade in np.ndenumerate(relevance)
-    ]
-    run = [
-        ir_measures.ScoredDoc(str(query), str(document), score)
-        for (query, document), score in np.ndenumerate(similarities)
-    ]
-    average, gain, first = ir_measures.AP, ir_measures.nDCG @ k, ir_measures.P @ k
-    theirs = ir_measures.calc_aggregate([average, gain, first], judged, run)  # gain is the grade, its discount log2
+    similarities = rng.permuted(np.tile(np.arange(60.0), (20, 1)), axis=1)  # no ties
+    judged = [ir_measures.Qrel(str(query), str(one), int(grade)) for (query, one), grade in np.ndenumerate(relevance)]
+    run = [ir_measures.ScoredDoc(str(query), str(one), score) for (query, one), score in np.ndenumerate(similarities)]
+    average, gain = ir_measures.AP, ir_measures.nDCG @ k
+    theirs = ir_measures.calc_aggregate([average, gain], judged, run)  # gain is the grade, its discount log2
     assert mean_average_precision(similarities, relevance > 0) == pytest.approx(theirs[average], rel=1e-12)
     assert ndcg(similarities, relevance, k) == pytest.approx(theirs[gain], rel=1e-12)
-    assert precision(similarities, relevance > 0, k) == pytest.approx(theirs[first], rel=1e-12)
 
 
 def test_similarities_may_be_as_large_as_a_number_can_be() -> None:

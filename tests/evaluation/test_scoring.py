@@ -44,25 +44,13 @@ def bits_of(count: int | st.SearchStrategy[int], width: int) -> st.SearchStrateg
 
 
 @st.composite
-def few_documents(draw: st.DrawFn) -> tuple[Bits, Sets]:
+def few_documents(draw: st.DrawFn, width: int | None = None, least: int = 2) -> tuple[Bits, Sets]:
     """Bits and labels of so few documents that every order can be listed, two of them alike in a label."""
-    width = st.integers(1, 5) | st.integers(60, 200)
-    bits = draw(width.flatmap(partial(bits_of, st.integers(2, 6))))
+    bits = draw(bits_of(st.integers(least, 6), width or draw(st.integers(1, 5) | st.integers(60, 200))))
     labels = [draw(label_sets) for _ in bits]
     labels[0].add("orbit")
     labels[-1].add("orbit")
     return bits, labels
-
-
-@st.composite
-def few_to_search(draw: st.DrawFn) -> tuple[Bits, Sets, Bits, Sets]:
-    """The same with a collection of other documents to search."""
-    width = draw(st.integers(1, 5))
-    queries, documents = draw(bits_of(st.integers(1, 4), width)), draw(bits_of(st.integers(1, 6), width))
-    labels, others = [draw(label_sets) for _ in queries], [draw(label_sets) for _ in documents]
-    labels[0].add("orbit")
-    others[-1].add("orbit")
-    return queries, labels, documents, others
 
 
 def judged(labels: Sets, kind: str, searched: Sets | None = None) -> NDArray[np.float64]:
@@ -81,32 +69,23 @@ def many_documents(seed: int, count: int = 300, bits: int = 32) -> tuple[NDArray
     return vectors, labels, several
 
 
-@given(few_documents(), st.integers(1, 8), kinds, st.booleans())
+@given(few_documents(), st.integers(1, 8), kinds, st.booleans(), st.data())
 def test_scores_are_the_mean_over_every_order_inside_the_ties(
-    documents: tuple[Bits, Sets], k: int, kind: str, sparse: bool
+    documents: tuple[Bits, Sets], k: int, kind: str, sparse: bool, data: st.DataObject
 ) -> None:
     bits, labels = documents
-    codes, relevance = pack(bits), judged(labels, kind)
-    expected = expected_scores(-hamming(codes, codes).astype(np.float64), relevance, k)
-    assert figures(evaluate_codes(codes, labels, k, kind)) == pytest.approx(figures(expected), rel=1e-12, abs=1e-15)
-    expected = expected_scores(cosines(bits, bits), relevance, k)
-    scores = evaluate_vectors(csr_array(bits) if sparse else bits, labels, k, kind)
-    assert figures(scores) == pytest.approx(figures(expected), rel=1e-12, abs=1e-15)
-
-
-@given(few_to_search(), st.integers(1, 8), kinds)
-def test_a_searched_collection_scores_the_mean_over_every_order_inside_the_ties(
-    documents: tuple[Bits, Sets, Bits, Sets], k: int, kind: str
-) -> None:
-    queries, labels, others, other_labels = documents
-    relevance = judged(labels, kind, other_labels)
-    codes, searched = pack(queries), pack(others)
-    expected = expected_scores(-hamming(codes, searched).astype(np.float64), relevance, k, itself=False)
-    scores = evaluate_codes(codes, labels, k, kind, (searched, other_labels))
-    assert figures(scores) == pytest.approx(figures(expected), rel=1e-12, abs=1e-15)
-    expected = expected_scores(cosines(queries, others), relevance, k, itself=False)
-    scores = evaluate_vectors(queries, labels, k, kind, (others, other_labels))
-    assert figures(scores) == pytest.approx(figures(expected), rel=1e-12, abs=1e-15)
+    others, other_labels = data.draw(few_documents(bits.shape[1], least=1))
+    form = csr_array if sparse else np.asarray
+    close = partial(pytest.approx, rel=1e-12, abs=1e-15)
+    for itself, found, found_labels in ((True, bits, labels), (False, others, other_labels)):  # a collection of others
+        relevance = judged(labels, kind, None if itself else found_labels)
+        codes, searched = pack(bits), pack(found)
+        expected = expected_scores(-hamming(codes, searched).astype(np.float64), relevance, k, itself=itself)
+        scores = evaluate_codes(codes, labels, k, kind, None if itself else (searched, found_labels))
+        assert figures(scores) == close(figures(expected))
+        expected = expected_scores(cosines(bits, found), relevance, k, itself=itself)
+        scores = evaluate_vectors(form(bits), labels, k, kind, None if itself else (form(found), found_labels))
+        assert figures(scores) == close(figures(expected))
 
 
 @pytest.mark.parametrize("kind", RELEVANCE)
