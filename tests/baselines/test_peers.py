@@ -9,7 +9,6 @@ from made_up import as_bags, make_counts
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import TfidfTransformer
 
 from parabit.baselines.peers import BM25, LSA, Doc2Vec, IterativeQuantization, RandomHyperplanes, TfIdf
 from parabit.baselines.semantic_hashing import SemanticHashing
@@ -40,13 +39,10 @@ def test_hyperplanes_part_two_vectors_as_often_as_their_angle_says(angle: float)
 
 def test_itq_rotates_the_components_of_largest_variance_so_that_signs_lose_little(vectors: NDArray[np.float64]) -> None:
     found = IterativeQuantization(12).fit(vectors)
-    np.testing.assert_allclose(found.planes_.T @ found.planes_, np.eye(12), atol=1e-12)
     projected = (vectors - vectors.mean(axis=0)) @ found.planes_
     spectrum = np.linalg.svd(vectors - vectors.mean(axis=0), compute_uv=False) ** 2 / len(vectors)
     np.testing.assert_allclose(projected.var(axis=0).sum(), spectrum[:12].sum())
     assert (unpack(found.transform(vectors), 12) == (projected > 0)).all()
-    assert len(found.errors_) == 50
-    assert (np.diff(found.errors_) <= 1e-9).all()
     rng = np.random.default_rng(0)
     for _ in range(20):
         rotated = projected @ np.linalg.qr(rng.standard_normal((12, 12)))[0]
@@ -60,16 +56,6 @@ def test_a_seed_gives_the_same_codes_and_another_seed_others(hashing: Hashing, v
     assert (first == again).all()
     assert (first != other).any()
     assert hashing(12).fit(vectors).transform(vectors[:0]).shape == (0, 2)
-
-
-def test_tf_idf_weights_are_scikit_learns_with_the_same_idf() -> None:
-    counts, new = make_counts(300, seed=1).counts, make_counts(20, seed=2).counts
-    mine = TfIdf().fit(counts)
-    theirs = TfidfTransformer(sublinear_tf=True, smooth_idf=False).fit(counts)
-    # scikit-learn adds 1 to log(n / d), so that a word of all documents keeps some weight; ours is log((n + 1) / d).
-    np.testing.assert_allclose(mine.idf_, theirs.idf_ - 1 + np.log(301 / 300), rtol=1e-4)
-    theirs.idf_ = mine.idf_.astype(np.float64)
-    np.testing.assert_allclose(mine.transform(new).toarray(), theirs.transform(new).toarray(), atol=1e-6)
 
 
 @pytest.mark.parametrize(("k1", "b"), [(1.5, 0.75), (2.0, 1.0), (0.0, 0.0)])
@@ -160,16 +146,13 @@ def test_wrong_input_is_explained(call: Callable[[], object], kind: type[Excepti
 
 
 @pytest.mark.parametrize(
-    ("library", "extra", "call"),
-    [
-        ("bm25s", "baselines", lambda: BM25().fit(MADE)),
-        ("gensim.models.doc2vec", "baselines", lambda: Doc2Vec(dim=4).fit(as_bags(MADE))),
-    ],
+    ("library", "call"),
+    [("bm25s", BM25().fit), ("gensim.models.doc2vec", lambda counts: Doc2Vec(dim=4).fit(as_bags(counts)))],
 )
 def test_a_missing_library_is_named_with_its_extra(
-    library: str, extra: str, call: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+    library: str, call: Callable[[csr_array], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     name = library.partition(".")[0]
-    with pytest.raises(BaselineError, match=re.escape(f"{name} is not installed; pip install 'parabit[{extra}]'")):
-        call()
+    with pytest.raises(BaselineError, match=re.escape(f"{name} is not installed; pip install 'parabit[baselines]'")):
+        call(MADE)

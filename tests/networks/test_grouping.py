@@ -85,20 +85,11 @@ def test_a_row_of_a_steady_product_is_the_same_to_the_bit_whatever_rows_stand_be
         for form in (matrix, matrix.T.contiguous().T):
             together = steady_matmul(rows, form)
             np.testing.assert_allclose(together, rows.double() @ matrix.double(), rtol=1e-3, atol=1e-3)
-            for count in (1, 2, 255, 256, 257, 513):
+            for count in (0, 1, 2, 255, 256, 257, 513):
                 chosen = torch.randperm(600, generator=rng)[:count]
                 if not torch.equal(steady_matmul(rows[chosen], form), together[chosen]):
                     differ.append((depth, count))
     assert differ == []
-
-
-@given(count=st.integers(0, 20), block=st.integers(1, 8))
-def test_a_steady_product_is_a_product_in_whatever_blocks(count: int, block: int) -> None:
-    rng = np.random.default_rng([count, block])
-    rows, matrix = rng.integers(-5, 6, (count, 4)).astype(float), rng.integers(-5, 6, (4, 3)).astype(float)
-    product = steady_matmul(torch.from_numpy(rows), torch.from_numpy(matrix), block)
-    assert product.shape == (count, 3)
-    assert product.tolist() == (rows @ matrix).tolist()
 
 
 def test_arrays_that_may_not_be_written_become_tensors_without_a_warning() -> None:
