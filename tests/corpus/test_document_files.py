@@ -70,10 +70,10 @@ def mixed(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     (folder / "self").symlink_to("self")
     opened = Path.open
 
-    def denied(path: Path, *how: Any) -> Any:  # as root may read everything
+    def denied(path: Path, *how: Any, **options: Any) -> Any:  # as root may read everything
         if path.name == "permission.txt":
             raise PermissionError(13, "Permission denied")
-        return opened(path, *how)
+        return opened(path, *how, **options)
 
     monkeypatch.setattr(Path, "open", denied)
     return folder
@@ -105,8 +105,14 @@ def test_a_mixed_folder_gives_exactly_these_documents_and_names_the_rest(mixed: 
         list(open_corpus(mixed, ReadOptions(strict=True, include=("*.jsonl",))))
 
 
-def test_ids_do_not_depend_on_how_the_system_lists_files(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_are_read_once_and_ids_do_not_depend_on_how_the_system_lists_files(
+    mixed: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (mixed / "a-link").symlink_to(mixed / "e")  # the folder itself comes first
+    write("real/1.txt", "linked")
+    for name in ("link", "again"):
+        (mixed / name).symlink_to(mixed.parent / "real")
+    (mixed.parent / "real" / "back").symlink_to(mixed)
     before = open_corpus(mixed)
     documents, skipped, scan = list(before), list(before.skipped), os.scandir
 
@@ -118,7 +124,9 @@ def test_ids_do_not_depend_on_how_the_system_lists_files(mixed: Path, monkeypatc
     monkeypatch.setattr(os, "scandir", reversed_scan)
     after = open_corpus(mixed)
     assert (list(after), list(after.skipped)) == (documents, skipped)
-    assert Skipped("a-link/", "link to a folder that is read already") in skipped
+    assert [document.id for document in documents if document.text == "linked"] == ["again/1.txt"]
+    twice = {place for place, reason in skipped if reason == "link to a folder that is read already"}
+    assert twice == {"a-link/", "link/", "again/back/", "loop/"}
 
 
 def test_record_files_with_the_same_ids_are_one_corpus_by_path_and_line(write: Write, tmp_path: Path) -> None:
@@ -212,17 +220,6 @@ def test_a_folder_with_nothing_to_read_says_why(write: Write, tmp_path: Path) ->
     write("hidden/.git/config", "text")
     with pytest.raises(CorpusError, match="no files in .*hidden files do not count"):
         open_corpus(tmp_path / "hidden")
-
-
-def test_linked_folders_are_read_once(write: Write, tmp_path: Path) -> None:
-    write("real/1.txt", "linked")
-    folder = write("posts/2.txt", "here").parent
-    for name in ("link", "again"):
-        (folder / name).symlink_to(tmp_path / "real")
-    (tmp_path / "real" / "back").symlink_to(folder)
-    corpus = open_corpus(folder)
-    assert [d.id for d in corpus] == ["2.txt", "again/1.txt"]
-    assert [place for place, _ in corpus.skipped] == ["again/back/", "link/"]
 
 
 def test_a_folder_that_may_not_be_listed_is_skipped(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

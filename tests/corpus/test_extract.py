@@ -17,12 +17,6 @@ MARKDOWN: dict[str, tuple[str, ...]] = {
 
 > Rowing for **Python**: *fast*, ~~heavy~~ and `light_weight`.
 
-## Install
-
-```sh
-pip install boatlib   # not `boat`
-```
-
 See the [documentation](https://docs.example/(a)_b "Docs"), the [changes][log] or [PyPI][].
 
 [log]: https://example.com/log "All changes"
@@ -33,24 +27,12 @@ boatlib CI downloads
 
 Rowing for Python: fast, heavy and light_weight.
 
-Install
-
-pip install boatlib   # not `boat`
-
 See the documentation, the changes or PyPI.""",
         "boatlib CI downloads",
     ),
     "centred readme": (
-        """\
-<p align="center"><img src="logo.png" width="200"></p>
-<h1 align="center">Keel &amp; Co</h1>
-
-<div align="center">
-
-The *heavy* part.
-
-</div>
-""",
+        '<p align="center"><img src="logo.png" width="200"></p>\n<h1 align="center">Keel &amp; Co</h1>\n\n'
+        '<div align="center">\n\nThe *heavy* part.\n\n</div>\n',
         "Keel & Co\n\nThe heavy part.",
         "Keel & Co",
     ),
@@ -213,11 +195,9 @@ def test_a_page_says_how_it_is_encoded() -> None:
 
 
 def test_a_page_that_does_not_say_it_is_utf_8_or_windows_1252() -> None:
-    assert from_html("<p>café €".encode("cp1252")).text == "café €"
     assert from_html(b'<meta charset="iso-8859-1"><p>\x80\xe9').text == "€é"  # as browsers take it
     assert from_html("<p>žába".encode("iso-8859-2"), "iso-8859-2").text == "žába"
     assert from_html("<p>žába".encode(), "utf-8").text == "žába"
-    assert from_html(b"<meta charset=utf-8><p>caf\xe9").text == "caf\ufffd"
     assert from_html(codecs.BOM_UTF8 + b"<p>caf\xe9", "latin-1").text == "caf\ufffd"
 
 

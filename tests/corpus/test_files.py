@@ -247,12 +247,10 @@ def test_options_are_checked() -> None:
 @pytest.mark.parametrize(
     ("content", "format", "expected"),
     [
-        (LINES, None, ["a", "b", "c"]),
         (gzip.compress(FORMATS["parquet"]), None, ["a", "b", "c"]),
         (FORMATS["csv"], "csv", ["a", "b", "c"]),
         (b'{"text": "x"}\n\n{"text": "y"}', None, ["0", "1"]),
         (b"one\n\nthree", None, ["0", "1", "2"]),
-        (b"<p>Boats", "html", ["0"]),
     ],
 )
 def test_standard_input_is_read_more_than_once(content: bytes, format: str | None, expected: list[str]) -> None:

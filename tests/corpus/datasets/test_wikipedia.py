@@ -18,30 +18,23 @@ NAME = "enwiki-20160405-pages-articles.xml.bz2"
 ENGLISH = {"-1": "Special", "0": "", "1": "Talk", "6": "File", "10": "Template", "14": "Category"}
 
 
-def page(
-    id: int, title: str, text: str | None = "Text.", ns: int | None = 0, redirect: str = "", older: str | None = None
-) -> str:
-    """A page in the form of the export, the id of its revision beside its own."""
-
-    def revision(markup: str | None) -> str:
-        content = f">{escape(markup, quote=False)}</text>" if markup is not None else ' deleted="deleted" />'
-        return f"""
+def page(id: int, title: str, *texts: str | None, ns: int = 0, redirect: str = "") -> str:
+    """A page in the form of the export: revisions with ids of their own, the newest last; one of no text is deleted."""
+    revisions = ""
+    for text in texts or ("Text.",):
+        content = ' deleted="deleted" />' if text is None else f">{escape(text, quote=False)}</text>"
+        revisions += f"""
     <revision>
       <id>{id + 70_000}</id>
-      <timestamp>2016-03-31T00:00:00Z</timestamp>
       <contributor><username>A bee</username><id>7</id></contributor>
-      <model>wikitext</model>
-      <format>text/x-wiki</format>
       <text xml:space="preserve"{content}
       <sha1>0000</sha1>
     </revision>"""
-
+    target = f'<redirect title="{escape(redirect)}" />' if redirect else ""
     return f"""  <page>
     <title>{escape(title)}</title>
-    {"" if ns is None else f"<ns>{ns}</ns>"}
-    <id>{id}</id>
-    {f'<redirect title="{escape(redirect)}" />' if redirect else ""}
-    {"" if older is None else revision(older)}{revision(text)}
+    <ns>{ns}</ns>
+    <id>{id}</id>{target}{revisions}
   </page>
 """
 
@@ -76,7 +69,7 @@ def titles(documents: Iterable[Document]) -> list[str]:
 @pytest.mark.parametrize("version", ["0.6", "0.11"])
 def test_an_article_is_the_newest_text_its_categories_and_its_title(tmp_path: Path, version: str) -> None:
     markup = "'''Bees''' & <b>wasps</b> {{x}}are [[insect]]s.<ref>y</ref>\n\n[[Category:Bees| ]]\n[[category:insects]]"
-    write(tmp_path, dump(page(12, "Bees & wasps", markup, older="Old."), start=head(version=version)))
+    write(tmp_path, dump(page(12, "Bees & wasps", "Old.", markup), start=head(version=version)))
     for name in (f"{NAME}-rss.xml", f"{NAME}.aria2", f"{NAME}.part"):  # what comes with a dump
         write(tmp_path, b"<rss/>", name)
     title = {"title": "Bees & wasps"}
@@ -141,7 +134,8 @@ def test_for_testing_a_category_has_20_articles_or_more(tmp_path: Path) -> None:
 
 def test_the_namespaces_are_called_as_the_dump_says(tmp_path: Path) -> None:
     german = head({"0": "", "1": "Diskussion", "6": "Datei", "14": "Kategorie"})
-    markup = "Bienen fliegen.[[Datei:Biene|mini|Eine [[Biene]]]]\n[[Kategorie:Biene| ]][[Category:Insekt]][[en:Bee]]"
+    markup = "Bienen[[Datei:Biene|mini|Eine [[Biene]]]] fliegen.[[File:y|z]]\n"
+    markup += "[[Kategorie:Biene| ]][[Category:Insekt]][[en:Bee]]"
     write(tmp_path, dump(page(1, "Bienen", markup), start=german), "dewiki-latest-pages-articles.xml.bz2")
     [document] = read(tmp_path)
     assert (document.text, document.labels) == ("Bienen fliegen.", ("Biene", "Insekt"))

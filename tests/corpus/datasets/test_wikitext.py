@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from parabit.corpus.datasets.wikipedia import Namespaces, read_article
 
-GERMAN = Namespaces(frozenset(("datei", "file", "image")), frozenset(("kategorie", "category")))
 VIETNAMESE = Namespaces(frozenset(("tập tin", "file")), frozenset(("thể loại", "category")))
 
 
@@ -81,9 +80,6 @@ def test_markup_becomes_what_a_reader_sees(markup: str, text: str) -> None:
 
 
 def test_a_wiki_has_its_own_names_for_namespaces() -> None:
-    markup = "[[Datei:x|mini|Bild]]Bienen[[Kategorie:Bienen]][[File:y|z]][[Category:Insekten]]"
-    assert read_article(markup, GERMAN)[0] == "Bienen"
-    assert read_article(markup, GERMAN)[1] == ("Bienen", "Insekten")
     assert read_article("[[Thể_loại:Ong]] [[thể  loại:Côn trùng]]", VIETNAMESE)[1] == ("Ong", "Côn trùng")
     assert read_article("[[Tập_tin:x|y]]ong", VIETNAMESE)[0] == "ong"
 
