@@ -26,6 +26,9 @@ def save(folder: Path, step: int = 7) -> Path:
 
 
 def test_what_was_saved_is_found_again(folder: Path) -> None:
+    assert Checkpoints(folder, IDENTITY).load() is None
+    folder.mkdir()
+    assert Checkpoints(folder, IDENTITY).load() is None
     save(folder)
     # Tuples are the same as the lists that JSON makes of them.
     found = Checkpoints(folder, {**IDENTITY, "stop_words": ("a", "the")}).load()
@@ -34,12 +37,6 @@ def test_what_was_saved_is_found_again(folder: Path) -> None:
     assert (about["epoch"], about["step"], about["history"]) == (1, 7, [])
     assert torch.equal(tensors["words"], torch.full((3, 2), 7.0))
     assert tensors["words.squares"].dtype == torch.float64
-
-
-def test_where_there_is_none_there_is_none(folder: Path) -> None:
-    assert Checkpoints(folder, IDENTITY).load() is None
-    folder.mkdir()
-    assert Checkpoints(folder, IDENTITY).load() is None
 
 
 def test_older_ones_are_removed_and_the_last_one_counts(folder: Path) -> None:

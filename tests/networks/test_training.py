@@ -318,41 +318,22 @@ def test_progress_grows_to_the_end(corpus: Corpus) -> None:
     assert steps[-1].note == f"epoch 2 of 2, loss {trained.history[-1]['loss']:.3f}"
 
 
-START, RATE = 0.01, 0.3
-
-
-def gradients(steps: int = 6) -> list[torch.Tensor]:
-    rng = torch.Generator().manual_seed(2)
-    return [torch.randn(7, 3, generator=rng, dtype=torch.float64) for _ in range(steps)]
-
-
-def a_table() -> AdaGrad:
-    values = torch.randn(7, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    return AdaGrad(values, START)
-
-
-def theirs(values: torch.Tensor, steps: list[torch.Tensor]) -> torch.Tensor:
-    """Where torch's own AdaGrad goes."""
-    parameter = torch.nn.Parameter(values.clone())
-    optimizer = torch.optim.Adagrad([parameter], lr=RATE, initial_accumulator_value=START, eps=0.0)
-    for gradient in steps:
-        parameter.grad = gradient.clone()
-        optimizer.step()
-    return parameter.detach()
-
-
 @pytest.mark.parametrize("read_before", [False, True])
 def test_adagrad_is_torchs_with_no_gradient_on_other_rows(read_before: bool) -> None:
-    table, whole, rng = a_table(), a_table(), torch.Generator().manual_seed(3)
-    chosen = [torch.randperm(7, generator=rng)[:size] for size in (3, 1, 7, 0, 2, 4)]
-    dense = [torch.zeros_like(gradient) for gradient in gradients()]
-    for target, gradient, rows in zip(dense, gradients(), chosen, strict=True):
-        target[rows] = gradient[rows]
-        whole.step(target, RATE)
+    rng = torch.Generator().manual_seed(1)
+    start = torch.randn(7, 3, generator=rng, dtype=torch.float64)
+    table, whole, torchs = AdaGrad(start.clone(), 0.01), AdaGrad(start.clone(), 0.01), torch.nn.Parameter(start.clone())
+    optimizer = torch.optim.Adagrad([torchs], lr=0.3, initial_accumulator_value=0.01, eps=0.0)
+    for size in (3, 1, 7, 0, 2, 4):
+        rows, gradient = torch.randperm(7, generator=rng)[:size], torch.zeros_like(start)
+        gradient[rows] = torch.randn(size, 3, generator=rng, dtype=torch.float64)
         before, others = table.values.clone(), torch.isin(torch.arange(7), rows, invert=True)
-        table.step(gradient[rows], RATE, rows, table.values[rows] if read_before else None)
+        table.step(gradient[rows], 0.3, rows, before[rows] if read_before else None)
         assert torch.equal(table.values[others], before[others])  # to the bit
-    torch.testing.assert_close(table.values, theirs(a_table().values, dense))
+        whole.step(gradient, 0.3)
+        torchs.grad = gradient
+        optimizer.step()
+    torch.testing.assert_close(table.values, torchs.detach())
     torch.testing.assert_close(whole.values, table.values)
 
 
