@@ -45,7 +45,7 @@ LANGUAGES = {"python", "bash", "text", "json", "sql"}
 _EXPECTED_WARNING = "fewer documents .* than bits"
 
 _FIGURE = re.compile(r"(\d[\d,]*(?:\.\d+)?)( s\b| documents per second| of \d+ bits)?")
-_TIMES = {"seconds", "documents_per_second"}
+_VARYING = {"seconds", "documents_per_second", "distance"}
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHELL = re.compile(r"[|<>;&$`*]")
 _ADDRESS = "http://127.0.0.1:8000"
@@ -110,10 +110,10 @@ def _plain(text: str) -> str:
 
 
 def same_values(shown: Any, found: Any) -> bool:
-    """Whether JSON has the keys and values that a page shows, figures about as shown; of a list, the first elements."""
+    """Whether JSON has the keys and values that a page shows, compared as by `fits`; of a list, the first elements."""
     if isinstance(shown, dict):
         return isinstance(found, dict) and all(
-            key in found and (key in _TIMES or same_values(value, found[key])) for key, value in shown.items()
+            key in found and (key in _VARYING or same_values(value, found[key])) for key, value in shown.items()
         )
     if isinstance(shown, list):
         return (
