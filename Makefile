@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-scale test-wheel browser lint docs bench reproduce clean
+.PHONY: help demo test test-scale test-wheel check-tag browser lint docs bench reproduce clean
 
 help:
 	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
 	@echo "make test       set up, and run ruff, mypy and the tests"
 	@echo "make test-scale set up, and run the tests with a Ray cluster and Milvus"
-	@echo "make test-wheel build a wheel and an sdist in dist, and use the wheel in an empty environment elsewhere"
+	@echo "make test-wheel build a wheel and an sdist in dist, and use the wheel in an empty environment elsewhere;"
+	@echo "                EXTRAS=web,pdf installs and uses these extras too"
+	@echo "make check-tag  TAG=v0.1.0 fails unless this is the version in pyproject.toml"
 	@echo "make browser    set up, and fetch a Chromium for the tests of the search page, which are skipped without one"
 	@echo "make docs       set up, and build the documentation in site"
 	@echo "make lint       set up, and run ruff and mypy alone"
@@ -32,7 +34,11 @@ test-wheel: $(BIN)/python
 	rm -rf dist
 	$(PIP) build
 	$(BIN)/python -m build --outdir dist
-	$(BIN)/python tests/try_wheel.py dist/*.whl
+	$(BIN)/python tests/try_wheel.py dist/*.whl $(EXTRAS)
+
+check-tag:
+	@grep -Fqx "version = \"$${TAG#v}\"" pyproject.toml \
+	  || { echo "the tag '$$TAG' is not the version in pyproject.toml"; exit 1; }
 
 browser: $(VENV)/dev
 	$(BIN)/playwright install chromium

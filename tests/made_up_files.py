@@ -2,8 +2,10 @@
 
 import io
 import json
+from typing import TYPE_CHECKING
 
-from parabit import Document
+if TYPE_CHECKING:  # a wheel is tried from an environment without parabit
+    from parabit import Document
 
 
 def make_pdf(*pages: str) -> bytes:
@@ -44,7 +46,7 @@ def encrypted_pdf(password: str) -> bytes:
     return written.getvalue()
 
 
-def as_lines(documents: list[Document]) -> str:
+def as_lines(documents: "list[Document]") -> str:
     """Documents as a corpus of JSON lines."""
     return "".join(
         json.dumps({"id": one.id, "text": one.text, "labels": list(one.labels), **one.fields}) + "\n"

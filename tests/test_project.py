@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -43,6 +44,13 @@ def test_versions_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["version"] == parabit.__version__
     assert f"version: {parabit.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="there is no make")
+def test_a_tag_is_released_only_if_it_is_the_version() -> None:
+    for tag, fits in {f"v{parabit.__version__}": True, "v0.0.9": False, "v0-1-0": False, "": False}.items():
+        made = subprocess.run(["make", "check-tag", f"TAG={tag}"], cwd=ROOT, capture_output=True, check=False)
+        assert (made.returncode == 0) == fits, tag
 
 
 def test_everything_offered_is_there() -> None:

@@ -1,18 +1,22 @@
 """Installs a wheel into an empty environment away from the checkout, and does a new user's jobs with it.
 
-    python tests/try_wheel.py dist/parabit-0.1.0-py3-none-any.whl
+    python tests/try_wheel.py dist/parabit-0.1.0-py3-none-any.whl [web,pdf]
 
-`make test-wheel` builds the wheel and runs this.
+`make test-wheel` builds the wheel and runs this. Of extras, `web` and `pdf` are used too.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import venv
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
+
+from made_up_files import make_pdf
 
 CONSTRAINTS = Path(__file__).parent.parent / "constraints.txt"
 SUBJECTS = {
@@ -35,13 +39,14 @@ def make_folder(folder: Path) -> None:
 
 def main() -> None:
     """Install the wheel and use it."""
-    wheel = Path(sys.argv[1]).resolve()
+    wheel, extras = Path(sys.argv[1]).resolve(), "".join(sys.argv[2:])
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         venv.create(home / "venv", with_pip=True)
         scripts = home / "venv" / ("Scripts" if os.name == "nt" else "bin")
         install = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, "--constraint", str(CONSTRAINTS), str(wheel)], check=True)
+        wanted = f"{wheel}[{extras}]" if extras else str(wheel)
+        subprocess.run([*install, "--constraint", str(CONSTRAINTS), wanted], check=True)
         make_folder(home / "files")
 
         def parabit(*arguments: str) -> dict[str, Any]:
@@ -60,6 +65,31 @@ def main() -> None:
         groups = parabit("dedupe", "files")["groups"]
         assert any({"copy.txt", "space/07.txt"} <= ids_of(group) for group in groups), groups
         print("the wheel indexes, searches, syncs and finds copies")
+        if "pdf" in extras:
+            (home / "files" / "saturn.pdf").write_bytes(make_pdf("A probe photographed the rings of Saturn."))
+            assert parabit("sync", "x.index")["added"] == 1
+            assert parabit("search", "x.index", "rings of Saturn")["hits"][0]["id"] == "saturn.pdf"
+            print("it reads PDF")
+        if "web" in extras:
+            assert all(hit["id"].startswith("hockey/") for hit in served_hits(scripts / "parabit", home, "goalie puck"))
+            print("it serves the page and answers its searches")
+
+
+def served_hits(parabit: Path, home: Path, query: str) -> list[dict[str, Any]]:
+    """The hits that the server finds, once it has shown its page."""
+    command = [str(parabit), "serve", "x.index", "--port", "0", "--no-map"]
+    with subprocess.Popen(command, cwd=home, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            address = re.findall(r"http://\S+?:\d+", server.stdout.readline())[0]
+            with urlopen(address) as page:
+                assert b"<title>" in page.read()
+            asked = json.dumps({"query": query, "k": 5}).encode()
+            with urlopen(Request(f"{address}/api/search", asked, {"content-type": "application/json"})) as answer:
+                hits: list[dict[str, Any]] = json.load(answer)["hits"]
+                return hits
+        finally:
+            server.terminate()
 
 
 def ids_of(group: dict[str, Any]) -> set[str]:
