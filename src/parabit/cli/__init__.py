@@ -1,4 +1,4 @@
-"""The command line: one file per verb."""
+"""The command line: each verb is a function, and `app.py` says in which file."""
 
 import os
 import signal

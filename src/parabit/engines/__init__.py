@@ -1,1 +1,1 @@
-"""The same work elsewhere: encoding on a Ray cluster."""
+"""The same work elsewhere: encoding on a Ray cluster, and indexes that Milvus keeps."""
