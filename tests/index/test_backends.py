@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from parabit import choices
 from parabit.codes import hamming, pack
-from parabit.index import search
+from parabit.index import code_search
 from parabit.index.backends import BACKENDS, Backend, choose, choose_built, flat, hashing
+from parabit.index.code_search import find
 from parabit.index.results import Keys
-from parabit.index.search import find
 from parabit.progress import Progress
 
 BITS = [1, 3, 8, 16, 28, 32, 64, 100, 128, 256]
@@ -166,7 +166,7 @@ def test_only_allowed_rows_are_found(
         allowed &= hamming(queries[:1], codes)[0] > 9
     backend, rows = BACKENDS[name](codes, 32), np.flatnonzero(allowed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_SCANNED", scanned)
+        patch.setattr(code_search, "_SCANNED", scanned)
         for most, within in ((k, None), (None, radius), (k, radius)):
             among = oracle.search(codes[rows], queries, most, within)
             expected = [[(int(rows[row]), distance) for row, distance in hits] for hits in among]

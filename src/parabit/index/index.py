@@ -13,13 +13,13 @@ from parabit.codes import check_codes
 from parabit.corpus import Corpus, Texts
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index import retrieval, writing
+from parabit.index.code_search import check_backend
 from parabit.index.documents import Stored, batches_of_codes, rows_with, stored_in
 from parabit.index.duplicates import SHARED, Group, duplicates_of
 from parabit.index.filters import Where, conditions
 from parabit.index.ranking import Request
 from parabit.index.retrain import retrain
 from parabit.index.retrieval import Hits
-from parabit.index.search import check_backend
 from parabit.index.store import Id, Snapshot, Store
 from parabit.index.sync import Synced, sync
 from parabit.index.word_index import WordIndex

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from parabit.codes import check_codes
 from parabit.corpus import as_corpus
 from parabit.errors import CodesError, IndexFolderError
+from parabit.index.code_search import check_backend
 from parabit.index.documents import Stored, rows_with, stored_in
 from parabit.index.filters import Condition, Where, conditions
 from parabit.index.passages import READ, Piece, passage
 from parabit.index.query import Allowed, Parsed, Queries, WordQuery, matching_tokens, word_query
 from parabit.index.ranking import Ranked, Request, need_for, parsed_queries, retrieve, with_words
-from parabit.index.search import check_backend
 from parabit.index.store import Id, Snapshot
 from parabit.index.word_index import RowWords, searchable
 from parabit.text import Tokenizer

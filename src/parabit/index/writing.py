@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.corpus.files import FileCorpus
 from parabit.errors import CodesError, CorpusError, IndexFolderError, ParabitError
+from parabit.index.code_search import check_backend
 from parabit.index.corpus_files import NotedCorpus, memory_of, note_below, write_files
 from parabit.index.documents import batches_of
-from parabit.index.search import check_backend
 from parabit.index.store import Store
 from parabit.index.store.manifest import read_manifest
 from parabit.index.words import check_language

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.search import build_arrays
+from parabit.index.code_search import build_arrays
 from parabit.index.store.arrays import KEYS, OFFSETS, ROWS, VALUES, Form, MappedArrays
 from parabit.index.store.log import new_log
 from parabit.index.store.manifest import (

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
+from parabit.index.code_search import Searcher
 from parabit.index.filters import ORDER, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.results import Found
-from parabit.index.search import Searcher
 from parabit.index.store.arrays import ROWS, VALUES, MappedArrays
 from parabit.index.store.manifest import Manifest, generation_folder
 from parabit.index.store.schema import (
