@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
 
 INK, SOFT, LINE, PAPER = "#1f2933", "#5b6773", "#c3cad2", "#fbfcfd"
-OURS, PUBLISHED, BITS, FLOATS = "#1558b0", "#1f2933", "#8a6d3b", "#6a7f5a"
+OURS = "#1558b0"
 
 
 def how_it_works() -> str:

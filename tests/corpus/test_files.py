@@ -120,7 +120,6 @@ def test_labels_are_none_one_or_many(write: Write) -> None:
 
 
 # What can be wrong with a file, and the error if it is read alone.
-PDF = make_pdf("boats float")
 BAD_FILES: dict[str, tuple[str, bytes, str]] = {
     "empty": ("f.jsonl", b"", r"f\.jsonl: empty file"),
     "blank": ("f.txt", b" \n", "no text"),

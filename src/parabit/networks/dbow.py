@@ -20,9 +20,7 @@ class BagBatch(NamedTuple):
 
     touched: Groups  # of (entries + candidates,) word ids
     counts: Tensor  # (entries + candidates,) how often each is to be predicted: candidates never
-    owners: (
-        Tensor  # (entries + candidates,) the document of each, as a row of the batch; an arbitrary one of candidates
-    )
+    owners: Tensor  # (entries + candidates,) the document of each, a row of the batch; any of them for candidates
     starts: Tensor  # (documents,) the first entry of each
     totals: Tensor  # (documents,) the sum of its counts
     correction: Tensor  # (candidates,)
