@@ -154,8 +154,8 @@ Index.build(texts, "index", model=model, overwrite=True).close()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
-@pytest.mark.parametrize("umask", [0o022, 0o077], ids=oct)
-def test_permissions_follow_the_umask(umask: int, tmp_path: Path) -> None:
+def test_permissions_follow_the_umask(tmp_path: Path) -> None:
+    umask = 0o027  # neither what is usual nor what a temporary file has
     subprocess.run([sys.executable, "-c", MAKE], cwd=tmp_path, umask=umask, check=True)
     written = list(tmp_path.rglob("*"))
     assert {"model.safetensors", "manifest.json", "codes.npy", "codes.parquet", "lock"} <= {

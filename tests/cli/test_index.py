@@ -92,6 +92,7 @@ def test_json_has_what_the_library_finds(news: Path, text: str) -> None:
             assert str(hit["snippet"]).count("**") == 2 * sum(piece.mark for piece in other.snippet) > 0
             assert hit["score"] == pytest.approx(other.score, abs=1e-6)
     assert found["hits"][0]["id"] == "post7"
+    assert answer("search", news, "-", stdin=text)["hits"] == found["hits"]
 
 
 def test_the_options_are_the_librarys(news: Path, text: str) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from caught_at_work import COMMAND, INTERRUPTED, LINE, PIPED, interrupting, signalled, waiting
-from commands import contents, names, run
+from caught_at_work import INTERRUPTED, interrupting, signalled
+from commands import answer, contents, names, run
 
 from parabit import Document
 from parabit.index import Index
@@ -47,46 +47,31 @@ def large(topic_documents: list[Document], tmp_path: Path) -> Path:
     return path
 
 
-def shell(script: str) -> subprocess.CompletedProcess[str]:
-    script = f'set -o pipefail; parabit() {{ "{sys.executable}" -m parabit "$@"; }}; {script}'
-    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-
-
-@pytest.mark.parametrize(
-    ("number", "command"),
-    [
-        (signal.SIGINT, "vocabulary - --bigrams -o kept.parquet"),
-        (signal.SIGTERM, "index - -o a.index"),
-        (signal.SIGHUP, "train - -o model"),
-        (signal.SIGTERM, "encode MODEL - -o codes.npy"),
-    ],
-)
-def test_a_signal_while_it_reads_leaves_nothing_half_written(
-    number: signal.Signals, command: str, tmp_path: Path, topic_model: Path
-) -> None:
-    with waiting(tmp_path, *COMMAND, *command.replace("MODEL", str(topic_model)).split()) as process:
-        process.send_signal(number)
-        assert process.wait() == 128 + number
-        assert process.stderr is not None
-        assert process.stderr.read() == (INTERRUPTED if number == signal.SIGINT else "")
-    assert list(tmp_path.iterdir()) == []
+# Called with a temporary file for what is read, and with a complete file before it takes its name.
+READING, WRITING = "parabit.corpus.sources.copyfileobj", "parabit.storage.sync"
 
 
 @pytest.mark.parametrize(
     ("number", "moment", "command"),
     [
-        (signal.SIGINT, "parabit.model.persistence._card", "train news.jsonl -o model"),
-        # Called with the complete file, before it takes its name.
-        (signal.SIGINT, "parabit.storage.sync", "encode MODEL news.jsonl -o codes.parquet"),
-        (signal.SIGTERM, "parabit.storage.sync", "encode MODEL news.jsonl -o codes.npy"),
+        (signal.SIGINT, READING, "vocabulary - --bigrams -o kept.parquet"),
+        (signal.SIGHUP, READING, "train - -o model"),
+        (signal.SIGTERM, WRITING, "encode MODEL - -o codes.npy"),
     ],
 )
-def test_a_signal_while_it_writes_leaves_nothing_half_written(
-    number: signal.Signals, moment: str, command: str, here: Path, topic_model: Path
+def test_a_signal_leaves_nothing_half_written(
+    number: signal.Signals, moment: str, command: str, tmp_path: Path, lines: str, topic_model: Path
 ) -> None:
-    result = signalled(number, moment, 1, here, *command.replace("MODEL", str(topic_model)).split())
+    arguments = command.replace("MODEL", str(topic_model)).split()
+    result = signalled(number, moment, 1, tmp_path, *arguments, stdin=lines)
     assert (result.returncode, result.stderr) == (128 + number, INTERRUPTED if number == signal.SIGINT else "")
-    assert names(here) == {"news.jsonl"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nohup_is_respected(tmp_path: Path, lines: str) -> None:
+    command = ("vocabulary", "-", "-o", "kept.csv", "--json")
+    result = signalled(signal.SIGHUP, READING, 1, tmp_path, *command, stdin=lines, under=["nohup"])
+    assert (result.returncode, json.loads(result.stdout)["documents"]) == (0, 300)
 
 
 @pytest.mark.parametrize(
@@ -172,53 +157,46 @@ def test_a_full_disk_is_explained_and_nothing_half_written_stays(
 
 
 def test_a_closed_pipe_is_no_error(news: Path) -> None:
-    for command in ("--help", "search --help", "datasets", "search news.index --like post1 -k 300 --full"):
-        for reader in ("head -1 >/dev/null", "true"):
-            result = shell(f"parabit {command} | {reader}")
-            assert (result.returncode, result.stderr) == (0, ""), command
+    for command in ("--help", "search news.index --like post1 -k 300 --full"):
+        reading, writing = os.pipe()
+        os.close(reading)
+        try:
+            command_line = [sys.executable, "-m", "parabit", *command.split()]
+            result = subprocess.run(command_line, stdout=writing, stderr=subprocess.PIPE, check=False)
+        finally:
+            os.close(writing)
+        assert (result.returncode, result.stderr) == (0, b""), command
 
 
 def test_closed_and_full_streams_are_explained(news: Path) -> None:
     for script, words in (
-        ("parabit vocabulary - <&-", "standard input is closed"),
-        ("parabit delete news.index - <&-", "standard input is closed"),
-        ("parabit datasets --json >&-", "output is closed"),
-        ("parabit datasets --json > /dev/full", "no space left on the disk"),
+        ("vocabulary - <&-", "standard input is closed"),
+        ("vocabulary - </dev/null", "standard input: empty file"),
+        ("delete news.index - <&-", "standard input is closed"),
+        ("datasets --json >&-", "output is closed"),
+        ("datasets --json > /dev/full", "no space left on the disk"),
     ):
-        result = shell(script)
+        command = ["bash", "-c", f'"{sys.executable}" -m parabit {script}']
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (result.returncode, result.stderr.count("\n")) == (1, 1)
         assert words in result.stderr
 
 
-def test_corpora_queries_and_ids_come_through_pipes(news: Path, parabit: Run, topic_documents: list[Document]) -> None:
-    text = topic_documents[3].text
-    line = json.dumps({"id": "piped", "text": text}) + "\n"
-    assert json.loads(parabit("add", news, "-", "--json", stdin=line).stdout)["added"] == 1
-    hits = json.loads(parabit("search", news, "-", "--json", stdin=text).stdout)["hits"]
-    assert {"piped", "post3"} == {hit["id"] for hit in hits[:2]}
-    assert json.loads(parabit("delete", news, "-", "--json", stdin="piped\n").stdout)["documents"] == 300
-    result = parabit("vocabulary", "-", "--json", stdin="hubble space\nspace\norbit\n")
-    assert json.loads(result.stdout)["documents"] == 3
-    assert json.loads(shell("parabit vocabulary <(printf 'hubble space') --json").stdout)["tokens"] == 2
-    result = parabit("vocabulary", "-")
-    assert (result.returncode, result.stderr) == (1, "parabit: standard input: empty file\n")
-    lines = '{"text": "hubble space"}\n{"text": "orbit"}\n'.encode("utf-16")
-    assert json.loads(parabit("vocabulary", "-", "--encoding", "utf-16", "--json", stdin=lines).stdout)["tokens"] == 3
-
-
-def test_a_second_writer_is_told_who_the_first_is_and_readers_continue(news: Path, parabit: Run, large: Path) -> None:
+def test_a_second_writer_is_told_who_the_first_is_and_readers_continue(news: Path, large: Path) -> None:
     with Index.open(news, write=True):
-        result = parabit("add", news, large)
+        result = run("add", news, large)
         said = f"parabit: news.index is being written by process {os.getpid()}; wait until it is done\n"
-        assert (result.returncode, result.stdout, result.stderr) == (1, "", said)
-        assert json.loads(parabit("info", news, "--json").stdout)["documents"] == 300
-    assert parabit("delete", news, "post1").returncode == 0
+        assert (result.exit_code, result.stdout, result.stderr) == (1, "", said)
+        assert answer("info", news)["documents"] == 300
+    assert run("delete", news, "post1").exit_code == 0
 
 
 def test_progress_goes_to_a_terminal_on_standard_error_alone(large: Path) -> None:
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([*COMMAND, "vocabulary", large, "--bigrams"], stdout=subprocess.PIPE, stderr=theirs)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "parabit", "vocabulary", large, "--bigrams"], stdout=subprocess.PIPE, stderr=theirs
+    )
     os.close(theirs)
     drawn = b""
     try:
@@ -237,21 +215,11 @@ def test_progress_goes_to_a_terminal_on_standard_error_alone(large: Path) -> Non
 def test_output_fits_the_terminals_encoding_and_colours_are_for_terminals(
     news: Path, parabit: Run, topic_documents: list[Document]
 ) -> None:
-    text = topic_documents[7].text
     result = parabit("vocabulary", "-", stdin="Привет мир", PYTHONIOENCODING="ascii")
     assert (result.returncode, "\\u043f" in result.stdout) == (0, True)
-    word = text.split()[0]
+    word = topic_documents[7].text.split()[0]
     assert f"\x1b[1m{word}" in parabit("search", news, word, "-k", "1", FORCE_COLOR="1").stdout
     green = "\x1b[32m"
     assert green in parabit("datasets", FORCE_COLOR="1").stdout
     assert "\x1b" not in parabit("datasets").stdout
     assert green not in parabit("datasets", FORCE_COLOR="1", NO_COLOR="1").stdout
-
-
-def test_nohup_is_respected(tmp_path: Path) -> None:
-    command = ("vocabulary", "-", "-o", "kept.csv", "--json")
-    with waiting(tmp_path, "nohup", *COMMAND, *command) as process:
-        process.send_signal(signal.SIGHUP)
-        out, _ = process.communicate(LINE)
-    assert process.returncode == 0
-    assert json.loads(out)["documents"] == PIPED + 1
