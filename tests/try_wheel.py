@@ -29,11 +29,12 @@ SUBJECTS = {
 def make_folder(folder: Path) -> None:
     """Sixty text files about three subjects."""
     for subject, sentence in SUBJECTS.items():
+        (folder / subject).mkdir(parents=True)
         for number in range(20):
-            file = folder / subject / f"{number:02}.txt"
-            file.parent.mkdir(parents=True, exist_ok=True)
             words = f"{subject} report {number}: " + sentence.format(number) * (1 + number % 3)
-            file.write_text(f"{words} Written by author{number} in town{number * 7 % 13}.\n")
+            (folder / subject / f"{number:02}.txt").write_text(
+                f"{words} Written by author{number} in town{number * 7 % 13}.\n"
+            )
     (folder / "copy.txt").write_text((folder / "space" / "07.txt").read_text())
 
 
@@ -62,8 +63,8 @@ def main() -> None:
         (home / "files" / "space" / "00.txt").unlink()
         (home / "files" / "new.txt").write_text("A comet passed the telescope.\n")
         assert parabit("sync", "x.index")["deleted"] == 1
-        groups = parabit("dedupe", "files")["groups"]
-        assert any({"copy.txt", "space/07.txt"} <= ids_of(group) for group in groups), groups
+        groups = [json.dumps(group) for group in parabit("dedupe", "files")["groups"]]
+        assert any('"copy.txt"' in group and '"space/07.txt"' in group for group in groups), groups
         print("the wheel indexes, searches, syncs and finds copies")
         if "pdf" in extras:
             (home / "files" / "saturn.pdf").write_bytes(make_pdf("A probe photographed the rings of Saturn."))
@@ -90,11 +91,6 @@ def served_hits(parabit: Path, home: Path, query: str) -> list[dict[str, Any]]:
                 return hits
         finally:
             server.terminate()
-
-
-def ids_of(group: dict[str, Any]) -> set[str]:
-    """The ids of a group's documents."""
-    return {group["kept"], *(copy["id"] for copy in group["copies"])}
 
 
 if __name__ == "__main__":

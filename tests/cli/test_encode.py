@@ -26,27 +26,31 @@ def real_model(topics: Topics, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-def test_both_forms_hold_what_the_model_says(
-    topic_model: Path, real_model: Path, here: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch
+def test_codes_and_vectors_have_the_columns_and_types_that_are_documented(
+    topic_model: Path, real_model: Path, here: Path, topics: Topics
 ) -> None:
-    monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 40)  # many batches
-    for model in (topic_model, real_model):
+    for model, options, columns in (
+        (topic_model, (), ["id", "code"]),
+        (topic_model, ("--vectors",), ["id", "code", "vector"]),
+        (real_model, (), ["id", "vector"]),
+    ):
+        result = run("encode", model, "news.jsonl", "-o", "codes.parquet", "--overwrite", *options)
+        assert (result.exit_code, result.stderr) == (0, "")
+        rows = table("codes.parquet")
+        assert rows.columns == columns
+        types = {
+            "id": pl.String(),
+            "code": pl.Binary(),
+            "vector": pl.Array(pl.Float32, 10 if model is real_model else 20),
+        }
+        assert rows.schema == {name: types[name] for name in columns}
+    for model, width, kind in ((topic_model, 3, np.uint8), (real_model, 10, np.float32)):
+        assert run("encode", model, "news.jsonl", "-o", "codes.npy", "--overwrite").exit_code == 0
+        array = np.load("codes.npy")
+        assert (array.dtype, array.shape) == (kind, (300, width))
         inferred = load_model(model).infer(topics.texts)
-        expected = inferred.vectors if inferred.codes is None else inferred.codes
-        for output in ("codes.npy", "codes.parquet", "both.parquet"):
-            options = ["--vectors"] if output.startswith("both") else []
-            result = run("encode", model, "news.jsonl", "-o", output, "--overwrite", *options)
-            assert (result.exit_code, result.stderr) == (0, "")
-        array, rows, both = np.load("codes.npy"), table("codes.parquet"), table("both.parquet")
-        assert (array.dtype, array.shape, array.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
-        assert rows.columns == (["id", "vector"] if inferred.codes is None else ["id", "code"])
-        assert both["id"].to_list() == [str(number) for number in range(300)]
-        assert both.schema["vector"] == pl.Array(pl.Float32, inferred.vectors.shape[1])
-        assert both["vector"].to_numpy().tobytes() == inferred.vectors.tobytes()
-        if inferred.codes is not None:
-            assert both.schema["code"] == pl.Binary
-            assert b"".join(rows["code"]) == b"".join(both["code"]) == inferred.codes.tobytes()
-    assert names(here) == {"news.jsonl", "codes.npy", "codes.parquet", "both.parquet"}
+        assert array.tobytes() == (inferred.vectors if inferred.codes is None else inferred.codes).tobytes()
+    assert names(here) == {"news.jsonl", "codes.npy", "codes.parquet"}
 
 
 def test_all_is_in_the_json_and_in_the_tables_metadata(topic_model: Path, here: Path) -> None:

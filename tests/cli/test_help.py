@@ -1,12 +1,8 @@
 """What the command line says about itself: help, versions and completion."""
 
-import os
 import re
 import shlex
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from commands import run
@@ -54,17 +50,6 @@ def test_versions_are_shown_of_what_matters() -> None:
     assert re.match(r"\d|not installed; pip install 'parabit\[networks\]'$", versions["torch"])
 
 
-def test_help_imports_no_large_library() -> None:
-    program = """
-import sys
-from parabit.cli.app import app
-app(["--help"], standalone_mode=False)
-print({"numpy", "polars", "scipy", "sklearn", "torch", "faiss", "rich", "pydantic"} & sys.modules.keys())
-"""
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == "set()"
-
-
 def test_the_shell_completes_names() -> None:
     for words, offered in (
         (["sea"], {"search"}),
@@ -76,21 +61,3 @@ def test_the_shell_completes_names() -> None:
         asked = shlex.join(["parabit", *words])
         result = run(_PARABIT_COMPLETE="complete_bash", COMP_WORDS=asked, COMP_CWORD=str(len(words)))
         assert (result.exit_code, set(result.stdout.split())) == (0, offered)
-
-
-def test_a_real_shell_completes(tmp_path: Path) -> None:
-    if shutil.which("bash") is None:
-        pytest.skip("there is no bash")
-    command = tmp_path / "parabit"
-    command.write_text(f"#!{sys.executable}\nfrom parabit.cli import main\nmain()\n")
-    command.chmod(0o755)
-    script = """eval "$(parabit --show-completion)"
-    COMP_WORDS=(parabit search a.index x --rank hyb) COMP_CWORD=5
-    _parabit_completion parabit
-    echo "${COMPREPLY[@]}"
-    """
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    result = subprocess.run(
-        ["bash", "-c", script], capture_output=True, text=True, env={**os.environ, "PATH": path}, check=False
-    )
-    assert (result.stdout, result.stderr) == ("hybrid\n", "")

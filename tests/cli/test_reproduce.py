@@ -4,6 +4,7 @@ import shlex
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from commands import answer, run
@@ -104,29 +105,28 @@ def test_a_signal_that_training_saw_ends_with_its_number(here: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("library", "extra", "arguments"), [("matplotlib", "plot", TABLE_2), ("openTSNE", "plot", ("figures", "--quick"))]
+    ("missing", "arguments", "words"),
+    [
+        ("matplotlib", TABLE_2, "parabit: matplotlib is not installed; pip install 'parabit[plot]'\n"),
+        ("openTSNE", ("figures", "--quick"), "parabit: openTSNE is not installed; pip install 'parabit[plot]'\n"),
+        ("", TABLE_2, "parabit: "),  # a collection that cannot be downloaded
+    ],
 )
-def test_a_missing_library_is_named_before_any_run(
-    library: str, extra: str, arguments: tuple[str, ...], performed: list[Run], monkeypatch: pytest.MonkeyPatch
+def test_what_is_missing_is_explained_before_any_run(
+    missing: str,
+    arguments: tuple[str, ...],
+    words: str,
+    data: Path,
+    performed: list[Run],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, library, None)
-    result = run("reproduce", *arguments)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == f"parabit: {library} is not installed; pip install 'parabit[{extra}]'\n"
-    assert performed == []
-    assert not Path("report").exists()
-
-
-def test_data_that_cannot_be_downloaded_is_explained_before_any_run(
-    data: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def offline(*_: object, **__: object) -> None:
-        raise OSError(101, "Network is unreachable")
-
     lay_out(data, "20newsgroups")
-    monkeypatch.setattr("urllib.request.OpenerDirector.open", offline)
-    result = run("reproduce", *TABLE_2)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("parabit: ")
-    assert result.stderr.count("\n") == 1
+    if missing:
+        monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr("urllib.request.OpenerDirector.open", Mock(side_effect=OSError(101, "Network is unreachable")))
+    result = run("reproduce", *arguments)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert result.stderr.startswith(words)
+    assert missing or "could not be downloaded" in result.stderr
     assert performed == []
+    assert not missing or not Path("report").exists()

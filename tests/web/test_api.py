@@ -5,6 +5,7 @@ import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +77,10 @@ def test_a_search_gives_what_the_index_gives(
         best = ask(client, query=text)
         assert (best["rank"], best["notes"]) == ("hybrid", [])  # an embedded index leaves nothing open
         assert len(best["hits"]) == 10
-        stored = {one.id: one for one in index.stored([hit["id"] for hit in best["hits"]])}
-    for hit in best["hits"]:
-        one = stored[hit["id"]]
-        assert hit["fields"] == one.fields
-        assert (hit["title"], hit["why"], hit["copies"]) == (one.title, None, [])
+        stored = index.stored([hit["id"] for hit in best["hits"]])
+    for hit, one in zip(best["hits"], stored, strict=True):
+        assert (hit["id"], hit["fields"], hit["title"]) == (one.id, one.fields, one.title)
+        assert (hit["why"], hit["copies"]) == (None, [])
         assert hit["code"] == one.code.tobytes().hex()
         code = np.frombuffer(bytes.fromhex(best["code"]), dtype=np.uint8)
         assert hamming(code[None], one.code[None])[0, 0] == hit["distance"]
@@ -106,14 +106,8 @@ def test_radius_and_fields_limit_what_is_found(client: httpx.Client, topic_docum
     near = ask(client, query=text, k=100, radius=3)
     assert near["hits"]
     assert {hit["distance"] for hit in near["hits"]} <= {0, 1, 2, 3}
-    for where, years in (
-        ({"labels": "no such label"}, set()),
-        ({"year": 1993, "labels": ["topic3", "topic1"]}, {1993}),
-        ({"year": {">=": 1991, "<": 1993}}, {1991, 1992}),
-        ({"year": {"!=": [1991, 1992]}}, {1990, 1993}),
-        ({"year": [1990, 1991], "labels": {"!=": "topic1"}}, {1990}),
-    ):
-        assert {hit["fields"]["year"] for hit in ask(client, query=text, k=100, where=where)["hits"]} == years
+    where = {"year": {">=": 1991, "!=": [1992]}, "labels": ["topic3", "topic1"]}
+    assert {hit["fields"]["year"] for hit in ask(client, query=text, k=100, where=where)["hits"]} == {1991, 1993}
 
 
 ERRORS: list[tuple[dict[str, Any], int, str]] = [
@@ -297,23 +291,31 @@ def test_an_index_that_was_damaged_meanwhile_answers_and_says_that_it_is_not_wel
             assert str(news.resolve().parent) not in health.text
 
 
-def test_health_and_the_page_do_not_wait_for_searches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def held_searches() -> Iterator[threading.Event]:
+    """Searches wait until the block ends; the event says that one has begun."""
     free, busy = threading.Event(), threading.Event()
 
-    def slow(self: Service, searches: Sequence[Any]) -> list[bytes]:
+    def search(self: Service, searches: Sequence[Any]) -> list[bytes]:
         busy.set()
         free.wait()
         return [b"{}"] * len(searches)
 
-    monkeypatch.setattr(Service, "search", slow)
-    with connected(folder) as client, ThreadPoolExecutor() as pool:
-        search = pool.submit(client.post, "/api/search", json={"query": "a"})
-        busy.wait()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Service, "search", search)
         try:
-            for path in ("/healthz", "/metrics", "/api/about", "/api/fields", "/api/start", "/"):
-                assert client.get(path).status_code == 200
+            yield busy
         finally:
             free.set()
+
+
+def test_health_and_the_page_do_not_wait_for_searches(folder: Path) -> None:
+    with connected(folder) as client, ThreadPoolExecutor() as pool:
+        with held_searches() as busy:
+            search = pool.submit(client.post, "/api/search", json={"query": "a"})
+            busy.wait()
+            for path in ("/healthz", "/metrics", "/api/about", "/api/fields", "/api/start", "/"):
+                assert client.get(path).status_code == 200
         assert search.result().status_code == 200
 
 
@@ -433,7 +435,7 @@ def test_the_map_is_drawn_once_and_kept(news: Path, monkeypatch: pytest.MonkeyPa
     [({"seconds": 1e-9}, "no answer within"), ({"most_waiting": 0}, "too many requests are waiting")],
 )
 def test_what_cannot_be_answered_in_time_may_come_again(folder: Path, limits: dict[str, Any], words: str) -> None:
-    with connected(folder, Settings(map=False, **limits)) as client:
+    with connected(folder, Settings(map=False, **limits)) as client, held_searches():
         response = client.post("/api/search", json={"query": "a text"})
     assert (response.status_code, response.headers["retry-after"] > "0") == (503, True)
     assert words in response.json()["error"]
