@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from numpy.typing import NDArray
 
 from parabit import ParabitError
-from parabit.index import Index, search
+from parabit.index import Index, code_search
 from parabit.index.store import Id, Snapshot
 
 SEEDS = st.integers(0, 60)
@@ -76,8 +76,8 @@ class IndexMachine(RuleBasedStateMachine):
     )
     def create(self, documents: dict[Id, int], bits: int, backend: str, hashes: bool) -> None:
         if hashes:  # auto would scan so few codes
-            self.patch.setattr(search, "choose_built", lambda *_: "hashing")
-            self.patch.setattr(search, "choose", lambda *asked: sorted(asked[-1])[-1])
+            self.patch.setattr(code_search, "choose_built", lambda *_: "hashing")
+            self.patch.setattr(code_search, "choose", lambda *asked: sorted(asked[-1])[-1])
         self.make(documents, bits, backend)
 
     def make(self, documents: dict[Id, int], bits: int, backend: str) -> None:
