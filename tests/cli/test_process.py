@@ -127,7 +127,6 @@ def test_ctrl_c_while_it_starts_ends_it_at_once_without_a_traceback(module: str,
     [
         ("vocabulary large.jsonl -o kept.csv", 100),
         ("index large.jsonl -o a.index", 20_000),
-        ("index large.jsonl -o news.index --overwrite", 3_000),
         ("add news.index large.jsonl", 3_000),
         ("compact news.index", 20_000),
         ("encode MODEL large.jsonl -o codes.npy", 100),

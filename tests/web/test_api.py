@@ -332,8 +332,7 @@ def test_an_index_without_documents_is_served(news: Path, topic_documents: list[
 
 
 def test_codes_without_a_model_are_browsed(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 256, (50, 4), dtype=np.uint8)
+    codes = np.random.default_rng(0).integers(0, 256, (50, 4), dtype=np.uint8)
     ids: list[int | str] = [*range(49), 1 << 60]
     with Index.of_codes(codes, 32, tmp_path / "codes.index", ids=ids) as index:
         nearest = index.search(codes[7:8], k=4).ids[0]
