@@ -12,7 +12,7 @@ Peers, as their documentation recommends: bm25s with PyStemmer and its English s
 tokenizer and query parser. Codes are of 128 bits, the mean over three seeds of the model.
 
 `--weights` changes the weights of the hybrid score one by one: of the code (CODE_WEIGHT in parabit/index/ranking.py),
-of documents that have the whole query word for word and of stop words (in parabit/index/words.py).
+of documents that have the whole query word for word and of stop words (in parabit/index/word_index.py).
 Known items are three samples per collection then, also with one word left out, so that no document has them word for
 word; and whole documents are queries: training posts of 20 Newsgroups and abstracts of arXiv, where documents with a
 common label are relevant.
@@ -34,7 +34,7 @@ import tantivy
 from common import about, keep, kept, options, run
 from parabit import Document, Index, ParagraphVectors, open_corpus
 from parabit.corpus import data_folder
-from parabit.index import ranking, words
+from parabit.index import ranking, word_index
 from parabit.parallel import cores
 
 SEEDS = (0, 1, 2)
@@ -42,8 +42,8 @@ RANKS = ("hybrid", "words", "asymmetric", "hamming")
 WEIGHTS: dict[str, tuple[Any, str, float]] = {  # what each column changes
     "as chosen": (ranking, "CODE_WEIGHT", ranking.CODE_WEIGHT),
     **{f"code {weight}": (ranking, "CODE_WEIGHT", weight) for weight in (0.0, 0.25, 0.5)},
-    **{f"quotation {weight}": (words, "QUOTATION_WEIGHT", weight) for weight in (1.0, 4.0)},
-    **{f"stop words {weight}": (words, "STOP_WEIGHT", weight) for weight in (0.0, 0.5)},
+    **{f"quotation {weight}": (word_index, "QUOTATION_WEIGHT", weight) for weight in (1.0, 4.0)},
+    **{f"stop words {weight}": (word_index, "STOP_WEIGHT", weight) for weight in (0.0, 0.5)},
 }
 KNOWN = {"20newsgroups/train": 5000, "arxiv/train": 20_000, "enwiki/train": 10_000, "reuters21578/train": 9000}
 KNOWN_ITEMS = 400  # queries

@@ -62,7 +62,7 @@ def bare_faiss(index: Index) -> Callable[[str], Any]:
 def bare_tantivy(index: Index) -> Callable[[str], Any]:
     """A search of the same word index."""
     words = index._words.open()
-    searcher, schema = words.searcher, words._schema
+    searcher, schema = words.searcher, words.schema
 
     def search(query: str) -> Any:
         terms = [tantivy.Query.term_query(schema, "text", stem, "freq") for stem in words.stems(query)]

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+import tantivy
 from hypothesis import given
 from hypothesis import strategies as st
 from index_models import TEXTS, binary, documents
 
 from parabit import Document, Index, ParabitError, open_corpus
-from parabit.index.query import Parsed, word_query
 from parabit.index.words import LANGUAGES, Words
 from parabit.progress import Progress
 
@@ -29,9 +29,9 @@ ANIMALS = [
 ]
 
 
-def found(words: Words, text: str) -> set[int]:
-    query = words.terms(word_query(Parsed(text), words))
-    return set() if query is None else set(words.search(query, 100)[0].tolist())
+def found(words: Words, word: str) -> set[int]:
+    query = tantivy.Query.term_query(words.schema, "text", *words.stems(word))
+    return set(words.search(query, 100)[0].tolist())
 
 
 @pytest.fixture

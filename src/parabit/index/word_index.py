@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from parabit.errors import IndexFolderError
 from parabit.index.query import WordQuery
 from parabit.index.store import Batch, Id, Snapshot, Store
-from parabit.index.words import Stems, Words
+from parabit.index.words import SERIAL, TEXT, Stems, Words
 from parabit.progress import Progress, Report, silent
 
 _AT_ONCE = 4096  # documents that are read together
@@ -21,6 +21,11 @@ RANKED_AGAIN = 40  # of the best documents, that are ranked again by stop words
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
 _ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
 _LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
+_NAMED = 64  # documents that are named one by one in a query: a set takes half a millisecond, however small
+# What adds to the BM25 of single words, chosen with `benchmarks/queries.py --weights`. That a document has the whole
+# query word for word says more than all else: it finds what somebody quotes, and other queries lose nothing.
+QUOTATION_WEIGHT = 2.0
+STOP_WEIGHT = 0.25
 _PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 
@@ -42,16 +47,17 @@ class RowWords:
         Documents that have the whole query word for word are searched for separately, which takes a third of the time
         of one query for both.
         """
-        terms, quotation = self._words.terms(query), self._words.quotation(query)
+        terms = self._terms(query)
         rows, scores, bound = self._best(terms, count, allowed)
         if terms is None or not len(rows):
             return rows, scores, bound, 0.0
-        if (details := self._words.details(query)) is not None:
+        if query.stop_words:  # to look for them everywhere would take longer than all else
+            details = _either([self._term([word], STOP_WEIGHT) for word in query.stop_words])
             scores[:RANKED_AGAIN] += self._scores(details, rows[:RANKED_AGAIN])
         highest = float(scores.max())
-        if quotation is not None:
-            both = tantivy.Query.boolean_query([(tantivy.Occur.Must, quotation), (tantivy.Occur.Must, terms)])
-            quoting, higher, others = self._best(both, count, allowed)
+        if query.quotation:
+            quotation = self._term(query.quotation, QUOTATION_WEIGHT)
+            quoting, higher, others = self._best(_both(quotation, terms), count, allowed)
             rest = ~np.isin(rows, quoting)
             rows, scores = np.concatenate([quoting, rows[rest]]), np.concatenate([higher, scores[rest]])
             bound = max(bound, others)
@@ -68,7 +74,7 @@ class RowWords:
         if allowed is not None:
             number = int(np.count_nonzero(allowed))
             if number <= _FEW:
-                query, allowed = self._words.among(self._snapshot.serials[allowed], query), None
+                query, allowed = self._among(self._snapshot.serials[allowed], query), None
             else:  # as many as should hold enough that are let through, and then twice as many
                 more += count * self.documents // number
         while True:
@@ -84,8 +90,9 @@ class RowWords:
 
     def scores(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """BM25 of some rows; 0 if they have none of the words."""
-        terms, quotation = self._words.terms(query), self._words.quotation(query)
-        if terms is not None and quotation is not None:
+        terms = self._terms(query)
+        if terms is not None and query.quotation:
+            quotation = self._term(query.quotation, QUOTATION_WEIGHT)
             terms = tantivy.Query.boolean_query([(tantivy.Occur.Must, terms), (tantivy.Occur.Should, quotation)])
         return self._scores(terms, rows)
 
@@ -93,7 +100,7 @@ class RowWords:
         scores = np.zeros(len(rows), dtype=np.float32)
         if query is not None and len(rows):
             serials = self._snapshot.serials[rows]
-            matching, found = self._words.search(self._words.among(serials, query), len(rows))
+            matching, found = self._words.search(self._among(serials, query), len(rows))
             order = np.argsort(serials)
             scores[order[np.searchsorted(serials[order], matching)]] = found
         return scores
@@ -101,11 +108,11 @@ class RowWords:
     def restricted(self, query: WordQuery, allowed: NDArray[np.bool_] | None) -> tuple[NDArray[np.bool_], bool]:
         """A filter that also asks for what documents must have and must not, and whether any has what it must have."""
         mask = self._snapshot.select(())
-        for part in self._words.required(query):
+        for part in self._required(query):
             mask &= self._having(part)
         possible = bool(mask.any())
-        for part in self._words.excluded(query):
-            mask &= ~self._having(part)
+        for words in query.without:
+            mask &= ~self._having(self._term(words))
         return mask if allowed is None else mask & allowed, possible
 
     def nearest_word(self, token: str) -> tuple[str, str] | None:
@@ -114,7 +121,8 @@ class RowWords:
         """
         stem = self.stemmed([token])[0]
         for edits in range(1, 1 + (len(stem) >= _ONE_EDIT) + (len(stem) >= _TWO_EDITS)):
-            serials, _ = self._words.search(self._words.near_spelling(stem, edits), _LOOKED_AT)
+            near = tantivy.Query.fuzzy_term_query(self._words.schema, TEXT, stem, edits)
+            serials, _ = self._words.search(near, _LOOKED_AT)
             rows = self._snapshot.rows_of_serials(serials)
             written = written_forms(self, map(searchable, self._snapshot.fields_of(rows[rows >= 0])))
             close = [word for word in written if _edits(word, stem, edits) <= edits and self.frequency(word)]
@@ -128,6 +136,44 @@ class RowWords:
         rows = self._snapshot.rows_of_serials(self._words.search(query, max(1, self.documents))[0])
         mask[rows[rows >= 0]] = True
         return mask
+
+    def _terms(self, query: WordQuery) -> tantivy.Query | None:
+        """The words of a query, and what documents must have and must not; None if no document can match it."""
+        if not query.finds:
+            return None
+        clauses = [(tantivy.Occur.Should, self._term([stem], weight)) for stem, weight in query.words.items()]
+        clauses += ((tantivy.Occur.Must, part) for part in self._required(query))
+        clauses += ((tantivy.Occur.MustNot, self._term(words)) for words in query.without)
+        return tantivy.Query.boolean_query(clauses)
+
+    def _required(self, query: WordQuery) -> list[tantivy.Query]:
+        alternatives = (_either([self._term([word]) for word in words]) for words in query.any_of)
+        return [*map(self._term, query.must), *alternatives]
+
+    def _among(self, serials: NDArray[np.int64], query: tantivy.Query) -> tantivy.Query:
+        """A query for some of the given documents."""
+        schema, numbers = self._words.schema, serials.tolist()
+        if len(numbers) <= _NAMED:
+            named = _either([tantivy.Query.term_query(schema, SERIAL, serial) for serial in numbers])
+        else:
+            named = tantivy.Query.term_set_query(schema, SERIAL, numbers)
+        return _both(tantivy.Query.const_score_query(named, 0.0), query)
+
+    def _term(self, words: Sequence[str], boost: float = 1.0) -> tantivy.Query:
+        """A query for a word or a phrase."""
+        if len(words) > 1:
+            term = tantivy.Query.phrase_query(self._words.schema, TEXT, list(words))
+        else:
+            term = tantivy.Query.term_query(self._words.schema, TEXT, words[0], "freq")
+        return term if boost == 1.0 else tantivy.Query.boost_query(term, float(boost))
+
+
+def _either(parts: list[tantivy.Query]) -> tantivy.Query:
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts])
+
+
+def _both(*parts: tantivy.Query) -> tantivy.Query:
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, part) for part in parts])
 
 
 def written_forms(stems: "RowWords | Stems", texts: Iterable[str]) -> dict[str, Counter[str]]:

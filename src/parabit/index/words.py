@@ -24,7 +24,6 @@ import tantivy
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError, ParabitError
-from parabit.index.query import WordQuery
 from parabit.storage import whole_file
 from parabit.text import Tokenizer
 
@@ -40,17 +39,9 @@ _HEAP = 512 << 20
 _SMALL = 64 << 20  # bytes that are all checked at opening
 _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic number
 _MAGIC = 1337
-_TEXT, _SERIAL = "text", "serial"
+TEXT, SERIAL = "text", "serial"
 _REMEMBERED = 1 << 17  # stems
 _PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
-_NAMED = 64  # documents that are named one by one in a query
-# What adds to the BM25 of single words, chosen with `benchmarks/queries.py --weights`. That a document has the whole
-# query word for word says more than all else: it finds what somebody quotes, and other queries lose nothing.
-QUOTATION_WEIGHT = 2.0
-STOP_WEIGHT = 0.25
-
-
-Scored = tuple[NDArray[np.int64], NDArray[np.float32]]  # serial numbers of documents, and their BM25
 
 
 def check_language(language: str | None) -> None:
@@ -99,7 +90,7 @@ class Words(Stems):
         self._index = tantivy.Index(_schema(), path=str(folder) if self._links is None else self._links.name)
         self._index.register_tokenizer("words", self.analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
-        self._schema = self._index.schema
+        self.schema = self._index.schema
         self._writer: Any = None
         self.reload()
 
@@ -152,7 +143,7 @@ class Words(Stems):
     @property
     def last_serial(self) -> int:
         """The highest serial number that was committed; 0 if there is none."""
-        hits = self.searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=_SERIAL).hits
+        hits = self.searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=SERIAL).hits
         return int(hits[0][0]) if hits else 0
 
     def serials(self) -> NDArray[np.int64]:
@@ -166,15 +157,15 @@ class Words(Stems):
         writer = self._writing()
         for serial, text in zip(serials, self.tokenizer.spaced(texts), strict=True):
             document = tantivy.Document()
-            document.add_integer(_SERIAL, int(serial))
-            document.add_text(_TEXT, text)
+            document.add_integer(SERIAL, int(serial))
+            document.add_text(TEXT, text)
             writer.add_document(document)
 
     def delete(self, serials: Iterable[int]) -> None:
         """Delete documents; those that are not there do not matter."""
         writer = self._writing()
         for serial in serials:
-            writer.delete_documents_by_term(_SERIAL, int(serial))
+            writer.delete_documents_by_term(SERIAL, int(serial))
 
     def commit(self) -> None:
         """Have all that was added and deleted count, on the disk."""
@@ -217,76 +208,24 @@ class Words(Stems):
 
     def frequency(self, stem: str) -> int:
         """How many documents have a word."""
-        return int(self.searcher.doc_freq(_TEXT, stem))
+        return int(self.searcher.doc_freq(TEXT, stem))
 
     def starting_with(self, prefix: str) -> list[str]:
         """The most frequent words that begin so."""
-        found = sorted(self.searcher.terms_with_prefix(_TEXT, prefix), key=lambda item: (-item[1], item[0]))
+        found = sorted(self.searcher.terms_with_prefix(TEXT, prefix), key=lambda item: (-item[1], item[0]))
         return [word for word, _ in found[:_PREFIXED]]
 
-    def terms(self, query: WordQuery) -> tantivy.Query | None:
-        """The words of a query, and what documents must have and must not; None if no document can match it."""
-        if not query.finds:
-            return None
-        clauses = [(tantivy.Occur.Should, self._term([stem], weight)) for stem, weight in query.words.items()]
-        clauses += ((tantivy.Occur.Must, part) for part in self.required(query))
-        clauses += ((tantivy.Occur.MustNot, part) for part in self.excluded(query))
-        return tantivy.Query.boolean_query(clauses)
-
-    def quotation(self, query: WordQuery) -> tantivy.Query | None:
-        """All words of a query in their order; None if it has only one."""
-        return self._term(query.quotation, QUOTATION_WEIGHT) if query.quotation else None
-
-    def details(self, query: WordQuery) -> tantivy.Query | None:
-        """What decides between the best documents. To look for it everywhere would take longer than all else."""
-        parts = [self._term([word], STOP_WEIGHT) for word in query.stop_words]
-        return _either(parts) if parts else None
-
-    def required(self, query: WordQuery) -> list[tantivy.Query]:
-        """What documents must match, each part."""
-        alternatives = (_either([self._term([word]) for word in words]) for words in query.any_of)
-        return [*map(self._term, query.must), *alternatives]
-
-    def excluded(self, query: WordQuery) -> list[tantivy.Query]:
-        """What documents must not match."""
-        return [*map(self._term, query.without)]
-
-    def among(self, serials: NDArray[np.int64], query: tantivy.Query) -> tantivy.Query:
-        """A query for some of the given documents."""
-        if len(serials) <= _NAMED:  # a set takes half a millisecond, however small
-            named = _either([tantivy.Query.term_query(self._schema, _SERIAL, serial) for serial in serials.tolist()])
-        else:
-            named = tantivy.Query.term_set_query(self._schema, _SERIAL, serials.tolist())
-        named = tantivy.Query.const_score_query(named, 0.0)
-        return tantivy.Query.boolean_query([(tantivy.Occur.Must, named), (tantivy.Occur.Must, query)])
-
-    def near_spelling(self, stem: str, edits: int) -> tantivy.Query:
-        """A query for documents with a word that differs in so many letters at most."""
-        return tantivy.Query.fuzzy_term_query(self._schema, _TEXT, stem, edits)
-
-    def search(self, query: tantivy.Query, count: int) -> Scored:
-        """The best documents for a query, at most so many."""
+    def search(self, query: tantivy.Query, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The serial numbers of the best documents for a query, at most so many, and their BM25."""
         hits = self.searcher.search(query, count, count=False).hits
-        serials = self.searcher.fast_field_values(_SERIAL, [address for _, address in hits])
+        serials = self.searcher.fast_field_values(SERIAL, [address for _, address in hits])
         return np.array(serials, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
-
-    def _term(self, words: Sequence[str], boost: float = 1.0) -> tantivy.Query:
-        if len(words) > 1:
-            term = tantivy.Query.phrase_query(self._schema, _TEXT, list(words))
-        else:
-            term = tantivy.Query.term_query(self._schema, _TEXT, words[0], "freq")
-        return term if boost == 1.0 else tantivy.Query.boost_query(term, float(boost))
-
-
-def _either(parts: list[tantivy.Query]) -> tantivy.Query:
-    """A query for documents that match any of the parts."""
-    return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts])
 
 
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field(_TEXT, stored=False, tokenizer_name="words", index_option="position")
-    builder.add_integer_field(_SERIAL, stored=False, indexed=True, fast=True)
+    builder.add_text_field(TEXT, stored=False, tokenizer_name="words", index_option="position")
+    builder.add_integer_field(SERIAL, stored=False, indexed=True, fast=True)
     return builder.build()
 
 
