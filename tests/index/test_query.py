@@ -232,6 +232,7 @@ def test_a_hit_says_why(index: Index) -> None:
 
 def test_the_index_says_which_words_of_a_text_match(index: Index, tmp_path: Path) -> None:
     assert matching(index, "repair* telescope", DOCUMENTS[0].text) == {"telescope", "repaired"}
+    assert matching(index, "telescpoe", DOCUMENTS[0].text) == {"telescope"}  # as among the hits, what it was taken for
     without = Index.build(DOCUMENTS, model=binary(), words=False)
     assert matching(without, "telescope", DOCUMENTS[0].text) == set()
 

@@ -111,7 +111,7 @@ def find(
         kept = hits.keep(allowed[hits.rows])
         # Fewer hits than were asked for: there are no others.
         done = (kept.counts >= most) | (hits.counts < asked) | (asked >= total)
-        found = found.replace(waiting[done], kept.of_queries(done).first(most))
+        found = found.replace(waiting, kept.first(most))
         waiting, asked = waiting[~done], min(total, 2 * asked)
     return found
 

@@ -3,8 +3,8 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,6 @@ from parabit.text import english_stop_words
 
 if TYPE_CHECKING:
     from parabit.index.word_index import RowWords
-    from parabit.index.words import Words
 
 MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
 # Of more than 8 words only those are searched for that few documents have, as the time of a search is that of reading
@@ -45,11 +44,6 @@ class Parsed:
     def lists(self) -> bool:
         """Whether it describes nothing and only restricts, so that all that it lets through is listed."""
         return not self.text and bool(self.without or self.fields)
-
-    def without_fields(self) -> "Parsed":
-        """The same with `field:value` as plain words."""
-        text = " ".join([self.text, *(f"{name} {value}" for name, value in self.fields)])
-        return replace(self, text=text.strip(), fields=())
 
 
 def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
@@ -111,10 +105,6 @@ class WordQuery:
         """Whether a document can be found by its words."""
         return bool(self.words or self.must or self.any_of)
 
-    def relaxed(self) -> "WordQuery":
-        """The same without what documents must have."""
-        return replace(self, must=(), any_of=(), is_relaxed=True)
-
     @property
     def notes(self) -> list[str]:
         """What was done with the query, in words."""
@@ -126,37 +116,33 @@ class WordQuery:
         return notes
 
 
-class Allowed(NamedTuple):
-    """Which documents a query may find."""
-
-    where: Any = None  # by its fields: of a folder a mask of rows or None for all, of an engine what it takes
-    near: Any = None  # by its fields and by the words that it must have or not have
-    listed: bool = False  # all of these, as the query describes nothing
-
-
 class Queries(NamedTuple):
-    """What is known of queries; of codes alone there are no texts, activations and words."""
+    """What is known of queries; of codes alone there are no texts, activations and words.
+
+    A filter is a mask of rows or None for all, or what an engine takes.
+    """
 
     codes: NDArray[np.uint8]  # (queries, bytes)
     known: NDArray[np.bool_]  # (queries,) whether the model knows a word of it
-    allowed: Sequence[Allowed]  # for each query
+    where: Sequence[Any]  # for each query a filter by fields
+    near: Sequence[Any]  # and one by fields and by the words that documents must have or not have
     parsed: Sequence[Parsed] | None = None  # the texts, taken apart
     activations: NDArray[np.float32] | None = None  # (queries, bits) what their bits were rounded from
     vectors: NDArray[np.float32] | None = None  # (queries, dim) to compare with stored vectors
     words: Sequence[WordQuery] | None = None  # what is searched for in the words of documents
     own: NDArray[np.int64] | None = None  # (queries,) the row of the document that each query is; it is not found
 
+    @property
+    def listed(self) -> list[bool]:
+        """Which queries describe nothing, so that all documents that the filter lets through are listed."""
+        return [one.lists for one in self.parsed] if self.parsed is not None else [False] * len(self.codes)
 
-def word_query(
-    parsed: Parsed,
-    lexicon: "RowWords | Words",
-    nearest_word: Callable[[str], tuple[str, str] | None] = lambda token: None,
-) -> WordQuery:
+
+def word_query(parsed: Parsed, lexicon: "RowWords") -> WordQuery:
     """What to search for in the words of documents.
 
-    Stop words count only if nothing else is left. A word that no document has is replaced by the nearest one that
-    `nearest_word` knows, as a stem and as it is written. Of a long text the 32 most distinctive words are taken. A
-    word that the query has several times counts more.
+    Stop words count only if nothing else is left. A word that no document has is replaced by the nearest one that some
+    have. Of a long text the 32 most distinctive words are taken. A word that the query has several times counts more.
     """
     tokens = lexicon.tokenizer.words(parsed.text)
     stop = english_stop_words()
@@ -169,7 +155,7 @@ def word_query(
         for token, stem in dict.fromkeys((tokens[place], stems[place]) for place in places):
             if frequencies[stem] or token in begun:
                 continue
-            if token.isalpha() and (near := nearest_word(token)) is not None:  # a number is not misspelt
+            if token.isalpha() and (near := lexicon.nearest_word(token)) is not None:  # a number is not misspelt
                 nearest[token] = near
                 frequencies[near[0]] = lexicon.frequency(near[0])
             else:
@@ -205,19 +191,19 @@ def _most_distinctive(weights: dict[str, float], frequencies: Mapping[str, int],
     return {stem: weight for stem, weight in weights.items() if stem in chosen}
 
 
-def matching_tokens(query: WordQuery, lexicon: "RowWords | Words", text: str) -> set[str]:
+def matching_tokens(query: WordQuery, lexicon: "RowWords", text: str) -> set[str]:
     """The words of a text that match a query, as they are written there."""
     tokens = list(dict.fromkeys(lexicon.tokenizer.words(text[:_MARKED])))
     wanted = {*query.words, *(stem for stems in (*query.must, *query.any_of) for stem in stems)}
     return {token for token, stem in zip(tokens, lexicon.stemmed(tokens), strict=True) if stem in wanted}
 
 
-def _stems(lexicon: "RowWords | Words", text: str) -> list[tuple[str, str]]:
+def _stems(lexicon: "RowWords", text: str) -> list[tuple[str, str]]:
     tokens = lexicon.tokenizer.words(text)
     return list(zip(tokens, lexicon.stemmed(tokens), strict=True))
 
 
-def _beginning(lexicon: "RowWords | Words", prefix: str) -> tuple[str, ...]:
+def _beginning(lexicon: "RowWords", prefix: str) -> tuple[str, ...]:
     """The words that begin so; the index has stems, so `measure*` must find `measur`, too."""
     for token, stem in _stems(lexicon, prefix)[:1]:
         return tuple(dict.fromkeys([stem, *lexicon.starting_with(token)]))

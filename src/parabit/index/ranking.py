@@ -11,7 +11,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.errors import CodesError, QueryError
 from parabit.index.filters import Condition, conditions
-from parabit.index.query import Allowed, Parsed, Queries, parse, word_query
+from parabit.index.query import Parsed, Queries, parse, word_query
 from parabit.index.results import Found, join
 from parabit.parallel import ordered_map
 
@@ -67,32 +67,23 @@ class Ranked(NamedTuple):
     scores: Scores
     by_words: Scores  # the part of each score that comes from words
 
-    @classmethod
-    def one(cls, rows: Rows, distances: NDArray[np.int32], scores: Scores, by_words: Scores | None = None) -> Self:
-        """The hits of one query."""
-        found = Found(np.array([0, len(rows)]), rows, distances)
-        return cls(found, scores, np.zeros(len(rows), np.float32) if by_words is None else by_words)
-
 
 def parsed_queries(
     snapshot: "Snapshot", fields: Sequence[str], texts: Sequence[str], where: Sequence[Condition]
-) -> tuple[list[Parsed], list[Allowed]]:
-    """Queries of the search box taken apart, and what each may find by its fields."""
-    given, only = [], snapshot.select(where) if where else None
-    allowed = [Allowed(only, only)] * len(texts)
+) -> tuple[list[Parsed], list[Any]]:
+    """Queries of the search box taken apart, and a filter for each by its fields."""
+    given, filters = [], [snapshot.select(where) if where else None] * len(texts)
     for number, text in enumerate(texts):
         one = parse(text, fields if ":" in text else ())
         if one.fields:
             try:
                 own = conditions([f"{name}={value}" for name, value in one.fields])
-                mask = snapshot.select((*where, *own))
-                allowed[number] = Allowed(mask, mask)
+                filters[number] = snapshot.select((*where, *own))
             except QueryError:  # no document can match a field in this form, so these are words
-                one = one.without_fields()
-        if one.lists:
-            allowed[number] = allowed[number]._replace(listed=True)
+                words = " ".join([one.text, *(f"{name} {value}" for name, value in one.fields)])
+                one = replace(one, text=words.strip(), fields=())
         given.append(one)
-    return given, allowed
+    return given, filters
 
 
 def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) -> None:
@@ -115,31 +106,31 @@ def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) ->
 
 def with_words(queries: Queries, words: "RowWords") -> Queries:
     """Queries with what is searched for in the words of documents, and what each may find by its words, too."""
-    found, narrowed = [], list(queries.allowed)
+    found, narrowed = [], list(queries.where)
     for number, one in enumerate(queries.parsed or ()):
-        query = word_query(one, words, words.nearest_word)
+        query = word_query(one, words)
         if query.restricts:
-            where = narrowed[number].where
-            near, possible = words.restricted(query, where)
+            narrowed[number], possible = words.restricted(query, queries.where[number])
             if not possible:
-                query = query.relaxed()
-                near, _ = words.restricted(query, where)
-            narrowed[number] = narrowed[number]._replace(near=near)
+                query = replace(query, must=(), any_of=(), is_relaxed=True)
+                narrowed[number], _ = words.restricted(query, queries.where[number])
         found.append(query)
-    return queries._replace(words=found, allowed=narrowed)
+    return queries._replace(words=found, near=narrowed)
 
 
 def retrieve(documents: "Snapshot", queries: Queries, request: Request, words: "RowWords | None" = None) -> Ranked:
     """The hits of each query."""
-    near = Found.nothing(len(queries.codes))
+    near, listed = Found.nothing(len(queries.codes)), queries.listed
     if request.rank != "words" or request.radius is not None:
         near = _near(documents, queries, request)
-    if request.rank == "hamming" and not any(one.listed for one in queries.allowed):
+    if request.rank == "hamming" and not any(listed):
         return _by_distance(documents, near)
 
     def rank(number: int) -> Ranked:
-        if queries.allowed[number].listed:
-            return _list(documents, request, queries.allowed[number].near)
+        if listed[number]:  # in the order in which they were added
+            most = request.k or 0 if request.radius is None else 0
+            rows = documents.first(most, queries.near[number])
+            return _ranked(rows, np.zeros(len(rows), np.int32), np.zeros(len(rows), np.float32))
         if words is not None and request.rank in ("words", "hybrid"):
             return _rank_by_words(documents, queries, number, request, near.of(number).rows, words)
         return _rank_by_code(documents, queries, number, request, near.of(number))
@@ -154,22 +145,21 @@ def retrieve(documents: "Snapshot", queries: Queries, request: Request, words: "
 
 def _near(documents: "Snapshot", queries: Queries, request: Request) -> Found:
     """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
-    most, own, allowed = request.nearest, queries.own, queries.allowed
+    most, own, filters = request.nearest, queries.own, queries.near
     asked = most if most is None or own is None else most + 1
     # Queries with the same filter are answered together; most have none of their own.
-    alike = all(one is allowed[0] for one in allowed)
-    size = len(queries.codes) if alike else 1
-    groups = ((queries.codes[start : start + size], allowed[start].near) for start in range(0, len(allowed), size or 1))
+    size = len(queries.codes) if all(one is filters[0] for one in filters) else 1
+    groups = ((queries.codes[start : start + size], filters[start]) for start in range(0, len(filters), size or 1))
     found = join([documents.find(codes, asked, request.radius, only, request.backend) for codes, only in groups])
     if own is not None:
         found = found.keep(found.rows != own[found.queries]).first(most)
     return found if queries.known.all() else found.keep(queries.known[found.queries])
 
 
-def _list(documents: "Snapshot", request: Request, allowed: Any) -> Ranked:
-    """Documents in the order in which they were added, for a query that only says which are let through."""
-    rows = np.zeros(0, np.int64) if request.radius is not None else documents.first(request.k or 0, allowed)
-    return Ranked.one(rows, np.zeros(len(rows), np.int32), np.zeros(len(rows), np.float32))
+def _ranked(rows: Rows, distances: NDArray[np.int32], scores: Scores, by_words: Scores | None = None) -> Ranked:
+    """The hits of one query."""
+    found = Found(np.array([0, len(rows)]), rows, distances)
+    return Ranked(found, scores, np.zeros(len(rows), np.float32) if by_words is None else by_words)
 
 
 def _by_distance(documents: "Snapshot", near: Found) -> Ranked:
@@ -188,7 +178,7 @@ def _rank_by_code(documents: "Snapshot", queries: Queries, number: int, request:
         assert queries.activations is not None
         scores = asymmetric(queries.activations[number], documents.codes(near.rows))
     order = np.argsort(-scores, kind="stable")[: request.k]  # equal scores stay nearest first
-    return Ranked.one(near.rows[order], near.distances[order], scores[order])
+    return _ranked(near.rows[order], near.distances[order], scores[order])
 
 
 def _rank_by_words(
@@ -209,7 +199,7 @@ def _rank_by_words(
     else:
         assert k is not None
         # The bound is the highest BM25 that other documents may have.
-        rows, bm25, bound, highest = words.best(asked, max(CANDIDATES, k + (but >= 0)), queries.allowed[number].where)
+        rows, bm25, bound, highest = words.best(asked, max(CANDIDATES, k + (but >= 0)), queries.where[number])
     best = np.float32(max(highest, 1e-9) if request.rank == "hybrid" else 1.0)
     if but >= 0:
         rows, bm25 = rows[rows != but], bm25[rows != but]
@@ -230,7 +220,7 @@ def _rank_by_words(
     distances = np.bitwise_count(codes ^ queries.codes[number]).sum(axis=1, dtype=np.int32)
     order = np.lexsort((rows[kept], distances, -scores[kept]))[:k]
     kept = kept[order]
-    return Ranked.one(rows[kept], distances[order], scores[kept], by_words[kept])
+    return _ranked(rows[kept], distances[order], scores[kept], by_words[kept])
 
 
 def _least(scores: Scores, k: int | None) -> float:

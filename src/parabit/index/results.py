@@ -45,11 +45,6 @@ class Found(NamedTuple):
         kept = np.concatenate([[0], np.cumsum(which)])
         return Found(kept[self.offsets], self.rows[which], self.distances[which])
 
-    def of_queries(self, which: NDArray[np.bool_]) -> "Found":
-        """The results of the queries that are marked."""
-        kept = np.repeat(which, self.counts)
-        return Found(row_offsets(self.counts[which]), self.rows[kept], self.distances[kept])
-
     def first(self, most: int | None) -> "Found":
         """At most `most` rows per query, the nearest; all if it is None."""
         if most is None or not len(self.rows) or self.counts.max() <= most:

@@ -15,7 +15,7 @@ from parabit.index.code_search import check_backend
 from parabit.index.documents import Stored, rows_with, stored_in
 from parabit.index.filters import Condition, Where, conditions
 from parabit.index.passages import READ, Piece, passage
-from parabit.index.query import Allowed, Parsed, Queries, WordQuery, matching_tokens, word_query
+from parabit.index.query import Parsed, Queries, WordQuery, matching_tokens, word_query
 from parabit.index.ranking import Ranked, Request, need_for, parsed_queries, retrieve, with_words
 from parabit.index.store import Id, Snapshot
 from parabit.index.word_index import RowWords, searchable
@@ -42,7 +42,7 @@ def search(
                 hint="give a single code as `code[None]`",
             )
         check_codes(queries, index.bits)
-        asked = _of_codes(queries, _alike(snapshot, filters, len(queries)))
+        asked = _of_codes(queries, _filter(snapshot, filters))
     if vectors is not None:
         vectors, dim = np.asarray(vectors, dtype=np.float32), index._store.dim
         if dim and vectors.shape != (len(asked.codes), dim):
@@ -61,11 +61,11 @@ def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: R
     by_text = index.keeps_text and index.knows_texts
     request, snapshot = _start(index, request, by_text)
     rows = rows_with(snapshot, [ids] if isinstance(ids, str | int) else ids)
-    allowed = _alike(snapshot, conditions(where), len(rows))
+    only = _filter(snapshot, conditions(where))
     if by_text:
-        asked = _encoded(index, [Parsed(searchable(fields)) for fields in snapshot.fields_of(rows)], allowed)
+        asked = _encoded(index, [Parsed(searchable(fields)) for fields in snapshot.fields_of(rows)], [only] * len(rows))
     else:
-        asked = _of_codes(snapshot.codes(rows), allowed)
+        asked = _of_codes(snapshot.codes(rows), only)
     return _find(index, snapshot, asked._replace(own=rows), request)
 
 
@@ -100,19 +100,19 @@ def _whole(name: str, value: object, least: int) -> int | None:
     return int(value)  # as faiss takes no others
 
 
-def _alike(snapshot: Snapshot, filters: Sequence[Condition], queries: int) -> list[Allowed]:
-    only = snapshot.select(filters) if filters else None
-    return [Allowed(only, only)] * queries
+def _filter(snapshot: Snapshot, where: Sequence[Condition]) -> Any:
+    return snapshot.select(where) if where else None
 
 
-def _encoded(index: "Index", parsed: Sequence[Parsed], allowed: Sequence[Allowed]) -> Queries:
+def _encoded(index: "Index", parsed: Sequence[Parsed], filters: Sequence[Any]) -> Queries:
     codes, activations, vectors, known = index.model.infer([one.text for one in parsed])
     assert codes is not None
-    return Queries(codes, known, allowed, parsed, activations, vectors)
+    return Queries(codes, known, filters, filters, parsed, activations, vectors)
 
 
-def _of_codes(codes: NDArray[np.uint8], allowed: Sequence[Allowed]) -> Queries:
-    return Queries(codes, np.ones(len(codes), dtype=np.bool_), allowed)
+def _of_codes(codes: NDArray[np.uint8], only: Any) -> Queries:
+    filters = [only] * len(codes)
+    return Queries(codes, np.ones(len(codes), dtype=np.bool_), filters, filters)
 
 
 def _find(index: "Index", snapshot: Snapshot, queries: Queries, request: Request) -> "Hits":
@@ -180,9 +180,9 @@ class Hits:
         self._queries, self._snapshot, self._open_words = queries, snapshot, words
         self._tokenizer = tokenizer or Tokenizer()
         self._whys = cache(self._shares)  # of a query's hits together, if they are asked for
-        self.codes, self.known = queries.codes, queries.known.copy()
-        for number, one in enumerate(queries.allowed):
-            self.known[number] |= one.listed or (queries.words is not None and queries.words[number].finds)
+        self.codes, self.known = queries.codes, queries.known | np.array(queries.listed, dtype=np.bool_)
+        if queries.words is not None:
+            self.known |= np.array([one.finds for one in queries.words], dtype=np.bool_)
 
     def __len__(self) -> int:
         """How many queries were asked."""
@@ -230,7 +230,7 @@ class Hits:
         words = self._words  # ranks by code need them only to show which words match
         if words is None or self._queries.parsed is None:
             return [WordQuery("")] * len(self)
-        return [word_query(one, words, words.nearest_word) for one in self._queries.parsed]
+        return [word_query(one, words) for one in self._queries.parsed]
 
     def matching(self, query: int, text: str) -> set[str]:
         """The words of a text that match the query, as they are written there."""
