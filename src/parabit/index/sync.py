@@ -64,7 +64,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     """Bring an index up to date; see `Index.sync`."""
     memory: dict[str, Any] | None = index._store.meta.get("corpus")
     corpus = _corpus_of(index, given, memory, allow_empty)
-    result = Synced(roots=list(corpus.roots) if corpus else [])
+    result = Synced(roots=list(corpus.roots))
     known = read_files(index.folder / memory["files"]) if memory else None
     # Files that stay as they were known, and those that were read, as they are now and as they were known.
     stay, after = _read_changed(corpus, known or {}, result, report)
@@ -76,17 +76,18 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     final = stay | after
     if result.deleted and not allow_empty and not any(file.documents for file in final.values()):
         raise _all_gone(index, f"no document is left in {', '.join(result.roots)}")
-    if given is not None and corpus is not None:
+    learns = given is not None and corpus.roots
+    if learns:
         memory = memory_of(corpus, index.folder, memory["files"] if memory else None)
     if dry_run or memory is None:
         return result
     table = index.folder / memory["files"]
     if result.changed or known is None:
         write_files(table, stay | unsure(before, after))
-    if given is not None and corpus is not None:
+    if learns:
         index._store.change_meta(corpus=memory)
     if result.changed:
-        lost = _write(index, corpus, after, reuse, result, report) if corpus else set()
+        lost = _write(index, corpus, after, reuse, result, report)
         index.delete(there(index, result.deleted))
         for name, file in after.items():
             if not lost.isdisjoint(file.documents):
@@ -99,8 +100,8 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     return result
 
 
-def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, allow_empty: bool) -> FileCorpus | None:
-    """The corpus to compare with; None if it is empty, and may be."""
+def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, allow_empty: bool) -> FileCorpus:
+    """The corpus to compare with."""
     if given is None and memory is None:
         raise CorpusError(
             f"{index.folder} does not know its corpus: it was made of standard input, a data set or Python objects",
@@ -114,7 +115,7 @@ def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, all
         if allow_empty:
             paths = [path for path in paths if _has_files(path, *options)]
             if not paths:
-                return None
+                return FileCorpus([], ReadOptions())
         try:
             corpus = open_corpus(paths, *options)
         except NoFilesError as problem:
@@ -139,10 +140,8 @@ def _all_gone(index: "Index", problem: str) -> CorpusError:
     )
 
 
-def _read_changed(corpus: FileCorpus | None, known: Files, result: Synced, report: Report) -> tuple[Files, Files]:
+def _read_changed(corpus: FileCorpus, known: Files, result: Synced, report: Report) -> tuple[Files, Files]:
     """Compare the files with those of the last sync: those that did not change, and the others as they are now."""
-    if corpus is None:
-        return {}, {}
     versions = versions_of(corpus)
     stay = {name: file for name, file in known.items() if file.version and file.version == versions.get(name)}
     after: Files = {}
