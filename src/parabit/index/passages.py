@@ -35,15 +35,11 @@ def _best_start(text: str, spans: Sequence[tuple[int, int]], length: int) -> int
     """Where the stretch with most different words begins, and of these the one with most words, and the first."""
     best, start, first = (0, 0), 0, 0
     words = [text[slice(*span)].lower() for span in spans]
-    inside: dict[str, int] = {}
     for last, (_, end) in enumerate(spans):
-        inside[words[last]] = inside.get(words[last], 0) + 1
         while spans[first][0] < end - length:
-            inside[words[first]] -= 1
-            if not inside[words[first]]:
-                del inside[words[first]]
             first += 1
-        if (found := (len(inside), last - first + 1)) > best:
+        inside = words[first : last + 1]
+        if (found := (len({*inside}), len(inside))) > best:
             # In the middle, with what comes before it and after.
             best, start = found, max(0, (spans[first][0] + end - length) // 2)
     return min(start, max(0, len(text) - length))
