@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from made_up_documents import batch_of, check, document, make_store, some_documents
 
+from parabit import Index
 from parabit.errors import IndexFolderError
 from parabit.index.store import Batch, Store, manifest, snapshot
 
@@ -146,6 +147,10 @@ def test_an_index_of_another_version_is_an_error(index: Path) -> None:
         path.write_text(json.dumps({**other, "digest": manifest._digest(other)}))
         with pytest.raises(IndexFolderError, match=problem):
             Store(index)
+    elsewhere = {**content, "engine": {"name": "elsewhere"}}
+    path.write_text(json.dumps({**elsewhere, "digest": manifest._digest(elsewhere)}))
+    with pytest.raises(IndexFolderError, match="kept by 'elsewhere', an engine that this version does not have"):
+        Index.open(index)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,4 @@
 
 from parabit.engines.milvus.store import Milvus, MilvusStore
 
-__all__ = ["Milvus", "MilvusStore", "open_store"]
-
-open_store = MilvusStore
+__all__ = ["Milvus", "MilvusStore"]
