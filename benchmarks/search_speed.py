@@ -65,7 +65,7 @@ def bare_tantivy(index: Index) -> Callable[[str], Any]:
     searcher, schema = words.searcher, words.schema
 
     def search(query: str) -> Any:
-        terms = [tantivy.Query.term_query(schema, "text", stem, "freq") for stem in words.stems(query)]
+        terms = [tantivy.Query.term_query(schema, "text", stem, "freq") for _, stem in words.stems(query)]
         either = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
         return searcher.search(either, CANDIDATES, count=False).hits
 

@@ -191,7 +191,7 @@ def test_a_long_text_is_searched_by_its_most_distinctive_words(index: Index) -> 
     words = index._words.open()
     assert words is not None
     taken = hits.word_queries[0].words
-    others = {stem for stem in words.stems(text) if words.frequency(stem)} - taken.keys()
+    others = {stem for _, stem in words.stems(text) if words.frequency(stem)} - taken.keys()
     assert len(taken) == MOST_WORDS
     assert max(map(words.frequency, taken)) <= min(map(words.frequency, others))
     assert parse("telescope\n-hockey").without == ()

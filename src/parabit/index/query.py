@@ -148,7 +148,7 @@ def word_query(parsed: Parsed, lexicon: "RowWords") -> WordQuery:
     stop = english_stop_words()
     places = [place for place, token in enumerate(tokens) if token not in stop] or list(range(len(tokens)))
     stems = lexicon.stemmed(tokens) if tokens else []
-    frequencies = {stem: lexicon.frequency(stem) for stem in dict.fromkeys(stems[place] for place in places)}
+    frequencies = lexicon.frequencies(list(dict.fromkeys(stems[place] for place in places)))
     unknown, nearest = list[str](), dict[str, tuple[str, str]]()
     if len(places) <= MOST_WORDS and not all(frequencies.values()):
         begun = {token for prefix in parsed.prefixes for token in lexicon.tokenizer.words(prefix)}  # may be no words
@@ -157,7 +157,7 @@ def word_query(parsed: Parsed, lexicon: "RowWords") -> WordQuery:
                 continue
             if token.isalpha() and (near := lexicon.nearest_word(token)) is not None:  # a number is not misspelt
                 nearest[token] = near
-                frequencies[near[0]] = lexicon.frequency(near[0])
+                frequencies |= lexicon.frequencies([near[0]])
             else:
                 unknown.append(token)
         stems = [nearest.get(token, (stem, ""))[0] for token, stem in zip(tokens, stems, strict=True)]
@@ -166,14 +166,14 @@ def word_query(parsed: Parsed, lexicon: "RowWords") -> WordQuery:
     if len(weights) > _ALWAYS:
         weights = _most_distinctive(weights, frequencies, lexicon.documents)
     is_short = len(tokens) <= _SHORT
-    must = [tuple(nearest.get(token, (stem, ""))[0] for token, stem in _stems(lexicon, one)) for one in parsed.must]
+    must = [tuple(nearest.get(token, (stem, ""))[0] for token, stem in lexicon.stems(one)) for one in parsed.must]
     return WordQuery(
         parsed.text,
         weights,
         tuple(stems) if is_short and len(stems) > 1 and not unknown else (),
         tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if is_short else (),
         tuple(stems for stems in dict.fromkeys(must) if stems),
-        tuple(found for word in parsed.without if (found := tuple(stem for _, stem in _stems(lexicon, word)))),
+        tuple(found for word in parsed.without if (found := tuple(stem for _, stem in lexicon.stems(word)))),
         tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes),
         tuple(unknown),
         {token: written for token, (_, written) in nearest.items()},
@@ -198,13 +198,8 @@ def matching_tokens(query: WordQuery, lexicon: "RowWords", text: str) -> set[str
     return {token for token, stem in zip(tokens, lexicon.stemmed(tokens), strict=True) if stem in wanted}
 
 
-def _stems(lexicon: "RowWords", text: str) -> list[tuple[str, str]]:
-    tokens = lexicon.tokenizer.words(text)
-    return list(zip(tokens, lexicon.stemmed(tokens), strict=True))
-
-
 def _beginning(lexicon: "RowWords", prefix: str) -> tuple[str, ...]:
     """The words that begin so; the index has stems, so `measure*` must find `measur`, too."""
-    for token, stem in _stems(lexicon, prefix)[:1]:
+    for token, stem in lexicon.stems(prefix)[:1]:
         return tuple(dict.fromkeys([stem, *lexicon.starting_with(token)]))
     return (prefix,)

@@ -34,9 +34,12 @@ class RowWords:
 
     def __init__(self, words: Words, snapshot: Snapshot) -> None:
         self._words, self._snapshot = words, snapshot
-        self.tokenizer, self.stemmed = words.tokenizer, words.stemmed
-        self.frequency, self.starting_with = words.frequency, words.starting_with
-        self.documents = words.documents
+        self.tokenizer, self.stemmed, self.stems = words.tokenizer, words.stemmed, words.stems
+        self.starting_with, self.documents = words.starting_with, words.documents
+
+    def frequencies(self, stems: Iterable[str]) -> dict[str, int]:
+        """How many documents have each word."""
+        return {stem: self._words.frequency(stem) for stem in stems}
 
     def best(
         self, query: WordQuery, count: int, allowed: NDArray[np.bool_] | None = None
@@ -121,13 +124,13 @@ class RowWords:
         """
         stem = self.stemmed([token])[0]
         for edits in range(1, 1 + (len(stem) >= _ONE_EDIT) + (len(stem) >= _TWO_EDITS)):
-            near = tantivy.Query.fuzzy_term_query(self._words.schema, TEXT, stem, edits)
-            serials, _ = self._words.search(near, _LOOKED_AT)
+            fuzzy = tantivy.Query.fuzzy_term_query(self._words.schema, TEXT, stem, edits)
+            serials, _ = self._words.search(fuzzy, _LOOKED_AT)
             rows = self._snapshot.rows_of_serials(serials)
             written = written_forms(self, map(searchable, self._snapshot.fields_of(rows[rows >= 0])))
-            close = [word for word in written if _edits(word, stem, edits) <= edits and self.frequency(word)]
-            if close:
-                best = max(close, key=lambda word: (self.frequency(word), word))
+            near = self.frequencies(word for word in written if _edits(word, stem, edits) <= edits)
+            best = max(near, key=lambda word: (near[word], word), default="")
+            if best and near[best]:
                 return best, nearest_form(written[best], token)
         return None
 
@@ -180,8 +183,7 @@ def written_forms(stems: "RowWords | Stems", texts: Iterable[str]) -> dict[str, 
     """The words of texts as they are written, by their stems."""
     forms: dict[str, Counter[str]] = {}
     for text in texts:
-        tokens = stems.tokenizer.words(text)
-        for token, stem in zip(tokens, stems.stemmed(tokens), strict=True):
+        for token, stem in stems.stems(text):
             forms.setdefault(stem, Counter())[token] += 1
     return forms
 
@@ -311,7 +313,7 @@ def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
     alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
     missing = alive[np.searchsorted(alive, words.last_serial, side="right") :]
     if words.documents + len(missing) != len(alive):  # something was deleted, and its deletion lost in a crash
-        known = words.serials()
+        known = np.sort(words.search(tantivy.Query.all_query(), max(1, words.documents))[0])
         words.delete(np.setdiff1d(known, alive, assume_unique=True).tolist())
         missing = np.setdiff1d(alive, known, assume_unique=True)
     for start in range(0, len(missing), _AT_ONCE):

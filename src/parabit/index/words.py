@@ -63,9 +63,10 @@ class Stems:
         self.analyzer = analyzer.build()
         self._stems: dict[str, str] = {}  # of tokens, which come again and again
 
-    def stems(self, text: str) -> list[str]:
-        """The words of a text as they are searched for, in order."""
-        return self.stemmed(self.tokenizer.words(text))
+    def stems(self, text: str) -> list[tuple[str, str]]:
+        """The words of a text in order, as they are written and as they are searched for."""
+        tokens = self.tokenizer.words(text)
+        return list(zip(tokens, self.stemmed(tokens), strict=True))
 
     def stemmed(self, tokens: Sequence[str]) -> list[str]:
         """Each token as it is searched for."""
@@ -145,10 +146,6 @@ class Words(Stems):
         """The highest serial number that was committed; 0 if there is none."""
         hits = self.searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=SERIAL).hits
         return int(hits[0][0]) if hits else 0
-
-    def serials(self) -> NDArray[np.int64]:
-        """The serial numbers of all documents, ascending."""
-        return np.sort(self.search(tantivy.Query.all_query(), max(1, self.documents))[0])
 
     # Writing
 

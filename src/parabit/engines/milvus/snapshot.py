@@ -171,28 +171,22 @@ def _joined(rows: Rows, texts: Mapping[int, str], dtype: np.dtype[Any], width: i
     return np.frombuffer(b"".join(written), dtype).reshape(len(rows), width)
 
 
-class MilvusWords:
+class MilvusWords(Stems):
     """The words of a snapshot's documents, searched by Milvus' BM25."""
 
-    def __init__(self, snapshot: MilvusSnapshot, stems: Stems) -> None:
-        self._snapshot, self._entities, self._stems = snapshot, snapshot.entities, stems
-        self.tokenizer, self.documents = stems.tokenizer, snapshot.documents
-        self._frequencies: dict[str, int] = {}
-        self._waiting: set[str] = set()  # words whose frequency may be asked for
+    def __init__(self, snapshot: MilvusSnapshot) -> None:
+        about = snapshot.manifest.meta["words"]
+        super().__init__(about["language"], about["fold_accents"])
+        self._snapshot, self._entities, self.documents = snapshot, snapshot.entities, snapshot.documents
 
-    def stemmed(self, tokens: Sequence[str]) -> list[str]:
-        """Each token as it is searched for."""
-        stems = self._stems.stemmed(tokens)
-        self._waiting.update(stems)
-        return stems
-
-    def frequency(self, stem: str) -> int:
-        """About how many documents have a word: 0 is sure. Those of a query are looked up in one request."""
-        if stem not in self._frequencies:
-            words = list({stem, *self._waiting} - self._frequencies.keys())
-            self._waiting.clear()
-            self._frequencies |= self._estimated(words)
-        return self._frequencies[stem]
+    def frequencies(self, stems: Sequence[str]) -> dict[str, int]:
+        """About how many documents have each word: 0 is sure."""
+        found = self._entities.best(stems, 1) if stems else []
+        # BM25 is the word's inverse document frequency, times up to 2.2 and often 1.5.
+        return {
+            stem: max(1, round(self.documents / np.exp(near.scores[0] / 1.5))) if len(near.rows) else 0
+            for stem, near in zip(stems, found, strict=True)
+        }
 
     def starting_with(self, prefix: str) -> list[str]:
         """The most frequent words that begin so, in some documents that have one."""
@@ -202,17 +196,17 @@ class MilvusWords:
 
     def nearest_word(self, token: str) -> tuple[str, str] | None:
         """The most frequent word that is one letter apart from one that no document has, as a stem and as written."""
-        [stem] = self._stems.stemmed([token])
+        [stem] = self.stemmed([token])
         cuts = [(stem[:place], stem[place:]) for place in range(len(stem) + 1)]
         letters = dict.fromkeys(_LETTERS + stem)
         changed = {a + b[1:] for a, b in cuts if b} | {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
         changed |= {a + letter + rest for a, b in cuts for letter in letters for rest in ([b, b[1:]] if b else [b])}
-        near = self._estimated(sorted(changed - {"", stem}))
+        near = self.frequencies(sorted(changed - {"", stem}))
         best = max((word for word in near if near[word]), key=lambda word: (near[word], word), default=None)
         if best is None:
             return None
         rows = np.array([entity[SERIAL] for entity in self._entities.some(saying([best]), [], _SHOWN)], dtype=np.int64)
-        written = written_forms(self._stems, map(searchable, self._snapshot.fields_of(rows)))
+        written = written_forms(self, map(searchable, self._snapshot.fields_of(rows)))
         return best, nearest_form(written[best], token) if best in written else best
 
     def best(self, query: WordQuery, count: int, allowed: str | None = None) -> tuple[Rows, Scores, float, float]:
@@ -248,14 +242,6 @@ class MilvusWords:
 
     def _excluded(self, query: WordQuery) -> list[str]:
         return [self._entities.opposite(saying(words)) for words in query.without]
-
-    def _estimated(self, words: Sequence[str]) -> dict[str, int]:
-        found = self._entities.best(words, 1) if words else []
-        # BM25 is the word's inverse document frequency, times up to 2.2 and often 1.5.
-        return {
-            word: max(1, round(self.documents / np.exp(near.scores[0] / 1.5))) if len(near.rows) else 0
-            for word, near in zip(words, found, strict=True)
-        }
 
 
 def _text(query: WordQuery) -> str:

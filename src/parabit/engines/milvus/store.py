@@ -98,11 +98,6 @@ class Milvus:
                 Entities(server, old).drop()
 
 
-def stems_of(manifest: Manifest) -> Stems:
-    """What cuts texts into words."""
-    return Stems(manifest.meta["words"]["language"], manifest.meta["words"]["fold_accents"])
-
-
 class MilvusStore(BaseStore):
     """The documents of an index in a collection of Milvus, as `parabit.index.store.Store` keeps them in a folder.
 
@@ -143,7 +138,7 @@ class MilvusStore(BaseStore):
 
     def words(self, snapshot: MilvusSnapshot) -> MilvusWords:
         """The words of a snapshot's documents, which Milvus keeps with them."""
-        return MilvusWords(snapshot, stems_of(self.manifest))
+        return MilvusWords(snapshot)
 
     def put(self, batch: Batch | None, delete: Sequence[Id] = ()) -> int:
         """Add documents, in place of those that have their ids, and delete others; returns how many were replaced.
@@ -225,8 +220,8 @@ def _entities(manifest: Manifest, batch: Batch, first: int) -> list[dict[str, An
     arrays = columns_of(batch, manifest.bits, manifest.dim, first).arrays
     fields: Sequence[Mapping[str, Any]] = batch.fields or [{}] * len(batch.ids)
     words = nothing = list[Any]([None] * len(batch.ids))
-    if manifest.meta["words"]:
-        stems = stems_of(manifest)
+    if about := manifest.meta["words"]:
+        stems = Stems(about["language"], about["fold_accents"])
         words = [stems.analyzer.analyze(text) for text in stems.tokenizer.spaced([*map(searchable, fields)])]
     documents = zip(batch.ids, arrays[CODES], fields, words, arrays.get(VECTORS, nothing), strict=True)
     return [entity_of(identity, serial, *rest) for serial, (identity, *rest) in enumerate(documents, first)]
