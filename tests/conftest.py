@@ -31,7 +31,7 @@ for number, handler in {"SIGINT": signal.default_int_handler, "SIGHUP": lambda *
 # These stop processes by signals, limit their files or run pages in a shell, as Windows cannot.
 POSIX_ALONE = ["test_documentation.py", "web/test_serve.py"]
 POSIX_ALONE += [f"cli/test_{name}.py" for name in ("encode", "process", "resume", "train")]
-POSIX_ALONE += [f"index/test_{name}.py" for name in ("store_damage", "store_kills", "word_kills")]
+POSIX_ALONE += [f"index/test_{name}.py" for name in ("store_damage", "kills")]
 collect_ignore = POSIX_ALONE if os.name == "nt" else []
 
 REAL_DATA = data_folder() if os.environ.get("PARABIT_DATA") else None
