@@ -84,11 +84,13 @@ CODES_REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("there is no document 0", lambda index: index.delete([0])),  # deleted before
     ("the id 3 is given twice", lambda index: index.delete([3, 4, 3])),
     ("an id must be a string or an integer", lambda index: index.delete([3, 4.5])),
+    ("must be a string or an integer, found True", lambda index: index.put_codes(CODES[:1], [True])),
     ("the id 77 is given twice", lambda index: index.put_codes(CODES[:2], [77, 77])),
     ("2 codes and 3 fields", lambda index: index.put_codes(CODES[:2], [77, 78], [{}, {}, {}])),
     ("codes of shape", lambda index: index.put_codes(CODES[0], [77, 78, 79, 80])),
     ("after the first 28", lambda index: index.put_codes(CODES[:1] | 1, [3])),
     ("cannot be kept", lambda index: index.put_codes(CODES[:1], [77], [{"field": object()}])),
+    ("a field named 7", lambda index: index.put_codes(CODES[:1], [77], [{7: 1}])),
     ("keeps no vectors", lambda index: index.put_codes(CODES[:1], [77], vectors=np.ones((1, 3)))),
     ("made of codes and knows no texts", lambda index: index.add(["hubble"])),
     ("made of codes and knows no texts", lambda index: index.model),

@@ -19,7 +19,8 @@ from parabit.index import Index, code_search
 from parabit.index.store import Id, Snapshot
 
 SEEDS = st.integers(0, 60)
-IDS = st.one_of(st.integers(-3, 25), st.sampled_from(["", "1", "é", "a" * 300]))
+STRINGS = ["", "\ud800", "a\0b", "\N{ROCKET}", "\r\n\t\"'\\", "-1", " ", "1", "é", "a" * 300]
+IDS = st.one_of(st.integers(-3, 25), st.sampled_from(STRINGS))
 DOCUMENTS = st.dictionaries(IDS, SEEDS, max_size=12)
 LABELS = ("space", "hockey", "cars")
 
@@ -56,7 +57,9 @@ QUESTIONS = st.lists(QUESTION, min_size=3, max_size=5)
 
 
 def fields_of(seed: int) -> dict[str, Any]:
-    return {"labels": sorted({LABELS[seed % 3], LABELS[seed % 2]}), "year": 1990 + seed % 3, "seed": seed}
+    odd = STRINGS[seed % len(STRINGS)]
+    labels = sorted({LABELS[seed % 3], LABELS[seed % 2]})
+    return {"labels": labels, "year": 1990 + seed % 3, "seed": seed, "text": odd, f"odd {odd}": odd}
 
 
 class IndexMachine(RuleBasedStateMachine):
@@ -73,8 +76,11 @@ class IndexMachine(RuleBasedStateMachine):
         bits=st.sampled_from([1, 12, 28, 128]),
         backend=st.sampled_from(["auto", "flat", "hashing"]),
         hashes=st.booleans(),
+        collide=st.booleans(),
     )
-    def create(self, documents: dict[Id, int], bits: int, backend: str, hashes: bool) -> None:
+    def create(self, documents: dict[Id, int], bits: int, backend: str, hashes: bool, collide: bool) -> None:
+        for module in ("generation", "snapshot") if collide else ():  # many ids have one hash
+            self.patch.setattr(f"parabit.index.store.{module}.hashes", few_hashes)
         if hashes:  # auto would scan so few codes
             self.patch.setattr(code_search, "choose_built", lambda *_: "hashing")
             self.patch.setattr(code_search, "choose", lambda *asked: sorted(asked[-1])[-1])
@@ -91,6 +97,7 @@ class IndexMachine(RuleBasedStateMachine):
         )  # fmt: skip
         self.expected, self.ever = dict(documents), bool(documents)
         self.reader, self.seen = Index.open(self.folder), dict(documents)
+        self.keep_snapshot()
 
     @property
     def folder(self) -> Path:
@@ -102,7 +109,7 @@ class IndexMachine(RuleBasedStateMachine):
     @rule(documents=DOCUMENTS)
     def add(self, documents: dict[Id, int]) -> None:
         new = {identity: seed for identity, seed in documents.items() if identity not in self.expected}
-        self.index.put_codes(self.codes_of(new), list(new), fields(new))
+        assert self.index.put_codes(self.codes_of(new), list(new), fields(new)) == 0
         self.expected |= new
         self.ever = self.ever or bool(new)
 
@@ -120,7 +127,7 @@ class IndexMachine(RuleBasedStateMachine):
     @rule(documents=DOCUMENTS)
     def update(self, documents: dict[Id, int]) -> None:
         known = {identity: seed for identity, seed in documents.items() if identity in self.expected}
-        self.index.put_codes(self.codes_of(known), list(known), fields(known))
+        assert self.index.put_codes(self.codes_of(known), list(known), fields(known)) == len(known)
         for identity, seed in known.items():  # which moves to the end
             del self.expected[identity]
             self.expected[identity] = seed
@@ -148,6 +155,16 @@ class IndexMachine(RuleBasedStateMachine):
     def refresh(self) -> None:
         assert self.reader.refresh() or self.seen == self.expected
         self.seen = dict(self.expected)
+
+    @rule()
+    def keep_snapshot(self) -> None:
+        self.snapshot, self.then = self.index.snapshot(), dict(self.expected)
+
+    @rule()
+    def look_at_the_snapshot(self) -> None:
+        """A snapshot does not see later changes."""
+        if self.engine is None:
+            self.check_rows(self.snapshot, self.then)
 
     @rule(questions=QUESTIONS)
     def search(self, questions: list[Question]) -> None:
@@ -178,8 +195,12 @@ class IndexMachine(RuleBasedStateMachine):
         )
         serials = snapshot.serials[rows]
         assert (np.diff(serials) > 0).all()
-        assert snapshot.last_serial >= serials.max(initial=0)
-        assert np.array_equal(snapshot.rows_of_serials(serials), rows)
+        by_serial = snapshot.rows_of_serials(np.arange(snapshot.last_serial + 2))
+        assert np.array_equal(by_serial[serials], rows)
+        assert np.count_nonzero(by_serial >= 0) == len(rows)
+        found = snapshot.find(self.codes[:3], most=3, radius=None)
+        near = oracle.search(self.codes_of(documents), self.codes[:3], most=3)
+        assert oracle.pairs(found) == [[(rows[row], away) for row, away in some] for some in near]
 
     def answer(self, index: Index, documents: dict[Id, int], question: Question) -> None:
         where = question.where if self.ever and documents else {}
@@ -197,7 +218,7 @@ class IndexMachine(RuleBasedStateMachine):
         ]
         assert [some.tolist() for some in hits.distances] == [[away for _, away in some[:k]] for some in found]
         for place, some in enumerate(hits):
-            assert [hit.fields for hit in some] == [fields_of(kept[hit.id]) for hit in some]
+            assert [{**hit.fields, "text": hit.text} for hit in some] == [fields_of(kept[hit.id]) for hit in some]
             assert [hit.score for hit in some] == pytest.approx([1 - hit.distance / self.bits for hit in some])
             rows = index.snapshot().rows_of(hits.ids[place])
             assert (np.diff(rows) > 0)[np.diff(hits.distances[place]) == 0].all()
@@ -208,6 +229,10 @@ class IndexMachine(RuleBasedStateMachine):
             self.reader.close()
             shutil.rmtree(self.root)
             self.patch.undo()
+
+
+def few_hashes(rows: list[bytes]) -> NDArray[np.uint64]:
+    return np.array([len(row) for row in rows], dtype=np.uint64)
 
 
 def fields(documents: dict[Id, int]) -> list[dict[str, Any]]:
