@@ -154,10 +154,12 @@ def rows(folder: Path) -> pl.DataFrame:
 
 def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray: list[str], topics: Topics) -> None:
     write_shards(here / "without-ids", topics.texts, 4, "parquet")  # then a document's row is its id
-    for corpus in ("without-ids", "corpus"):
-        local = run(here, "encode", "model", corpus, "-o", f"{corpus}.parquet", "--vectors")
+    few = {"epochs": 1, "inference_rounds": 2}
+    ParagraphVectors(8, solver="network", network_params=few, device="cpu").fit(topics.texts).save(here / "network")
+    for model, corpus in (("network", "without-ids"), ("model", "corpus")):
+        local = run(here, "encode", model, corpus, "-o", f"{corpus}.parquet", "--vectors")
         assert local.returncode == 0, local.stderr
-        done = run(here, "encode", "model", corpus, "-o", f"{corpus}-codes", "--vectors", *ray)
+        done = run(here, "encode", model, corpus, "-o", f"{corpus}-codes", "--vectors", *ray)
         assert (done.returncode, done.stderr) == (0, "")
         assert rows(here / f"{corpus}-codes").equals(pl.read_parquet(here / f"{corpus}.parquet"))
     codes = here / "corpus-codes"
@@ -178,15 +180,6 @@ def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray:
     assert "were made with another model or other options; use another folder, or replace them" in other.stderr
     within = run(here, "encode", "model", "corpus", "-o", "corpus/codes", *ray)
     assert (within.returncode, "corpus/codes is within the corpus; write" in within.stderr) == (1, True)
-
-
-def test_a_network_encodes_as_it_does_locally(here: Path, ray: list[str], topics: Topics) -> None:
-    few = {"epochs": 1, "inference_rounds": 2}
-    ParagraphVectors(8, solver="network", network_params=few, device="cpu").fit(topics.texts).save(here / "network")
-    assert run(here, "encode", "network", "corpus", "-o", "local.parquet").returncode == 0
-    done = run(here, "encode", "network", "corpus", "-o", "codes", *ray)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert rows(here / "codes").equals(pl.read_parquet(here / "local.parquet"))
 
 
 def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(here: Path, nodes: Nodes, ray: list[str]) -> None:

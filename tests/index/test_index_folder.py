@@ -34,17 +34,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "a.index"
 
 
-def test_text_labels_and_fields_come_back(folder: Path) -> None:
-    Index.build(documents(0, 40), folder, model=binary()).close()
-    expected = {one.id: (one.text, {**one.fields, "labels": list(one.labels)}) for one in documents(0, 40)}
-    with Index.open(folder) as index:
-        hits = index.search([TEXTS[3], TEXTS[8]], k=40)
-        for some in hits:
-            assert {hit.id: (hit.text, hit.fields) for hit in some} == expected
-        assert (len(hits), hits[-1]) == (2, hits[1])
-        assert (index.info()["keeps"], index.info()["fields"]) == (["text", "words"], ["place", "odd", "labels"])
-
-
 def test_documents_that_the_model_does_not_know_are_found_by_their_words_or_left_out() -> None:
     texts = [TEXTS[0], UNKNOWN, TEXTS[1], " !? ", TEXTS[2]]
     index = Index.build(texts, model=binary())
@@ -97,7 +86,7 @@ def test_hits_are_read_after_what_became_of_the_index(folder: Path) -> None:
     index.delete([identity for ids in before.ids for identity in set(ids[:1])][:1])
     index.compact()
     index.close()
-    assert list(waiting) == expected
+    assert (len(waiting), waiting[-1], list(waiting)) == (5, expected[-1], expected)
     scratch = Index.build(documents(0, 30), model=binary()).search(QUERIES, k=5)
     gc.collect()
     assert list(scratch) == expected
@@ -168,13 +157,13 @@ def test_a_flipped_byte_in_any_file_is_an_error_or_makes_no_difference(tmp_path:
         expected = of_everything(index)
     rng, errors, same = np.random.default_rng(0), set[str](), set[str]()
     for path in sorted(path.relative_to(whole) for path in whole.rglob("*") if path.stat().st_size and path.is_file()):
-        for _ in range(2):
+        for flip in range(4 if "words" in str(path) else 2):
             shutil.copytree(whole, folder)
             content = bytearray((folder / path).read_bytes())
             content[rng.integers(len(content))] ^= 1 << rng.integers(8)
             (folder / path).write_bytes(content)
             try:
-                with Index.open(folder) as index:
+                with Index.open(folder, write=bool(flip % 2)) as index:
                     assert of_everything(index) == expected, path
                     index.verify()
                 same.add(path.parts[0].partition("-")[0])
