@@ -179,6 +179,8 @@ def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray:
     assert other.returncode == 1
     assert "were made with another model or other options; use another folder, or replace them" in other.stderr
     within = run(here, "encode", "model", "corpus", "-o", "corpus/codes", *ray)
+    many = run(here, *command, "--worker-cores", "2")
+    assert "no node of the cluster has 2 cores; ask for less with --worker-cores" in many.stderr
     assert (within.returncode, "corpus/codes is within the corpus; write" in within.stderr) == (1, True)
 
 
@@ -227,11 +229,6 @@ def test_a_shard_that_kills_its_worker_is_given_up_and_the_others_are_done(here:
     assert "1 of 8 shards failed: " in done.stderr
     assert "part-01.jsonl: its worker died each time" in done.stderr
     assert len(rows(here / "codes")) == 300 - 43
-
-
-def test_what_can_never_work_is_refused(here: Path, ray: list[str]) -> None:
-    done = run(here, "encode", "model", "corpus", "-o", "codes", *ray, "--worker-cores", "2")
-    assert "no node of the cluster has 2 cores; ask for less with --worker-cores" in done.stderr
 
 
 def test_a_node_with_another_version_is_named(here: Path, nodes: Nodes, ray: list[str]) -> None:

@@ -61,6 +61,10 @@ def test_documents_on_other_storage_are_read_as_from_a_disk(memory: str, tmp_pat
     for name, part in (("b.jsonl", documents[:3]), ("c.jsonl", documents[3:])):
         (here / name).write_text(as_lines(part))
         put(f"{memory}/{name}", (here / name).read_bytes())
+    table = BytesIO()
+    pl.DataFrame({"text": ["one", "two"], "id": [1, 2]}).write_parquet(table)
+    put("memory://tables/t.parquet", table.getvalue())
+    assert [document.text for document in open_corpus("memory://tables")] == ["one", "two"]
     put(f"{memory}/_SUCCESS", b"")
     put(f"{memory}/.hidden.jsonl", b"nonsense")
     for corpus in (open_corpus(memory), open_corpus(f"{memory}/"), open_corpus(f"{memory}/*.jsonl")):
@@ -76,13 +80,6 @@ def test_documents_on_other_storage_are_read_as_from_a_disk(memory: str, tmp_pat
     assert [document.text for document in open_corpus("memory://.hid/a.jsonl")] == ["asked for by its name"]
     assert len(list(open_corpus("memory://.hid/*.jsonl"))) == 1
     assert len(list(open_corpus("memory://.hid/a.jsonl", format="lines"))) == 1
-
-
-def test_a_table_on_other_storage_is_read(memory: str) -> None:
-    table = BytesIO()
-    pl.DataFrame({"text": ["one", "two"], "id": [1, 2]}).write_parquet(table)
-    put(f"{memory}/t.parquet", table.getvalue())
-    assert [document.text for document in open_corpus(memory)] == ["one", "two"]
 
 
 def test_files_of_one_name_in_two_places_are_two(memory: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from index_models import LEARNT, TEXTS, UNKNOWN, binary, documents, queries, real_binary
+from index_models import TEXTS, UNKNOWN, binary, documents, queries, real_binary
 from sklearn.exceptions import NotFittedError
 
 from parabit import Document, ParabitError, ParagraphVectors
@@ -209,18 +209,6 @@ def test_a_reader_takes_the_model_of_the_index_that_was_written_over_the_old_one
         assert reader.refresh()
         assert (reader.bits, len(reader)) == (12, 20)
         assert reader.search(QUERIES).codes.tolist() == real_binary().transform(QUERIES).tolist()
-
-
-def test_an_index_of_a_network_answers_by_the_networks_inference(folder: Path) -> None:
-    quick = {"epochs": 1, "samples": 64, "inference_rounds": 3}
-    model = ParagraphVectors(24, solver="network", network_params=quick, device="cpu").fit(LEARNT[:100])
-    asked = TEXTS[:20]
-    with Index.build(TEXTS[:10], folder, model=model) as index:
-        index.add(documents(10, 20))
-    with Index.open(folder) as index:
-        hits = index.search(asked, k=20)
-        assert hits.codes.tolist() == model.transform(asked).tolist()
-        assert all(distances[0] == 0 for distances in hits.distances)
 
 
 def test_what_is_added_during_a_search_does_not_disturb_it() -> None:

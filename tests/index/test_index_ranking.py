@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -147,18 +148,6 @@ def test_a_query_scores_the_same_alone_and_in_a_batch(index: Index, rank: str) -
         assert alone.scores[0].tobytes() == batch.scores[place].tobytes()
 
 
-@pytest.mark.parametrize("rank", BY_CODE)
-def test_only_the_nearest_by_code_are_ranked(index: Index, rank: str) -> None:
-    nearest = index.search(QUERIES, k=25, rank="hamming")
-    hits = index.search(QUERIES, k=25, rank=rank, candidates=25)
-    assert [set(ids) for ids in hits.ids] == [set(ids) for ids in nearest.ids]
-    assert hits.ids != nearest.ids
-    check_order(hits)
-    best = index.search(QUERIES, k=5, rank=rank, candidates=25)
-    assert best.ids == [ids[:5] for ids in hits.ids]
-    assert same(index.search(QUERIES, k=25, rank=rank, candidates=3), hits)  # as many as are asked for at least
-
-
 def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranking, "CANDIDATES", 8)
     by_words = index.search(QUERIES, k=8, rank="words").ids
@@ -171,19 +160,29 @@ def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(index: Index, mo
         assert len(some) > 8
 
 
-@pytest.mark.parametrize("rank", [*BY_CODE, "hybrid", "words"])
-def test_a_radius_limits_what_is_ranked(index: Index, rank: str) -> None:
-    inside = index.search(QUERIES, radius=6, rank="hamming")
-    hits = index.search(QUERIES, radius=6, rank=rank)
-    assert 0 < sum(map(len, inside.ids)) < ALL * len(QUERIES)
+@pytest.mark.parametrize(
+    ("rank", "limits"),
+    [*product([*BY_CODE, "hybrid", "words"], [{"radius": 6}]), *product(BY_CODE, [{"k": 25, "candidates": 25}])],
+)
+def test_only_the_nearest_by_code_are_ranked(index: Index, rank: str, limits: dict[str, Any]) -> None:
+    def same_documents(nearest: Hits, hits: Hits) -> bool:
+        both = zip(nearest.ids, matching, strict=True)
+        return [set(ids) for ids in hits.ids] == [set(ids) & all for ids, all in both]
+
     matching = [set(ids) for ids in index.search(QUERIES, k=ALL, rank=rank).ids]  # of rank words: those with a word
-    assert [set(ids) for ids in hits.ids] == [set(ids) & all for ids, all in zip(inside.ids, matching, strict=True)]
+    nearest = index.search(QUERIES, rank="hamming", **limits)
+    hits = index.search(QUERIES, rank=rank, **limits)
+    assert 0 < sum(map(len, nearest.ids)) < ALL * len(QUERIES)
+    assert same_documents(nearest, hits)
+    assert hits.ids != nearest.ids
     check_order(hits)
-    best = index.search(QUERIES, k=3, radius=6, rank=rank)
+    best = index.search(QUERIES, rank=rank, **{**limits, "k": 3})
     assert best.ids == [ids[:3] for ids in hits.ids]
-    nearest = index.search(QUERIES, k=4, radius=6, rank="hamming")
-    few = index.search(QUERIES, radius=6, rank=rank, candidates=4)
-    assert [set(ids) for ids in few.ids] == [set(ids) & all for ids, all in zip(nearest.ids, matching, strict=True)]
+    few = index.search(QUERIES, rank=rank, **{**limits, "candidates": 4})
+    if "k" in limits:  # as many are ranked as are asked for at least
+        assert same(few, hits)
+    else:
+        assert same_documents(index.search(QUERIES, k=4, rank="hamming", **limits), few)
 
 
 @pytest.mark.parametrize("rank", ["hamming", *BY_CODE, "words"])

@@ -118,15 +118,11 @@ def test_changes_are_found_by_code_and_by_words(tmp_path: Path) -> None:
             milvus.delete(["new", "d0"])
             assert milvus.search(["zebra"], rank="words").ids == [[]]
             assert (reader.refresh(), len(reader), reader.refresh()) == (True, 39, False)
-            assert not reader.has(["new", "d0"]).any()
             with pytest.raises(IndexFolderError, match="open for reading"):
                 reader.delete("d1")
         milvus.verify()
-        milvus.compact()
         milvus.save(tmp_path / "copy")
         with Index.open(tmp_path / "copy") as copy:
-            assert copy.info()["to_merge"]["added"] == 0
-            same(copy.search(queries(3), k=20, rank="hamming"), milvus.search(queries(3), k=20, rank="hamming"))
             assert copy.search(["quagga"]).ids[0][0] == "d3"
 
 
