@@ -49,6 +49,10 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("reproduce", "table3", "--job", "transfer", "--corpus", "20newsgroups", "--quick"), "there is nothing to run"),
     (("reproduce", "table2", "--quick", "--corpus", "20newsgroups", "-o", "posts.jsonl"), "Not a directory"),
     # indexing
+    (
+        ("index", "posts.jsonl", "--model", "news-20", "-o", "a", "--bits", "64"),
+        "--bits is for learning a model, and --model",
+    ),
     (("index", "posts.jsonl", "--model", "news.index", "-o", "a"), "news.index is an index, not a model; its model is"),
     # searching
     (("search", "news.index"), "give either a query or --like"),

@@ -43,6 +43,10 @@ def test_help_fits_a_screen_and_has_an_example_that_parses(verb: str) -> None:
         assert any(option in line for line in lines)
 
 
+def test_a_default_that_is_no_value_is_shown_in_words() -> None:
+    assert any(line.startswith("  --bits N ") and line.endswith("[default: as before]") for line in help_of("retrain"))
+
+
 def test_versions_are_shown_of_what_matters() -> None:
     versions = dict(line.split(" ", 1) for line in run("--version").stdout.splitlines())
     assert (versions["parabit"], versions["Python"]) == (__version__, sys.version.split()[0])

@@ -97,8 +97,9 @@ def _record(param: Any) -> tuple[str, str]:
     if param.name == "help":
         return "-h, --help", "Show this help."
     names = ", ".join(sorted(param.opts, key=len)) + "".join(f" / {name}" for name in param.secondary_opts)
-    shown = param.show_default and not param.is_flag and param.default not in (None, ())
-    default = param.show_default if isinstance(param.show_default, str) else param.default
+    explained = isinstance(param.show_default, str)
+    shown = explained or (param.show_default and not param.is_flag and param.default not in (None, ()))
+    default = param.show_default if explained else param.default
     name = names if param.is_flag else f"{names} {param.metavar}"
     return name, f"{param.help} [default: {default}]" if shown else param.help
 

@@ -14,6 +14,7 @@ from parabit.choices import Backend
 from parabit.cli.command import Result, verb
 from parabit.cli.options import CorpusNames, IndexFolder, Overwrite, Reading, argument, option
 from parabit.cli.output import escape, headline, need_new, read_input, readable_size, say, say_skipped
+from parabit.errors import ParabitError
 from parabit.progress import Report
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ def index(
     corpus: CorpusNames,
     output: Annotated[Path, option("The folder for the index.", "--output", "-o", "INDEX")],
     model: Annotated[Path | None, option("Use this model instead of learning one from CORPUS.", "MODEL")] = None,
-    bits: Annotated[int, option("Bits per code.", min=8, max=1024)] = 128,
-    sample: Annotated[int, option("Learn from N random documents.", min=1)] = 50_000,
-    seed: Annotated[int, option("The same seed gives the same model.", min=0)] = 0,
+    bits: Annotated[int | None, option("Bits per code.", min=8, max=1024, show_default="128")] = None,
+    sample: Annotated[int | None, option("Learn from N random documents.", min=1, show_default="50000")] = None,
+    seed: Annotated[int | None, option("The same seed gives the same model.", min=0, show_default="0")] = None,
     overwrite: Overwrite = False,
     no_text: Annotated[bool, option("No texts: hits have none.", "--no-text", panel=_KEEP)] = False,
     no_words: Annotated[bool, option("No word index: search by codes alone.", "--no-words", panel=_KEEP)] = False,
@@ -96,6 +97,12 @@ def index(
         parabit index new-posts/ --model news-128 -o posts.index
     """
     need_new(output, overwrite)
+    given = {"bits": bits, "sample": sample, "seed": seed}
+    learning = {name: value for name, value in given.items() if value is not None}
+    if model is not None and learning:
+        raise ParabitError(
+            f"--{next(iter(learning))} is for learning a model, and --model gives one", hint="leave out one"
+        )
     engine = None
     if milvus is not None:
         from parabit.engines.milvus import Milvus
@@ -103,7 +110,7 @@ def index(
         engine = Milvus(milvus).checked()
     documents = reading.open(corpus, report)
     return build_index(
-        documents, output, report, model, {"bits": bits, "sample": sample, "seed": seed},
+        documents, output, report, model, learning,
         text=not no_text, words=not (no_words or no_text), vectors=vectors,
         backend=backend, engine=engine, overwrite=overwrite,
     )  # fmt: skip
