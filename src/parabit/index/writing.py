@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.corpus.files import FileCorpus
@@ -107,9 +108,9 @@ def open_store(folder: Path | str, write: bool) -> Store:
             f"the documents of {folder} are kept by {engine['name']!r}, an engine that this version does not have",
             hint="open it with the version that made it",
         )
-    from parabit.engines.milvus import MilvusStore  # here: most indexes need none of it
-
-    return cast(Store, MilvusStore(folder, write))
+    # By its name: engines build on the index, and most indexes need none.
+    store: Store = import_module("parabit.engines.milvus").MilvusStore(folder, write)
+    return store
 
 
 def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
