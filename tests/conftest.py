@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 import signal
@@ -99,8 +98,8 @@ def topics() -> Topics:
 
 
 @pytest.fixture(scope="session")
-def lines(topics: Topics) -> str:
-    return "".join(json.dumps({"id": number, "text": text}) + "\n" for number, text in enumerate(topics.texts))
+def lines(topic_documents: list[Document]) -> str:
+    return as_lines(topic_documents)
 
 
 @pytest.fixture
@@ -140,11 +139,3 @@ def news(_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(_made, "news.index")
     return Path("news.index")
-
-
-@pytest.fixture
-def lines_file(topic_documents: list[Document], tmp_path: Path) -> Path:
-    """The same documents as a corpus, `posts.jsonl`."""
-    path = tmp_path / "posts.jsonl"
-    path.write_text(as_lines(topic_documents))
-    return path

@@ -61,8 +61,8 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("dedupe", "posts.jsonl", "--json", "--print-delete"), "leave out one of them"),
     # changing
     (("delete", "news.index"), "give either ids, or - for standard input, or --where"),
-    (("sync", "posts.index", "--watch", "--dry-run"), "--watch with --dry-run; choose one"),
-    (("sync", "posts.index", "--include", "*.md"), "options of reading, but no CORPUS; name it"),
+    (("sync", "news.index", "--watch", "--dry-run"), "--watch with --dry-run; choose one"),
+    (("sync", "news.index", "--include", "*.md"), "options of reading, but no CORPUS; name it"),
     (("serve", "news.index", "--port", "0", "--token", "two words"), "the token is empty, or has characters"),
     (("demo", "--ask", " "), "a question is empty"),
 ]
@@ -76,9 +76,8 @@ def things(
     folder = tmp_path_factory.mktemp("wrong")
     shutil.copytree(topic_model, folder / "news-20")
     (folder / "posts.jsonl").write_text(as_lines(topic_documents))
-    Index.build(topic_documents, folder / "news.index", model=ParagraphVectors.load(topic_model)).close()
+    Index.build(open_corpus(folder / "posts.jsonl"), folder / "news.index", model=load_model(topic_model)).close()
     ParagraphVectors(None, dim=2).fit(["one text", "another text"]).save(folder / "real")
-    Index.build(open_corpus(folder / "posts.jsonl"), folder / "posts.index", model=load_model(topic_model)).close()
     (folder / "folder.npy").mkdir()
     (folder / "link.npy").symlink_to("nowhere")
     (folder / "twice.jsonl").write_text('{"id": "a", "text": "b"}\n' * 2)

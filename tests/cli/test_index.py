@@ -30,13 +30,10 @@ def corpus(*documents: dict[str, Any]) -> Path:
 # Building
 
 
-def test_one_command_learns_a_model_and_indexes_the_corpus(
-    lines_file: Path, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.chdir(lines_file.parent)
-    with lines_file.open("a") as file:
+def test_one_command_learns_a_model_and_indexes_the_corpus(here: Path, text: str) -> None:
+    with (here / "news.jsonl").open("a") as file:
         file.write('{"id": "strange", "text": "qqqq xxxx"}\n{"id": "empty", "text": "?!"}\nbad\n')
-    found = answer("index", "posts.jsonl", "-o", "news.index", "--bits", "20", "--seed", "3")
+    found = answer("index", "news.jsonl", "-o", "news.index", "--bits", "20", "--seed", "3")
     assert found.pop("learning_seconds") < found.pop("seconds")
     size = sum(path.stat().st_size for path in Path("news.index").rglob("*") if path.is_file())
     sizes = found.pop("bytes")
@@ -46,13 +43,13 @@ def test_one_command_learns_a_model_and_indexes_the_corpus(
     assert found.pop("reading")["skipped"] == {"not valid JSON": 1}
     examples = found.pop("examples")
     assert found == {
-        "index": "news.index", "corpus": "posts.jsonl", "documents": 301, "left_out": 1, "skipped": 1,
+        "index": "news.index", "corpus": "news.jsonl", "documents": 301, "left_out": 1, "skipped": 1,
         "bits": 20, "words": 202, "learned_from": 302, "unknown_words": 0.0, "backend": "flat", "engine": None,
         "fields": ["year", "labels"],
     }  # fmt: skip
     assert answer("search", "news.index", text)["hits"][0]["id"] == "post7"
     assert answer("search", "news.index", examples[0])["hits"]
-    shown = run("index", "posts.jsonl", "-o", "again.index", "--bits", "20", "--seed", "3").stdout.splitlines()
+    shown = run("index", "news.jsonl", "-o", "again.index", "--bits", "20", "--seed", "3").stdout.splitlines()
     assert shown[0].startswith("again.index: 301 documents in ")
     assert "  1 documents skipped: no words to find them by" in shown
     assert "  1 skipped: 1 not valid JSON" in shown
@@ -63,15 +60,15 @@ def test_one_command_learns_a_model_and_indexes_the_corpus(
     assert models[0].fingerprint == models[1].fingerprint
 
 
-def test_a_model_can_be_given_and_what_is_kept_be_chosen(topic_model: Path, lines_file: Path, tmp_path: Path) -> None:
-    place = tmp_path / "a.index"
+def test_a_model_can_be_given_and_what_is_kept_be_chosen(topic_model: Path, here: Path) -> None:
+    place = here / "a.index"
     options = ("--no-text", "--no-words", "--vectors", "--backend", "hashing")
-    result = run("index", lines_file, "--model", topic_model, "-o", place, *options)
+    result = run("index", "news.jsonl", "--model", topic_model, "-o", place, *options)
     assert (result.exit_code, result.stderr) == (0, "")
     assert "Try it" not in result.stdout
     about = answer("info", place)
     assert (about["keeps"], about["backends"], about["bits"]) == (["vectors"], ["flat", "hashing"], 20)
-    assert run("index", lines_file, "--model", topic_model, "-o", place, "--overwrite").exit_code == 0
+    assert run("index", "news.jsonl", "--model", topic_model, "-o", place, "--overwrite").exit_code == 0
     assert answer("info", place)["keeps"] == ["text", "words"]
 
 
