@@ -68,14 +68,21 @@ def mixed(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     (folder / "broken").symlink_to(tmp_path / "nowhere")
     (folder / "loop").symlink_to(folder)
     (folder / "self").symlink_to("self")
-    opened = Path.open
+    opened, scan = Path.open, os.scandir
+    (folder / "locked").mkdir()
 
     def denied(path: Path, *how: Any, **options: Any) -> Any:  # as root may read everything
         if path.name == "permission.txt":
             raise PermissionError(13, "Permission denied")
         return opened(path, *how, **options)
 
+    def unlisted(path: Path) -> Any:
+        if path.name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
     monkeypatch.setattr(Path, "open", denied)
+    monkeypatch.setattr(os, "scandir", unlisted)
     return folder
 
 
@@ -96,13 +103,14 @@ def test_a_mixed_folder_gives_exactly_these_documents_and_names_the_rest(mixed: 
             "broken": "broken link",
             "self": "broken link",
             "loop/": "link to a folder that is read already",
+            "locked/": "no permission",
         }
         assert [*corpus.notes] == [Skipped("k.txt", "decoded as Windows-1252")]
     assert corpus.share_read == 1
     with pytest.raises(CorpusError, match=r"backup\.tar\.gz: archive"):
         open_corpus(mixed, ReadOptions(strict=True))
     with pytest.raises(CorpusError, match="line 2: not valid JSON"):
-        list(open_corpus(mixed, ReadOptions(strict=True, include=("*.jsonl",))))
+        list(open_corpus(mixed, ReadOptions(strict=True, include=("*.jsonl",), exclude=("locked",))))
 
 
 def test_links_are_read_once_and_ids_do_not_depend_on_how_the_system_lists_files(
@@ -154,7 +162,14 @@ def test_shards_hold_what_the_whole_holds(mixed: Path) -> None:
     shards = pickle.loads(pickle.dumps(corpus.shards()))
     assert [document for shard in shards for document in shard] == whole
     in_shards = {place for shard in shards for place in skipped_of(shard)}
-    assert in_shards == skipped_of(corpus).keys() - {"broken", "self", "loop/", "backup.zip", "backup.tar.gz"}
+    assert in_shards == skipped_of(corpus).keys() - {
+        "broken",
+        "self",
+        "loop/",
+        "locked/",
+        "backup.zip",
+        "backup.tar.gz",
+    }
 
 
 def test_files_are_chosen_by_patterns(write: Write) -> None:
@@ -220,21 +235,6 @@ def test_a_folder_with_nothing_to_read_says_why(write: Write, tmp_path: Path) ->
     write("hidden/.git/config", "text")
     with pytest.raises(CorpusError, match="no files in .*hidden files do not count"):
         open_corpus(tmp_path / "hidden")
-
-
-def test_a_folder_that_may_not_be_listed_is_skipped(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = write("docs/a.txt", "text").parent
-    write("docs/secret/b.txt", "text")
-    scan = os.scandir
-
-    def denied(path: Path) -> Any:
-        if path.name == "secret":
-            raise PermissionError(13, "Permission denied")
-        return scan(path)
-
-    monkeypatch.setattr(os, "scandir", denied)
-    corpus = open_corpus(folder)
-    assert ([d.id for d in corpus], [*corpus.skipped]) == (["a.txt"], [Skipped("secret/", "no permission")])
 
 
 def test_a_name_that_is_not_utf_8_is_written_out(tmp_path: Path) -> None:

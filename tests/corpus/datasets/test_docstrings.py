@@ -51,28 +51,24 @@ raise SystemExit("a module that must never be run")
 
 @pytest.fixture
 def site(write: Write, tmp_path: Path) -> Path:
-    write("site/single.py", MODULE)
-    write(
-        "site/package/__init__.py",
-        "from ._impl import handed_on\nfrom package._other import *\n"
+    for name, content in {
+        "single.py": MODULE,
+        "package/__init__.py": "from ._impl import handed_on\nfrom package._other import *\n"
         "try:\n    from ._fast import quick\nexcept ImportError:\n    pass",
-    )
-    write("site/package/_fast.py", '__all__: list[str] = []\ndef quick():\n    """Fast."""')
-    write(
-        "site/package/_impl/deep.py", 'def handed_on():\n    """In private."""\ndef kept():\n    """Kept in private."""'
-    )
-    write(
-        "site/package/_other.py",
-        '__all__ = ["starred"]\ndef starred():\n    """By the star."""\ndef unnamed():\n    """Not in __all__."""',
-    )
-    write("site/package/sub/module.py", 'def far():\n    r"""Far \\down."""')
-    write("site/package/tests/test_it.py", 'def test():\n    """Left out."""')
+        "package/_fast.py": '__all__: list[str] = []\ndef quick():\n    """Fast."""',
+        "package/_impl/deep.py": 'def handed_on():\n    """In private."""\ndef kept():\n    """Kept in private."""',
+        "package/_other.py": '__all__ = ["starred"]\ndef starred():\n    """By the star."""\n'
+        'def unnamed():\n    """Not in __all__."""',
+        "package/sub/module.py": 'def far():\n    r"""Far \\down."""',
+        "package/tests/test_it.py": 'def test():\n    """Left out."""',
+        "package/broken.py": "def broken(:",
+        "package/python2.py": "print 'no'",
+        "_hidden/module.py": 'def f():\n    """Left out."""',
+        "package-1.0.dist-info/x.py": 'def f():\n    """Left out."""',
+    }.items():
+        write(f"site/{name}", content)
     (tmp_path / "site" / "package" / "folder.py").mkdir()
     (tmp_path / "site" / "package" / "dangling.py").symlink_to(tmp_path / "nowhere")
-    write("site/package/broken.py", "def broken(:")
-    write("site/package/python2.py", "print 'no'")
-    write("site/_hidden/module.py", 'def f():\n    """Left out."""')
-    write("site/package-1.0.dist-info/x.py", 'def f():\n    """Left out."""')
     return write("site/binary.py", b"\0\1\2").parent
 
 
