@@ -64,22 +64,13 @@ def test_a_save_that_fails_leaves_the_one_before(folder: Path, monkeypatch: pyte
     assert {path.name: path.read_bytes() for path in before.iterdir()} == content
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"epochs": 5}, "epochs was None, now 5"),
-        ({"dropout": 0.5}, "dropout was None, now 0.5"),
-        ({"bits": 64, "corpus": "decade"}, "bits was 32, now 64; corpus was 'c0ffee', now 'decade'"),
-    ],
-)
-def test_a_checkpoint_of_another_training_is_refused_with_what_differs(
-    folder: Path, change: dict[str, Any], words: str
-) -> None:
+def test_a_checkpoint_of_another_training_is_refused_with_what_differs(folder: Path) -> None:
     save(folder)
     with pytest.raises(TrainingError) as refused:
-        Checkpoints(folder, {**IDENTITY, **change}).load()
+        Checkpoints(folder, {**IDENTITY, "bits": 64, "corpus": "decade", "epochs": 5, "dropout": 0.5}).load()
     assert str(refused.value) == (
-        f"the checkpoint in {folder} is from another training run: {words}; "
+        f"the checkpoint in {folder} is from another training run: bits was 32, now 64; "
+        "corpus was 'c0ffee', now 'decade'; dropout was None, now 0.5; epochs was None, now 5; "
         "use the same corpus and parameters, or delete it to start over"
     )
 

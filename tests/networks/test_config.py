@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from parabit.errors import TrainingError
-from parabit.networks.config import METHODS, Recipe, Shape, choose_shape, paper_recipe
+from parabit.networks.config import METHODS, Recipe, choose_shape, paper_recipe
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,10 @@ def test_each_choice_is_one_of_the_papers_networks(
     assert (shape.name, shape.parts, shape.hidden) == (name, parts, sum(parts))
     assert shape.slots == slots
     assert shape.projected == name.startswith("Real-Binary")
+    recipe = paper_recipe(shape)
+    assert Recipe(**asdict(recipe)) == recipe  # nothing is left open
+    assert (recipe.binarization, recipe.slope_growth) == ("rounding", 0)
+    assert recipe.dropout > 0
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "12"])
@@ -39,14 +43,7 @@ def test_sizes_are_whole_numbers_from_1(name: str, value: object) -> None:
     assert str(refused.value).startswith(f"{name} is {value!r}; it must be a whole number, at least 1, such as ")
 
 
-DBOW, DM = choose_shape(128), choose_shape(128, architecture="dm")
-SHAPES = [
-    DBOW,
-    DM,
-    choose_shape(None, dim=300),
-    choose_shape(28, dim=300),
-    choose_shape(None, dim=64, architecture="dm"),
-]
+DBOW = choose_shape(128)
 
 # For each bound: what it refuses, what it takes.
 BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
@@ -73,14 +70,6 @@ def test_a_parameter_is_accepted_inside_its_bound_and_refused_by_name_outside(na
         recipe = paper_recipe(DBOW, **{**annealed, name: value})
         assert getattr(recipe, name) == value
         assert replace(recipe, **{name: getattr(paper_recipe(DBOW), name)}) == paper_recipe(DBOW, **annealed)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_network_has_a_whole_recipe_with_the_papers_choices(shape: Shape) -> None:
-    recipe = paper_recipe(shape)
-    assert Recipe(**asdict(recipe)) == recipe
-    assert (recipe.binarization, recipe.slope_growth) == ("rounding", 0)
-    assert recipe.dropout > 0
 
 
 def test_none_leaves_a_parameter_as_it_is() -> None:

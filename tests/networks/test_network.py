@@ -62,17 +62,12 @@ FREQUENCIES = torch.tensor([500.0, 1.0, 40.0, 40.0, 7.0, 200.0, 3.0, 90.0], dtyp
 LOGITS = torch.tensor([0.5, 3.0, -1.0, 2.0, 0.0, -2.0, 4.0, 1.0], dtype=torch.float64)
 
 
-def probabilities(power: float) -> torch.Tensor:
-    weights = FREQUENCIES**power
-    return weights / weights.sum()
-
-
 @pytest.mark.parametrize("power", [0.0, 0.75, 1.0])
 def test_words_are_drawn_with_their_frequency_to_a_power(power: float) -> None:
     draws = 200_000
     drawn = WordSampler(FREQUENCIES, draws, power).draw(seeded()).ids
     shares = torch.bincount(drawn, minlength=len(FREQUENCIES)) / draws
-    q = probabilities(power)
+    q = FREQUENCIES**power / (FREQUENCIES**power).sum()
     assert ((shares - q).abs() < 5 * torch.sqrt(q * (1 - q) / draws)).all()
 
 

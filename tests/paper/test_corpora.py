@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -48,17 +47,11 @@ def names_of(part: Part, data: Prepared) -> list[tuple[str, ...]]:
 
 
 def check_same(part: Part, bags: Bags, order: bool) -> None:
-    documents = part.documents
-    pairs: list[tuple[Any, Any]] = [
-        (documents.features, bags.features),
-        (documents.counts, bags.counts),
-        (documents.feature_offsets, bags.feature_offsets),
-        *([(documents.tokens, bags.tokens), (documents.token_offsets, bags.token_offsets)] if order else []),
-    ]
-    for ours, true in pairs:
+    for name in ("features", "counts", "feature_offsets", *(("tokens", "token_offsets") if order else ())):
+        ours, true = getattr(part.documents, name), getattr(bags, name)
         assert np.array_equal(ours, true)
         assert ours.dtype == true.dtype
-    assert len(documents) == len(part.labels) == len(bags)
+    assert len(part.documents) == len(part.labels) == len(bags)
 
 
 @pytest.mark.parametrize(
