@@ -15,6 +15,7 @@ from parabit.codes import hamming, pack
 from parabit.errors import Interrupted, TrainingError
 from parabit.networks.checkpoint import Checkpoints
 from parabit.networks.config import Shape, choose_shape, paper_recipe
+from parabit.networks.inference import NetworkEncoder
 from parabit.networks.training import AdaGrad, Trained, choose_device, generator, stop_signals, train
 from parabit.progress import Progress, silent
 from parabit.text import Bags
@@ -247,12 +248,14 @@ def test_a_device_has_a_name() -> None:
             choose_device("cuda")
 
 
-def apart(trained: Trained, labels: list[int]) -> tuple[float, float]:
-    """The mean distance of codes of the same topic, and of different topics."""
+def codes_of(trained: Trained) -> np.ndarray:
     projection = trained.network.projection
-    layer = trained.embeddings if projection is None else trained.embeddings @ projection
-    codes = pack((layer > 0).numpy())
-    distances = hamming(codes, codes)
+    return pack((trained.embeddings if projection is None else trained.embeddings @ projection).numpy() > 0)
+
+
+def apart(codes: np.ndarray, others: np.ndarray, labels: list[int]) -> tuple[float, float]:
+    """The mean distance of codes of two documents of the same topic, and of different topics."""
+    distances = hamming(codes, others)
     together = np.equal.outer(labels, labels)
     return distances[together & ~np.eye(len(labels), dtype=bool)].mean(), distances[~together].mean()
 
@@ -280,16 +283,38 @@ def test_every_network_learns_and_gives_documents_of_a_topic_similar_codes(
         assert losses[-1] < losses[0]
     else:
         assert losses == sorted(losses, reverse=True)
-    together, otherwise = apart(trained, topics.labels[:DOCUMENTS])
+    together, otherwise = apart(codes_of(trained), codes_of(trained), topics.labels[:DOCUMENTS])
     assert together < 0.7 * otherwise
 
 
 @pytest.mark.parametrize("shape", [DBOW, DM], ids=["dbow", "dm"])
 def test_the_papers_recipe_as_it_is_learns_the_topics_of_a_small_corpus(shape: Shape, topics: Topics) -> None:
     trained = train(*count(topics.texts), shape, paper_recipe(shape), device="cpu")
-    together, otherwise = apart(trained, topics.labels)
+    together, otherwise = apart(codes_of(trained), codes_of(trained), topics.labels)
     assert together < 0.7 * otherwise
     assert trained.history[-1]["loss"] < trained.history[0]["loss"]
+
+
+# That inference depends on the document alone, tests/model/test_encoder.py shows.
+def test_new_documents_get_codes_like_those_of_their_topic(topics: Topics) -> None:
+    documents, counts = count(topics.texts)
+    recipe = paper_recipe(choose_shape(32), epochs=8, batch_size=32, word_accumulator_start=1e-4)
+    trained = train(documents, counts, choose_shape(32), recipe, device="cpu")
+    encoder = NetworkEncoder(trained.network, counts, recipe, seed=0)
+    inferred = pack(encoder.activations(encoder.embed(documents)) > 0)
+    together, otherwise = apart(inferred, codes_of(trained), topics.labels)
+    assert together < 0.6 * otherwise
+
+
+def test_inference_uses_the_slope_that_training_ended_with(corpus: Corpus) -> None:
+    recipe = paper_recipe(DBOW, binarization="straight-through-sigmoid", slope_growth=0.5, epochs=5)
+    trained = train(*corpus, DBOW, recipe, device="cpu").network
+    arrays = {name: tensor.numpy() for name, tensor in trained.tensors.items()}
+    loaded = NetworkEncoder.of_tensors(arrays, DBOW, corpus[1], recipe, seed=0, device="cpu").network
+    layer = torch.tensor([[-0.3, 0.2] * 8])
+    soft = torch.sigmoid(3 * layer)  # epochs 0 to 4: the slope ends at 1 + 4 * 0.5
+    for network in (trained, loaded):
+        torch.testing.assert_close(network.embed(layer).gate, 3 * soft * (1 - soft))
 
 
 def test_progress_grows_to_the_end(corpus: Corpus) -> None:
