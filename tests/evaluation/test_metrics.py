@@ -8,7 +8,6 @@ import pytest
 from enumeration import expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import ndcg_score
 
 from parabit.evaluation import mean_average_precision, ndcg
 
@@ -32,13 +31,6 @@ def test_metrics_are_the_mean_over_every_order_inside_the_ties(row: Row, k: int)
     close = partial(pytest.approx, rel=1e-12, abs=1e-15)
     assert mean_average_precision(similarities, gains) == close(expected(enumeration.average_precision, *row))
     assert ndcg(similarities, gains, k) == close(expected(partial(enumeration.ndcg, k=k), *row))
-
-
-@pytest.mark.parametrize("k", [1, 10, 1000])
-def test_ndcg_is_that_of_scikit_learn_with_ties_and_degrees_of_relevance(k: int) -> None:
-    rng = np.random.default_rng(3)
-    similarities, relevance = rng.integers(0, 12, (40, 200)), rng.integers(0, 4, (40, 200)) / 3
-    assert ndcg(similarities, relevance, k) == pytest.approx(ndcg_score(relevance, similarities, k=k), rel=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 5, 20, 100])

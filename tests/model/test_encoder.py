@@ -96,15 +96,10 @@ def test_a_fingerprint_tells_models_apart() -> None:
     assert fingerprint() in prints
 
 
-def test_only_files_of_codes_are_replaced_and_only_if_asked_for(topic_encoder: TextEncoder, tmp_path: Path) -> None:
+def test_what_is_no_file_of_codes_is_never_replaced(topic_encoder: TextEncoder, tmp_path: Path) -> None:
     mine = tmp_path / "mine.npy"
     mine.write_bytes(b"my data")
     for overwrite, words in ((False, "exists already"), (True, "is not a file of codes")):
         with pytest.raises(ParabitError, match=words):
             encode_to_file(topic_encoder, TOPICS.texts, mine, overwrite=overwrite)
     assert mine.read_bytes() == b"my data"
-    for name, words in (("codes.txt", "ends neither"), ("no/codes.npy", "no folder")):
-        with pytest.raises(ParabitError, match=words):
-            encode_to_file(topic_encoder, TOPICS.texts, tmp_path / name)
-    with pytest.raises(ParabitError, match=r"write to a \.parquet file"):
-        encode_to_file(topic_encoder, TOPICS.texts, tmp_path / "codes.npy", vectors=True)

@@ -14,7 +14,6 @@ VIETNAMESE = Namespaces(frozenset(("tập tin", "file")), frozenset(("thể lo�
 @pytest.mark.parametrize(
     ("markup", "text"),
     [
-        ("plain text", "plain text"),
         ("'''bold''' and ''italic'' and '''''both'''''", "bold and italic and both"),
         ("l''''amour'''", "l'amour"),
         ("a [[link]], a [[target|label]], [[bus]]es, [[Foo#Bar|part]]", "a link, a label, buses, part"),
@@ -61,7 +60,6 @@ VIETNAMESE = Namespaces(frozenset(("tập tin", "file")), frozenset(("thể lo�
         ("closed }} rest }}}", "closed rest"),
         ("{|\n| cell\n|-\nrest", "cell\nrest"),
         ("|}\nrest", "rest"),
-        ("[[open and the rest", "open and the rest"),
         ("[[open and the [[rest]]", "open and the rest"),
         ("[[open\n\nnext paragraph ]] rest", "open\nnext paragraph rest"),
         ("closed ]] rest", "closed rest"),
