@@ -159,19 +159,18 @@ def test_what_is_no_model_is_never_replaced(kind: str, saved: Path, model: Parag
     assert {path.name for path in saved.parent.iterdir()} == {"model", "place"}
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 @pytest.mark.parametrize("there", [False, True])
 def test_an_interrupted_save_leaves_the_old_model_and_nothing_else(
-    there: bool, error: type[BaseException], saved: Path, model: ParagraphVectors, monkeypatch: pytest.MonkeyPatch
+    there: bool, saved: Path, model: ParagraphVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(saved)
 
     def interrupted(self: Vocabulary, path: Path) -> None:
         path.write_bytes(b"half")
-        raise error
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(Vocabulary, "save", interrupted)
-    with pytest.raises(error):
+    with pytest.raises(KeyboardInterrupt):
         model.save(saved if there else saved.with_name("new"), overwrite=True)
     assert contents(saved) == before
     assert [path.name for path in saved.parent.iterdir()] == ["model"]

@@ -88,7 +88,6 @@ def test_places_are_where_the_words_are(text: str, tokenizer: Tokenizer) -> None
         ("カタカナ2024年", "カタ タカ カナ 2024 年"),
         ("ไทย", "ไท ทย"),
         ("m² word¹", "m word"),
-        ("", ""),
         (" \n\0\t -- ++ # .", ""),
     ],
 )

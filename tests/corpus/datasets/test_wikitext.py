@@ -53,7 +53,6 @@ VIETNAMESE = Namespaces(frozenset(("tập tin", "file")), frozenset(("thể lo�
         ("Bees ({{IPA|x}}; {{lang|y}}) fly", "Bees fly"),
         ("a\n\n\n\n  b \t c\n", "a\nb c"),
         ("", ""),
-        ("{{a}}\n[[Category:B]]", ""),
         # A marker without its partner loses only itself.
         ("{{open and the [[rest]]", "open and the rest"),
         ("{{a}} {{open\n\nfirst\n\n{{b}} second", "open\nfirst\nsecond"),
