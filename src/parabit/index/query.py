@@ -36,11 +36,6 @@ class Parsed:
     fields: tuple[tuple[str, str], ...] = ()  # field:value
 
     @property
-    def restricts(self) -> bool:
-        """Whether documents are left out by their words even if their codes are near."""
-        return bool(self.must or self.without or self.prefixes)
-
-    @property
     def lists(self) -> bool:
         """Whether it describes nothing and only restricts, so that all that it lets through is listed."""
         return not self.text and bool(self.without or self.fields)
@@ -84,7 +79,6 @@ def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
 class WordQuery:
     """What is searched for in the words of documents. Words are stems, as the index has them."""
 
-    text: str
     words: dict[str, float] = field(default_factory=dict)  # with how much each counts
     quotation: tuple[str, ...] = ()  # all words in their order, stop words too: a document may have them word for word
     stop_words: tuple[str, ...] = ()  # these decide between the best documents
@@ -94,11 +88,6 @@ class WordQuery:
     unknown: tuple[str, ...] = ()  # words that no document has, as they were written
     corrected: dict[str, str] = field(default_factory=dict)  # words that no document has, and what was searched instead
     is_relaxed: bool = False  # no document has all that was required
-
-    @property
-    def restricts(self) -> bool:
-        """Whether documents are left out even if their codes are near."""
-        return bool(self.must or self.without or self.any_of)
 
     @property
     def finds(self) -> bool:
@@ -168,7 +157,6 @@ def word_query(parsed: Parsed, lexicon: "RowWords") -> WordQuery:
     is_short = len(tokens) <= _SHORT
     must = [tuple(nearest.get(token, (stem, ""))[0] for token, stem in lexicon.stems(one)) for one in parsed.must]
     return WordQuery(
-        parsed.text,
         weights,
         tuple(stems) if is_short and len(stems) > 1 and not unknown else (),
         tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if is_short else (),

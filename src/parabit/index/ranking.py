@@ -109,7 +109,7 @@ def with_words(queries: Queries, words: "RowWords") -> Queries:
     found, narrowed = [], list(queries.where)
     for number, one in enumerate(queries.parsed or ()):
         query = word_query(one, words)
-        if query.restricts:
+        if query.must or query.without or query.any_of:
             narrowed[number], possible = words.restricted(query, queries.where[number])
             if not possible:
                 query = replace(query, must=(), any_of=(), is_relaxed=True)

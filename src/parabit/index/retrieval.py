@@ -120,7 +120,8 @@ def _find(index: "Index", snapshot: Snapshot, queries: Queries, request: Request
     parsed, words, searched = queries.parsed, None, None
     if parsed is not None and index.has_words:
         words = partial(index._words.of, snapshot)
-        if request.rank in ("hybrid", "words") or any(one.restricts for one in parsed):
+        # Some restrict by words what is near by code, too.
+        if request.rank in ("hybrid", "words") or any(one.must or one.without or one.prefixes for one in parsed):
             searched = words()
             queries = with_words(queries, searched)
     ranked = retrieve(snapshot, queries, request, searched)
@@ -229,7 +230,7 @@ class Hits:
             return self._queries.words
         words = self._words  # ranks by code need them only to show which words match
         if words is None or self._queries.parsed is None:
-            return [WordQuery("")] * len(self)
+            return [WordQuery()] * len(self)
         return [word_query(one, words) for one in self._queries.parsed]
 
     def matching(self, query: int, text: str) -> set[str]:
@@ -250,7 +251,7 @@ class Hits:
         if self._words is not None and by_words.any():
             asked = self.word_queries[query]
             weights = {**dict.fromkeys((word for words in asked.any_of for word in words), 1.0), **asked.words}
-            alone = {word: self._words.scores(WordQuery("", {word: weight}), rows) for word, weight in weights.items()}
+            alone = {word: self._words.scores(WordQuery({word: weight}), rows) for word, weight in weights.items()}
         totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
         code = np.round((self._scores[here] - by_words).astype(np.float64), 4).tolist()
         whys = []
