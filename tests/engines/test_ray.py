@@ -50,11 +50,6 @@ class Nodes:
         """One more node."""
         return self.cluster.add_node(num_cpus=1, object_store_memory=_STORE, **options)
 
-    def refill(self, count: int) -> None:
-        """As many nodes as there were."""
-        while len(self.cluster.worker_nodes) < count:
-            self.add()
-
     def kill_one_that_runs(self, name: str) -> None:
         """Kill a node, with all that runs there, that has a worker of this name."""
         raylets = {node.all_processes["raylet"][0].process.pid: node for node in self.cluster.worker_nodes}
@@ -129,7 +124,8 @@ def cluster() -> Iterator[Nodes]:
 
 @pytest.fixture
 def nodes(cluster: Nodes) -> Nodes:
-    cluster.refill(2)
+    while len(cluster.cluster.worker_nodes) < 2:  # as many as there were
+        cluster.add()
     return cluster
 
 

@@ -10,7 +10,6 @@ from parabit.index.filters import conditions
 from parabit.index.store import Batch, Id, Snapshot, Store
 
 BITS = 20  # no multiple of 8
-BACKEND = "hashing"  # one that keeps arrays of its own
 DIM = 3
 LABELS = ("space", "hockey", "cars")
 
@@ -46,12 +45,11 @@ def batch_of(documents: dict[Id, Document]) -> Batch:
     )
 
 
-def make_store(folder: Path, documents: dict[Id, Document], each: int = 7, **options: Any) -> None:
+def make_store(folder: Path, documents: dict[Id, Document]) -> None:
     """Create a store of documents that come in batches."""
     items = list(documents.items())
-    batches = (batch_of(dict(items[start : start + each])) for start in range(0, len(items), each))
-    options = {"fingerprint": "of a model", "meta": {"backend": BACKEND}, "dim": DIM, **options}
-    Store.create(folder, BITS, batches, **options)
+    batches = (batch_of(dict(items[start : start + 7])) for start in range(0, len(items), 7))
+    Store.create(folder, BITS, batches, fingerprint="of a model", meta={"backend": "hashing"}, dim=DIM)
 
 
 def some_documents(count: int, first: int = 0) -> dict[Id, Document]:

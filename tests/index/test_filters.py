@@ -134,7 +134,6 @@ def test_infinity_is_above_all_numbers() -> None:  # Milvus does not keep it as 
         ({"year": {">": math.nan}}, "nan is neither a number nor a date"),
         ({"day": {">": "2001-13-45"}}, "'2001-13-45' is neither a number nor a date"),
         ({"labels": {"=": {"a": 1}}}, "found by a dict"),
-        ({"labels": [["space"]]}, "found by a list"),
     ],
 )
 def test_a_condition_that_cannot_hold_is_an_error(index: Index, where: Any, problem: str) -> None:

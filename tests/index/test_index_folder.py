@@ -200,17 +200,6 @@ def test_a_kept_model_that_is_not_the_one_is_refused(folder: Path, damage: Calla
         index.verify()
 
 
-def test_a_reader_takes_the_model_of_the_index_that_was_written_over_the_old_one(folder: Path) -> None:
-    Index.build(documents(0, 30), folder, model=binary()).close()
-    with Index.open(folder) as reader:
-        reader.search(QUERIES)
-        Index.build(documents(0, 20), folder, model=real_binary(), overwrite=True).close()
-        assert len(reader.search(binary().transform(QUERIES), k=30).ids[0]) == 30
-        assert reader.refresh()
-        assert (reader.bits, len(reader)) == (12, 20)
-        assert reader.search(QUERIES).codes.tolist() == real_binary().transform(QUERIES).tolist()
-
-
 def test_what_is_added_during_a_search_does_not_disturb_it() -> None:
     index = Index.build(documents(0, 9), model=binary())
     index.add(documents(9, 12))

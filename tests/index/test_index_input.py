@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import index_oracle as oracle
@@ -99,6 +98,7 @@ CODES_REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("no back end 'tree'", lambda index: index.search(QUERY, backend="tree")),
     ("not built with the back end hashing", lambda _: Index.of_codes(CODES, BITS).search(QUERY, backend="hashing")),
     ("codes of shape", lambda _: Index.of_codes(CODES[0], BITS)),
+    ("there is no folder", lambda index: Index.of_codes(CODES, BITS, index.folder / "none" / "a.index")),
     ("1 bit or more", lambda _: Index.of_codes(CODES, 0)),
     ("two documents have the id 'a'", lambda _: Index.of_codes(CODES[:2], BITS, ids=["a", "a"])),
     ("2 codes and 1 ids", lambda _: Index.of_codes(CODES[:2], BITS, ids=["a"])),
@@ -179,9 +179,3 @@ def test_an_index_that_is_open_for_reading_is_not_written(index: Index, texts: I
         for write in (reader.add, reader.put):
             explained("is open for reading", partial(write, documents(50, 52)))
         assert len(reader) == len(texts)
-
-
-def test_a_folder_without_an_index_is_explained(tmp_path: Path) -> None:
-    explained("no index in", partial(Index.open, tmp_path))
-    explained("there is no folder", lambda: Index.of_codes(CODES, BITS, tmp_path / "none" / "a.index"))
-    assert not list(tmp_path.iterdir())

@@ -4,8 +4,9 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import tantivy
 from hypothesis import given
 from hypothesis import strategies as st
-from index_models import TEXTS, binary, documents
+from index_models import TEXTS, binary, documents, real_binary
 
 from parabit import Document, Index, ParabitError, open_corpus
 from parabit.index.words import LANGUAGES, Words
@@ -133,13 +134,12 @@ def test_a_reader_sees_words_as_soon_as_a_change_is_done(tmp_path: Path) -> None
     with Index.open(tmp_path / "a.index", write=True) as writer, Index.open(tmp_path / "a.index") as reader:
         assert ids(reader, "zebra") == {"a.txt"}
         (tmp_path / "notes" / "b.txt").write_text("a new zebra")
-        changes: list[tuple[Callable[[], Any], set[str]]] = [
-            (lambda: writer.add([Document("new", "a new zebra")]), {"a.txt", "new"}),
-            (lambda: writer.put([Document("new", "no horse")]), {"a.txt"}),
+        for change, expected in (
+            (partial(writer.add, [Document("new", "a new zebra")]), {"a.txt", "new"}),
+            (partial(writer.put, [Document("new", "no horse")]), {"a.txt"}),
             (writer.sync, {"a.txt", "b.txt"}),
-            (lambda: writer.delete("a.txt"), {"b.txt"}),
-        ]
-        for change, expected in changes:
+            (partial(writer.delete, "a.txt"), {"b.txt"}),
+        ):
             change()
             assert reader.refresh()
             assert ids(reader, "zebra") == ids(writer, "zebra") == expected
@@ -190,12 +190,15 @@ def test_an_index_never_has_the_words_of_one_that_it_replaced(folder: Path, tmp_
     with Index.open(copy) as other, Index.open(copy) as asked_before:
         assert (ids(other, "armadillo"), ids(other, "anteater")) == (set(), {"mine"})
         ids(asked_before, "zebra")
-        Index.build([Document("b", "an armadillo")], copy, model=binary(), overwrite=True).close()
+        animal = Document("b", f"an armadillo {TEXTS[3]}")
+        Index.build([animal], copy, model=real_binary(), overwrite=True).close()
         assert ids(asked_before, "anteater") == {"mine"}  # it goes on with what it had opened
         assert other.refresh()
         assert asked_before.refresh()
         for reader in (other, asked_before):
-            assert (ids(reader, "armadillo"), ids(reader, "anteater")) == ({"b"}, set())
+            assert (ids(reader, "armadillo"), ids(reader, "anteater"), reader.bits) == ({"b"}, set(), 12)
+            assert reader.search(TEXTS[3]).codes.tolist() == real_binary().transform([TEXTS[3]]).tolist()
+            assert reader.search(TEXTS[3], rank="hamming").ids == [["b"]]
     assert len(list(copy.glob("words-*"))) == 1
 
 
