@@ -4,7 +4,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,7 @@ from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_o
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
 from parabit.errors import IndexFolderError
 from parabit.index.store import Batch, Id, Store
-from parabit.index.store.lock import LOCK, WriterLock
-from parabit.index.store.manifest import Manifest, is_index, read_manifest, write_manifest
+from parabit.index.store.manifest import LOCK, Manifest, is_index, read_manifest, write_manifest, writer_lock
 from parabit.index.store.schema import CODES, VECTORS, columns_of, need_distinct
 from parabit.index.store.store import BaseStore
 from parabit.index.word_index import searchable
@@ -70,8 +69,7 @@ class Milvus:
         folder, old = Path(folder), None
         need_room(folder, folder=True, replaces=is_index if overwrite else None)
         if overwrite and is_index(folder):
-            WriterLock(folder).close()  # an error if somebody writes it
-            with suppress(IndexFolderError):
+            with writer_lock(folder), suppress(IndexFolderError):  # an error if somebody writes it
                 old = read_manifest(folder)
         # A name that says whose it is, and that no other has.
         name = self.collection or f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
@@ -107,12 +105,10 @@ class MilvusStore(BaseStore):
     keeps_words = True
 
     def __init__(self, folder: Path | str, write: bool = False) -> None:
-        folder = Path(folder)
-        manifest = read_manifest(folder)
-        uri, collection = manifest.engine["uri"], manifest.engine["collection"]
-        with ExitStack() as stack:
-            super().__init__(folder, manifest, stack.enter_context(WriterLock(folder)) if write else None)
-            self._server = stack.enter_context(closing(Server(Milvus(uri).checked().uri)))
+        super().__init__(folder, write)
+        uri, collection = self.manifest.engine["uri"], self.manifest.engine["collection"]
+        with self._held:
+            self._server = self._held.enter_context(closing(Server(Milvus(uri).checked().uri)))
             if not self.entities().is_there():
                 raise IndexFolderError(
                     f"Milvus at {uri} has no collection {collection!r} of {folder}",
@@ -121,12 +117,7 @@ class MilvusStore(BaseStore):
             self._server.ask("load_collection", collection)
             self.documents, self._newest = self.entities().count(), _now()
             self._see_newer()  # written by a machine whose clock is ahead of ours
-            stack.pop_all()
-
-    def close(self) -> None:
-        """End the connection and release the lock."""
-        self._server.close()
-        super().close()
+            self._held = self._held.pop_all()
 
     def entities(self) -> Entities:
         """The documents as Milvus has them now."""
@@ -178,11 +169,11 @@ class MilvusStore(BaseStore):
 
     def refresh(self) -> bool:
         """See what others have written; returns whether there was anything. A writer knows it all."""
-        if self._lock is not None:
+        if self.writes:
             return False
         manifest, before = read_manifest(self.folder), (self.documents, self.manifest.field_names)
         if manifest.token != self.manifest.token:  # another index was written over this one
-            self._server.close()
+            self.close()
             self.__dict__.update(MilvusStore(self.folder).__dict__)
             return True
         self.manifest, self.documents = manifest, self.entities().count()
@@ -195,7 +186,7 @@ class MilvusStore(BaseStore):
     def about(self) -> dict[str, Any]:
         """What the index is and what it keeps; for JSON."""
         engine = {**self.manifest.engine, "version": self._server.version}
-        return {**super().about(), "bytes_a_document": {}, "engine": engine}  # only the server knows
+        return {**super().about(), "engine": engine}
 
     def _see_newer(self) -> bool:
         """Whether there are documents that came after all that were seen."""

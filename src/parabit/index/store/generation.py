@@ -1,27 +1,26 @@
-"""Writing a generation: all documents of an index at some time, as files that are written once and never changed."""
+"""A generation: all documents of an index at some time, as `.npy` files that are written once and never changed.
 
+The manifest has a checksum of each file. Ids, and fields as JSON, lie one after the other in a file of bytes, and a
+file of offsets says where each begins. Two tables, sorted by 64-bit keys, find rows by their ids and their fields.
+"""
+
+import mmap
 import secrets
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.code_search import build_arrays
-from parabit.index.store.arrays import KEYS, OFFSETS, ROWS, VALUES, Form, MappedArrays
+from parabit.index.code_search import Searcher, build_arrays
 from parabit.index.store.log import new_log
-from parabit.index.store.manifest import (
-    Manifest,
-    generation_folder,
-    log_file,
-    read_manifest,
-    remove,
-    write_manifest,
-)
+from parabit.index.store.manifest import REMEDY, Form, Manifest, read_manifest, remove_leftovers, write_manifest
 from parabit.index.store.schema import (
     CODES,
     IDS,
@@ -34,71 +33,131 @@ from parabit.index.store.schema import (
     hashes,
     id_of,
 )
-from parabit.index.store.snapshot import DERIVED, FIELDS, Snapshot
 from parabit.progress import Report
-from parabit.storage import ArrayWriter, sync
+from parabit.storage import ArrayWriter, array_header, sync
 
-_ROWS = 1 << 13  # documents that are copied at a time
+if TYPE_CHECKING:
+    from parabit.index.store.snapshot import Snapshot
+
+FIELDS = "fields"  # the table of values to find and of numbers to compare
+OFFSETS = ".offsets"  # the array NAME.offsets says where each string of NAME begins, and where the last one ends
+KEYS, ROWS, VALUES = ".keys", ".rows", ".values"  # the arrays of a table, sorted by keys
+DERIVED = "derived."  # prefix of the arrays that a back end built
 _TABLES = {
     IDS: np.dtype([(KEYS, "<u8"), (ROWS, "<i8")]),
     FIELDS: np.dtype([(KEYS, "<u8"), (ROWS, "<i8"), (VALUES, "<f8")]),
 }
+_COPIED = 1 << 13  # documents at a time
+_SMALL = 64 << 20  # bytes that are checked at opening, in about 20 ms
 
 Recode = Callable[[NDArray[np.int64]], Arrays]  # from rows to other codes and extra arrays
 SaveModel = Callable[[Path], None]
 
 
+class Generation:
+    """The documents of a generation, memory-mapped: opened at once whatever their size.
+
+    Opening checks that every file has the size and the header that were written, and every byte of a small generation.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.documents, self._folder, self._forms = manifest.documents, folder / manifest.folder, manifest.arrays
+        self.arrays = {name: _mapped(self._folder, name, form) for name, form in manifest.arrays.items()}
+        self.size = sum(array.nbytes for array in self.arrays.values())
+        if self.size <= _SMALL:
+            self.verify()
+        derived = {name[len(DERIVED) :]: self.arrays[name] for name in self.arrays if name.startswith(DERIVED)}
+        self.searcher = Searcher(self.arrays[CODES], manifest.bits, derived)  # keeps the back ends it has opened
+
+    def verify(self) -> None:
+        """Raise unless every byte is what was written."""
+        for name, form in self._forms.items():
+            if zlib.crc32(self.arrays[name].data) != form.checksum:
+                raise IndexFolderError(f"{self._folder / name}.npy is damaged", hint=REMEDY)
+
+    def strings(self, name: str, rows: NDArray[np.int64]) -> list[bytes]:
+        """The ids or the records in some rows."""
+        content, offsets = self.arrays[name].data, self.arrays[name + OFFSETS]
+        starts, stops = offsets[rows], offsets[rows + 1]
+        if (starts > stops).any() or stops.max(initial=0) > len(content):
+            raise IndexFolderError(f"{self._folder / name}{OFFSETS}.npy is damaged", hint=REMEDY)
+        return [bytes(content[start:stop]) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+    def rows_of(self, ids: Sequence[bytes]) -> NDArray[np.int64]:
+        """The row of each id; -1 if there is none."""
+        keys, wanted = self.arrays[IDS + KEYS], hashes(ids)
+        starts, stops = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, side="right")
+        rows = np.full(len(ids), -1, dtype=np.int64)
+        # Other ids may have the same hash, so the ids themselves must be compared; nearly always it is one.
+        for more in range(int((stops - starts).max(initial=0))):
+            left = np.flatnonzero((rows < 0) & (starts + more < stops))
+            suspects = self.arrays[IDS + ROWS][starts[left] + more]
+            for place, row, found in zip(left.tolist(), suspects, self.strings(IDS, suspects), strict=True):
+                if found == ids[place]:
+                    rows[place] = row
+        return rows
+
+    def find(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rows that have a key of their fields, and their numbers."""
+        keys, wanted = self.arrays[FIELDS + KEYS], np.uint64(key)
+        here = slice(np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, side="right"))
+        return self.arrays[FIELDS + ROWS][here], self.arrays[FIELDS + VALUES][here]
+
+
+def _mapped(folder: Path, name: str, form: Form) -> NDArray[Any]:
+    path, header, dtype = folder / f"{name}.npy", array_header(form.dtype, tuple(form.shape)), np.dtype(form.dtype)
+    wanted = len(header) + dtype.itemsize * prod(form.shape)
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        if size != wanted:
+            raise IndexFolderError(f"{path} is damaged: it has {size} bytes instead of {wanted}", hint=REMEDY)
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if content[: len(header)] != header:
+        raise IndexFolderError(f"{path} is damaged: its header is not the one that was written", hint=REMEDY)
+    return np.frombuffer(content, np.uint8)[len(header) :].view(dtype).reshape(form.shape)
+
+
 def write_generation(
     folder: Path,
     manifest: Manifest,
-    documents: Iterable[Batch] | Snapshot,
+    documents: "Iterable[Batch] | Snapshot",
     report: Report,
     save_model: SaveModel | None = None,
     recode: Recode | None = None,
-) -> Manifest:
-    """Write a generation, an empty log and perhaps a model, and then the manifest that makes them the index.
+) -> None:
+    """Write a generation, an empty log and perhaps a model, then the manifest that makes them the index; then clear up.
 
     The documents of a snapshot keep their codes, unless `recode` gives them others.
     Memory grows with the documents by what finds them (16 bytes per id, 24 per label and number) and by what the
     back end needs to be built; texts and codes are not held.
     """
-    number, token, model = manifest.generation, secrets.token_hex(8), manifest.model
+    manifest = replace(manifest, token=secrets.token_hex(8))
     try:
         if save_model is not None:  # to a new folder, as the one of an old generation may be damaged
-            model = f"model-{number}"
-            remove(folder / model)  # what a killed writer has left
-            save_model(folder / model)
+            manifest = replace(manifest, model=f"model-{manifest.generation}")
+            save_model(folder / manifest.model)
         with ExitStack() as stack:
-            writer = GenerationWriter(generation_folder(folder, number), manifest, stack)
-            if isinstance(documents, Snapshot):
-                writer.copy(documents, recode)
-            else:
+            writer = GenerationWriter(folder / manifest.folder, manifest, stack)
+            if isinstance(documents, Iterable):
                 for batch in documents:
                     columns = columns_of(batch, manifest.bits, manifest.dim, 1 + writer.documents)
                     writer.add(columns, batch.fields or [])
+            else:
+                writer.copy(documents, recode)
             arrays = writer.finish(manifest.meta.get("backend", "flat"), manifest.bits, report)
-        new_log(log_file(folder, number), token)
+        new_log(folder / manifest.log, manifest.token)
         sync(folder)
         manifest = replace(
             manifest,
-            model=model,
-            token=token,
             documents=writer.documents,
             last_serial=max(manifest.last_serial, writer.documents),
             field_names=list(writer.field_names),
             arrays=arrays,
         )
         write_manifest(folder, manifest)
-    except BaseException:
-        with suppress(IndexFolderError):
-            if read_manifest(folder).token == token:  # it is the index already
-                raise
-        for path in (generation_folder(folder, number), log_file(folder, number)):
-            remove(path)
-        if save_model is not None:
-            remove(folder / f"model-{number}")
-        raise
-    return manifest
+    finally:
+        with suppress(IndexFolderError):  # a new folder without a manifest is removed as a whole
+            remove_leftovers(folder, read_manifest(folder))
 
 
 class GenerationWriter:
@@ -138,10 +197,10 @@ class GenerationWriter:
             self._writers[name + OFFSETS].append(self._writers[name].length + ends)
             self._writers[name].append(np.frombuffer(b"".join(strings), dtype=np.uint8))
 
-    def copy(self, snapshot: Snapshot, recode: Recode | None = None) -> None:
+    def copy(self, snapshot: "Snapshot", recode: Recode | None) -> None:
         """Add the documents of a snapshot, in their order and with their serial numbers."""
         base, alive = snapshot.base, snapshot.select(())
-        base.arrays.verify()  # a flipped byte must not get a new checksum
+        base.verify()  # a flipped byte must not get a new checksum
         self.field_names = dict.fromkeys(snapshot.manifest.field_names)
         places = np.cumsum(alive) - 1  # the new rows
         for name, kind in _TABLES.items():
@@ -151,7 +210,7 @@ class GenerationWriter:
                 table[part] = base.arrays[name + part][kept]
             table[ROWS] = places[table[ROWS]]
             self._tables[name].append(table)
-        for rows in snapshot.blocks(_ROWS):
+        for rows in snapshot.blocks(_COPIED):
             columns = snapshot.columns(rows)
             if recode is not None:
                 columns.arrays.update(recode(rows))
@@ -163,7 +222,7 @@ class GenerationWriter:
         self._stack.close()
         for name in _TABLES:
             self._write_table(name)
-        for name, array in build_arrays(backend, self._mapped(CODES)[CODES], bits, report).items():
+        for name, array in build_arrays(backend, self._mapped(CODES), bits, report).items():
             self._open(DERIVED + name, np.dtype((array.dtype, array.shape[1:]))).append(array)
         self._stack.close()
         for path in (*self._folder.iterdir(), self._folder):
@@ -181,17 +240,17 @@ class GenerationWriter:
 
     def _need_unique(self, keys: NDArray[np.uint64], rows: NDArray[np.int64]) -> None:
         """Raise if two documents have one id: they are beside each other in the table, as their keys are equal."""
-        mapped = self._mapped(IDS, IDS + OFFSETS)
+        ids, offsets = self._mapped(IDS), self._mapped(IDS + OFFSETS)
         for place in np.flatnonzero(keys[1:] == keys[:-1]).tolist():
-            one, other = mapped.strings(IDS, rows[place : place + 2])
+            one, other = (ids[offsets[row] : offsets[row + 1]].tobytes() for row in rows[place : place + 2])
             if one == other:
                 raise IndexFolderError(
                     f"two documents have the id {id_of(one)!r}: numbers {rows[place]} and {rows[place + 1]}, from 0",
                     hint="choose another field with --id-field; --id-field '' names records by path and line",
                 )
 
-    def _mapped(self, *names: str) -> MappedArrays:
-        return MappedArrays(self._folder, {name: self._form(name) for name in names})
+    def _mapped(self, name: str) -> NDArray[Any]:
+        return _mapped(self._folder, name, self._form(name))
 
     def _form(self, name: str) -> Form:
         writer = self._writers[name]

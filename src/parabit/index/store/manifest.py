@@ -1,36 +1,44 @@
-"""The folder of an index and its manifest, the one file that says which of the others count."""
+"""The folder of an index: its manifest, the one file that says which of the others count, and its lock."""
 
 import json
+import os
 import re
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from parabit import __version__
 from parabit.errors import IndexFolderError
-from parabit.index.store.arrays import REMEDY, Form
-from parabit.index.store.lock import LOCK
 from parabit.index.store.schema import kinds_of
 from parabit.model import is_model
 from parabit.storage import whole_file
 
 FORMAT = 1
-MANIFEST = "manifest.json"
+MANIFEST, LOCK = "manifest.json", "lock"
 MAP = "map.safetensors"  # drawn for the search page; nothing in the index depends on it
-# Generations, logs, models, word indexes (derived from the documents), what is remembered of the corpus; and what a
-# kill leaves of a model, of files or of a manifest.
-_GENERATION = r"(?:generation|log)-(\d+)"
+REMEDY = "restore it from a copy, or build the index again"
+_NUMBERED = r"(?:generation|log|model)-(\d+)"
+# These, word indexes (derived from the documents), what is remembered of the corpus; and what a kill leaves of a model,
+# of files or of a manifest.
 _DATA = re.compile(
-    rf"{_GENERATION}|words-[0-9a-f]+|\.?model-\w+(\..*)?|\.?files-[0-9a-f]+\.json\.gz(\..*)?"
+    rf"{_NUMBERED}|words-[0-9a-f]+|\.?model-\w+(\..*)?|\.?files-[0-9a-f]+\.json\.gz(\..*)?"
     rf"|\.{re.escape(MANIFEST)}\..*\.partial"
 )
 _OTHERS = re.compile(rf"{re.escape(MANIFEST)}|{LOCK}|\.?{re.escape(MAP)}(\..*)?")
+
+
+class Form(NamedTuple):
+    """What the manifest says of an array: its type, its shape, and the CRC-32 of its bytes."""
+
+    dtype: str
+    shape: list[int]
+    checksum: int
 
 
 @dataclass(frozen=True)
@@ -55,15 +63,15 @@ class Manifest:
         """The arrays that documents have a row in."""
         return kinds_of(self.bits, self.dim)
 
+    @property
+    def folder(self) -> str:
+        """The name of the folder with the arrays of the generation."""
+        return f"generation-{self.generation}"
 
-def generation_folder(folder: Path, number: int) -> Path:
-    """Where a generation is."""
-    return folder / f"generation-{number}"
-
-
-def log_file(folder: Path, number: int) -> Path:
-    """Where a generation's log is."""
-    return folder / f"log-{number}"
+    @property
+    def log(self) -> str:
+        """The name of its log."""
+        return f"log-{self.generation}"
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -100,11 +108,6 @@ def read_manifest(folder: Path) -> Manifest:
         )
     if content.pop("digest", "") != _digest(content):
         raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=REMEDY)
-    if missing := [one.name for one in fields(Manifest) if one.name not in content]:
-        raise IndexFolderError(
-            f"{folder} was written by a version of parabit that this one cannot read: no {', '.join(missing)}",
-            hint="build it again",
-        )
     content["arrays"] = {name: Form(*form) for name, form in content["arrays"].items()}
     return Manifest(**{one.name: content[one.name] for one in fields(Manifest)})
 
@@ -119,29 +122,55 @@ def is_index(folder: Path) -> bool:
 
 
 def next_generation(folder: Path) -> int:
-    """A number that no generation in the folder has, not even a partly removed one."""
-    found = (re.fullmatch(_GENERATION, path.name) for path in folder.iterdir())
+    """A number that no generation and no model in the folder has, not even a partly removed one."""
+    found = (re.fullmatch(_NUMBERED, path.name) for path in folder.iterdir())
     return 1 + max((int(match[1]) for match in found if match), default=0)
 
 
 def remove_leftovers(folder: Path, manifest: Manifest) -> None:
     """Remove what old generations and killed writers have left; for the one who holds the lock."""
-    number = manifest.generation
     words = (manifest.meta.get("words") or {}).get("folder")
     files = (manifest.meta.get("corpus") or {}).get("files")
-    current = {generation_folder(folder, number).name, log_file(folder, number).name, manifest.model, words, files}
+    current = {manifest.folder, manifest.log, manifest.model, words, files}
     for path in folder.iterdir():
-        if _DATA.fullmatch(path.name) and path.name not in current:
-            remove(path)
+        if not _DATA.fullmatch(path.name) or path.name in current:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):  # Windows keeps what a reader still uses, for the next one to remove
+                path.unlink()
 
 
-def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there; Windows keeps what a reader still uses, for the next one to remove."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
+@contextmanager
+def writer_lock(folder: Path) -> Iterator[None]:
+    """The right to change an index, in all processes of the machine; at the latest given back as the process ends."""
+    from filelock import FileLock, Timeout  # here: reading needs no lock
+
+    path = folder / LOCK
+    # The file is part of the index, so it stays; any thread may close the index.
+    lock = FileLock(path, timeout=0, thread_local=False, preserve_lock_file=True)
+    try:
+        lock.acquire()
+    except Timeout as problem:
+        holder = b"unknown"
+        with suppress(OSError), path.open("rb", buffering=0) as file:
+            file.seek(1)  # Windows lets nobody read the first byte of a locked file
+            holder = file.read(20).strip() or holder
+        raise IndexFolderError(
+            f"{folder} is being written by process {holder.decode('ascii', 'replace')}", hint="wait until it is done"
+        ) from problem
+    except OSError as problem:
+        raise IndexFolderError(
+            f"{folder} cannot be written: {problem.strerror}", hint="open it for reading, or change its permissions"
+        ) from problem
+    try:
+        with suppress(OSError), path.open("r+b", buffering=0) as file:
+            file.seek(1)
+            file.write(f"{os.getpid():<20}\n".encode())
+        yield
+    finally:
+        lock.release()
 
 
 def bytes_in(folder: Path) -> int:

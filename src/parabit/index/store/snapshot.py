@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -10,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
-from parabit.index.code_search import Searcher
 from parabit.index.filters import ORDER, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.results import Found
-from parabit.index.store.arrays import ROWS, VALUES, MappedArrays
-from parabit.index.store.manifest import Manifest, generation_folder
+from parabit.index.store.generation import Generation
+from parabit.index.store.manifest import Manifest
 from parabit.index.store.schema import (
     CODES,
     IDS,
@@ -28,40 +26,10 @@ from parabit.index.store.schema import (
     entries_of,
     field_key,
     fields_in,
-    hashes,
     id_bytes,
     id_of,
     number_key,
 )
-
-DERIVED = "derived."  # prefix of the arrays that a back end built
-FIELDS = "fields"  # the table of values to find and of numbers to compare
-_SMALL = 64 << 20  # bytes that are checked at opening, in about 20 ms
-
-
-class Base:
-    """The documents of a generation, memory-mapped, and what finds them."""
-
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.documents = manifest.documents
-        self.arrays = MappedArrays(generation_folder(folder, manifest.generation), manifest.arrays)
-        if self.arrays.size <= _SMALL:
-            self.arrays.verify()
-        self.derived = self.arrays.starting_with(DERIVED)
-        self.searcher = Searcher(self.arrays[CODES], manifest.bits, self.derived)  # keeps the back ends it has opened
-
-    def rows_of(self, ids: Sequence[bytes]) -> NDArray[np.int64]:
-        """The row of each id; -1 if there is none."""
-        starts, stops = self.arrays.bounds(IDS, hashes(ids))
-        rows = np.full(len(ids), -1, dtype=np.int64)
-        # Other ids may have the same hash, so the ids themselves must be compared; nearly always it is one.
-        for more in range(int((stops - starts).max(initial=0))):
-            left = np.flatnonzero((rows < 0) & (starts + more < stops))
-            suspects = self.arrays[IDS + ROWS][starts[left] + more]
-            for place, row, found in zip(left.tolist(), suspects, self.arrays.strings(IDS, suspects), strict=True):
-                if found == ids[place]:
-                    rows[place] = row
-        return rows
 
 
 class Growing:
@@ -144,7 +112,7 @@ class Snapshot:
     """
 
     def __init__(
-        self, manifest: Manifest, base: Base, tail: Tail, added: int = 0, alive: NDArray[np.bool_] | None = None
+        self, manifest: Manifest, base: Generation, tail: Tail, added: int = 0, alive: NDArray[np.bool_] | None = None
     ) -> None:
         self.manifest, self.base, self.tail = manifest, base, tail
         self.bits = manifest.bits
@@ -175,12 +143,12 @@ class Snapshot:
     def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is no such document."""
         written = [id_bytes(identity) for identity in ids]
-        rows = self._if_alive(self.base.rows_of(written))
-        for place in np.flatnonzero(rows < 0).tolist() if self.added else ():
-            had = [row for row in self.tail.rows.get(written[place], ()) if row < self.added]
-            if had and (self.alive is None or self.alive[self.base.documents + had[-1]]):
-                rows[place] = self.base.documents + had[-1]
-        return rows
+        rows = self.base.rows_of(written)
+        for place, identity in enumerate(written if self.added else ()):
+            for row in self.tail.rows.get(identity, ()):  # of those that an id has had, the last counts
+                if row < self.added:
+                    rows[place] = self.base.documents + row
+        return self._if_alive(rows)
 
     def ids_of(self, rows: NDArray[np.int64]) -> list[Id]:
         """The ids in some rows."""
@@ -301,8 +269,7 @@ class Snapshot:
 
     def _find(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rows that have a key, deleted ones among them, and their numbers."""
-        (start,), (stop,) = self.base.arrays.bounds(FIELDS, np.array([key], dtype=np.uint64))
-        rows, numbers = (self.base.arrays[FIELDS + part][start:stop] for part in (ROWS, VALUES))
+        rows, numbers = self.base.find(key)
         if self.added:
             more, their = self.tail.find(key)
             seen = more < self.added
@@ -327,7 +294,7 @@ class Snapshot:
     def _strings(self, name: str, rows: NDArray[np.int64]) -> list[bytes]:
         """The ids or the records in some rows."""
         in_base, tail = self._in_base(rows), self.tail.ids if name == IDS else self.tail.records
-        old = self.base.arrays.strings(name, rows[in_base])
+        old = self.base.strings(name, rows[in_base])
         if len(old) == len(rows):
             return old
         found, first = iter(old), self.base.documents

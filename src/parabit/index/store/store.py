@@ -2,33 +2,30 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from logging import getLogger
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
-from parabit.codes import check_codes
 from parabit.errors import IndexFolderError
-from parabit.index.store.arrays import REMEDY
-from parabit.index.store.generation import Recode, SaveModel, write_generation
-from parabit.index.store.lock import LOCK, WriterLock
+from parabit.index.store.generation import DERIVED, Generation, Recode, SaveModel, write_generation
 from parabit.index.store.log import Log
 from parabit.index.store.manifest import (
+    LOCK,
+    REMEDY,
     Manifest,
     bytes_in,
     is_index,
-    log_file,
     next_generation,
     read_manifest,
     remove_leftovers,
     write_manifest,
+    writer_lock,
 )
-from parabit.index.store.schema import TEXT, VECTORS, Batch, Change, Id, columns_of, need_distinct, pack, unpack
-from parabit.index.store.snapshot import Base, Snapshot, Tail
+from parabit.index.store.schema import TEXT, Batch, Change, Id, columns_of, need_distinct, pack, unpack
+from parabit.index.store.snapshot import Snapshot, Tail
 from parabit.progress import Report, silent
 from parabit.storage import copy_folder, whole_folder
 
@@ -44,18 +41,20 @@ class BaseStore(ABC):
 
     keeps_words = False  # whether words are searched with the documents, or by a word index beside the store
 
-    def __init__(self, folder: Path, manifest: Manifest, lock: WriterLock | None) -> None:
-        self.folder, self.manifest, self._lock = folder, manifest, lock
+    def __init__(self, folder: Path | str, write: bool = False) -> None:
+        self.folder, self.writes = Path(folder), write
+        self.manifest = read_manifest(self.folder)  # a folder that is not ours should not get a lock file
+        self._held = ExitStack()  # what is given back at the end
+        if write:
+            self._held.enter_context(writer_lock(self.folder))
 
     @abstractmethod
     def snapshot(self) -> Any:
         """The documents as they are now."""
 
-    @abstractmethod
     def close(self) -> None:
         """Release the lock, and let go of everything that is open."""
-        if self._lock is not None:
-            self._lock.close()
+        self._held.close()
 
     def __enter__(self) -> Self:
         return self
@@ -101,22 +100,21 @@ class BaseStore(ABC):
 
     def need_writer(self) -> None:
         """Raise if the store is open for reading only."""
-        if self._lock is None:
+        if not self.writes:
             raise IndexFolderError(f"{self.folder} is open for reading", hint="open it with write=True")
 
     def about(self) -> dict[str, Any]:
         """What the index is and what it keeps; for JSON."""
         snapshot = self.snapshot()
+        derived = {name.split(".")[1] for name in self.manifest.arrays if name.startswith(DERIVED)}
         return {
             "folder": str(self.folder),
             "documents": snapshot.documents,
             "bits": self.bits,
             "bytes_a_code": -(-self.bits // 8),
-            "bytes_a_document": {VECTORS: 2 * self.dim} if self.dim else {},
             "bytes": bytes_in(self.folder),
             "model_bytes": bytes_in(self.model_folder),
-            "backends": ["flat"],
-            "keeps": [*([TEXT] if self.meta["text"] else []), *([VECTORS] if self.dim else [])],
+            "backends": ["flat", *sorted(derived)],
             "fields": [name for name in snapshot.field_names if name != TEXT],
             "fingerprint": self.fingerprint,
             "to_merge": {"added": 0, "deleted": 0, "bytes": 0},
@@ -131,17 +129,15 @@ class Store(BaseStore):
     """
 
     def __init__(self, folder: Path | str, write: bool = False) -> None:
-        folder = Path(folder)
-        read_manifest(folder)  # a folder that is not ours should not get a lock file
-        with ExitStack() as stack:
-            lock = stack.enter_context(WriterLock(folder)) if write else None
+        super().__init__(folder, write)
+        with self._held:
             self._snapshot: Snapshot | None
-            self._snapshot, self._log = _open(folder, write)
-            super().__init__(folder, self._snapshot.manifest, lock)
+            self._snapshot, self._log = _open(self.folder, write)
+            self.manifest = self._snapshot.manifest
             if write:
                 self._log.cut()
-                remove_leftovers(folder, self.manifest)
-            stack.pop_all()
+                remove_leftovers(self.folder, self.manifest)
+            self._held = self._held.pop_all()
 
     @staticmethod
     def create(
@@ -162,7 +158,6 @@ class Store(BaseStore):
         is built beside the codes. `save_model` writes the model to the folder it is given. With `overwrite` an index of
         that name is replaced, in one step, and nothing but an index.
         """
-        check_codes(np.zeros((1, -(-bits // 8) or 1), dtype=np.uint8), bits)
         manifest = Manifest(bits, fingerprint, dict(meta or {}), dim)
         _write(Path(folder), manifest, batches, save_model, overwrite, report)
 
@@ -210,9 +205,8 @@ class Store(BaseStore):
         With `recode`, documents get the codes and vectors of another model, whose `bits`, `dim` and `fingerprint` are
         given, in the same step; all else stays, serial numbers among it, so that a word index stays valid.
         """
-        snapshot, log = self.snapshot(), self._log
+        snapshot, number = self.snapshot(), next_generation(self.folder)
         self.need_writer()
-        number = next_generation(self.folder)
         new = replace(self.manifest, generation=number, last_serial=snapshot.last_serial, **model)
         try:
             write_generation(self.folder, new, snapshot, report, save_model, recode)
@@ -221,9 +215,7 @@ class Store(BaseStore):
             if read_manifest(self.folder).token != self.manifest.token:
                 self.close()  # the new generation is current, so nothing may go to the old log
             raise
-        log.close()
         self.manifest = self._snapshot.manifest
-        remove_leftovers(self.folder, self.manifest)
 
     def save(
         self, folder: Path | str, overwrite: bool = False, report: Report = silent, meta: dict[str, Any] | None = None
@@ -238,7 +230,7 @@ class Store(BaseStore):
     def refresh(self) -> bool:
         """See what another process has written since; returns whether there was anything. A writer knows it all."""
         snapshot = self.snapshot()
-        if self._lock is not None:
+        if self.writes:
             return False
         manifest = read_manifest(self.folder)
         if manifest.token == self.manifest.token:
@@ -247,43 +239,31 @@ class Store(BaseStore):
             if changes:
                 self._snapshot = snapshot.after(changes)
             return bool(changes)
-        log = self._log
         self._snapshot, self._log = _open(self.folder, write=False)
         self.manifest = self._snapshot.manifest
-        log.close()
         return True
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """The right to write files beside the store; a reader has it if nobody writes."""
-        if self._lock is not None:
-            yield
-            return
-        with WriterLock(self.folder):
+        with nullcontext() if self.writes else writer_lock(self.folder):
             self.refresh()
             yield
 
     def verify(self) -> None:
         """Read every byte and raise if one is not what was written; the log was checked when it was read."""
-        self.snapshot().base.arrays.verify()
+        self.snapshot().base.verify()
 
     def about(self) -> dict[str, Any]:
         """What the index is, what it keeps, and what is left to be merged; for JSON."""
         snapshot = self.snapshot()
-        return {
-            **super().about(),
-            "backends": ["flat", *sorted({name.partition(".")[0] for name in snapshot.base.derived})],
-            "to_merge": {
-                "added": snapshot.added,
-                "deleted": snapshot.rows - snapshot.documents,
-                "bytes": self._log.size,
-            },
-        }
+        to_merge = {"added": snapshot.added, "deleted": snapshot.rows - snapshot.documents, "bytes": self._log.size}
+        return {**super().about(), "to_merge": to_merge}
 
     def _merge_long_log(self) -> None:
         snapshot = self.snapshot()
         base, changes = snapshot.base, snapshot.added + snapshot.rows - snapshot.documents
-        short = self._log.size <= max(_MERGED_BYTES, base.arrays.size // _MERGED_SHARE)
+        short = self._log.size <= max(_MERGED_BYTES, base.size // _MERGED_SHARE)
         few = changes <= max(_MERGED_CHANGES, base.documents // _MERGED_SHARE)
         if short and few:
             return
@@ -301,13 +281,9 @@ def _open(folder: Path, write: bool) -> tuple[Snapshot, Log]:
     while True:
         manifest = read_manifest(folder)
         try:
-            with ExitStack() as stack:
-                log = Log(log_file(folder, manifest.generation), manifest.token, write)
-                stack.callback(log.close)
-                changes = [unpack(record, manifest.kinds) for record in log.read()]
-                snapshot = Snapshot(manifest, Base(folder, manifest), Tail(manifest.kinds)).after(changes)
-                stack.pop_all()
-                return snapshot, log
+            log = Log(folder / manifest.log, manifest.token, write)  # closed when it is forgotten
+            changes = [unpack(record, manifest.kinds) for record in log.read()]
+            return Snapshot(manifest, Generation(folder, manifest), Tail(manifest.kinds)).after(changes), log
         except FileNotFoundError as problem:
             if read_manifest(folder).token == manifest.token:
                 raise IndexFolderError(f"{problem.filename} is missing", hint=REMEDY) from problem
@@ -324,9 +300,9 @@ def _write(
     """Write an index to a new folder, or in place of another index."""
     if overwrite and is_index(folder):
         # As a new generation, not as a new folder: then a kill at any moment leaves the old index or the new one.
-        with WriterLock(folder):
+        with writer_lock(folder):
             manifest = replace(manifest, generation=next_generation(folder))
-            remove_leftovers(folder, write_generation(folder, manifest, documents, report, save_model))
+            write_generation(folder, manifest, documents, report, save_model)
         return
     with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
         (new / LOCK).touch()
