@@ -58,7 +58,7 @@ def floors_of(counts: csr_array) -> dict[str, float]:
 
     counts = counts[:, np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]) > 1)]
     idf = inverse_frequencies(np.bincount(counts.indices, minlength=counts.shape[1]), counts.shape[0])
-    rows = tf_idf_rows(counts.indices, counts.data, counts.indptr, idf)
+    rows = tf_idf_rows(counts, idf)
     columns, rng = rows.T.tocsr(), np.random.default_rng(0)
     wide = rng.standard_normal((rows.shape[0], DIMENSIONS + 10), dtype=np.float32)
     narrow = np.ascontiguousarray(wide[:, :BITS])

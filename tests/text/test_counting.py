@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
+from scipy.sparse import csr_array
 
 from parabit.corpus import open_corpus
 from parabit.errors import VocabularyError
@@ -86,7 +87,7 @@ def bags_by_name(bags: Bags, vocabulary: Vocabulary) -> list[tuple[list[str], di
 def test_bags_hold_the_text_and_its_counts(texts: list[str], least: int, bigrams: bool) -> None:
     rule = VocabularyRule(TOKENIZER, bigrams=bigrams, min_bigram_count=least)
     vocabulary, bags = count_bags(texts, rule)
-    assert vocabulary == build_vocabulary(texts, rule)
+    assert vocabulary.fingerprint == build_vocabulary(texts, rule).fingerprint
     known = set(vocabulary.names)
     expected = []
     for text in texts:
@@ -109,7 +110,8 @@ def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "_CHARACTERS", 700)
     reported: list[Progress] = []
     parted, parted_bags = count_bags(texts, rule, report=reported.append)
-    assert parted == vocabulary == build_vocabulary(texts, rule)
+    prints = [parted.fingerprint, build_vocabulary(texts, rule).fingerprint]
+    assert prints == [vocabulary.fingerprint] * 2
     assert parted_bags.fingerprint == bags.fingerprint
     stages = [progress.stage for progress in reported]
     assert sorted(set(stages), key=stages.index) == ["reading", "making bags"]
@@ -159,7 +161,7 @@ def test_a_vocabulary_survives_its_file(bigrams: bool, tmp_path: Path) -> None:
     vocabulary = build_vocabulary(TEXTS, VocabularyRule(TOKENIZER, bigrams=bigrams))
     vocabulary.save(tmp_path / "v")
     loaded = Vocabulary.load(tmp_path / "v")
-    assert loaded == vocabulary
+    assert loaded.fingerprint == vocabulary.fingerprint
     assert loaded.names == vocabulary.names
     assert (loaded.bigrams == vocabulary.bigrams).all()
     assert loaded.tokenizer == vocabulary.tokenizer
@@ -212,7 +214,7 @@ def test_rows_are_the_weights_of_each_word_at_length_one(bags: list[dict[int, in
     counts = np.array([bag[word] for bag in bags for word in sorted(bag)], dtype=np.int32)
     offsets = np.cumsum([0, *(len(bag) for bag in bags)])
     idf = np.linspace(0, 5, 10).astype(np.float32)  # the first word weighs nothing
-    rows = tf_idf_rows(features, counts, offsets, idf)
+    rows = tf_idf_rows(csr_array((counts, features, offsets), shape=(len(bags), 10)), idf)
     assert rows.dtype == np.float32
     assert rows.shape == (len(bags), 10)
     for bag, row in zip(bags, rows.toarray(), strict=True):

@@ -99,7 +99,7 @@ class TfIdf(BaseEstimator):  # type: ignore[misc]
     def transform(self, counts: csr_array) -> csr_array:
         """Weighted rows of length 1; a document without weighted words stays zero."""
         rows = _counts(self, counts)
-        weighted = tf_idf_rows(rows.indices, rows.data.astype(np.float32), rows.indptr, self.idf_)
+        weighted = tf_idf_rows(rows.astype(np.float32), self.idf_)
         weighted.eliminate_zeros()
         return weighted
 

@@ -70,7 +70,7 @@ class SemanticHashing:
         rows = self._rows(rows)
         self.idf_ = inverse_frequencies(np.bincount(rows.indices, minlength=rows.shape[1]), rows.shape[0])
         rows = rows[np.diff(rows.indptr) > 0]  # the others have no known words
-        inputs = tf_idf_rows(rows.indices, rows.data.astype(np.float32), rows.indptr, self.idf_)
+        inputs = tf_idf_rows(rows.astype(np.float32), self.idf_)
         wanted = csr_array((rows.data * self.idf_[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
         rng = generator(self.seed, "semantic hashing", device=device)
         sizes = [len(self.words_), *self.hidden, self.bits]
@@ -91,8 +91,7 @@ class SemanticHashing:
         if counts.shape[1] != fitted:
             hint = "fit it first, and count both with the same vocabulary"
             raise BaselineError(f"counts of {counts.shape[1]} words, but it was fitted on {fitted}", hint)
-        rows = self._rows(counts)
-        rows = tf_idf_rows(rows.indices, rows.data.astype(np.float32), rows.indptr, self.idf_)
+        rows = tf_idf_rows(self._rows(counts).astype(np.float32), self.idf_)
         found = np.empty((rows.shape[0], self.bits), dtype=np.float32)
         *hidden, (weights, bias) = self.encoder_
         for start in range(0, len(found), _ENCODED_AT_ONCE):

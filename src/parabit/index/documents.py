@@ -29,16 +29,15 @@ def batches_of(
     alone: its code is drawn from its text, far from all others. If the index keeps no words, it is left out, and so is
     a document without any word.
     """
-    for part in model.infer_each(corpus, report):
-        codes, _, vectors, there = part.inferred
+    for read, (codes, _, vectors, there) in model.infer_each(corpus, report):
         assert codes is not None
         assert model.bits is not None
         for place in np.flatnonzero(~there).tolist() if "words" in keeps else ():
-            text = part.documents[place].text
+            text = read[place].text
             if model.vocabulary.tokenizer.words(text):
                 codes[place], there[place] = drawn_code(text, model.bits), True
-        left_out += [part.documents[place].id for place in np.flatnonzero(~there).tolist()]
-        documents = [part.documents[place] for place in np.flatnonzero(there).tolist()]
+        left_out += [read[place].id for place in np.flatnonzero(~there).tolist()]
+        documents = [read[place] for place in np.flatnonzero(there).tolist()]
         fields = [stored_fields(document, "text" in keeps) for document in documents]
         kept = halves(vectors[there]) if "vectors" in keeps else None
         yield Batch([document.id for document in documents], codes[there], fields, kept)

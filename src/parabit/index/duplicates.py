@@ -33,9 +33,10 @@ from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text import Tokenizer
 from parabit.text.bags import row_offsets
-from parabit.text.tokenizer import Numbering, Tokens
+from parabit.text.tokenizer import Numbering
 
 if TYPE_CHECKING:
+    import polars as pl
     from scipy.sparse import csr_array
 
 SHARED = 0.5  # the share of common words from which two documents are near-duplicates
@@ -113,11 +114,11 @@ def find_duplicates(
     whole = Tokenizer(min_length=1, max_length=1 << 30, stop_words=frozenset())  # all words
     corpus, ids, titles, ages = as_corpus(documents), list[Id](), list[str](), list[float]()
 
-    def tokenized(batch: list[Document]) -> tuple[list[Document], Tokens]:
-        return batch, whole.content_tokens([document.text for document in batch])
+    def tokenized(batch: list[Document]) -> tuple[list[Document], "pl.Series", Numbers]:
+        return batch, *whole.content_tokens([document.text for document in batch])
 
     numbering, sets = Numbering(), [_Sets(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    for batch, tokens in ordered_map(tokenized, corpus.batches(1 << 20)):
+    for batch, words, lengths in ordered_map(tokenized, corpus.batches(1 << 20)):
         ids += [document.id for document in batch]
         titles += map(title_of, batch)
         if keep == "longest":
@@ -125,7 +126,7 @@ def find_duplicates(
         elif keep == "newest":
             dates = (number_of(document.fields.get(date)) for document in batch)
             ages += [np.inf if day is None else -day for day in dates]
-        sets.append(_sets_of(tokens, numbering))
+        sets.append(_sets_of(numbering.of(words).astype(np.int64), lengths))
         report(Progress("reading", len(ids), "documents", corpus.share_read))
     if ids and keep == "newest" and min(ages) == np.inf:
         raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
@@ -162,8 +163,7 @@ class _Sets(NamedTuple):
     hashes: Numbers  # (documents,) equal if the sets are
 
 
-def _sets_of(tokens: Tokens, numbering: Numbering) -> _Sets:
-    numbers, lengths = numbering.of(tokens.words).astype(np.int64), tokens.lengths
+def _sets_of(numbers: Numbers, lengths: Numbers) -> _Sets:
     own = np.sort(np.repeat(np.arange(len(lengths)), lengths) << 32 | numbers)
     own = own[np.diff(own, prepend=-1) > 0]
     lengths = np.bincount(own >> 32, minlength=len(lengths))

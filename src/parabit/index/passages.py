@@ -17,13 +17,13 @@ class Piece(NamedTuple):
 
 def marked(tokenizer: Tokenizer, text: str, words: Collection[str]) -> list[Piece]:
     """A whole text in pieces, with the words marked."""
-    return _pieces(text, tokenizer.places([text], words)[0], 0, len(text))
+    return _pieces(text, tokenizer.places(text, words), 0, len(text))
 
 
 def passage(tokenizer: Tokenizer, text: str, words: Collection[str], length: int = 300) -> list[Piece]:
     """The passage of a text that has most different words of the query, some `length` characters long."""
     text = text[:READ]
-    spans = tokenizer.places([text], words)[0]
+    spans = tokenizer.places(text, words)
     start = _best_start(text, spans, length) if len(text) > length else 0
     start, end = _to_spaces(text, start, min(len(text), start + length))
     pieces = _pieces(text, [span for span in spans if start <= span[0] and span[1] <= end], start, end)

@@ -34,7 +34,7 @@ How the constants were chosen: `benchmarks/choices.py`.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import faiss
 import numpy as np
@@ -64,13 +64,6 @@ _POWER_STEPS, _OVERSAMPLING = 3, 10  # of the LSA
 _LEAST_VARIANCE = 1e-6  # of a component, relative to the largest; less is rounding noise
 
 
-class Solution(NamedTuple):
-    """A linear encoder: activations of a TF-IDF row x are x @ matrix + offset."""
-
-    matrix: Matrix  # (words, columns)
-    offset: Matrix  # (columns,)
-
-
 def default_levels(size: int) -> tuple[int, ...]:
     """The sizes of the levels of a code, finest first."""
     shares = (5, 3, 2, 1) if size >= 64 else (5, 1) if size >= 24 else ()
@@ -78,9 +71,12 @@ def default_levels(size: int) -> tuple[int, ...]:
     return (size - sum(coarse), *coarse)
 
 
-def learn(rows: csr_array, codes: Sequence[Sequence[int]], seed: int = 0, report: Report = silent) -> Solution:
+def learn(
+    rows: csr_array, codes: Sequence[Sequence[int]], seed: int = 0, report: Report = silent
+) -> tuple[Matrix, Matrix]:
     """Learn an encoder of documents from their TF-IDF rows, each of length 1: (documents, words).
 
+    The activations of a row x are x @ matrix + offset, with the matrix (words, columns) and the offset (columns,).
     `codes` are the levels of each code that the encoder gives, one after the other in its columns. The same seed gives
     the same encoder, bit for bit, on any number of cores.
     """
@@ -93,7 +89,7 @@ def learn(rows: csr_array, codes: Sequence[Sequence[int]], seed: int = 0, report
         targets = _targets(rows, by_word, codes, rng, report) if rows.shape[0] > 1 else None
         if targets is None:  # one document, or all the same: nothing to tell apart, so words get random directions
             matrix = rng.standard_normal((rows.shape[1], columns), dtype=np.float32)
-            return Solution(matrix, np.zeros(columns, dtype=np.float32))
+            return matrix, np.zeros(columns, dtype=np.float32)
         report(Progress("learning the encoder", 4, "steps", 4 / 5))
         return _encoder(rows, by_word, targets)
 
@@ -181,7 +177,7 @@ def _word_vectors(by_word: csr_array, targets: Matrix) -> Matrix:
     return np.arctanh(np.clip(means, -0.99, 0.99), dtype=np.float32)
 
 
-def _encoder(rows: csr_array, by_word: csr_array, targets: list[Matrix]) -> Solution:
+def _encoder(rows: csr_array, by_word: csr_array, targets: list[Matrix]) -> tuple[Matrix, Matrix]:
     """Both ways from words to codes added up: through the word vectors, and straight from the rows."""
     wanted = np.concatenate(targets, axis=1)  # S: (documents, columns)
     words = _word_vectors(by_word, wanted)  # U: (words, columns)
@@ -198,7 +194,7 @@ def _encoder(rows: csr_array, by_word: csr_array, targets: list[Matrix]) -> Solu
         offset[level] = -centre[level] @ mapping
         direct[:, level] *= _DIRECT_WEIGHT / max(float(fitted[:, level].std()), 1e-9)
     words += direct
-    return Solution(words, offset)
+    return words, offset
 
 
 def _small_ridge(features: Matrix, targets: Matrix) -> Matrix:

@@ -105,11 +105,9 @@ def _write_array(path: Path, batches: InferredBatches, widths: dict[str, int]) -
     dtype = np.dtype(np.uint8 if column == "code" else np.float32)
     unknown = 0
     with ArrayWriter(path, dtype, (width // dtype.itemsize,)) as writer:
-        for batch in batches:
-            rows = batch.inferred.codes if column == "code" else batch.inferred.vectors
-            assert rows is not None
-            writer.append(rows)
-            unknown += int(np.count_nonzero(~batch.inferred.known))
+        for _, inferred in batches:
+            writer.append(inferred.vectors if inferred.codes is None else inferred.codes)
+            unknown += int(np.count_nonzero(~inferred.known))
     return writer.length, unknown
 
 
@@ -123,15 +121,14 @@ def _write_table(
     with tempfile.TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder, plain_disk_errors():
         parts = [Path(folder, "0.parquet")]
         pl.DataFrame(schema=schema).write_parquet(parts[0])  # there may be no documents
-        for batch in batches:
+        for read, inferred in batches:
             parts.append(Path(folder, f"{len(parts)}.parquet"))
-            rows = {"id": [document.id for document in batch.documents], "vector": batch.inferred.vectors}
-            if "code" in widths and batch.inferred.codes is not None:
-                codes = np.ascontiguousarray(batch.inferred.codes)
-                rows["code"] = codes.view(f"V{widths['code']}")[:, 0].tolist()
+            rows: dict[str, Any] = {"id": [document.id for document in read], "vector": inferred.vectors}
+            if inferred.codes is not None:
+                rows["code"] = inferred.codes.view(f"V{widths['code']}")[:, 0].tolist()
             pl.DataFrame({name: rows[name] for name in schema}, schema=schema).write_parquet(parts[-1])
-            documents += len(batch.documents)
-            unknown += int(np.count_nonzero(~batch.inferred.known))
+            documents += len(read)
+            unknown += int(np.count_nonzero(~inferred.known))
         about |= {"documents": documents, "without_words": unknown, "skipped": len(corpus.skipped)}
         table = pl.scan_parquet(parts, glob=False)
         table.sink_parquet(path, metadata={META: json.dumps(about)}, row_group_size=_ROW_GROUP)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text import Bags, Vocabulary, inverse_frequencies, make_bags
 from parabit.text.bags import FEW, row_offsets, tf_idf_weights
-
-if TYPE_CHECKING:
-    from parabit.model.closed_form import Solution
 
 AT_ONCE = 2048  # documents, so that progress is shown about every second
 _WHOLE = 1 << 23  # times 127, the largest number of a word, it fits 32 bits
@@ -38,15 +35,7 @@ class Inferred(NamedTuple):
     known: NDArray[np.bool_]  # (documents,) whether the model knows any of the words; codes are zeros if not
 
 
-class InferredBatch(NamedTuple):
-    """Some documents of a corpus, in its order, and what a model says about them."""
-
-    documents: list[Document]
-    inferred: Inferred
-    bags: Bags
-
-
-InferredBatches = Generator[InferredBatch, None, None]
+InferredBatches = Generator[tuple[list[Document], Inferred], None, None]  # some documents of a corpus at a time
 
 
 class TextEncoder:
@@ -104,7 +93,7 @@ class TextEncoder:
         """The codes and vectors of texts; a text without a known word gets zeros."""
         if isinstance(texts, list) and 0 < len(texts) <= FEW and all(isinstance(text, str) for text in texts):
             return self.infer_bags(make_bags(texts, self.vocabulary))  # the fastest way, for queries
-        parts: list[Any] = [batch.inferred for batch in self.infer_each(as_corpus(texts), report)]
+        parts: list[Any] = [inferred for _, inferred in self.infer_each(as_corpus(texts), report)]
         parts = parts or [[None if part is None else part[:0] for part in self.infer([""])]]
         joint: Any = (None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True))
         return Inferred(*joint)
@@ -115,20 +104,18 @@ class TextEncoder:
         def read(documents: list[Document]) -> tuple[list[Document], Bags]:
             return documents, make_bags([document.text for document in documents], self.vocabulary)
 
-        def infer(batch: tuple[list[Document], Bags]) -> InferredBatch:
-            documents, bags = batch
-            return InferredBatch(documents, encode(bags), bags)
+        def infer(batch: tuple[list[Document], Bags]) -> tuple[list[Document], Inferred]:
+            return batch[0], encode(batch[1])
 
-        encode = self.infer_bags
+        encode, done = self.infer_bags, 0
         with closing(corpus.batches(documents=AT_ONCE)) as batches:
             if self.solver == "closed-form":
-                parts: Iterator[InferredBatch] = ordered_map(lambda documents: infer(read(documents)), batches)
+                parts: Iterator[Any] = ordered_map(lambda documents: infer(read(documents)), batches)
             else:  # torch has threads of its own; only the next batch's text is read meanwhile
                 parts = map(infer, ordered_map(read, batches, threads=1))
-            done = 0
             for part in parts:
                 yield part
-                done += len(part.documents)
+                done += len(part[0])
                 report(Progress("encoding", done, "documents", corpus.share_read))
 
     def word_shares(self, text: str) -> dict[str, float]:
@@ -215,11 +202,11 @@ class LinearEncoder:
         return self._weights.astype(np.int32)
 
 
-def quantized(solution: "Solution") -> Tensors:
+def quantized(matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Tensors:
     """A learned encoder as it is kept: 8 bits per number, and one scale per word."""
-    scales = np.maximum(np.abs(solution.matrix).max(axis=1, initial=0), 1e-12) / 127
-    weights = np.rint(solution.matrix / scales[:, None]).astype(np.int8)
-    return {"weights": weights, "scales": scales.astype(np.float32), "offset": solution.offset}
+    scales = np.maximum(np.abs(matrix).max(axis=1, initial=0), 1e-12) / 127
+    weights = np.rint(matrix / scales[:, None]).astype(np.int8)
+    return {"weights": weights, "scales": scales.astype(np.float32), "offset": offset}
 
 
 def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:

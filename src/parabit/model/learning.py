@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from parabit import __version__
 from parabit.corpus import Corpus
 from parabit.errors import ModelError, ParabitError, TrainingError, need
 from parabit.model.closed_form import default_levels, learn
-from parabit.model.encoder import TextEncoder, quantized
+from parabit.model.encoder import Tensors, TextEncoder, quantized
 from parabit.networks.config import Recipe, Shape
 from parabit.progress import Progress, Report, silent
 from parabit.storage import CHECKPOINT
@@ -67,18 +67,10 @@ def choose_levels(bits: object, dim: object, levels: Sequence[int] | None) -> li
     return codes
 
 
-class Learned(NamedTuple):
-    """A linear encoder, and the words that it knows."""
-
-    kept: NDArray[np.bool_]  # (words,) those of the vocabulary that it has a row for
-    idf: NDArray[np.float32]  # (kept words,)
-    tensors: dict[str, NDArray[Any]]
-
-
 def learn_from_counts(
     counts: csr_array, codes: Sequence[Sequence[int]], seed: int = 0, report: Report = silent
-) -> Learned:
-    """Learn from how often each document has each word: (documents, words).
+) -> tuple[NDArray[np.bool_], NDArray[np.float32], Tensors]:
+    """Learn from how often each document has each word, (documents, words): the kept words, their idf, the encoder.
 
     Of many documents, words that only one of them has are dropped: nothing can be learned about them.
     """
@@ -87,8 +79,7 @@ def learn_from_counts(
     kept = frequencies >= (2 if documents >= _MANY_DOCUMENTS and frequencies.max(initial=0) > 1 else 1)
     counts = counts[:, np.flatnonzero(kept)]
     idf = inverse_frequencies(frequencies[kept], documents)
-    rows = tf_idf_rows(counts.indices, counts.data, counts.indptr, idf)
-    return Learned(kept, idf, quantized(learn(rows, codes, seed, report)))
+    return kept, idf, quantized(*learn(tf_idf_rows(counts, idf), codes, seed, report))
 
 
 def learn_closed_form(
@@ -110,11 +101,11 @@ def learn_closed_form(
     if known < size:
         effect = "the codes tell these documents apart, but learn little about subjects"
         warnings.warn(f"fewer documents ({known}) than bits ({size}): {effect}", stacklevel=3)
-    learned = learn_from_counts(bags.matrix(len(vocabulary)), codes, seed, report)
-    vocabulary = vocabulary.without_features(~learned.kept)
+    kept, _, tensors = learn_from_counts(bags.matrix(len(vocabulary)), codes, seed, report)
+    vocabulary = vocabulary.without_features(~kept)
     kind = "paragraph vectors" if bits is None else "binary paragraph vectors"
     config = _config("closed-form", f"{kind} in closed form", bits, dim or bits, codes[-1], vocabulary, documents)
-    return TextEncoder(vocabulary, config, learned.tensors)
+    return TextEncoder(vocabulary, config, tensors)
 
 
 def _config(

@@ -128,11 +128,11 @@ class Work:
         counts = data.matrix(data.training)
         if counts.shape[0] > SAMPLE:
             counts = counts[np.sort(np.random.default_rng(seed).choice(counts.shape[0], SAMPLE, replace=False))]
-        learned = learn_from_counts(counts, [default_levels(size)], seed)
-        encoder = LinearEncoder(learned.idf, learned.tensors, size, size)
+        kept, idf, tensors = learn_from_counts(counts, [default_levels(size)], seed)
+        encoder = LinearEncoder(idf, tensors, size, size)
 
         def infer(part: Part) -> Inferred:
-            known = data.matrix(part)[:, np.flatnonzero(learned.kept)]
+            known = data.matrix(part)[:, np.flatnonzero(kept)]
             inferred = encoder(Bags.of_counts(known.indices, known.data, known.indptr))
             return inferred.codes, inferred.vectors
 

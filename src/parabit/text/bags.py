@@ -148,14 +148,10 @@ def tf_idf_weights(
     return np.asarray((weights / np.maximum(lengths, 1e-12)[rows]).astype(np.float32))
 
 
-def tf_idf_rows(
-    features: NDArray[Any], counts: NDArray[Any], offsets: NDArray[Any], idf: NDArray[np.float32]
-) -> "csr_array":
-    """Documents as sparse rows of length 1; without words, zeros."""
-    documents = len(offsets) - 1
-    weights = tf_idf_weights(features, counts, np.repeat(np.arange(documents), np.diff(offsets)), documents, idf)
-    if offsets[-1] < np.iinfo(np.int32).max:  # half the memory, and faster products
-        features, offsets = features.astype(np.int32, copy=False), offsets.astype(np.int32)
+def tf_idf_rows(counts: "csr_array", idf: NDArray[np.float32]) -> "csr_array":
+    """Counts as rows of length 1, (documents, words); a document without words stays zero."""
     from scipy.sparse import csr_array
 
-    return csr_array((weights, features, offsets), shape=(documents, len(idf)))
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    weights = tf_idf_weights(counts.indices, counts.data, rows, counts.shape[0], idf)
+    return csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)

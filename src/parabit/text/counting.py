@@ -12,7 +12,7 @@ from parabit.errors import VocabularyError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.text.bags import Bags, bags_of_ids, pair_keys, run_lengths
-from parabit.text.tokenizer import Numbering, Tokenizer, Tokens
+from parabit.text.tokenizer import Numbering, Tokenizer
 from parabit.text.vocabulary import Vocabulary
 
 MOST_WORDS = 2_000_000  # different ones that `build_vocabulary` counts exactly
@@ -58,8 +58,8 @@ def build_vocabulary(documents: Texts, rule: VocabularyRule | None = None, repor
     """
     rule = rule or VocabularyRule()
     counting = _Counting(rule, MOST_WORDS, MOST_BIGRAMS)
-    for tokens in _tokens(documents, rule.tokenizer, report):
-        counting.add(tokens)
+    for words, lengths in _tokens(documents, rule.tokenizer, report):
+        counting.add(words, lengths)
     return counting.vocabulary()[0]
 
 
@@ -75,7 +75,7 @@ def count_bags(
     """
     rule = rule or VocabularyRule()
     counting = _Counting(rule)
-    read = [counting.add(tokens) for tokens in _tokens(documents, rule.tokenizer, report)]
+    read = [counting.add(*tokens) for tokens in _tokens(documents, rule.tokenizer, report)]
     vocabulary, ids = counting.vocabulary()
     parts = []
     for part in ordered_map(lambda batch: bags_of_ids(ids[batch[0]], batch[1], vocabulary), read):
@@ -84,7 +84,7 @@ def count_bags(
     return vocabulary, Bags.joined(parts)
 
 
-def _tokens(documents: Texts, tokenizer: Tokenizer, report: Report) -> Iterator[Tokens]:
+def _tokens(documents: Texts, tokenizer: Tokenizer, report: Report) -> Iterator[tuple[pl.Series, NDArray[np.int64]]]:
     """The documents in batches, split on all cores."""
     corpus = as_corpus(documents)
 
@@ -156,10 +156,9 @@ class _Counting:
         self._words, self._bigrams = _Table(most_words), _Table(most_bigrams)
         self._documents = self._tokens = 0
 
-    def add(self, tokens: Tokens) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    def add(self, words: pl.Series, lengths: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Count the words of some documents; returns their numbers, and how many words each document has."""
-        lengths = tokens.lengths
-        numbers = self._numbering.of(tokens.words)
+        numbers = self._numbering.of(words)
         self._documents += len(lengths)
         self._tokens += len(numbers)
         document = np.repeat(np.arange(len(lengths)), lengths)
@@ -199,7 +198,6 @@ class _Counting:
         named = pl.DataFrame({"word": self._numbering.words()}).with_row_index("key")
         frequent = self._words.merged().filter(pl.col("count") >= rule.min_count)
         words = named.join(frequent, on="key").sort(["count", "word"], descending=[True, False])
-        words = words if rule.max_size is None else words.head(rule.max_size)
         if not len(words):
             raise VocabularyError(f"no word occurs {rule.min_count} times", hint="lower the minimum count")
         ids = np.full(len(named), -1, dtype=np.int32)
@@ -207,7 +205,7 @@ class _Counting:
         bigrams = self._frequent_bigrams(ids)
         features = pl.concat([words.select("count", "documents"), bigrams.select("count", "documents")])
         if rule.max_size is not None:
-            # Words first at equal counts. A bigram never occurs more often than its words, so they stay if it does.
+            # Words come first at equal counts. No bigram occurs more often than its words, so they stay if it does.
             chosen = np.sort(np.argsort(-features["count"].to_numpy(), kind="stable")[: rule.max_size])
             kept = int(np.count_nonzero(chosen < len(words)))
             words, bigrams, features = words.head(kept), bigrams.head(len(chosen) - kept), features[chosen]

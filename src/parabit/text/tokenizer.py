@@ -2,13 +2,14 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
+from itertools import chain
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +18,6 @@ from parabit.errors import CorpusError, VocabularyError
 
 if TYPE_CHECKING:
     import polars as pl  # imported where it is used: most queries need none, and it takes a third of a search's start
-
-
-class Tokens(NamedTuple):
-    """The tokens of some texts that models count."""
-
-    words: "pl.Series"  # (tokens,) strings, one text after the other
-    lengths: NDArray[np.int64]  # (texts,) tokens per text
-
 
 # Scripts without spaces between words: Chinese and Japanese, Thai, Lao, Khmer and Burmese.
 _UNSPACED = (
@@ -62,14 +55,6 @@ def read_stop_words(name: str) -> frozenset[str]:
         hint = "give english, none, or a file with one word per line"
         raise VocabularyError(f"the stop words cannot be read from {name}: {reason}", hint) from problem
     return frozenset(word for line in lines if (word := line.strip().lower()))
-
-
-def _occurrences(spaced: str, word: str) -> Iterator[tuple[int, int]]:
-    """Where a word stands in a text that has a space before and after each word, counted without the first space."""
-    at = spaced.find(f" {word} ")
-    while at >= 0:
-        yield at, at + len(word)
-        at = spaced.find(f" {word} ", at + len(word) + 1)
 
 
 @dataclass(frozen=True)
@@ -132,25 +117,29 @@ class Tokenizer:
         stop, shortest, longest = self.normal_stop_words, self.min_length, self.max_length
         return [word for word in self.words(text) if shortest <= len(word) <= longest and word not in stop]
 
-    def content_tokens(self, texts: Iterable[str]) -> Tokens:
-        """The tokens of many texts that models count."""
+    def content_tokens(self, texts: Iterable[str]) -> "tuple[pl.Series, NDArray[np.int64]]":
+        """The tokens of many texts that models count, one text after the other, and how many each text has."""
         import polars as pl
 
         parts = pl.Series(self.spaced(list(texts)), dtype=pl.String).str.split(" ")
         words = parts.explode()  # empty ones too, where several spaces stand side by side
         counted = words.str.len_chars().is_between(self.min_length, self.max_length) & ~words.is_in(self._stop_series)
         before = np.concatenate([[0], np.cumsum(counted.to_numpy())])
-        return Tokens(words.filter(counted), np.diff(before[np.cumsum(parts.list.len().to_numpy())], prepend=0))
+        return words.filter(counted), np.diff(before[np.cumsum(parts.list.len().to_numpy())], prepend=0)
 
-    def places(self, texts: Sequence[str], words: Collection[str]) -> list[list[tuple[int, int]]]:
-        """Where some tokens stand in each text, from and to; overlapping places become one."""
-        wanted = set(words)
-        found: list[list[tuple[int, int]]] = [[] for _ in texts]
-        for text, merged in zip(texts if wanted else (), found, strict=False):
-            for start, end in self._spans_of(text, wanted):
-                overlaps = merged and start < merged[-1][1]
-                merged.append((merged.pop()[0] if overlaps else start, end))
-        return found
+    def places(self, text: str, words: Collection[str]) -> list[tuple[int, int]]:
+        """Where some tokens stand in a text, from and to; overlapping places become one."""
+        wanted, merged = set(words), list[tuple[int, int]]()
+        if self._splits_at_spaces(text):  # looking for a few words takes a tenth of the time of looking at all tokens
+            spaced = f" {text.translate(self._ascii_table)} "
+            matches = chain(*(re.finditer(f" {re.escape(word)}(?= )", spaced) for word in wanted))
+            spans = sorted((match.start(), match.end() - 1) for match in matches)
+        else:
+            spans = [(start, end) for start, end, word in self._spans(text) if word in wanted] if wanted else []
+        for start, end in spans:
+            overlaps = merged and start < merged[-1][1]
+            merged.append((merged.pop()[0] if overlaps else start, end))
+        return merged
 
     @property
     def config(self) -> dict[str, Any]:
@@ -182,13 +171,6 @@ class Tokenizer:
                 tokens = _UNSPACED_RUN.sub(lambda run: " ".join(map(add, run[0], run[0][1:])), tokens)
             spaced[place] = tokens
         return spaced
-
-    def _spans_of(self, text: str, words: set[str]) -> list[tuple[int, int]]:
-        """Start and end of some tokens, in order."""
-        if self._splits_at_spaces(text):  # looking for a few words takes a tenth of the time of looking at all tokens
-            spaced = f" {text.translate(self._ascii_table)} "
-            return sorted(span for word in words for span in _occurrences(spaced, word))
-        return [(start, end) for start, end, word in self._spans(text) if word in words]
 
     def _spans(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Start, end and token of each token of a text."""

@@ -46,12 +46,6 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.counts)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and self.fingerprint == other.fingerprint
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
-
     @property
     def coverage(self) -> float:
         """The share of the corpus's tokens that are words of the vocabulary."""
@@ -73,12 +67,12 @@ class Vocabulary:
             words = list(map(self.tokenizer.content_words, texts))
             few = [self._numbers.get(word, -1) for each in words for word in each]
             return np.array(few, np.int32), np.array(list(map(len, words)), np.int64)
-        tokens = self.tokenizer.content_tokens(texts)
-        ids = self._numbering.of(tokens.words).astype(np.int32)
+        known, lengths = self.tokenizer.content_tokens(texts)
+        ids = self._numbering.of(known).astype(np.int32)
         if ids.max(initial=0) > len(self.words) + _MOST_UNKNOWN:
             self.__dict__.pop("_numbering", None)
         ids[ids >= len(self.words)] = -1
-        return ids, tokens.lengths
+        return ids, lengths
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
