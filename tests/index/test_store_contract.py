@@ -28,8 +28,6 @@ def test_what_cannot_be_done_is_an_error_and_writes_nothing(folder: Path) -> Non
         (lambda store: store.put(one(7), [7]), "the id 7 is given twice"),
         (lambda store: store.put(one()._replace(vectors=None)), "found no vectors"),
         (lambda store: store.put(one()._replace(vectors=np.zeros((1, 4), np.float16))), r"\(1, 3\), found .* \(1, 4\)"),
-        (lambda store: store.snapshot().ids_of(np.array([0, 40])), "there is no row 40, only 0 to 39"),
-        (lambda store: store.snapshot().ids_of(np.array([-1])), "there is no row -1"),
     ]
     with Store(folder, write=True) as store:
         log = (folder / "log-1").read_bytes()

@@ -53,13 +53,14 @@ def entity_of(
     vector: NDArray[np.float16] | None,
 ) -> dict[str, Any]:
     """A document as an entity; an IndexFolderError says what does not fit. `words` are stems, in order."""
-    keys = sorted({key >> 1 for key in schema.keys_of(fields)})  # Milvus has no unsigned numbers
+    entries = list(schema.entries_of(fields))
+    keys = sorted({key >> 1 for key, number in entries if math.isnan(number)})  # Milvus has no unsigned numbers
     if len(keys) > MOST_KEYS:
         raise IndexFolderError(
             f"document {identity!r} has {len(keys):,} values in its fields",
             hint=f"Milvus finds a document by {MOST_KEYS:,} at most",
         )
-    numbers = {_number_name(name): number for name, number in schema.numbers_of(fields) if math.isfinite(number)}
+    numbers = {_number_name(key): number for key, number in entries if math.isfinite(number)}
     entity = {KEY: key_of(identity), SERIAL: serial, VECTOR: code.tobytes(), CODE: b64encode(code.tobytes()).decode()}
     entity |= {KEYS: keys, NUMBERS: numbers, **_record_parts(fields, identity)}
     if words is not None:
@@ -104,7 +105,7 @@ def having(field: str, values: Iterable[Value]) -> str:
 
 def comparing(field: str, operator: str, number: float) -> str:
     """A filter for the documents whose number in a field is in order with another."""
-    return f'{NUMBERS}["{_number_name(field)}"] {operator} {max(-_HIGHEST, min(_HIGHEST, number))!r}'
+    return f'{NUMBERS}["{_number_name(schema.number_key(field))}"] {operator} {max(-_HIGHEST, min(_HIGHEST, number))!r}'
 
 
 def saying(words: Sequence[str], end: str = " ") -> str:
@@ -118,6 +119,6 @@ def all_of(filters: Iterable[str]) -> str:
     return " and ".join(f"({part})" for part in filters if part)
 
 
-def _number_name(field: str) -> str:
+def _number_name(key: int) -> str:
     """The name of a number among an entity's: plain, whatever the field is called."""
-    return f"n{schema.number_key(field):x}"
+    return f"n{key:x}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from parabit import __version__
 from parabit.errors import IndexFolderError
-from parabit.index.store.schema import kinds_of
+from parabit.index.store.schema import CODES, SERIALS, VECTORS
 from parabit.model import is_model
 from parabit.storage import whole_file
 
@@ -60,8 +60,9 @@ class Manifest:
 
     @property
     def kinds(self) -> dict[str, np.dtype[Any]]:
-        """The arrays that documents have a row in."""
-        return kinds_of(self.bits, self.dim)
+        """The arrays that documents have a row in, in a generation, in the log and in memory."""
+        kinds = {CODES: np.dtype(("u1", (-(-self.bits // 8),))), SERIALS: np.dtype("<u8")}
+        return kinds | {VECTORS: np.dtype(("<f2", (self.dim,)))} if self.dim else kinds
 
     @property
     def folder(self) -> str:

@@ -49,12 +49,6 @@ class Change(NamedTuple):
     added: Columns
 
 
-def kinds_of(bits: int, dim: int) -> dict[str, np.dtype[Any]]:
-    """The arrays that documents have a row in, in a generation, in the log and in memory."""
-    kinds = {CODES: np.dtype(("u1", (-(-bits // 8),))), SERIALS: np.dtype("<u8")}
-    return kinds | {VECTORS: np.dtype(("<f2", (dim,)))} if dim else kinds
-
-
 def columns_of(batch: Batch | None, bits: int, dim: int, first_serial: int) -> Columns:
     """A batch as it is stored, with serial numbers from `first_serial` on; raise if it does not fit."""
     if batch is None:
@@ -158,20 +152,23 @@ def fields_in(record: bytes) -> dict[str, Any]:
     return fields
 
 
-def keys_of(fields: Mapping[str, Any]) -> Iterator[int]:
-    """The keys that a document is found by: one for every value of a field, and for every item if it is a list."""
+def entries_of(fields: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
+    """What finds a document: a key of every value in its fields and of every item in a list, without a number, and a
+    key of every field that can be compared as a number or a date, with it.
+    """
     for name, value in fields.items():
         if name == TEXT:
             continue
         if isinstance(value, np.generic | np.ndarray):
             value = value.tolist()
-        if isinstance(value, list | tuple):
-            yield from {field_key(name, item) for item in value if _is_value(item)}
-        elif _is_value(value):
-            yield field_key(name, value)
+        items = value if isinstance(value, list | tuple) else [value]
+        plain = [item for item in items if item is None or isinstance(item, str | int | float | np.generic)]
+        yield from ((key, nan) for key in {field_key(name, item) for item in plain})
+        if (number := number_of(value)) is not None:
+            yield number_key(name), number
 
 
-def field_key(name: str, value: Value) -> int:
+def field_key(name: str, value: Value | np.generic) -> int:
     """64 bits that stand for a value of a field; two values share theirs with a chance of 1 in 2^64.
 
     Numbers are equal if they are equal in Python, as 1 and 1.0, but True is not a number, and NaN is None.
@@ -186,27 +183,10 @@ def _key(name: str, value: Value) -> int:
     return int(hashes([json.dumps([name, value]).encode()])[0])
 
 
-def numbers_of(fields: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """The fields of a document that can be compared with numbers or dates, as numbers."""
-    for name, value in fields.items():
-        if name != TEXT and (number := number_of(value)) is not None:
-            yield name, number
-
-
 @lru_cache(maxsize=1 << 10)
 def number_key(name: str) -> int:
     """64 bits that stand for the name of a field with numbers."""
     return int(hashes([name.encode("utf-8", "surrogatepass")])[0])
-
-
-def entries_of(fields: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
-    """What finds a document in the table of fields: its keys without a number, and the key of each number with it."""
-    yield from ((key, nan) for key in keys_of(fields))
-    yield from ((number_key(name), number) for name, number in numbers_of(fields))
-
-
-def _is_value(value: object) -> bool:
-    return value is None or isinstance(value, str | int | float | np.generic)
 
 
 def _plain(value: object) -> object:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.errors import IndexFolderError
 from parabit.index.filters import ORDER, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.results import Found
 from parabit.index.store.generation import Generation
@@ -32,30 +31,6 @@ from parabit.index.store.schema import (
 )
 
 
-class Growing:
-    """An array that grows at its end; what was taken of it before stays as it was."""
-
-    def __init__(self, kind: np.dtype[Any]) -> None:
-        self._room = np.zeros(0, kind)
-        self.length = 0
-
-    def first(self, length: int) -> NDArray[Any]:
-        """Its beginning."""
-        rows = self._room[:length]
-        rows.flags.writeable = False
-        return rows
-
-    def extend(self, more: NDArray[Any]) -> None:
-        """Add rows; the room doubles when it is full, so that a row costs the same however many there are."""
-        needed = self.length + len(more)
-        if needed > len(self._room):
-            room = np.zeros((max(needed, 2 * len(self._room), 16), *self._room.shape[1:]), dtype=self._room.dtype)
-            room[: self.length] = self._room[: self.length]
-            self._room = room
-        self._room[self.length : needed] = more
-        self.length = needed
-
-
 class Tail:
     """The documents that the log added, their rows counted from 0. It only grows: each snapshot sees a beginning of it.
 
@@ -63,7 +38,7 @@ class Tail:
     """
 
     def __init__(self, kinds: dict[str, np.dtype[Any]]) -> None:
-        self.arrays = {name: Growing(kind) for name, kind in kinds.items()}
+        self.arrays = {name: np.zeros(16, kind) for name, kind in kinds.items()}  # with room at their ends
         self.ids: list[bytes] = []
         self.records: list[bytes] = []
         self.rows: dict[bytes, list[int]] = {}  # that an id has had, ascending; all but the last were deleted
@@ -74,9 +49,13 @@ class Tail:
 
     def extend(self, added: Columns) -> None:
         """Add documents."""
+        first, end = len(self.ids), len(self.ids) + len(added.ids)
         for name, array in added.arrays.items():
-            self.arrays[name].extend(array)
-        for row, identity in enumerate(added.ids, len(self.ids)):
+            room = self.arrays[name]
+            if end > len(room):  # twice as much, so that a row costs the same however many there are
+                room = self.arrays[name] = np.resize(room, (max(end, 2 * len(room)), *room.shape[1:]))
+            room[first:end] = array
+        for row, identity in enumerate(added.ids, first):
             self.rows.setdefault(identity, []).append(row)
         self.ids += added.ids
         self.records += added.records
@@ -217,7 +196,7 @@ class Snapshot:
     def serials(self) -> NDArray[np.int64]:
         """The serial numbers of all rows, ascending, (rows,). A document keeps its number when the index is merged."""
         base = self.base.arrays[SERIALS]
-        serials = np.concatenate([base, self.tail.arrays[SERIALS].first(self.added)]) if self.added else base
+        serials = np.concatenate([base, self.tail.arrays[SERIALS][: self.added]]) if self.added else base
         return serials.view(np.int64)
 
     def rows_of_serials(self, serials: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -230,7 +209,7 @@ class Snapshot:
     @property
     def last_serial(self) -> int:
         """The highest serial number that a document was given."""
-        return int(self.tail.arrays[SERIALS].first(self.added)[-1]) if self.added else self.manifest.last_serial
+        return int(self.tail.arrays[SERIALS][self.added - 1]) if self.added else self.manifest.last_serial
 
     def find(
         self,
@@ -246,7 +225,7 @@ class Snapshot:
         """
         if self.alive is not None:
             allowed = self.alive if allowed is None else allowed & self.alive
-        tail = self.tail.arrays[CODES].first(self.added)
+        tail = self.tail.arrays[CODES][: self.added]
         return self.base.searcher.search(codes, most, radius, allowed, backend, tail)
 
     def sample(self, most: int, seed: int = 0) -> NDArray[np.int64]:
@@ -283,25 +262,16 @@ class Snapshot:
 
     def _fixed(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Some rows of an array."""
-        in_base, base = self._in_base(rows), self.base.arrays[name]
+        in_base, base = rows < self.base.documents, self.base.arrays[name]
         if in_base.all():
             return base[rows]
         found = np.empty((len(rows), *base.shape[1:]), dtype=base.dtype)
         found[in_base] = base[rows[in_base]]
-        found[~in_base] = self.tail.arrays[name].first(self.added)[rows[~in_base] - self.base.documents]
+        found[~in_base] = self.tail.arrays[name][rows[~in_base] - self.base.documents]
         return found
 
     def _strings(self, name: str, rows: NDArray[np.int64]) -> list[bytes]:
         """The ids or the records in some rows."""
-        in_base, tail = self._in_base(rows), self.tail.ids if name == IDS else self.tail.records
-        old = self.base.strings(name, rows[in_base])
-        if len(old) == len(rows):
-            return old
-        found, first = iter(old), self.base.documents
-        return [next(found) if row < first else tail[row - first] for row in rows.tolist()]
-
-    def _in_base(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
-            wrong = rows[(rows < 0) | (rows >= self.rows)][0]
-            raise IndexFolderError(f"there is no row {wrong}, only 0 to {self.rows - 1}", hint="ask for rows of hits")
-        return rows < self.base.documents
+        tail, first = self.tail.ids if name == IDS else self.tail.records, self.base.documents
+        old = iter(self.base.strings(name, rows[rows < first]))
+        return [next(old) if row < first else tail[row - first] for row in rows.tolist()]
