@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from parabit.index.filters import conditions
-from parabit.index.store import Batch, Id, Snapshot, Store
+from parabit.index.store import Batch, Id, Manifest, Snapshot, Store
 
 BITS = 20  # no multiple of 8
 DIM = 3
@@ -49,7 +49,7 @@ def make_store(folder: Path, documents: dict[Id, Document]) -> None:
     """Create a store of documents that come in batches."""
     items = list(documents.items())
     batches = (batch_of(dict(items[start : start + 7])) for start in range(0, len(items), 7))
-    Store.create(folder, BITS, batches, fingerprint="of a model", meta={"backend": "hashing"}, dim=DIM)
+    Store.create(folder, Manifest(BITS, "of a model", {"backend": "hashing"}, DIM), batches)
 
 
 def some_documents(count: int, first: int = 0) -> dict[Id, Document]:

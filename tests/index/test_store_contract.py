@@ -10,7 +10,7 @@ from made_up_documents import batch_of, check, document, make_store, some_docume
 
 from parabit.errors import ParabitError
 from parabit.index.filters import number_of
-from parabit.index.store import Batch, Store, generation, store
+from parabit.index.store import Batch, Manifest, Store, generation, store
 
 
 @pytest.fixture
@@ -90,12 +90,12 @@ def test_numbers_and_dates_are_compared_as_numbers(value: Any, number: float | N
 
 def test_the_serial_number_of_a_deleted_document_is_not_given_again(tmp_path: Path) -> None:
     codes = np.zeros((3, 1), np.uint8)
-    Store.create(tmp_path / "index", 8, [Batch(["a", "b", "c"], codes)])
+    Store.create(tmp_path / "index", Manifest(8), [Batch(["a", "b", "c"], codes)])
     with Store(tmp_path / "index", write=True) as store:
         store.put(Batch(["d", "e"], codes[:2]))
         store.put(None, ["a", "e"])
         store.compact()
-        store.save(tmp_path / "copy")
+        store.save(tmp_path / "copy", store.meta)
     for name in ("index", "copy"):
         with Store(tmp_path / name, write=True) as store:
             store.put(Batch(["f"], codes[:1]))

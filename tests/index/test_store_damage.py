@@ -14,7 +14,7 @@ from made_up_documents import batch_of, check, document, make_store, some_docume
 
 from parabit import Index
 from parabit.errors import IndexFolderError
-from parabit.index.store import Batch, Store, generation, manifest
+from parabit.index.store import Batch, Manifest, Store, generation, manifest
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_a_large_index_is_checked_by_verify_and_by_merging(tmp_path: Path, monke
     monkeypatch.setattr(generation, "_SMALL", 0)
     ids = [f"{number:06}" for number in range(40_000)]
     fields = [{"text": f"text {identity}", "third": int(identity) % 3} for identity in ids]
-    Store.create(tmp_path / "index", 128, [Batch(ids, np.zeros((len(ids), 16), np.uint8), fields)])
+    Store.create(tmp_path / "index", Manifest(128), [Batch(ids, np.zeros((len(ids), 16), np.uint8), fields)])
     for path in sorted((tmp_path / "index" / "generation-1").iterdir()):
         content = bytearray(path.read_bytes())
         place = 128 + (len(content) - 128) * 30_000 // 40_000
@@ -180,7 +180,7 @@ def test_a_full_disk_at_any_step_is_an_error_and_the_index_stays_as_it_was(index
             before = {path: path.read_bytes() for path in files_of(index) if path.name != "lock"}
             with full_disk(limit), pytest.raises(OSError, match="File too large"):
                 store.put(long)
-            for act in (partial(store.save, index.parent / f"copy{limit}"), store.compact):
+            for act in (partial(store.save, index.parent / f"copy{limit}", store.meta), store.compact):
                 try:
                     with full_disk(limit):
                         act()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from made_up_documents import rows_having
 
-from parabit.index.store import Batch, Store
+from parabit.index.store import Batch, Manifest, Store
 
 IDS = list(range(20))
 
@@ -47,7 +47,7 @@ def batch(number: int) -> Batch:
 
 
 def test_threads_read_while_another_writes(tmp_path: Path) -> None:
-    Store.create(tmp_path / "index", 16, [batch(0)])
+    Store.create(tmp_path / "index", Manifest(16), [batch(0)])
     with Store(tmp_path / "index", write=True) as store, ThreadPoolExecutor(4) as pool:
         done, looks = False, [0] * 3
 
@@ -79,7 +79,7 @@ def test_threads_read_while_another_writes(tmp_path: Path) -> None:
 def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:
     last = 150
     folder = tmp_path / "index"
-    Store.create(folder, 16, [batch(0)])
+    Store.create(folder, Manifest(16), [batch(0)])
     readers = [
         subprocess.Popen(
             [sys.executable, "-c", READER, str(folder), str(last)],

@@ -20,7 +20,7 @@ from parabit.index.filters import Where, conditions
 from parabit.index.ranking import Request
 from parabit.index.retrain import retrain
 from parabit.index.retrieval import Hits
-from parabit.index.store import Id, Snapshot, Store
+from parabit.index.store import Id, Manifest, Snapshot, Store
 from parabit.index.sync import Synced, sync
 from parabit.index.word_index import WordIndex
 from parabit.index.writing import Written, encoder_of, open_store
@@ -85,8 +85,7 @@ class Index:
         """
         kept = {"text": text, "words": text if words is None else words, "vectors": vectors}
         keeps = {name for name in kept if kept[name]}
-        how = {"engine": engine, "overwrite": overwrite, "report": report}
-        return writing.build(cls, documents, folder, model, keeps, language, backend, **how)
+        return writing.build(cls, documents, folder, model, keeps, language, backend, engine, overwrite, report)
 
     @classmethod
     def of_codes(
@@ -114,10 +113,10 @@ class Index:
         """
         check_codes(codes, bits)
         check_backend(backend)
-        contents: dict[str, Any] = {"bits": bits, "dim": 0 if vectors is None else vectors.shape[-1]}
-        contents["batches"] = batches_of_codes(codes, ids, fields, vectors)
-        contents["meta"] = {"backend": backend, "text": False, "words": None}
-        return writing.create(cls, folder, None, engine, **contents, overwrite=overwrite, report=report)
+        meta = {"backend": backend, "text": False, "words": None}
+        manifest = Manifest(bits, meta=meta, dim=0 if vectors is None else vectors.shape[-1])
+        batches = batches_of_codes(codes, ids, fields, vectors)
+        return writing.create(cls, folder, None, manifest, batches, engine, overwrite, report)
 
     @classmethod
     def open(

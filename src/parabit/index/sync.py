@@ -85,7 +85,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     if result.changed or known is None:
         write_files(table, stay | unsure(before, after))
     if learns:
-        index._store.change_meta(corpus=memory)
+        index._store.change_manifest(meta={**index._store.meta, "corpus": memory})
     if result.changed:
         lost = _write(index, corpus, after, reuse, result, report)
         index.delete(there(index, result.deleted))

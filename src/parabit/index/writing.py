@@ -2,7 +2,7 @@
 
 import shutil
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from parabit.errors import CodesError, CorpusError, IndexFolderError, ParabitErr
 from parabit.index.code_search import check_backend
 from parabit.index.corpus_files import NotedCorpus, memory_of, note_below, write_files
 from parabit.index.documents import batches_of
-from parabit.index.store import Store
+from parabit.index.store import Batch, Manifest, Store
 from parabit.index.store.manifest import read_manifest
 from parabit.index.words import check_language
 from parabit.model import TextEncoder, load_model, save_model
@@ -48,14 +48,16 @@ def build(
     keeps: set[str],
     language: str | None,
     backend: str,
-    **how: Any,
+    engine: Any,
+    overwrite: bool,
+    report: Report,
 ) -> "Index":
     """An index of documents that keeps some of text, words and vectors; see `Index.build`."""
     check_backend(backend)
     check_language(language)
     if "words" in keeps and "text" not in keeps:
         raise ParabitError("words are found in texts, which text=False does not keep", hint="leave out one of both")
-    corpus, report = as_corpus(documents), how["report"]
+    corpus = as_corpus(documents)
     if model is None:
         from parabit.model import ParagraphVectors
 
@@ -72,8 +74,8 @@ def build(
         meta["words"] = {"language": language, "fold_accents": accents, "folder": _new_words_folder()}
     left_out = list[str]()
     batches = batches_of(encoder, files or corpus, keeps, left_out, report)
-    dim = encoder.dim if "vectors" in keeps else 0
-    index = create(kind, folder, encoder, bits=encoder.bits, batches=batches, meta=meta, dim=dim, **how)
+    manifest = Manifest(encoder.bits, encoder.fingerprint, meta, encoder.dim if "vectors" in keeps else 0)
+    index = create(kind, folder, encoder, manifest, batches, engine, overwrite, report)
     index.left_out = len(left_out)
     if files is not None:
         write_files(index.folder / meta["corpus"]["files"], files.files)
@@ -81,19 +83,25 @@ def build(
 
 
 def create(
-    kind: type["Index"], folder: Path | str | None, model: TextEncoder | None, engine: Any, **contents: Any
+    kind: type["Index"],
+    folder: Path | str | None,
+    model: TextEncoder | None,
+    manifest: Manifest,
+    batches: Iterable[Batch],
+    engine: Any,
+    overwrite: bool,
+    report: Report,
 ) -> "Index":
-    """An index with the contents that `Store.create` takes; without a folder, it is in a temporary one."""
-    if model is not None:
-        contents |= {"fingerprint": model.fingerprint, "save_model": partial(save_model, model)}
+    """An index of documents; without a folder, it is in a temporary one."""
+    save_it = None if model is None else partial(save_model, model)
     with ExitStack() as scratch:
         if folder is None:
             if engine is not None:
                 raise IndexFolderError("an index that an engine keeps needs a folder for its model", hint="give one")
             folder = Path(mkdtemp(prefix="parabit-"), "index")
             scratch.callback(shutil.rmtree, folder.parent, ignore_errors=True)
-        (engine or Store).create(folder, **contents)
-        index = kind.open(folder, write=True, model=model, report=contents["report"])
+        (engine or Store).create(Path(folder), manifest, batches, save_it, overwrite, report)
+        index = kind.open(folder, write=True, model=model, report=report)
         index._remove = weakref.finalize(index, scratch.pop_all().close)  # at the latest when nobody has it any more
     return index
 
@@ -142,7 +150,7 @@ def save(index: "Index", folder: Path, overwrite: bool, report: Report) -> None:
         meta["corpus"] = {**memory, "index": None}  # the files do not move with it
     if index.has_words:
         meta["words"] = {**meta["words"], "folder": _new_words_folder()}
-    index._store.save(folder, overwrite, report, meta)
+    index._store.save(folder, meta, overwrite, report)
     if memory is not None and (index.folder / memory["files"]).is_file():
         with whole_file(folder / memory["files"], durable=True) as partial_file:
             shutil.copyfile(index.folder / memory["files"], partial_file)

@@ -3,10 +3,9 @@
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -18,13 +17,14 @@ from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_o
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
 from parabit.errors import IndexFolderError
 from parabit.index.store import Batch, Id, Store
+from parabit.index.store.generation import SaveModel
 from parabit.index.store.manifest import LOCK, Manifest, is_index, read_manifest, write_manifest, writer_lock
 from parabit.index.store.schema import CODES, VECTORS, columns_of, need_distinct
 from parabit.index.store.store import BaseStore
 from parabit.index.word_index import searchable
 from parabit.index.words import Stems
 from parabit.progress import Progress, Report, silent
-from parabit.storage import copy_folder, need_room, whole_folder
+from parabit.storage import need_room, whole_folder
 
 ENGINE = "milvus"
 _READ = 500  # documents that are read at a time
@@ -55,18 +55,15 @@ class Milvus:
 
     def create(
         self,
-        folder: Path | str,
-        bits: int,
-        batches: Iterable[Batch],
-        fingerprint: str = "",
-        meta: Mapping[str, Any] | None = None,
-        dim: int = 0,
-        save_model: Callable[[Path], None] | None = None,
+        folder: Path,
+        manifest: Manifest,
+        documents: Iterable[Batch],
+        save_model: SaveModel | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> None:
         """Make an index there, as `Store.create` does in a folder; the folder is there when all documents are in."""
-        folder, old = Path(folder), None
+        old = None
         need_room(folder, folder=True, replaces=is_index if overwrite else None)
         if overwrite and is_index(folder):
             with writer_lock(folder), suppress(IndexFolderError):  # an error if somebody writes it
@@ -74,14 +71,14 @@ class Milvus:
         # A name that says whose it is, and that no other has.
         name = self.collection or f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
         engine = {"name": ENGINE, "uri": self.checked().uri, "collection": name}
-        manifest = Manifest(bits, fingerprint, dict(meta or {}), dim, engine, token=token_hex(8))
+        manifest = replace(manifest, engine=engine, token=token_hex(8))
         if save_model is not None:
             manifest = replace(manifest, model="model-1")
         with closing(Server(engine["uri"])) as server:
             entities = Entities(server, manifest)
             try:
                 entities.create()
-                names = _fill(entities, batches)
+                names = _fill(entities, documents)
                 with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
                     (new / LOCK).touch()
                     if save_model is not None:
@@ -161,11 +158,10 @@ class MilvusStore(BaseStore):
         if not self._server.is_file:
             self._server.ask("compact", self.manifest.engine["collection"])
 
-    def save(self, folder: Path | str, overwrite: bool, report: Report, meta: Mapping[str, Any]) -> None:
+    def save(self, folder: Path, meta: dict[str, Any], overwrite: bool, report: Report) -> None:
         """Write all documents to another folder, as an embedded index."""
-        model = partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
-        documents = self._batches(report)
-        Store.create(folder, self.bits, documents, self.fingerprint, meta, self.dim, model, overwrite, report)
+        manifest = Manifest(self.bits, self.fingerprint, meta, self.dim)
+        Store.create(folder, manifest, self._batches(report), self.model_saver(), overwrite, report)
 
     def refresh(self) -> bool:
         """See what others have written; returns whether there was anything. A writer knows it all."""

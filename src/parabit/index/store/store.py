@@ -1,7 +1,7 @@
 """The store: where an index keeps its documents, opened in milliseconds whatever their number."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -87,13 +87,13 @@ class BaseStore(ABC):
         """How many numbers the vector of a document has; 0 if none are kept."""
         return self.manifest.dim
 
-    def change_meta(self, **changes: Any) -> None:
-        """Change what the caller wants to know again."""
-        self.need_writer()
-        self.change_manifest(meta={**self.meta, **changes})
+    def model_saver(self) -> SaveModel | None:
+        """What writes the model to another folder; None if there is none."""
+        return partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
 
     def change_manifest(self, **changes: Any) -> None:
         """Change parts of the manifest, in one durable step."""
+        self.need_writer()
         manifest = replace(self.manifest, **changes)
         write_manifest(self.folder, manifest)
         self.manifest = manifest
@@ -141,25 +141,28 @@ class Store(BaseStore):
 
     @staticmethod
     def create(
-        folder: Path | str,
-        bits: int,
-        batches: Iterable[Batch],
-        fingerprint: str = "",
-        meta: Mapping[str, Any] | None = None,
-        dim: int = 0,
+        folder: Path,
+        manifest: Manifest,
+        documents: Iterable[Batch] | Snapshot,
         save_model: SaveModel | None = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> None:
         """Make an index of documents; under its name it is complete or not there.
 
-        Rows are in the order of the documents. `fingerprint` is that of the model, `dim` the length of the vectors, if
-        any are kept, `meta` whatever the caller wants to know again, as JSON; `meta["backend"]` names the back end that
-        is built beside the codes. `save_model` writes the model to the folder it is given. With `overwrite` an index of
-        that name is replaced, in one step, and nothing but an index.
+        Rows are in the order of the documents. The back end that `meta` names is built beside the codes. `save_model`
+        writes the model to the folder it is given. With `overwrite` an index of that name is replaced, in one step, and
+        nothing but an index.
         """
-        manifest = Manifest(bits, fingerprint, dict(meta or {}), dim)
-        _write(Path(folder), manifest, batches, save_model, overwrite, report)
+        if overwrite and is_index(folder):
+            # As a new generation, not as a new folder: then a kill at any moment leaves the old index or the new one.
+            with writer_lock(folder):
+                manifest = replace(manifest, generation=next_generation(folder))
+                write_generation(folder, manifest, documents, report, save_model)
+            return
+        with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
+            (new / LOCK).touch()
+            write_generation(new, manifest, documents, report, save_model)
 
     def close(self) -> None:
         """Release the lock. Snapshots that were taken stay valid."""
@@ -217,15 +220,11 @@ class Store(BaseStore):
             raise
         self.manifest = self._snapshot.manifest
 
-    def save(
-        self, folder: Path | str, overwrite: bool = False, report: Report = silent, meta: dict[str, Any] | None = None
-    ) -> None:
+    def save(self, folder: Path, meta: dict[str, Any], overwrite: bool = False, report: Report = silent) -> None:
         """Write the documents to another folder, as `compact` writes them to this one."""
         snapshot = self.snapshot()
-        meta = self.meta if meta is None else meta
         manifest = replace(self.manifest, meta=meta, last_serial=snapshot.last_serial, model="", generation=1)
-        save_model = partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
-        _write(Path(folder), manifest, snapshot, save_model, overwrite, report)
+        self.create(folder, manifest, snapshot, self.model_saver(), overwrite, report)
 
     def refresh(self) -> bool:
         """See what another process has written since; returns whether there was anything. A writer knows it all."""
@@ -287,23 +286,3 @@ def _open(folder: Path, write: bool) -> tuple[Snapshot, Log]:
         except FileNotFoundError as problem:
             if read_manifest(folder).token == manifest.token:
                 raise IndexFolderError(f"{problem.filename} is missing", hint=REMEDY) from problem
-
-
-def _write(
-    folder: Path,
-    manifest: Manifest,
-    documents: Iterable[Batch] | Snapshot,
-    save_model: SaveModel | None,
-    overwrite: bool,
-    report: Report,
-) -> None:
-    """Write an index to a new folder, or in place of another index."""
-    if overwrite and is_index(folder):
-        # As a new generation, not as a new folder: then a kill at any moment leaves the old index or the new one.
-        with writer_lock(folder):
-            manifest = replace(manifest, generation=next_generation(folder))
-            write_generation(folder, manifest, documents, report, save_model)
-        return
-    with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
-        (new / LOCK).touch()
-        write_generation(new, manifest, documents, report, save_model)
