@@ -180,7 +180,7 @@ def test_a_full_disk_at_any_step_is_an_error_and_the_index_stays_as_it_was(index
             before = {path: path.read_bytes() for path in files_of(index) if path.name != "lock"}
             with full_disk(limit), pytest.raises(OSError, match="File too large"):
                 store.put(long)
-            for act in (partial(store.save, index.parent / f"copy{limit}", store.meta), store.compact):
+            for act in (partial(store.save, index.parent / f"copy{limit}", store.manifest.meta), store.compact):
                 try:
                     with full_disk(limit):
                         act()

@@ -116,7 +116,7 @@ class SyncMachine(RuleBasedStateMachine):
 
     @rule()
     def forget_files(self) -> None:
-        (self.index.folder / self.index._store.meta["corpus"]["files"]).unlink(missing_ok=True)
+        (self.index.folder / self.index._store.manifest.meta["corpus"]["files"]).unlink(missing_ok=True)
 
     @rule()
     def compact(self) -> None:

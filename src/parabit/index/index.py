@@ -51,7 +51,7 @@ class Index:
     def __init__(self, store: Store, model: TextEncoder | None = None) -> None:
         self._store, self._model, self._words = store, model, WordIndex(store)
         self._remove: Callable[[], Any] = lambda: None  # the folder, if it is a temporary one
-        if model is not None and model.fingerprint != store.fingerprint:
+        if model is not None and model.fingerprint != store.manifest.fingerprint:
             store.close()
             raise IndexFolderError(
                 f"{store.folder} was made with another model", hint="give the model it was made with, or build it again"
@@ -286,7 +286,7 @@ class Index:
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""
         words, changed = self._words.about, self._store.refresh()
-        if self._model is not None and self._model.fingerprint != self._store.fingerprint:
+        if self._model is not None and self._model.fingerprint != self._store.manifest.fingerprint:
             self._model = None  # it was retrained, or another index was written over this one
         self._words.refresh(words)
         return changed
@@ -309,7 +309,7 @@ class Index:
     @property
     def bits(self) -> int:
         """How many bits a code has."""
-        return self._store.bits
+        return self._store.manifest.bits
 
     def __len__(self) -> int:
         return self.snapshot().documents
@@ -331,12 +331,12 @@ class Index:
     @property
     def knows_texts(self) -> bool:
         """Whether it has a model, so that texts can be searched for."""
-        return bool(self._store.fingerprint)
+        return bool(self._store.manifest.fingerprint)
 
     @property
     def keeps_text(self) -> bool:
         """Whether the texts of the documents were kept."""
-        return bool(self._store.meta["text"])
+        return bool(self._store.manifest.meta["text"])
 
     @property
     def has_words(self) -> bool:
@@ -346,7 +346,7 @@ class Index:
     @property
     def keeps(self) -> list[str]:
         """What is kept of a document beside its code, its id and its fields: some of text, vectors and words."""
-        kept = {"text": self.keeps_text, "vectors": self._store.dim > 0, "words": self.has_words}
+        kept = {"text": self.keeps_text, "vectors": self._store.manifest.dim > 0, "words": self.has_words}
         return [name for name in kept if kept[name]]
 
     @property
@@ -359,7 +359,7 @@ class Index:
         """The ranks that this index can do for a text, or for a code if it knows no texts."""
         if not self.knows_texts:
             return ("hamming",)
-        lacking = {"cosine": not self._store.dim, "words": not self.has_words, "hybrid": not self.has_words}
+        lacking = {"cosine": not self._store.manifest.dim, "words": not self.has_words, "hybrid": not self.has_words}
         return tuple(rank for rank in RANKS if not lacking.get(rank))
 
     @property

@@ -40,7 +40,7 @@ def retrain(index: "Index", bits: int | None, sample: int | None, seed: int | No
         estimator.set_params(random_state=seed)
     model: TextEncoder = estimator.fit(StoredCorpus(snapshot), report=report).encoder_
     assert model.bits is not None
-    dim, bits, done = model.dim if store.dim else 0, model.bits, 0
+    dim, bits, done = model.dim if store.manifest.dim else 0, model.bits, 0
 
     def recode(rows: NDArray[np.int64]) -> Arrays:
         nonlocal done

@@ -44,7 +44,7 @@ def search(
         check_codes(queries, index.bits)
         asked = _of_codes(queries, _filter(snapshot, filters))
     if vectors is not None:
-        vectors, dim = np.asarray(vectors, dtype=np.float32), index._store.dim
+        vectors, dim = np.asarray(vectors, dtype=np.float32), index._store.manifest.dim
         if dim and vectors.shape != (len(asked.codes), dim):
             raise CodesError(
                 f"query_vectors must be of shape {(len(asked.codes), dim)}, found {vectors.shape}",
@@ -116,7 +116,7 @@ def _of_codes(codes: NDArray[np.uint8], only: Any) -> Queries:
 
 
 def _find(index: "Index", snapshot: Snapshot, queries: Queries, request: Request) -> "Hits":
-    need_for(request.rank, queries, index._store.dim > 0, index.has_words)
+    need_for(request.rank, queries, index._store.manifest.dim > 0, index.has_words)
     parsed, words, searched = queries.parsed, None, None
     if parsed is not None and index.has_words:
         words = partial(index._words.of, snapshot)

@@ -62,7 +62,7 @@ class Synced:
 
 def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: Report) -> Synced:
     """Bring an index up to date; see `Index.sync`."""
-    memory: dict[str, Any] | None = index._store.meta.get("corpus")
+    memory: dict[str, Any] | None = index._store.manifest.meta.get("corpus")
     corpus = _corpus_of(index, given, memory, allow_empty)
     result = Synced(roots=list(corpus.roots))
     known = read_files(index.folder / memory["files"]) if memory else None
@@ -85,7 +85,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     if result.changed or known is None:
         write_files(table, stay | unsure(before, after))
     if learns:
-        index._store.change_manifest(meta={**index._store.meta, "corpus": memory})
+        index._store.change_manifest(meta={**index._store.manifest.meta, "corpus": memory})
     if result.changed:
         lost = _write(index, corpus, after, reuse, result, report)
         index.delete(there(index, result.deleted))
@@ -254,7 +254,7 @@ def _write(
     for documents in reused.batches(documents=_AT_ONCE):
         ids = [document.id for document in documents]
         rows = snapshot.rows_of([reuse[identity] for identity in ids])
-        vectors = snapshot.vectors(rows) if index._store.dim else None
+        vectors = snapshot.vectors(rows) if index._store.manifest.dim else None
         fields = [stored_fields(document, index.keeps_text) for document in documents]
         renamed = [reuse[identity] for identity in ids if reuse[identity] != identity]
         index._words.put(Batch(ids, snapshot.codes(rows), fields, vectors), renamed)

@@ -207,7 +207,7 @@ class WordIndex:
     @property
     def about(self) -> dict[str, Any] | None:
         """How the index keeps words; None if it keeps none."""
-        about: dict[str, Any] | None = self._store.meta["words"]
+        about: dict[str, Any] | None = self._store.manifest.meta["words"]
         return about
 
     @property

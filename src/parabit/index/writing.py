@@ -134,17 +134,17 @@ def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
 
 def kept_model(store: Store) -> TextEncoder:
     """The model that an index keeps."""
-    if not store.fingerprint:
+    if not store.manifest.fingerprint:
         raise IndexFolderError("this index was made of codes and knows no texts", hint="search it with codes")
     model = load_model(store.model_folder)
-    if model.fingerprint != store.fingerprint:
+    if model.fingerprint != store.manifest.fingerprint:
         raise IndexFolderError(f"{store.model_folder} is not the model of the index", hint="restore it from a copy")
     return model
 
 
 def save(index: "Index", folder: Path, overwrite: bool, report: Report) -> None:
     """Write an index to another folder; see `Index.save`."""
-    meta = dict(index._store.meta)
+    meta = dict(index._store.manifest.meta)
     memory = meta.get("corpus")
     if memory is not None:
         meta["corpus"] = {**memory, "index": None}  # the files do not move with it
@@ -165,7 +165,7 @@ def _new_words_folder() -> str:
 def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
     """Encode documents and put them in an index, batch by batch; with `new`, their ids must not be there."""
     corpus, model = as_corpus(documents), index.model
-    memory = index._store.meta.get("corpus", {})
+    memory = index._store.manifest.meta.get("corpus", {})
     files = note_below(corpus, memory, index.folder)
     corpus = files or corpus
     _check_ids(index, corpus, new, report)

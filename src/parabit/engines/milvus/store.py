@@ -160,7 +160,7 @@ class MilvusStore(BaseStore):
 
     def save(self, folder: Path, meta: dict[str, Any], overwrite: bool, report: Report) -> None:
         """Write all documents to another folder, as an embedded index."""
-        manifest = Manifest(self.bits, self.fingerprint, meta, self.dim)
+        manifest = Manifest(self.manifest.bits, self.manifest.fingerprint, meta, self.manifest.dim)
         Store.create(folder, manifest, self._batches(report), self.model_saver(), overwrite, report)
 
     def refresh(self) -> bool:
@@ -194,7 +194,7 @@ class MilvusStore(BaseStore):
         snapshot, done = self.snapshot(), 0
         for rows in snapshot.blocks(_READ):
             fields, codes = snapshot.fields_of(rows), snapshot.codes(rows)
-            vectors = snapshot.vectors(rows) if self.dim else None
+            vectors = snapshot.vectors(rows) if self.manifest.dim else None
             if not all(fields) and (snapshot.rows_of(snapshot.ids_of(rows)) != rows).any():
                 raise IndexFolderError("documents were changed meanwhile", hint="try again when nobody writes")
             yield Batch(snapshot.ids_of(rows), codes, fields, vectors)

@@ -63,29 +63,9 @@ class BaseStore(ABC):
         self.close()
 
     @property
-    def bits(self) -> int:
-        """How many bits a code has."""
-        return self.manifest.bits
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the model that made the codes."""
-        return self.manifest.fingerprint
-
-    @property
     def model_folder(self) -> Path:
-        """Where that model is, if it was kept."""
+        """Where the model that made the codes is, if it was kept."""
         return self.folder / (self.manifest.model or "model")
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """What the caller wants to know again."""
-        return self.manifest.meta
-
-    @property
-    def dim(self) -> int:
-        """How many numbers the vector of a document has; 0 if none are kept."""
-        return self.manifest.dim
 
     def model_saver(self) -> SaveModel | None:
         """What writes the model to another folder; None if there is none."""
@@ -110,13 +90,13 @@ class BaseStore(ABC):
         return {
             "folder": str(self.folder),
             "documents": snapshot.documents,
-            "bits": self.bits,
-            "bytes_a_code": -(-self.bits // 8),
+            "bits": self.manifest.bits,
+            "bytes_a_code": -(-self.manifest.bits // 8),
             "bytes": bytes_in(self.folder),
             "model_bytes": bytes_in(self.model_folder),
             "backends": ["flat", *sorted(derived)],
             "fields": [name for name in snapshot.field_names if name != TEXT],
-            "fingerprint": self.fingerprint,
+            "fingerprint": self.manifest.fingerprint,
             "to_merge": {"added": 0, "deleted": 0, "bytes": 0},
         }
 
@@ -186,7 +166,7 @@ class Store(BaseStore):
         self.need_writer()
         ids = [] if batch is None else list(batch.ids)
         need_distinct([*ids, *delete])
-        added = columns_of(batch, self.bits, self.dim, snapshot.last_serial + 1)
+        added = columns_of(batch, self.manifest.bits, self.manifest.dim, snapshot.last_serial + 1)
         rows = snapshot.rows_of([*ids, *delete])
         change = Change(rows[rows >= 0], added)
         if ids or len(change.deleted):
