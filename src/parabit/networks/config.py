@@ -21,10 +21,6 @@ class Shape:
     | None | no | dbow, dm | PV-DBOW, PV-DM |
     | n | no | dbow, dm | Binary PV-DBOW, Binary PV-DM |
     | n | yes | dbow | Real-Binary PV-DBOW |
-
-    Example:
-        >>> Shape("dm", bits=32, dim=32, window=1, word_dim=32).hidden
-        65
     """
 
     architecture: str  # dbow or dm
@@ -86,91 +82,74 @@ def choose_shape(
     two_sided: bool = False,
     word_dim: int | None = None,
 ) -> Shape:
-    """The network with these parameters; combinations that make no sense are refused.
-
-    Example:
-        >>> choose_shape(bits=28, dim=300).name
-        'Real-Binary PV-DBOW'
-        >>> choose_shape(bits=32, architecture="dm").slots
-        (-1,)
-    """
+    """The network with these parameters; combinations that make no sense are refused."""
     if architecture not in ARCHITECTURES:
         raise TrainingError(f"no architecture {architecture!r}", hint=f"choose {' or '.join(ARCHITECTURES)}")
     for name, value, example in (
-        ("bits", bits, "such as 32 or 128; None, with dim, is the real-valued model"),
-        ("dim", dim, "such as 300"),
-        ("window", window, "such as 1"),
-        ("word_dim", word_dim, "such as 128"),
+        ("bits", bits, ", such as 128; None, with dim, is the real-valued model"),
+        ("dim", dim, ", such as 300"),
+        ("window", window, ", such as 1"),
+        ("word_dim", word_dim, ", such as 128"),
     ):
-        if value is not None and not (_is_whole(value) and value >= 1):
-            raise TrainingError(f"{name} is {value!r}", hint=f"it must be a whole number, at least 1, {example}")
-    if not isinstance(two_sided, bool):
-        raise TrainingError(f"two_sided is {two_sided!r}", hint="it must be true or false")
-    size, dm, both = bits or dim or 0, architecture == "dm", bits is not None and dim is not None
-    only_dbow = "only dbow has a real vector beside the code; omit dim, or omit bits for a real-valued model"
-    projected = "bits are projected from the real vector, which has dim numbers and must not be shorter"
-    for wrong, problem, hint in (
-        (not size, "neither bits nor dim is given", "bits=128 learns codes, dim=128 real-valued vectors"),
-        (dm and both, "dim and bits with architecture dm", only_dbow),
-        (not dm and window, "window with architecture dbow", "it is an option of dm"),
-        (not dm and two_sided, "two_sided with architecture dbow", "it is an option of dm"),
-        (not dm and word_dim, "word_dim with architecture dbow", "it is an option of dm"),
-        (both and (dim or 0) < size, f"dim {dim} is less than bits {bits}", projected),
-    ):
-        if wrong:
-            raise TrainingError(problem, hint)
-    if dm:
+        if value is not None:
+            _check(name, value, "count", example)
+    _check("two_sided", two_sided, "flag")
+    size, both = bits or dim, bits is not None and dim is not None
+    if size is None:
+        raise TrainingError("neither bits nor dim is given", hint="bits=128 learns codes, dim=128 real-valued vectors")
+    if architecture == "dm":
+        if both:
+            hint = "only dbow has a real vector beside the code; omit dim, or omit bits for a real-valued model"
+            raise TrainingError("dim and bits with architecture dm", hint)
         return Shape("dm", bits, size, window=window or 1, two_sided=two_sided, word_dim=word_dim or size)
+    for name, option in (("window", window), ("two_sided", two_sided), ("word_dim", word_dim)):
+        if option:
+            raise TrainingError(f"{name} with architecture dbow", hint="it is an option of dm")
+    if both and (dim or 0) < size:
+        hint = "bits are projected from the real vector, which has dim numbers and must not be shorter"
+        raise TrainingError(f"dim {dim} is less than bits {bits}", hint)
     return Shape("dbow", bits, dim or size, projected=both)
 
 
-def _parameter(bound: str, about: str) -> Any:
-    return field(metadata={"bound": bound, "about": about})
+def _parameter(default: Any, bound: str, about: str) -> Any:
+    return field(default=default, metadata={"bound": bound, "about": about})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a network is trained, and how new documents are inferred with it.
+    """How a network is trained, and how new documents are inferred with it. The paper's networks change some defaults.
 
     Example:
-        >>> [parameter.metadata["about"] for parameter in fields(Recipe)][0]
-        'times that every document is trained on'
+        >>> Recipe(epochs=20).dropout
+        0.1
     """
 
-    epochs: int = _parameter("count", "times that every document is trained on")
-    batch_size: int = _parameter("count", "documents (dbow) or positions (dm) per step")
-    document_rate: float = _parameter("positive", "AdaGrad's learning rate for document embeddings")
-    word_rate: float = _parameter("positive", "AdaGrad's learning rate for everything that documents share")
-    projection_rate: float = _parameter("positive", "AdaGrad's learning rate for Real-Binary's projection")
-    row_rates: bool = _parameter("flag", "whether AdaGrad has one sum of squares per row instead of one per number")
-    document_prior: float = _parameter(
-        "not negative", "L2 penalty on document embeddings, in training and for new documents"
-    )
-    min_occurrences: int = _parameter("count", "words that occur less often in training are ignored; dbow only")
-    samples: int = _parameter("count or 0", "words sampled for the softmax's denominator; 0 uses the whole vocabulary")
-    sampling_power: float = _parameter("not negative", "words are sampled with their frequency to this power")
-    accumulator_start: float = _parameter("positive", "initial value of AdaGrad's sums of squares, for documents")
-    word_accumulator_start: float = _parameter("positive", "the same for words; more makes rare words learn slower")
-    embedding_start: float = _parameter("positive", "standard deviation of the initial embeddings")
-    dropout: float = _parameter("share", "share of the embedding layer that is dropped in each step")
-    binarization: str = _parameter("method", f"how bits are made in training: {', '.join(METHODS)}")
-    noise: float = _parameter("not negative", "standard deviation of the noise, with binarization noise")
-    slope_growth: float = _parameter(
-        "not negative", "how much steeper the sigmoid gets per epoch, with straight-through"
-    )
-    inference_rounds: int = _parameter("count", "AdaGrad steps for a new document")
-    inference_rate: float = _parameter("not negative", "learning rate for a new document; 0 uses the document rate")
+    epochs: int = _parameter(100, "count", "times that every document is trained on")
+    batch_size: int = _parameter(256, "count", "documents (dbow) or positions (dm) per step")
+    document_rate: float = _parameter(0.05, "positive", "AdaGrad's learning rate for document embeddings")
+    word_rate: float = _parameter(0.02, "positive", "AdaGrad's learning rate for everything that documents share")
+    projection_rate: float = _parameter(0.005, "positive", "AdaGrad's learning rate for Real-Binary's projection")
+    row_rates: bool = _parameter(False, "flag", "AdaGrad sums squares per row instead of per number")
+    document_prior: float = _parameter(0.0, "not negative", "L2 penalty on embeddings of documents, new ones too")
+    min_occurrences: int = _parameter(1, "count", "words that occur less often in training are ignored; dbow only")
+    samples: int = _parameter(1024, "count or 0", "words sampled for the softmax's denominator; 0 uses all words")
+    sampling_power: float = _parameter(0.75, "not negative", "words are sampled with their frequency to this power")
+    accumulator_start: float = _parameter(1e-4, "positive", "start of AdaGrad's sums of squares, for documents")
+    word_accumulator_start: float = _parameter(1.0, "positive", "for words; more makes rare words learn slower")
+    embedding_start: float = _parameter(1e-3, "positive", "standard deviation of the initial embeddings")
+    dropout: float = _parameter(0.1, "share", "share of the embedding layer that is dropped in each step")
+    binarization: str = _parameter("rounding", "method", f"how bits are made in training: {', '.join(METHODS)}")
+    noise: float = _parameter(1.0, "not negative", "standard deviation of the noise, with binarization noise")
+    slope_growth: float = _parameter(0.0, "not negative", "how much the sigmoid's slope grows per epoch")
+    inference_rounds: int = _parameter(20, "count", "AdaGrad steps for a new document")
+    inference_rate: float = _parameter(0.0, "not negative", "learning rate for a new document; 0: document_rate")
 
     def __post_init__(self) -> None:
         for parameter in fields(self):
-            value = getattr(self, parameter.name)
-            holds, must = _BOUNDS[parameter.metadata["bound"]]
-            if not holds(value):
-                raise TrainingError(f"{parameter.name} is {value!r}", hint=f"it must be {must}")
+            _check(parameter.name, getattr(self, parameter.name), parameter.metadata["bound"])
         if self.slope_growth and self.binarization not in STOCHASTIC:
-            raise TrainingError(
-                f"slope_growth with binarization {self.binarization!r}", hint=f"use {' or '.join(STOCHASTIC)}"
-            )
+            problem = f"slope_growth with binarization {self.binarization!r}"
+            raise TrainingError(problem, hint=f"use {' or '.join(STOCHASTIC)}")
 
 
 def _is_whole(value: object) -> bool:
@@ -192,15 +171,17 @@ _BOUNDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
+def _check(name: str, value: object, bound: str, example: str = "") -> None:
+    holds, must = _BOUNDS[bound]
+    if not holds(value):
+        raise TrainingError(f"{name} is {value!r}", hint=f"it must be {must}{example}")
+
+
 def paper_recipe(shape: Shape, bigrams: bool = False, **changes: Any) -> Recipe:
     """The paper's recipe for a network, with some parameters changed; None leaves a parameter as it is.
 
     The paper gives AdaGrad, sampled softmax, dropout and rounding. What it leaves open, such as rates and epochs, was
     chosen on validation parts of training documents (`benchmarks/paper_recipes.py`; docs/reproducing.md lists it).
-
-    Example:
-        >>> paper_recipe(Shape("dbow", bits=32, dim=32), epochs=5).epochs
-        5
     """
     if bigrams and shape.architecture == "dm":
         raise TrainingError("bigrams with architecture dm", hint="dm predicts single words in order; use dbow")
@@ -213,33 +194,10 @@ def paper_recipe(shape: Shape, bigrams: bool = False, **changes: Any) -> Recipe:
     return replace(chosen, **{name: value for name, value in changes.items() if value is not None})
 
 
-_SHARED = Recipe(
-    epochs=100,
-    batch_size=256,
-    document_rate=0.05,
-    word_rate=0.02,
-    projection_rate=0.005,
-    row_rates=False,
-    document_prior=0.0,
-    min_occurrences=1,
-    samples=1024,
-    sampling_power=0.75,
-    accumulator_start=1e-4,
-    word_accumulator_start=1.0,
-    embedding_start=1e-3,
-    dropout=0.1,
-    binarization="rounding",
-    noise=1.0,
-    slope_growth=0.0,
-    inference_rounds=20,
-    inference_rate=0.0,
-)
-
-
 def _dbow_values(shape: Shape, bigrams: bool) -> Recipe:
     scale = 128 / shape.code  # with fewer units, each must learn more
     # A thousand samples say too little about a million features.
-    shared = replace(_SHARED, samples=4096 if bigrams else 1024)
+    shared = Recipe(samples=4096 if bigrams else 1024)
     if shape.bits is None:
         # With bigrams a document has twice the features, so the penalty that balances them is twice as large.
         return replace(
@@ -266,7 +224,7 @@ def _dbow_values(shape: Shape, bigrams: bool) -> Recipe:
 
 def _dm_values(shape: Shape) -> Recipe:
     scale = 128 / shape.code
-    shared = replace(_SHARED, epochs=24, batch_size=4096, samples=512)
+    shared = Recipe(epochs=24, batch_size=4096, samples=512)
     if shape.bits is None:
         return replace(
             shared,
