@@ -46,7 +46,7 @@ def test_killed_at_any_moment_and_resumed_the_model_is_the_same_to_the_byte(
 ) -> None:
     moments = {
         "parabit.networks.training._progress": 3,  # between two steps
-        "parabit.networks.checkpoint.np.save": 12,  # while a checkpoint, of five files, is written for the third time
+        "parabit.networks.training.np.save": 12,  # while a checkpoint, of five files, is written for the third time
         "pathlib.Path.rename": 1,  # when a checkpoint is complete and has no name yet
         "parabit.model.persistence._card": 1,  # while the model is saved
     }
@@ -70,7 +70,7 @@ def test_an_interrupt_before_or_after_training_says_how_to_go_on(
         raise KeyboardInterrupt
 
     (here / "model.training" / "checkpoint-000000000001").mkdir(parents=True)
-    monkeypatch.setattr("parabit.networks.checkpoint.Checkpoints.load", lambda self: None)
+    monkeypatch.setattr("parabit.networks.training.Checkpoints.load", lambda self: None)
     monkeypatch.setattr(moment, stop)
     result = run(*TRAIN, "--checkpoint-every", "60", "--resume")
     assert result.exit_code == 130

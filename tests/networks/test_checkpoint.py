@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from parabit.errors import TrainingError
-from parabit.networks.checkpoint import Checkpoints
+from parabit.networks.training import Checkpoints
 
 IDENTITY: dict[str, Any] = {"bits": 32, "corpus": "c0ffee", "stop_words": ["a", "the"], "epochs": None}
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from parabit.codes import hamming, pack
 from parabit.errors import Interrupted, TrainingError
-from parabit.networks.checkpoint import Checkpoints
 from parabit.networks.config import Shape, choose_shape, paper_recipe
 from parabit.networks.inference import NetworkEncoder
-from parabit.networks.training import AdaGrad, Trained, choose_device, generator, stop_signals, train
+from parabit.networks.network import Network
+from parabit.networks.training import AdaGrad, Checkpoints, Trained, choose_device, generator, stop_signals, train
 from parabit.progress import Progress, silent
 from parabit.text import Bags
 from topics import Topics
@@ -310,7 +310,7 @@ def test_inference_uses_the_slope_that_training_ended_with(corpus: Corpus) -> No
     recipe = paper_recipe(DBOW, binarization="straight-through-sigmoid", slope_growth=0.5, epochs=5)
     trained = train(*corpus, DBOW, recipe, device="cpu").network
     arrays = {name: tensor.numpy() for name, tensor in trained.tensors.items()}
-    loaded = NetworkEncoder.of_tensors(arrays, DBOW, corpus[1], recipe, seed=0, device="cpu").network
+    loaded = Network.of_arrays(arrays, DBOW, recipe, torch.device("cpu"))
     layer = torch.tensor([[-0.3, 0.2] * 8])
     soft = torch.sigmoid(3 * layer)  # epochs 0 to 4: the slope ends at 1 + 4 * 0.5
     for network in (trained, loaded):

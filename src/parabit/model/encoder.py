@@ -213,11 +213,13 @@ def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:
     """The paper's gradient inference."""
     from parabit.networks.config import Recipe, Shape
     from parabit.networks.inference import NetworkEncoder
+    from parabit.networks.network import Network
+    from parabit.networks.training import choose_device
 
     network = encoder.config["network"]
     shape, recipe = Shape(**network["shape"]), Recipe(**network["recipe"])
-    counts = encoder.vocabulary.counts
-    inference = NetworkEncoder.of_tensors(encoder.tensors, shape, counts, recipe, network["seed"], encoder.device)
+    restored = Network.of_arrays(encoder.tensors, shape, recipe, choose_device(encoder.device))
+    inference = NetworkEncoder(restored, encoder.vocabulary.counts, recipe, network["seed"])
 
     def infer(bags: Bags) -> Inferred:
         vectors, known = inference.embed(bags), bags.feature_lengths > 0

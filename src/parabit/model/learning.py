@@ -142,8 +142,7 @@ def train_network(
     `work` is a folder for checkpoints; training continues from the last one there, unless `resume` is False.
     """
     need("torch", "networks", ModelError)
-    from parabit.networks.checkpoint import Checkpoints
-    from parabit.networks.training import choose_device, train
+    from parabit.networks.training import Checkpoints, choose_device, train
 
     choose_device(device)  # a device that is not there is an error before the corpus is read
     if work is not None:

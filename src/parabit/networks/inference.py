@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from parabit.networks.config import Recipe, Shape
+from parabit.networks.config import Recipe
 from parabit.networks.grouping import as_tensor, steady_matmul
-from parabit.networks.network import Binarization, Candidates, Network
-from parabit.networks.training import AdaGrad, Table, choose_device, generator, make_sampler, make_table
+from parabit.networks.network import Candidates, Network
+from parabit.networks.training import AdaGrad, Table, generator, make_sampler, make_table
 from parabit.text.bags import Bags
 
 # Always this many documents at once, padded if there are fewer: libraries choose the order of additions by the
@@ -35,22 +35,6 @@ class NetworkEncoder:
         for number in range(recipe.inference_rounds):
             drawn = sampler.draw(generator(seed, "inference", number))
             self._candidates.append(Candidates(*(part.to(network.words.device) for part in drawn)))
-
-    @classmethod
-    def of_tensors(
-        cls,
-        tensors: dict[str, NDArray[np.float32]],
-        shape: Shape,
-        counts: NDArray[np.int64],
-        recipe: Recipe,
-        seed: int,
-        device: str,
-    ) -> "NetworkEncoder":
-        """The encoder of a saved model."""
-        place = choose_device(device)
-        parts = {name: as_tensor(tensor, place) for name, tensor in tensors.items()}
-        network = Network(shape, Binarization.of(recipe), **parts)
-        return cls(network, counts, recipe, seed)
 
     def embed(self, documents: Bags) -> NDArray[np.float32]:
         """The embeddings of documents: (documents, dim)."""

@@ -1,15 +1,18 @@
 """The five networks of the paper as one: embed, project, binarize, predict words with a softmax."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Generator, Tensor
 from torch.nn import functional
 
 from parabit.networks.config import STOCHASTIC, Recipe, Shape
-from parabit.networks.grouping import steady_matmul
+from parabit.networks.grouping import as_tensor, steady_matmul
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,13 @@ class Network:
         if shape.slots:
             tensors["context"] = normal_like(tensors["context"], rng) * scale
         return cls(shape, binarization, **tensors)
+
+    @classmethod
+    def of_arrays(
+        cls, arrays: Mapping[str, NDArray[np.float32]], shape: Shape, recipe: Recipe, device: torch.device
+    ) -> "Network":
+        """The network of a saved model."""
+        return cls(shape, Binarization.of(recipe), **{name: as_tensor(array, device) for name, array in arrays.items()})
 
     @property
     def tensors(self) -> dict[str, Tensor]:
