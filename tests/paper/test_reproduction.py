@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from parabit.errors import EvaluationError
 from parabit.paper import experiments, jobs, report
 from parabit.paper.corpora import paper_corpora
 from parabit.paper.experiments import EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
-from parabit.paper.report import Plan, reproduce
+from parabit.paper.report import reproduce
 from parabit.paper.runs import Store
 from parabit.paper.tables import Figures
 
@@ -35,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("PARABIT_DATA", str(data))
         for kind in QUICK_EPOCHS:
             patch.setitem(QUICK_EPOCHS, kind, 1)
-        reproduce(Plan("table2", quick=True, device="cpu"), made, "parabit reproduce table2 --quick")
+        reproduce("table2", made, "parabit reproduce table2 --quick", quick=True, device="cpu")
         yield made
 
 
@@ -60,14 +61,13 @@ def test_a_finished_run_is_not_run_again_and_one_of_an_older_method_is_stale(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, "perform", lambda *_: pytest.fail("it ran again"))
-    plan = Plan("table2", quick=True, device="cpu")
-    assert reproduce(plan, folder, "")["runs"] == 6
+    assert reproduce("table2", folder, "", quick=True, device="cpu")["runs"] == 6
     monkeypatch.setitem(experiments.VERSIONS, "network", 2)
-    outcome = reproduce(Plan("table2", quick=True, only_report=True), folder, "")
+    outcome = reproduce("table2", folder, "", quick=True, only_report=True)
     assert outcome["stale"] == 4  # of two networks on two collections; the closed form is not one
     assert "†" in (folder / "report.html").read_text()
     monkeypatch.undo()
-    assert reproduce(Plan("table2", quick=True, only_report=True), folder, "")["stale"] == 0
+    assert reproduce("table2", folder, "", quick=True, only_report=True)["stale"] == 0
 
 
 def test_a_line_that_was_cut_off_is_ignored_and_written_again(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_all_networks_and_peers_can_be_run(folder: Path, tmp_path: Path, monkeyp
     assert parts["closed-form-24"] == {"24 bits, radius 2", "24 bits, radius 3"}
     assert [parts[name] for name in PEERS] == [{"codes"}, {"vectors", "hyperplanes", "itq"}, *[{"vectors"}] * 4]
     assert [name for name, picture in pictures.items() if picture] == ["binary-pv-dbow-128-bigrams"]
-    reproduce(Plan("figures", quick=True, only_report=True), copy, "")
+    reproduce("figures", copy, "", quick=True, only_report=True)
     drawn = {path.name for path in (copy / "figures").iterdir()}
     assert drawn >= {"tsne-20newsgroups.png", "curves-20newsgroups-128.svg", "real-binary-20newsgroups.svg"}
 
@@ -117,15 +117,14 @@ def test_runs_are_each_once_and_transfer_is_from_wikipedia_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "words"),
+    ("asked", "words"),
     [
-        (Plan("table5"), "no experiment 'table5'"),
-        (Plan("table2", jobs=("bm25",)), "no job 'bm25' in table2"),
-        (Plan("table2", corpora=("moon",)), "no collection 'moon' here"),
-        (Plan("table2", only_report=True), "no run is finished"),
+        ({"jobs": ["bm25"]}, "no job 'bm25' in table2"),
+        ({"corpora": ["moon"]}, "no collection 'moon' here"),
+        ({"only_report": True}, "no run is finished"),
     ],
 )
-def test_what_cannot_be_done_is_said(plan: Plan, words: str, tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_said(asked: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(EvaluationError) as refused:
-        reproduce(plan, tmp_path, "")
+        reproduce("table2", tmp_path, "", **asked)
     assert str(refused.value).startswith(words)

@@ -162,13 +162,14 @@ def reproduce(
         parabit reproduce all -o results
     """
     need("torch", "networks")
-    from parabit.paper.report import Plan
     from parabit.paper.report import reproduce as run
 
     command = shlex.join(["parabit", *sys.argv[1:]])
-    plan = Plan(what, quick, seeds, tuple(corpus or ()), tuple(job or ()), device, only_report)
     try:
-        return run(plan, output, command, report)
+        return run(
+            what, output, command, quick=quick, seeds=seeds, corpora=corpus or (), jobs=job or (), device=device,
+            only_report=only_report, report=report,
+        )  # fmt: skip
     except Interrupted:
         raise
     except KeyboardInterrupt:

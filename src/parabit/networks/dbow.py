@@ -27,11 +27,7 @@ class BagBatch(NamedTuple):
 
 
 def dbow_gradients(
-    network: Network,
-    embedded: Tensor,
-    batch: BagBatch,
-    dropout: float = 0.0,
-    rng: Generator | None = None,
+    network: Network, embedded: Tensor, batch: BagBatch, dropout: float = 0.0, rng: Generator | None = None
 ) -> Gradients:
     """The gradients of a batch of documents.
 

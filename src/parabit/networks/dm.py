@@ -28,11 +28,7 @@ class PositionBatch(NamedTuple):
 
 
 def dm_gradients(
-    network: Network,
-    embedded: Tensor,
-    batch: PositionBatch,
-    dropout: float = 0.0,
-    rng: Generator | None = None,
+    network: Network, embedded: Tensor, batch: PositionBatch, dropout: float = 0.0, rng: Generator | None = None
 ) -> Gradients:
     """The gradients of a batch of positions; `embedded` has one row per document of the batch.
 

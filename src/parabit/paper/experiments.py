@@ -1,7 +1,7 @@
 """What is trained and scored: a job is one or more networks or a peer, a run is a job on a collection with a seed."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import chain
@@ -173,7 +173,7 @@ class Run(NamedTuple):
 
 
 def runs_of(
-    names: tuple[str, ...], corpora: list[PaperCorpus], seeds: int, quick: bool = False, jobs: tuple[str, ...] = ()
+    names: Iterable[str], corpora: list[PaperCorpus], seeds: int, quick: bool = False, jobs: Collection[str] = ()
 ) -> list[Run]:
     """The runs of some experiments, each once: by seed, collection, and words or bigrams."""
     runs = [

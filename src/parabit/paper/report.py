@@ -1,7 +1,6 @@
 """`parabit reproduce`: perform what is missing, draw the figures, and write one page."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
@@ -14,15 +13,14 @@ import polars as pl
 
 from parabit.errors import BaselineError, EvaluationError, need
 from parabit.paper.corpora import PaperCorpus, paper_corpora
-from parabit.paper.experiments import CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, runs_of
+from parabit.paper.experiments import CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
 from parabit.paper.jobs import perform
 from parabit.paper.machine import processor, versions
 from parabit.paper.plots import RECALLS, Curve, Family, draw, points, precision_recall
 from parabit.paper.runs import Store
 from parabit.paper.tables import Figures, claims, tables
 from parabit.parallel import cores
-from parabit.progress import Progress, silent
-from parabit.progress import Report as ProgressReport
+from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
 
 _QUICK_TRAINED, _QUICK_TESTED = 2000, 600  # documents
@@ -30,34 +28,35 @@ _QUICK_CORPORA = ("20newsgroups", "reuters21578")
 _FEWEST_POINTS = 4  # that t-SNE can place
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is to be run, and how."""
-
-    what: str = "all"
-    quick: bool = False
-    seeds: int = 3
-    corpora: tuple[str, ...] = ()  # all if none is named
-    jobs: tuple[str, ...] = ()  # likewise
-    device: str = "auto"
-    only_report: bool = False  # of what is finished; nothing is run
-
-
-def reproduce(plan: Plan, folder: Path, command: str, report: ProgressReport = silent) -> dict[str, Any]:
+def reproduce(
+    what: str,
+    folder: Path,
+    command: str,
+    *,
+    quick: bool = False,
+    seeds: int = 3,
+    corpora: Sequence[str] = (),
+    jobs: Sequence[str] = (),
+    device: str = "auto",
+    only_report: bool = False,
+    report: Report = silent,
+) -> dict[str, Any]:
     """Perform the runs that are missing or stale, and write `report.html` with `figures/`.
 
-    Runs that are finished are kept in `results.jsonl` and `runs.jsonl`, so an interrupted command continues. Returns
-    the report in sum: its path, runs, and the figures of 20 Newsgroups above, equal to and below the paper's.
+    Without names of `corpora` and `jobs`, all are run; with `only_report` nothing is. Runs that are finished are kept
+    in `results.jsonl` and `runs.jsonl`, so an interrupted command continues. Returns the report in sum: its path, runs,
+    and the figures of 20 Newsgroups above, equal to and below the paper's.
     """
     for name, library in (("jinja2", "paper"), ("matplotlib", "plot"), ("openTSNE", "plot")):
         need(name, library, EvaluationError)
-    _check("experiment", (plan.what,), (*EXPERIMENTS, "all"))
-    experiments = tuple(EXPERIMENTS) if plan.what == "all" else (plan.what,)
-    _check("job", plan.jobs, [job for name in experiments for job in EXPERIMENTS[name]], f" in {plan.what}")
-    corpora, store = _corpora(plan), Store(folder)
-    if not plan.only_report:
-        _perform(plan, experiments, corpora, store, report)
-    figures = Figures(folder, corpora, plan.quick)
+    experiments = tuple(EXPERIMENTS) if what == "all" else (what,)
+    _check("job", jobs, [job for name in experiments for job in EXPERIMENTS[name]], f" in {what}")
+    used, store = _corpora(corpora, quick), Store(folder)
+    if not only_report:
+        # The pretrained encoder is a large download, so it is run only if it is there.
+        jobs = jobs or [name for name in JOBS if name != "sentences" or find_spec("sentence_transformers")]
+        _perform(runs_of(experiments, used, 1 if quick else seeds, quick, jobs), used, store, device, report)
+    figures = Figures(folder, used, quick)
     if not figures.runs:
         raise EvaluationError("no run is finished, so there is nothing to report", hint="omit --only-report")
     report(Progress("drawing", 0, "figures", 0.0))
@@ -77,39 +76,35 @@ def _check(kind: str, names: Iterable[str], known: Iterable[str], where: str = "
             raise EvaluationError(f"no {kind} {name!r}{where}", hint=f"there are {', '.join(dict.fromkeys(known))}")
 
 
-def _corpora(plan: Plan) -> list[PaperCorpus]:
+def _corpora(names: Sequence[str], quick: bool) -> list[PaperCorpus]:
     """The collections that are here, or those named."""
     from parabit.corpus.datasets import DATASETS, data_folder, find_dataset
 
     corpora = paper_corpora([name for name in DATASETS if find_dataset(name).found(data_folder())])
-    if plan.quick:
+    if quick:
         corpora = [corpus.small(_QUICK_TRAINED, _QUICK_TESTED) for corpus in corpora if corpus.name in _QUICK_CORPORA]
-    _check("collection", plan.corpora, [corpus.name for corpus in corpora], " here")
-    return [corpus for corpus in corpora if not plan.corpora or corpus.name in plan.corpora]
+    _check("collection", names, [corpus.name for corpus in corpora], " here")
+    return [corpus for corpus in corpora if not names or corpus.name in names]
 
 
-def _perform(
-    plan: Plan, experiments: tuple[str, ...], corpora: list[PaperCorpus], store: Store, report: ProgressReport
-) -> None:
+def _perform(runs: list[Run], corpora: list[PaperCorpus], store: Store, device: str, report: Report) -> None:
+    """Perform the runs that are missing, with the arrays of their collections."""
     from parabit.networks.training import choose_device
 
-    # The pretrained encoder is a large download, so it is run only if it is there.
-    jobs = plan.jobs or tuple(name for name in JOBS if name != "sentences" or find_spec("sentence_transformers"))
-    runs = runs_of(experiments, corpora, 1 if plan.quick else plan.seeds, plan.quick, jobs)
     if not runs:
         raise EvaluationError("there is nothing to run", hint="transfer is a job of Wikipedia and its samples only")
     for run in {(run.corpus.name, run.job.bigrams): run for run in runs}.values():
         store.prepare(run, [corpus for corpus in corpora if not corpus.headers], report)
     missing = store.missing(runs)
     # A missing GPU or library is an error before the first run, not after hours.
-    choose_device(plan.device)
+    choose_device(device)
     for peer, library in (("bm25", "bm25s"), ("doc2vec", "gensim.models.doc2vec")):
         if any(run.job.peer == peer for run in missing):
             need(library, "baselines", BaselineError)
     for number, run in enumerate(missing):
         note = f"{run.corpus.title}, {run.job.name}, seed {run.seed}"
         report(Progress("runs", number, "runs", number / len(missing), note))
-        store.keep(*perform(run, store.data(run), plan.device, report))
+        store.keep(*perform(run, store.data(run), device, report))
 
 
 Picture = tuple[str, str, str]  # file, the collection, and what is shown of it
