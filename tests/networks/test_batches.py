@@ -20,19 +20,18 @@ DOCUMENTS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_si
 CPU = torch.device("cpu")
 
 
-def prepared(table: Any, documents: list[list[int]], batch_size: int, at_once: int) -> Iterator[tuple[Tensor, Any]]:
+def prepared(table: Any, documents: list[list[int]], batch_size: int) -> Iterator[tuple[Tensor, Any]]:
     """The documents and the batch of each step of an epoch."""
     steps = table.plan(torch.randperm(len(documents)), batch_size)
     sampler = WordSampler(torch.ones(VOCABULARY), samples=3)
-    for first in range(0, len(steps), at_once):
-        yield from table.prepare(steps[first : first + at_once], sampler, torch.Generator().manual_seed(2))
+    yield from map(table.prepare, steps, sampler.draw_each(len(steps), torch.Generator().manual_seed(2)))
 
 
 @settings(max_examples=40)
-@given(documents=DOCUMENTS, batch_size=st.integers(1, 7), at_once=st.integers(1, 5))
-def test_an_epoch_of_bags_has_every_document_once(documents: list[list[int]], batch_size: int, at_once: int) -> None:
+@given(documents=DOCUMENTS, batch_size=st.integers(1, 7))
+def test_an_epoch_of_bags_has_every_document_once(documents: list[list[int]], batch_size: int) -> None:
     table = BagTable(count_ids(documents, VOCABULARY)[0], CPU)
-    steps = list(prepared(table, documents, batch_size, at_once))
+    steps = list(prepared(table, documents, batch_size))
     assert sorted(torch.cat([mine for mine, _ in steps]).tolist()) == list(range(len(documents)))
     assert {len(mine) for mine, _ in steps[:-1]} <= {batch_size}
     for mine, batch in steps:
@@ -48,14 +47,14 @@ def test_an_epoch_of_bags_has_every_document_once(documents: list[list[int]], ba
 
 
 @settings(max_examples=40)
-@given(documents=DOCUMENTS, batch_size=st.integers(1, 9), at_once=st.integers(1, 5), two_sided=st.booleans())
+@given(documents=DOCUMENTS, batch_size=st.integers(1, 9), two_sided=st.booleans())
 def test_an_epoch_of_positions_has_every_word_once_with_what_stands_around_it(
-    documents: list[list[int]], batch_size: int, at_once: int, two_sided: bool
+    documents: list[list[int]], batch_size: int, two_sided: bool
 ) -> None:
     shape = choose_shape(4, architecture="dm", window=2, two_sided=two_sided)
     table = PositionTable(count_ids(documents, VOCABULARY)[0], VOCABULARY, shape, CPU)
     found, sizes = [], []
-    for mine, batch in prepared(table, documents, batch_size, at_once):
+    for mine, batch in prepared(table, documents, batch_size):
         targets = batch.touched.ids[batch.touched.of][:-3].tolist()
         owners = mine[batch.documents.of].tolist()
         contexts = [slot.ids[slot.of].tolist() for slot in batch.contexts]

@@ -6,10 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit.networks.grouping import Groups, as_tensor, group, group_each, ragged, steady_matmul, sum_rows
+from parabit.networks.grouping import Groups, as_tensor, group, ragged, steady_matmul, sum_rows
 
 IDS = st.lists(st.integers(0, 6), max_size=30)
-STRETCHES = st.lists(IDS, min_size=1, max_size=5).filter(any)
 
 
 def same_as_plain(found: Groups, ids: list[int]) -> bool:
@@ -28,15 +27,6 @@ def same_as_plain(found: Groups, ids: list[int]) -> bool:
 def test_equal_ids_are_put_together(ids: list[int]) -> None:
     assert same_as_plain(group(torch.tensor(ids, dtype=torch.int64)), ids)
     assert same_as_plain(group(torch.tensor(ids, dtype=torch.int32)), ids)
-
-
-@given(stretches=STRETCHES)
-def test_each_stretch_is_grouped_as_if_alone(stretches: list[list[int]]) -> None:
-    ids = [one for stretch in stretches for one in stretch]
-    given, lengths = torch.tensor(ids), [len(stretch) for stretch in stretches]
-    groups = group_each(given, lengths)
-    assert given.tolist() == ids  # unchanged
-    assert all(same_as_plain(found, stretch) for found, stretch in zip(groups, stretches, strict=True))
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 6)), max_size=12))

@@ -74,7 +74,6 @@ def test_words_are_drawn_with_their_frequency_to_a_power(power: float) -> None:
 def test_the_whole_vocabulary_is_taken_where_no_samples_are_and_the_softmax_is_exact() -> None:
     sampler = WordSampler(FREQUENCIES, samples=0, power=0.75)
     candidates = sampler.draw(seeded())
-    assert sampler.size == len(FREQUENCIES)
     assert candidates.ids.tolist() == list(range(len(FREQUENCIES)))
     assert not candidates.correction.any()
     totals = torch.tensor([0.0, 1.0, 2.5, 1000.0], dtype=torch.float64)  # as many words are expected as there are

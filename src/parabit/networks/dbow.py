@@ -1,13 +1,13 @@
 """Distributed bag of words: a document's code predicts all its words, so one step trains the whole document."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
+from torch.nn import functional
 
-from parabit.networks.grouping import Groups, as_tensor, group_each, interleave, ragged, steady_matmul, sum_rows
-from parabit.networks.network import Candidates, Gradient, Gradients, Network, WordSampler, expect
+from parabit.networks.grouping import Groups, as_tensor, group, ragged, steady_matmul, sum_rows
+from parabit.networks.network import Candidates, Gradient, Gradients, Network, expect
 from parabit.text.bags import Bags
 
 
@@ -92,24 +92,18 @@ class BagTable:
         """How much of its documents a batch holds: all."""
         return 1.0
 
-    def prepare(self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator) -> list[tuple[Tensor, BagBatch]]:
-        """For each of some steps its documents, and everything it needs of them; all steps with one sort."""
-        size, drawn = len(steps[0]), sampler.draw_each(len(steps), rng)
-        words, counts, owners, starts, totals = self._select(torch.cat(list(steps)))
-        firsts = starts[::size]  # (steps,) where each step begins: only the last one may have fewer documents
-        entries = torch.diff(firsts, append=firsts.new_tensor([len(words)])).tolist()
-        nothing = torch.zeros_like(drawn.ids)
-        lengths, sizes = [length + sampler.size for length in entries], [len(documents) for documents in steps]
-        parts = zip(
-            group_each(interleave(words, entries, drawn.ids), lengths),
-            torch.split(interleave(counts, entries, nothing), lengths),
-            torch.split(interleave(owners % size, entries, nothing), lengths),
-            torch.split(starts - firsts.repeat_interleave(size)[: len(starts)], sizes),
-            torch.split(totals, sizes),
-            drawn.correction,
-            strict=True,
+    def prepare(self, documents: Tensor, candidates: Candidates) -> tuple[Tensor, BagBatch]:
+        """The documents of a step, and everything it needs of them."""
+        words, counts, owners, starts, totals = self._select(documents)
+        padding = (0, len(candidates.ids))  # candidates are not to be predicted: no count, and an arbitrary owner
+        return documents, BagBatch(
+            touched=group(torch.cat([words, candidates.ids.to(words.dtype)])),
+            counts=functional.pad(counts, padding),
+            owners=functional.pad(owners, padding),
+            starts=starts,
+            totals=totals,
+            correction=candidates.correction,
         )
-        return [(documents, BagBatch(*part)) for documents, part in zip(steps, parts, strict=True)]
 
     def _select(self, documents: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """The bags of some documents: of each entry word, count and document; of each document start and total."""

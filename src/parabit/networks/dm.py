@@ -5,7 +5,6 @@ share of the logits is the same wherever its document or context word recurs, an
 only the softmax itself is computed for every position.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -13,8 +12,8 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from parabit.networks.config import Shape
-from parabit.networks.grouping import Groups, as_tensor, group, group_each, interleave, ragged, steady_matmul, sum_rows
-from parabit.networks.network import Candidates, Gradient, Gradients, Network, WordSampler, expect
+from parabit.networks.grouping import Groups, as_tensor, group, ragged, steady_matmul, sum_rows
+from parabit.networks.network import Candidates, Gradient, Gradients, Network, expect
 from parabit.text.bags import Bags
 
 
@@ -186,26 +185,19 @@ class PositionTable:
         held = torch.bincount(batch.documents.of, minlength=len(batch.documents.ids))
         return (held / self.lengths[batch.documents.ids])[:, None]
 
-    def prepare(
-        self, steps: Sequence[Tensor], sampler: WordSampler, rng: Generator
-    ) -> list[tuple[Tensor, PositionBatch]]:
-        """For each of some steps its documents, and everything it needs of them."""
-        documents, start, stop = torch.cat(list(steps)).unbind(1)
-        places = ragged(self._starts[documents] + start, stop - start)  # (positions of all steps,)
+    def prepare(self, step: Tensor, candidates: Candidates) -> tuple[Tensor, PositionBatch]:
+        """The documents of a step, and everything it needs of them."""
+        documents, start, stop = step.unbind(1)
+        places = ragged(self._starts[documents] + start, stop - start)  # (positions,)
         owners = torch.repeat_interleave(documents, stop - start, output_size=len(places))
-        sizes = torch.stack([(step[:, 2] - step[:, 1]).sum() for step in steps]).tolist()
         targets = self._tokens[places]
-        drawn = sampler.draw_each(len(steps), rng)
-        contexts = [group_each(context, sizes) for context in self._contexts(places, owners)]
-        parts = zip(
-            group_each(interleave(targets, sizes, drawn.ids), [size + sampler.size for size in sizes]),
-            group_each(owners, sizes),
-            zip(*contexts, strict=True),
-            drawn.correction,
-            strict=True,
+        batch = PositionBatch(
+            touched=group(torch.cat([targets, candidates.ids.to(targets.dtype)])),
+            documents=group(owners),
+            contexts=tuple(map(group, self._contexts(places, owners))),
+            correction=candidates.correction,
         )
-        batches = [PositionBatch(*part) for part in parts]
-        return [(batch.documents.ids, batch) for batch in batches]
+        return batch.documents.ids, batch
 
     def wanted(self, network: Network, documents: Tensor, rows: int) -> WantedPositions:
         """What inference needs of some documents, padded to this many rows with empty documents."""

@@ -22,40 +22,10 @@ class Groups(NamedTuple):
 def group(ids: Tensor) -> Groups:
     """Put equal ids together: [7, 3, 7] has ids [3, 7], of [1, 0, 1], order [1, 0, 2] and starts [0, 1]."""
     ascending, order = torch.sort(ids, stable=True)
-    first = torch.ones_like(ascending, dtype=torch.bool)
-    torch.ne(ascending[1:], ascending[:-1], out=first[1:])
-    starts = first.nonzero().squeeze(1)
+    distinct, of_ascending, sizes = torch.unique_consecutive(ascending, return_inverse=True, return_counts=True)
     of = torch.empty_like(order)
-    of[order] = torch.cumsum(first, 0) - 1
-    return Groups(ascending[starts].long(), of, order, starts)
-
-
-def group_each(ids: Tensor, lengths: list[int]) -> list[Groups]:
-    """Put equal ids together in each of several stretches, all with one sort."""
-    if len(lengths) == 1:
-        return [group(ids)]
-    sizes = torch.tensor(lengths, device=ids.device)
-    stretch = torch.repeat_interleave(sizes, output_size=len(ids))
-    span = int(ids.max()) + 1
-    found, of, order, starts = group(ids + stretch * span)
-    # From here on, numbers count from the beginning of their stretch.
-    ends = sizes.cumsum(0)
-    begins = ends - sizes
-    groups = torch.searchsorted(starts, torch.cat([begins, ends[-1:]]))  # (stretches + 1,) the first group of each
-    of -= groups[stretch]
-    order -= begins[stretch]
-    of_group = stretch[starts]
-    starts -= begins[of_group]
-    found -= of_group * span
-    counts = groups.diff().tolist()
-    sides = [(found, counts), (of, lengths), (order, lengths), (starts, counts)]
-    return [Groups(*part) for part in zip(*(torch.split(*side) for side in sides), strict=True)]
-
-
-def interleave(values: Tensor, lengths: list[int], others: Tensor) -> Tensor:
-    """Stretches of values, each followed by one row of the others."""
-    parts = zip(torch.split(values, lengths), others.to(values.dtype), strict=True)
-    return torch.cat([part for pair in parts for part in pair])
+    of[order] = of_ascending
+    return Groups(distinct.long(), of, order, torch.cumsum(sizes, 0) - sizes)
 
 
 def ragged(starts: Tensor, lengths: Tensor) -> Tensor:

@@ -170,7 +170,7 @@ class Network:
 
 
 class Candidates(NamedTuple):
-    """The words that the softmax's denominator is summed over, in one step or, with one more axis, in several."""
+    """The words that the softmax's denominator is summed over in one step."""
 
     ids: Tensor  # (candidates,) word ids
     correction: Tensor  # (candidates,) added to each logit, so that the sum estimates that of the whole vocabulary
@@ -188,7 +188,6 @@ class WordSampler:
     def __init__(self, frequencies: Tensor, samples: int, power: float = 1.0) -> None:
         self.samples = samples
         self._all = frequencies.nonzero().squeeze(1)
-        self.size = samples or len(self._all)  # of one draw
         self.device = frequencies.device
         weights = frequencies.double() ** power
         self._bounds = torch.cumsum(weights, 0)
@@ -199,17 +198,16 @@ class WordSampler:
 
     def draw(self, rng: Generator) -> Candidates:
         """The candidates of one step."""
-        ids, correction = self.draw_each(1, rng)
-        return Candidates(ids[0], correction[0])
+        return self.draw_each(1, rng)[0]
 
-    def draw_each(self, steps: int, rng: Generator) -> Candidates:
-        """The candidates of several steps: (steps, candidates)."""
+    def draw_each(self, steps: int, rng: Generator) -> list[Candidates]:
+        """The candidates of several steps."""
         if not self.samples:
-            return Candidates(self._all.expand(steps, -1), self._correction[self._all].expand(steps, -1))
+            return [Candidates(self._all, self._correction[self._all])] * steps
         uniform = torch.rand(steps, self.samples, generator=rng, dtype=torch.float64, device=self.device)
         # Sorted, the search walks through memory once, and so do the rows that are read after it.
         ids = torch.searchsorted(self._bounds, uniform.sort().values).clamp_(max=len(self._bounds) - 1)
-        return Candidates(ids, self._correction[ids])
+        return list(map(Candidates, ids, self._correction[ids]))
 
 
 def expect(logits: Tensor, totals: Tensor) -> tuple[Tensor, Tensor]:

@@ -35,7 +35,7 @@ from parabit.text.bags import Bags, row_offsets
 Table = BagTable | PositionTable
 
 _ABOUT = "about.json"
-_PREPARED_ON_GPU = 32  # batches: on a GPU starting a kernel takes longer than its work, so many are prepared at once
+_DRAWN_ON_GPU = 32  # steps whose words are sampled at once: on a GPU, starting a kernel takes longer than its work
 
 
 class Checkpoints:
@@ -212,10 +212,12 @@ def _batches(
     table: Table, steps: list[Tensor], first: int, sampler: WordSampler, seed: int, epoch: int
 ) -> Iterator[tuple[Tensor, Any]]:
     """The documents and the batch of each step of an epoch, from step `first` on."""
-    size = 1 if table.device.type == "cpu" else _PREPARED_ON_GPU
+    size = 1 if table.device.type == "cpu" else _DRAWN_ON_GPU
     for start in range(first // size * size, len(steps), size):
-        rng = generator(seed, "batch", epoch, start // size, device=table.device)
-        yield from table.prepare(steps[start : start + size], sampler, rng)[max(first - start, 0) :]
+        some = steps[start : start + size]
+        drawn = sampler.draw_each(len(some), generator(seed, "batch", epoch, start // size, device=table.device))
+        for step, candidates in list(zip(some, drawn, strict=True))[max(first - start, 0) :]:
+            yield table.prepare(step, candidates)
 
 
 def _mean_loss(loss: Tensor, epoch: int, recipe: Recipe) -> float:
