@@ -82,6 +82,15 @@ def test_documents_on_other_storage_are_read_as_from_a_disk(memory: str, tmp_pat
     assert len(list(open_corpus("memory://.hid/a.jsonl", format="lines"))) == 1
 
 
+def test_how_much_was_read_is_known_when_a_file_is_gone(memory: str) -> None:
+    for name in ("a.txt", "b.txt"):
+        put(f"{memory}/{name}", b"text")
+    corpus = open_corpus(memory)
+    fsspec.filesystem("memory").rm("/corpus/a.txt")
+    assert [document.id for document in corpus] == ["b.txt"]
+    assert (corpus.share_read, [*corpus.skipped]) == (1.0, [("a.txt", "nothing there")])
+
+
 def test_files_of_one_name_in_two_places_are_two(memory: str, tmp_path: Path) -> None:
     for name in ("one", "two"):
         put(f"{memory}/{name}/a.jsonl", json.dumps({"text": name, "id": name}).encode())

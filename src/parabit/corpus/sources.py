@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
@@ -38,8 +38,8 @@ _MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
     re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"): _open_zstd,  # a frame, or one to skip
 }
 
-# What decompressors and archives raise for a damaged or cut-off file; bz2 and gzip also raise OSError with no errno.
-_DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile)
+# What decompressors and archives raise for a damaged or cut-off file; bz2 also raises a plain OSError with no errno.
+_DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")  # two letters before the colon: C:/ is a path
 
 STANDARD_INPUT = ("-", "/dev/stdin")
@@ -94,14 +94,13 @@ class Source:
     @property
     def size(self) -> int:
         """Bytes on disk; 0 if the file is not there any more."""
-        try:
-            return self.path.stat().st_size
-        except OSError:
-            return 0
+        with suppress(OSError, UnreadableError):
+            return int(self.version.partition("-")[0])
+        return 0
 
     @property
     def version(self) -> str:
-        """What changes when the file does."""
+        """Its size in bytes and what else changes when the file does."""
         about = os.stat(self.location)  # noqa: PTH116 - twice as fast, for many thousand files
         return f"{about.st_size}-{about.st_mtime_ns}"
 
@@ -117,7 +116,7 @@ class Source:
             with self._open_raw() as self._raw, _decompressed(self._raw) as stream:
                 yield stream
         except (*_DAMAGE, OSError) as problem:
-            if isinstance(problem, OSError) and problem.errno is not None:
+            if not isinstance(problem, _DAMAGE) and (type(problem) is not OSError or problem.errno is not None):
                 raise
             hint = "copy or download the file again"
             raise UnreadableError(self.name, f"damaged or cut off: {problem}", hint) from problem
@@ -185,18 +184,11 @@ class RemoteSource(Source):
         return self._storage, self._there
 
     @property
-    def size(self) -> int:
-        return int(self._about().get("size") or 0)
-
-    @property
     def version(self) -> str:
-        about = self._about()
-        keys = ("ETag", "etag", "mtime", "LastModified", "created")
-        return f"{about.get('size')}-{next((about[key] for key in keys if key in about), '')}"
-
-    def _about(self) -> dict[str, Any]:
         with _in_words(self.name):
-            return cast(dict[str, Any], self._storage.info(self._there))
+            about = self._storage.info(self._there)
+        keys = ("ETag", "etag", "mtime", "LastModified", "created")
+        return f"{about.get('size') or 0}-{next((about[key] for key in keys if key in about), '')}"
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
