@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from parabit.corpus.datasets import docstrings
-from parabit.corpus.datasets.docstrings import DocstringCorpus, public_definitions
-from parabit.corpus.sources import Source
+from parabit.corpus.datasets.docstrings import DocstringCorpus, Package, public_definitions
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -110,8 +109,8 @@ def test_processes_read_what_is_read_here(
     monkeypatch.setattr(docstrings, "_BATCH", 300)
     works, read_here = executable == sys.executable, list[str]()
 
-    def counted(package: list[Source]) -> list[Any]:
-        read_here.append(package[0].name)
+    def counted(package: Package) -> list[Any]:
+        read_here.append(package[0][0])
         return public_definitions(package)
 
     monkeypatch.setattr(docstrings, "public_definitions", counted)

@@ -24,6 +24,7 @@ _BATCH = 6_000_000  # bytes that are read before a process is started, and that 
 
 # A function, class or method with a documentation string: module, name inside it (`Class.method`) and text.
 Definition = tuple[str, str, str]
+Package = Sequence[tuple[str, str]]  # the name and path of each module
 
 
 class DocstringCorpus(SourceCorpus):
@@ -63,7 +64,7 @@ def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[Defini
     """The definitions of each package, in order; parsing is nearly all of the work, so there is a process per core."""
     passed = accumulate(sum(source.size for source in package) for package in packages)
     batches = [
-        [package for package, _ in batch]
+        [[(source.name, source.location) for source in package] for package, _ in batch]
         for _, batch in groupby(zip(packages, passed, strict=True), key=lambda pair: pair[1] // _BATCH)
     ]
     for batch in batches[:1]:  # a few documents are there before a process is started
@@ -72,33 +73,30 @@ def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[Defini
         yield from found
 
 
-def _read_batch(packages: Sequence[Sequence[Source]]) -> list[list[Definition]]:
+def _read_batch(packages: Sequence[Package]) -> list[list[Definition]]:
     """What a process of its own finds in some packages; not by multiprocessing, which runs the user's script again."""
-    wanted = json.dumps([[(source.name, str(source.path)) for source in package] for package in packages])
+    program = (
+        f"import json, sys; from {__name__} import public_definitions as read\n"
+        "json.dump([read(package) for package in json.load(sys.stdin)], sys.stdout)"
+    )
     # -P: a file in the current folder may be called like a module of the standard library.
-    command = [sys.executable, "-P", "-c", f"from {__name__} import _main; _main()"]
+    command = [sys.executable, "-P", "-c", program]
     try:
-        done = subprocess.run(command, input=wanted.encode(), capture_output=True, check=True).stdout
-        return [[(module, name, text) for module, name, text in package] for package in json.loads(done)]
+        done = subprocess.run(command, input=json.dumps(packages).encode(), capture_output=True, check=True)
+        found: list[list[Definition]] = json.loads(done.stdout)
     except (OSError, ValueError, TypeError, subprocess.SubprocessError):  # then this process reads them
-        return list(map(public_definitions, packages))
+        found = list(map(public_definitions, packages))
+    return found
 
 
-def _main() -> None:
-    """Read packages named on standard input, and write what is found to standard output."""
-    packages = json.loads(sys.stdin.buffer.read())
-    found = [public_definitions([Source(Path(path), name) for name, path in package]) for package in packages]
-    sys.stdout.write(json.dumps(found))
-
-
-def public_definitions(sources: Sequence[Source]) -> list[Definition]:
+def public_definitions(package: Package) -> list[Definition]:
     """The definitions of one package that its users see."""
     definitions: list[Definition] = []
     exported: set[str] = set()
-    for source in sources:
-        if tree := _parsed(source):
-            definitions.extend(_documented(tree, source.name))
-            exported.update(_exported(tree, _public_part(source.name) == source.name))
+    for module, path in package:
+        if tree := _parsed(path):
+            definitions.extend(_documented(tree, module))
+            exported.update(_exported(tree, _public_part(module) == module))
     return [
         (module, name, text)
         for module, name, text in definitions
@@ -106,11 +104,11 @@ def public_definitions(sources: Sequence[Source]) -> list[Definition]:
     ]
 
 
-def _parsed(source: Source) -> ast.Module | None:
+def _parsed(path: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # other people's invalid escapes are not our user's business
-            return ast.parse(source.path.read_bytes())
+            return ast.parse(Path(path).read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
         return None  # templates, files for other versions of Python, unreadable files
 
