@@ -19,8 +19,8 @@ DATASETS = {
     "reuters21578": "news",
     "rcv1": "news",
     "wikipedia": "wikipedia",
-    "enwiki": "samples",
-    "arxiv": "samples",
+    "enwiki": "news",
+    "arxiv": "news",
     "docstrings": "docstrings",
 }
 SPLITS = ("train", "test")  # of every data set

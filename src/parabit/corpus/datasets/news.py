@@ -1,4 +1,4 @@
-"""News: 20 Newsgroups, Reuters-21578 and Reuters Corpus Volume 1 (RCV1)."""
+"""News and samples: 20 Newsgroups, Reuters-21578, Reuters Corpus Volume 1 (RCV1), and parts of Wikipedia and arXiv."""
 
 import html
 import re
@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from parabit.corpus.datasets import Dataset, DatasetCorpus, in_split
-from parabit.corpus.document import Corpus, Document
+from parabit.corpus.document import CommonLabels, Corpus, Document
+from parabit.corpus.files import FileCorpus
+from parabit.corpus.readers import ReadOptions
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError
 
@@ -139,6 +141,26 @@ def _rcv1_corpus(paths: Sequence[Path], split: str | None) -> Corpus:
     return DatasetCorpus([days[day] for day in sorted(days)], split, _rcv1)
 
 
+def _sample(source: Source, split: str | None) -> Iterator[Document]:
+    """Articles in JSON lines, half of them held out by a hash of the title."""
+    options = ReadOptions(id_field="", label_field="categories", strict=True)
+    for article in FileCorpus([source], options, "jsonl", source.name):
+        if article.title is None:
+            raise CorpusError(f"{article.id}: no title", hint="`parabit datasets` says what the file must hold")
+        if in_split(article.title, split, held_out=0.5):
+            # Titles occur twice, so the id is the position in the sample.
+            yield replace(article, id=str(int(article.id.rpartition(":")[2]) - 1))
+
+
+def _enwiki_corpus(paths: Sequence[Path], split: str | None) -> Corpus:
+    corpus = DatasetCorpus(paths, split, _sample)
+    return CommonLabels(corpus) if split == "test" else corpus
+
+
+_OBTAIN_SAMPLE = (
+    "put a JSON-lines file at {file} below the data folder: one article per line, with the fields title (a string), "
+    "text (a string) and categories (a list of strings)"
+)
 _NEWSGROUPS = Dataset(
     about="Usenet posts of 20 newsgroups without their headers; the label is the newsgroup",
     licence="freely distributed for research",
@@ -178,5 +200,19 @@ DATASETS = {
             "(https://trec.nist.gov/data/reuters/reuters.html), and put its daily zips 19960820.zip to 19970819.zip, "
             "or the daily folders of the unpacked rcv1.tar.xz, in rcv1/ below the data folder"
         ),
+    ),
+    "enwiki": Dataset(
+        about="a sample of English Wikipedia, half held out; the labels are categories, in test those of 20 or more",
+        licence="CC BY-SA 3.0",
+        files="enwiki/enwiki-sample.jsonl.gz",
+        corpus=_enwiki_corpus,
+        obtain=_OBTAIN_SAMPLE.format(file="enwiki/enwiki-sample.jsonl.gz"),
+    ),
+    "arxiv": Dataset(
+        about="a sample of arXiv abstracts, half held out; the labels are the paper's categories",
+        licence="CC0",
+        files="arxiv/arxiv-sample.jsonl.gz",
+        corpus=partial(DatasetCorpus, read=_sample),
+        obtain=_OBTAIN_SAMPLE.format(file="arxiv/arxiv-sample.jsonl.gz"),
     ),
 }
