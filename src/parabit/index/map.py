@@ -40,9 +40,7 @@ class Map(NamedTuple):
 
     def place(self, codes: NDArray[np.uint8]) -> NDArray[np.uint16]:
         """Where codes lie on the map, (codes, 2): at their own point, or amid their nearest."""
-        most = min(_NEIGHBOURS, len(self.codes))
-        nearest = Flat(self.codes, self.bits).search(codes, most)
-        rows, distances = (array.reshape(-1, most) for array in (nearest.rows, nearest.distances))
+        rows, distances = _nearest(self.codes, self.bits, codes, min(_NEIGHBOURS, len(self.codes)))
         around = np.median(self.points[rows], axis=1)  # the median, as a mean may lie between clusters
         return np.where(distances[:, :1] == 0, self.points[rows[:, 0]], around).astype(np.uint16)
 
@@ -64,15 +62,19 @@ class Map(NamedTuple):
             return None
 
 
-def draw_map(index: "Index", report: Report = silent, most: int = _POINTS, seed: int = 0) -> Map:
+def draw_map(index: "Index", report: Report = silent) -> Map:
     """Draw the map of the documents of an index, or of a sample of them; 20,000 points take a minute or two."""
     snapshot = index.snapshot()
-    rows = snapshot.sample(most, seed)
+    rows = snapshot.sample(_POINTS)
     if len(rows) < 4:
         raise IndexFolderError(f"a map needs 4 documents, and there are {len(rows)}", hint="add some")
     codes = np.ascontiguousarray(snapshot.codes(rows))
-    points = _in_square(embed_codes(codes, seed, report))
-    return Map(snapshot.ids_of(rows), codes, points, snapshot.bits, snapshot.documents)
+    points = embed_codes(codes, report=report)
+    low, high = points.min(axis=0), points.max(axis=0)
+    # Moved and stretched alike in both directions, to fill the square.
+    points = (points - (low + high) / 2) / max(float((high - low).max()), 1e-12) + 0.5
+    whole = np.round(points * SIDE).clip(0, SIDE).astype(np.uint16)
+    return Map(snapshot.ids_of(rows), codes, whole, snapshot.bits, snapshot.documents)
 
 
 def keep_map(index: "Index", drawn: Map) -> None:
@@ -91,15 +93,6 @@ def kept_map(index: "Index") -> Map | None:
     return drawn if same >= (1 - _WORTH) * len(drawn.ids) else None
 
 
-def _in_square(points: NDArray[np.float64]) -> NDArray[np.uint16]:
-    """Points moved and stretched alike in both directions, to fill the square."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    size = max(float((high - low).max()), 1e-12)
-    middle = (points - (low + high) / 2) / size + 0.5
-    whole: NDArray[np.uint16] = np.round(middle * SIDE).clip(0, SIDE).astype(np.uint16)
-    return whole
-
-
 def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent) -> NDArray[np.float64]:
     """A point for each code, (codes, 2), by t-SNE over exact Hamming neighbours; the same for the same seed.
 
@@ -115,10 +108,17 @@ def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent
     tsne = need("openTSNE", "plot", CodesError)
     # With three times as many neighbours as the perplexity, those left out would weigh next to nothing.
     perplexity = min(_PERPLEXITY, (len(codes) - 1) / 3)
-    neighbours, distances = _neighbours(codes, round(3 * perplexity))
-    affinities = tsne.affinity.PerplexityBasedNN(
-        knn_index=tsne.nearest_neighbors.PrecomputedNeighbors(neighbours, distances), perplexity=perplexity, n_jobs=1
+    most, bits = round(3 * perplexity), codes.shape[1] * 8
+    rows, distances = _nearest(codes, bits, codes, most + 1)
+    others = rows != np.arange(len(codes))[:, None]
+    others[others.all(axis=1), -1] = False  # the code itself is one of more equal codes than were asked for
+    neighbours = tsne.nearest_neighbors.PrecomputedNeighbors(
+        rows[others].reshape(-1, most), distances[others].reshape(-1, most).astype(np.float64)
     )
+    affinities = tsne.affinity.PerplexityBasedNN(knn_index=neighbours, perplexity=perplexity, n_jobs=1)
+    # Two principal components, so that what is far apart begins far apart; equal codes have none.
+    different = (codes != codes[0]).any()
+    start = tsne.initialization.pca(unpack(codes, bits), random_state=seed) if different else "random"
     done = count(_REPORTED_EVERY, _REPORTED_EVERY)  # openTSNE counts its two stages each from 0
 
     def show(_iteration: int, error: float, _embedding: object) -> None:
@@ -135,25 +135,12 @@ def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent
         callbacks=show,
         callbacks_every_iters=_REPORTED_EVERY,
     )
-    return np.array(layout.fit(affinities=affinities, initialization=_start(codes, seed)), dtype=np.float64)
+    return np.array(layout.fit(affinities=affinities, initialization=start), dtype=np.float64)
 
 
-def _neighbours(codes: NDArray[np.uint8], most: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The nearest other codes of each, and how far they are, both (codes, most); of equally near ones the first."""
-    nearest = Flat(codes, codes.shape[1] * 8).search(codes, most + 1)
-    rows, distances = (array.reshape(-1, most + 1) for array in (nearest.rows, nearest.distances))
-    others = rows != np.arange(len(codes))[:, None]
-    others[others.all(axis=1), -1] = False  # it is one of more equal codes than were asked for
-    return rows[others].reshape(-1, most), distances[others].reshape(-1, most).astype(np.float64)
-
-
-def _start(codes: NDArray[np.uint8], seed: int) -> NDArray[np.float64]:
-    """Where the points begin, (codes, 2): two principal components of the bits, so that far apart begins far apart."""
-    bits = unpack(codes, codes.shape[1] * 8).astype(np.float64)  # (codes, bits)
-    left, values, _ = np.linalg.svd(bits - bits.mean(axis=0), full_matrices=False)
-    start = left[:, :2] * values[:2]
-    spread = start[:, 0].std()
-    if spread > 0:
-        start *= 1e-4 / spread
-    # Points with the same code must not begin at the same place, where nothing could move them apart.
-    return np.ascontiguousarray(start + np.random.default_rng(seed).normal(0, 1e-6, start.shape))
+def _nearest(
+    codes: NDArray[np.uint8], bits: int, queries: NDArray[np.uint8], most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The nearest codes of each query and how far they are, both (queries, most); of equally near ones the first."""
+    found = Flat(codes, bits).search(queries, most)
+    return found.rows.reshape(-1, most), found.distances.reshape(-1, most)
