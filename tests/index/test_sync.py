@@ -115,10 +115,6 @@ class SyncMachine(RuleBasedStateMachine):
             self.write(name, "".join(f"{json.dumps(record)}\n" for of, record in self.records.values() if of == name))
 
     @rule()
-    def forget_files(self) -> None:
-        (self.index.folder / self.index._store.manifest.meta["corpus"]["files"]).unlink(missing_ok=True)
-
-    @rule()
     def compact(self) -> None:
         self.index.compact()
 
@@ -178,6 +174,17 @@ def test_what_came_from_elsewhere_or_was_deleted_by_hand_stays_so(root: Path) ->
         put(root, {"two.txt": TEXTS[7]}, 1)
         index.sync()
         assert "two.txt" in content(index)
+
+
+def test_if_the_table_of_files_is_lost_all_are_read_and_nothing_is_deleted(root: Path) -> None:
+    with build(root) as index:
+        index.add([Document("from elsewhere", TEXTS[5])])
+        (index.folder / index._store.manifest.meta["corpus"]["files"]).write_bytes(b"damaged")
+        put(root, {"two.txt": TEXTS[6], "new.txt": TEXTS[7]}, 1)
+        assert counts(index.sync()) == (1, 1, 0, 0, 2)
+        assert {*content(index)} == {"a/one.txt", "two.txt", "new.txt", "r", "from elsewhere"}
+        (root / "new.txt").unlink()
+        assert counts(index.sync()) == (0, 0, 0, 1, 3)
 
 
 def test_an_index_that_is_saved_moved_with_its_files_or_among_them_knows_them(root: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 The manifest has the first, a file beside it the second: for each file what changes when it does, and the ids and
 digests of its documents. That table is derived. It is written before documents change, without versions and digests,
 and again afterwards; so a kill leaves a table that says which documents may be in the index, and the next sync reads
-those files again. If it is missing or damaged, sync reads all files.
+those files again. If it is missing or damaged, sync reads all files, and documents that are in none of them stay.
 """
 
 import gzip

@@ -9,7 +9,7 @@ from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
 from parabit.corpus.document import Skipped, Tally
 from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import NoFilesError, may_pass
-from parabit.errors import CorpusError, IndexFolderError
+from parabit.errors import CorpusError
 from parabit.index.corpus_files import (
     File,
     Files,
@@ -25,7 +25,8 @@ from parabit.index.corpus_files import (
 )
 from parabit.index.documents import batches_of, stored_fields
 from parabit.index.retrain import retrain_reason
-from parabit.index.store import Batch, Store
+from parabit.index.store import Batch
+from parabit.index.store.schema import TEXT
 from parabit.index.writing import there
 from parabit.progress import Progress, Report
 
@@ -71,7 +72,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     if known is not None:
         before = {name: file for name, file in known.items() if name not in stay}
     else:
-        before = _in_store(index, None if memory else list(_digests(after)))
+        before = _in_store(index, list(_digests(after)))
     reuse = _compare(index, stay, before, after, result)
     final = stay | after
     if result.deleted and not allow_empty and not any(file.documents for file in final.values()):
@@ -190,18 +191,13 @@ def _out_of_reach(corpus: FileCorpus, missing: Sequence[str]) -> list[Skipped]:
     return kept
 
 
-def _in_store(index: "Index", ids: Sequence[str] | None) -> Files:
-    """The documents that the index holds, all or those with some ids, if nothing else is remembered of them."""
-    snapshot, documents = index.snapshot(), dict[str, str]()
-    if ids is None and not isinstance(index._store, Store):  # too many to ask for
-        raise IndexFolderError(f"the list of files in {index.folder} is missing or damaged", hint="build it again")
-    all_rows = snapshot.sample(snapshot.documents) if ids is None else snapshot.rows_of(ids)
-    for start in range(0, len(all_rows), _AT_ONCE):
-        rows = all_rows[start : start + _AT_ONCE]
-        rows = rows[rows >= 0]
-        for identity, fields in zip(snapshot.ids_of(rows), snapshot.fields_of(rows), strict=True):
-            if isinstance(identity, str):  # those of files are
-                documents[identity] = digest_of(fields) if index.keeps_text else ""
+def _in_store(index: "Index", ids: Sequence[str]) -> Files:
+    """The documents with some ids that the index holds, if it does not know of which files they are."""
+    documents = dict[str, str]()
+    for start in range(0, len(ids), _AT_ONCE):
+        some = there(index, ids[start : start + _AT_ONCE])
+        for identity, stored in zip(some, index.stored(some), strict=True):
+            documents[identity] = digest_of({**stored.fields, TEXT: stored.text}) if index.keeps_text else ""
     return {"": File("", documents)}
 
 
