@@ -25,7 +25,7 @@ from parabit.corpus.sources import UnreadableError, is_address, may_pass
 from parabit.errors import CorpusError
 from parabit.index.documents import stored_fields
 from parabit.index.store.schema import TEXT, record_of
-from parabit.storage import plain_disk_errors, whole_file
+from parabit.storage import whole_file
 
 # A file that changes twice within a tick of the file system's clock looks unchanged after the second time. What was
 # written so recently is read again. The slowest clocks tick every two seconds.
@@ -55,9 +55,8 @@ def read_files(path: Path) -> Files | None:
 
 def write_files(path: Path, files: Files) -> None:
     """Write a table of files, complete or not at all."""
-    content = gzip.compress(json.dumps(files).encode(), compresslevel=1)
-    with plain_disk_errors(), whole_file(path, durable=True) as partial:
-        partial.write_bytes(content)
+    with whole_file(path, durable=True) as partial:
+        partial.write_bytes(gzip.compress(json.dumps(files).encode(), compresslevel=1))
 
 
 def unsure(*tables: Files) -> Files:
@@ -132,7 +131,6 @@ def memory_of(corpus: FileCorpus, folder: Path | str | None, files: str | None =
     """What the manifest of the index in a folder remembers; `files` is the name of the table, if there is one."""
     return {
         "index": None if folder is None else os.path.abspath(folder),  # noqa: PTH100
-        "roots": list(corpus.roots),
         "paths": [root if is_address(root) else os.path.abspath(root) for root in corpus.roots],  # noqa: PTH100
         "format": corpus.format,
         "options": asdict(corpus.options),
@@ -151,9 +149,9 @@ def remembered(memory: Mapping[str, Any], folder: Path) -> tuple[list[str], Read
         if before not in (None, now) and not is_address(path):
             beside = os.path.normpath(Path(now, os.path.relpath(path, before)))
             paths[place] = beside if Path(beside).exists() else path
-    options: dict[str, Any] = memory["options"]
-    tuples: dict[str, Any] = {name: tuple(value) for name, value in options.items() if isinstance(value, list)}
-    return paths, ReadOptions(**options | tuples), memory["format"]
+    # JSON makes lists of tuples.
+    options = {name: tuple(value) if isinstance(value, list) else value for name, value in memory["options"].items()}
+    return paths, ReadOptions(**options), memory["format"]
 
 
 def note_below(corpus: Corpus, memory: Mapping[str, Any], folder: Path) -> NotedCorpus | None:
@@ -171,7 +169,7 @@ def note_below(corpus: Corpus, memory: Mapping[str, Any], folder: Path) -> Noted
     sources = [source for source in whole.sources if source.place in wanted]
     if len(below) < len(corpus.sources) or len(sources) < len(wanted):
         raise CorpusError(
-            f"some of {', '.join(corpus.roots)} is in {', '.join(memory['roots'])}, which the index was made of, "
+            f"some of {', '.join(corpus.roots)} is in {', '.join(paths)}, which the index was made of, "
             "and some is not, or is excluded there",
             hint="add them one after the other, or index with other --include and --exclude",
         )
