@@ -1,8 +1,17 @@
-"""A Milvus server or a file of Milvus Lite, and one collection on it: requests of the sizes that Milvus takes."""
+"""A Milvus server or a file of Milvus Lite, one collection on it, and documents as its entities.
 
+Requests have the sizes that Milvus takes. An entity has the document's id as its key, a serial number, which is its
+row, its code (as a vector that is searched, and as text that is read faster), the stems of its words, hashes of the
+values in its fields, its numbers, and all of its fields as compressed JSON.
+"""
+
+import json
+import math
 import os
 import re
 import warnings
+import zlib
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,14 +19,23 @@ from importlib.metadata import version
 from logging import CRITICAL, getLogger
 from threading import Lock
 from typing import Any, NamedTuple
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.engines.milvus import documents
-from parabit.engines.milvus.documents import BM25, CODE, KEY, SERIAL, VECTOR, WORDS, all_of, in_keys, in_rows
 from parabit.errors import IndexFolderError, need
+from parabit.index.store import schema
 from parabit.index.store.manifest import Manifest
+from parabit.index.store.schema import Id, Value
+
+KEY, SERIAL, VECTOR, CODE, WORDS, BM25 = "id", "serial", "vector", "code", "words", "bm25"
+KEYS, NUMBERS, REAL = "keys", "numbers", "real"
+RECORDS = ["record", *(f"record_{part}" for part in range(2, 9))]  # several, as a string of Milvus is short
+LONGEST = 65_535  # bytes of a string
+LONGEST_KEY, MOST_KEYS = 4096, 4096  # bytes of a key, and values of an array
+NOTHING = f"{SERIAL} < 0"  # a filter that lets nothing through
+_HIGHEST = 1.7e308  # number
 
 TOKEN = "PARABIT_MILVUS_TOKEN"
 WINDOW = 16_384  # hits of a query, or entities of an answer, that Milvus gives at most
@@ -135,18 +153,18 @@ class Entities:
             raise IndexFolderError(f"Milvus at {server.uri} {problem}", hint=hint)
         schema = server.client.create_schema(auto_id=False, enable_dynamic_field=False, description=self._description)
         indexes = server.client.prepare_index_params()
-        schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=documents.LONGEST_KEY)
+        schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=LONGEST_KEY)
         schema.add_field(SERIAL, types.INT64)
         schema.add_field(VECTOR, types.BINARY_VECTOR, dim=8 * -(-self._bits // 8))
-        schema.add_field(documents.KEYS, types.ARRAY, element_type=types.INT64, max_capacity=documents.MOST_KEYS)
-        schema.add_field(documents.NUMBERS, types.JSON)
-        for text in (CODE, *documents.RECORDS, *([documents.REAL] if self.manifest.dim else [])):
-            schema.add_field(text, types.VARCHAR, max_length=documents.LONGEST)
+        schema.add_field(KEYS, types.ARRAY, element_type=types.INT64, max_capacity=MOST_KEYS)
+        schema.add_field(NUMBERS, types.JSON)
+        for text in (CODE, *RECORDS, *([REAL] if self.manifest.dim else [])):
+            schema.add_field(text, types.VARCHAR, max_length=LONGEST)
         indexes.add_index(VECTOR, index_name=VECTOR, index_type="BIN_FLAT", metric_type="HAMMING")
         if has_words:
             # Words come as stems with spaces between them, so that both engines cut texts alike.
             options = {"enable_analyzer": True, "analyzer_params": {"tokenizer": "whitespace"}}
-            schema.add_field(WORDS, types.VARCHAR, max_length=documents.LONGEST, **options)
+            schema.add_field(WORDS, types.VARCHAR, max_length=LONGEST, **options)
             schema.add_field(BM25, types.SPARSE_FLOAT_VECTOR)
             kinds = server.pymilvus.FunctionType
             schema.add_function(server.pymilvus.Function(BM25, kinds.BM25, [WORDS], [BM25]))
@@ -267,3 +285,98 @@ def in_ranges(ask: Callable[[str], Near]) -> Iterator[Near]:
 def pieces(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
     """Items in their order, at most so many at a time."""
     return (items[start : start + most] for start in range(0, len(items), most))
+
+
+def key_of(identity: Id) -> str:
+    """An id as a key in plain ASCII: a quote or a newline in a key confuses Milvus Lite. 7 and "7" are two ids."""
+    key = quote_from_bytes(schema.id_bytes(identity), safe=" !#$()*+,-./:;<=>?@[]^_{|}~")
+    if len(key) > LONGEST_KEY:
+        raise IndexFolderError(
+            f"the id {str(identity)[:40]!r}... takes {len(key):,} bytes", hint=f"Milvus keeps up to {LONGEST_KEY:,}"
+        )
+    return key
+
+
+def id_of_key(key: str) -> Id:
+    """The id that `key_of` wrote."""
+    return schema.id_of(unquote_to_bytes(key))
+
+
+def entity_of(
+    identity: Id,
+    serial: int,
+    code: NDArray[np.uint8],
+    fields: Mapping[str, Any],
+    words: Sequence[str] | None,
+    vector: NDArray[np.float16] | None,
+) -> dict[str, Any]:
+    """A document as an entity; an IndexFolderError says what does not fit. `words` are stems, in order."""
+    entries = list(schema.entries_of(fields))
+    keys = sorted({key >> 1 for key, number in entries if math.isnan(number)})  # Milvus has no unsigned numbers
+    if len(keys) > MOST_KEYS:
+        raise IndexFolderError(
+            f"document {identity!r} has {len(keys):,} values in its fields",
+            hint=f"Milvus finds a document by {MOST_KEYS:,} at most",
+        )
+    numbers = {_number_name(key): number for key, number in entries if math.isfinite(number)}
+    entity = {KEY: key_of(identity), SERIAL: serial, VECTOR: code.tobytes(), CODE: b64encode(code.tobytes()).decode()}
+    entity |= {KEYS: keys, NUMBERS: numbers, **_record_parts(fields, identity)}
+    if words is not None:
+        written = f" {' '.join(words)} ".encode("utf-8", "replace")
+        if len(written) > LONGEST:
+            written = written[: written.rfind(b" ", 0, LONGEST) + 1]
+        entity[WORDS] = written.decode()
+    if vector is not None:
+        entity[REAL] = b64encode(vector.tobytes()).decode()
+    return entity
+
+
+def _record_parts(fields: Mapping[str, Any], identity: Id) -> dict[str, str]:
+    written = b64encode(zlib.compress(schema.record_of(fields, identity), 1)).decode()
+    if len(written) > LONGEST * len(RECORDS):
+        raise IndexFolderError(
+            f"document {identity!r} takes {len(written):,} bytes compressed",
+            hint=f"Milvus keeps up to {LONGEST * len(RECORDS):,}; index it in parts",
+        )
+    return {name: written[LONGEST * part : LONGEST * (part + 1)] for part, name in enumerate(RECORDS)}
+
+
+def fields_of_entity(entity: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a document."""
+    return schema.fields_in(zlib.decompress(b64decode("".join(entity[part] for part in RECORDS))))
+
+
+def in_keys(keys: Iterable[str]) -> str:
+    """A filter for the documents with some keys."""
+    return f"{KEY} in {json.dumps(list(keys) or [''])}"  # which no document has
+
+
+def in_rows(rows: Iterable[int]) -> str:
+    """A filter for the documents in some rows."""
+    return f"{SERIAL} in {list(rows)}"
+
+
+def having(field: str, values: Iterable[Value]) -> str:
+    """A filter for the documents that have one of the values in a field."""
+    return f"array_contains_any({KEYS}, {[schema.field_key(field, value) >> 1 for value in values]})"
+
+
+def comparing(field: str, operator: str, number: float) -> str:
+    """A filter for the documents whose number in a field is in order with another."""
+    return f'{NUMBERS}["{_number_name(schema.number_key(field))}"] {operator} {max(-_HIGHEST, min(_HIGHEST, number))!r}'
+
+
+def saying(words: Sequence[str], end: str = " ") -> str:
+    """A filter for the documents with some words, one after the other."""
+    pattern = "".join("_" if letter in '%_\\"' else letter for letter in " ".join(words))
+    return f'{WORDS} like "% {pattern}{end}%"'
+
+
+def all_of(filters: Iterable[str]) -> str:
+    """A filter for the documents that all let through; an empty one lets all through."""
+    return " and ".join(f"({part})" for part in filters if part)
+
+
+def _number_name(key: int) -> str:
+    """The name of a number among an entity's: plain, whatever the field is called."""
+    return f"n{key:x}"

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.engines.milvus import documents
-from parabit.engines.milvus.client import WINDOW, Entities, Near, in_ranges, pieces
-from parabit.engines.milvus.documents import CODE, KEY, REAL, RECORDS, SERIAL, WORDS, all_of, in_rows, saying
+from parabit.engines.milvus import client
+from parabit.engines.milvus.client import (
+    CODE, KEY, REAL, RECORDS, SERIAL, WINDOW, WORDS, Entities, Near, all_of, in_ranges, in_rows, pieces, saying,
+)  # fmt: skip
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.query import WordQuery
@@ -47,7 +48,7 @@ class MilvusSnapshot:
 
     def rows_of(self, ids: Sequence[Id]) -> Rows:
         """The row of each id; -1 if there is no such document."""
-        keys = [documents.key_of(identity) for identity in ids]
+        keys = [client.key_of(identity) for identity in ids]
         rows = self.entities.with_keys(list(dict.fromkeys(keys)))
         return np.array([rows.get(key, -1) for key in keys], dtype=np.int64)
 
@@ -56,12 +57,12 @@ class MilvusSnapshot:
         keys = self._column(rows, KEY, self.entities.keys)
         if any(row not in keys for row in rows.tolist()):
             raise IndexFolderError("a document was changed during the search", hint="search again")
-        return [documents.id_of_key(keys[row]) for row in rows.tolist()]
+        return [client.id_of_key(keys[row]) for row in rows.tolist()]
 
     def fields_of(self, rows: Rows) -> list[dict[str, Any]]:
         """The fields, text among them, of the documents in some rows; none of one that was changed meanwhile."""
         found = self._read(rows.tolist(), RECORDS)
-        return [documents.fields_of_entity(found[row]) if row in found else {} for row in rows.tolist()]
+        return [client.fields_of_entity(found[row]) if row in found else {} for row in rows.tolist()]
 
     def codes(self, rows: Rows) -> Codes:
         """The codes in some rows, (rows, bytes)."""
@@ -73,7 +74,7 @@ class MilvusSnapshot:
 
     def count(self, field: str, value: Value) -> int:
         """How many documents have this value in a field, or in its list of values."""
-        return self.entities.count(documents.having(field, [value]))
+        return self.entities.count(client.having(field, [value]))
 
     def select(self, conditions: Sequence[Condition]) -> str:
         """A filter for the documents that meet all conditions."""
@@ -82,14 +83,14 @@ class MilvusSnapshot:
             need_field(condition, self.field_names)
             field, operator, values = condition
             if operator not in (EQUAL, UNEQUAL):
-                if not self.entities.some(documents.comparing(field, ">=", -math.inf), [], 1):
+                if not self.entities.some(client.comparing(field, ">=", -math.inf), [], 1):
                     raise no_numbers(field)
-                parts.append(documents.comparing(field, operator, values[0]))
+                parts.append(client.comparing(field, operator, values[0]))
                 continue
             if field == "id":
-                part = documents.in_keys(map(documents.key_of, ids_among(values)))
+                part = client.in_keys(map(client.key_of, ids_among(values)))
             else:
-                part = documents.having(field, values) if values else documents.NOTHING
+                part = client.having(field, values) if values else client.NOTHING
             parts.append(self.entities.opposite(part) if operator == UNEQUAL else part)
         return all_of(parts)
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from parabit.engines.milvus.client import TOKEN, Entities, Server
-from parabit.engines.milvus.documents import SERIAL, entity_of, id_of_key, key_of
+from parabit.engines.milvus.client import SERIAL, TOKEN, Entities, Server, entity_of, id_of_key, key_of
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
 from parabit.errors import IndexFolderError
 from parabit.index.store import Batch, Id, Store
