@@ -32,6 +32,7 @@ from parabit.index.store.schema import Id, Value
 KEY, SERIAL, VECTOR, CODE, WORDS, BM25 = "id", "serial", "vector", "code", "words", "bm25"
 KEYS, NUMBERS, REAL = "keys", "numbers", "real"
 RECORDS = ["record", *(f"record_{part}" for part in range(2, 9))]  # several, as a string of Milvus is short
+_SHORT = {KEY, SERIAL, CODE}
 LONGEST = 65_535  # bytes of a string
 LONGEST_KEY, MOST_KEYS = 4096, 4096  # bytes of a key, and values of an array
 NOTHING = f"{SERIAL} < 0"  # a filter that lets nothing through
@@ -127,17 +128,16 @@ class Near(NamedTuple):
 class Entities:
     """The entities of an index, in a collection, as one search or change sees them.
 
-    The keys and codes of those that were found or read are remembered, by row. The first answer waits until the server
-    has caught up with everything that was written before, and then it need not wait again.
+    The keys and codes of those that were found are remembered, by row. The first answer waits until the server has
+    caught up with everything that was written before, and then it need not wait again.
     """
 
     def __init__(self, server: Server, manifest: Manifest) -> None:
         self.server, self.manifest, self._bits = server, manifest, manifest.bits
         self.name = manifest.engine["collection"]
         self._description = f"parabit index {manifest.token}"  # of the collection; no two are the same
-        self.keys: dict[int, str] = {}
-        self.codes: dict[int, str] = {}
-        self.level = "Strong"
+        self._known: dict[int, Mapping[str, Any]] = {}
+        self._level = "Strong"
 
     def create(self) -> None:
         """Make the collection."""
@@ -202,16 +202,22 @@ class Entities:
         """The rows of the entities with some keys, by key."""
         return {row[KEY]: row[SERIAL] for some in pieces(keys, _NAMED) for row in self.some(in_keys(some), [])}
 
-    def in_rows(self, rows: Sequence[int], names: Sequence[str]) -> dict[int, dict[str, Any]]:
-        """What is kept of the entities in some rows, by row."""
-        most = _READ if {*names} - {CODE} else _NAMED
-        return {row[SERIAL]: row for some in pieces(rows, most) for row in self.some(in_rows(some), names)}
+    def in_rows(self, rows: Sequence[int], names: Sequence[str]) -> dict[int, Mapping[str, Any]]:
+        """What is kept under some names in some rows, by row; without entities that were changed meanwhile."""
+        found = {row: self._known[row] for row in rows if self._known.get(row, {}).keys() >= {*names}}
+        for level in (self._level, "Strong"):  # a copy of the server that is behind may answer first
+            if missing := [row for row in dict.fromkeys(rows) if row not in found]:
+                self._level = level
+                for some in pieces(missing, _NAMED if {*names} <= _SHORT else _READ):
+                    found |= {entity[SERIAL]: entity for entity in self.some(in_rows(some), names)}
+        return found
 
     def some(self, filter: str, names: Sequence[str], most: int = WINDOW) -> list[dict[str, Any]]:
         """Entities that a filter lets through, in no order, with what is kept under some names."""
         output = list({KEY, SERIAL, *names})
         found: list[dict[str, Any]] = self._read("query", filter=filter, output_fields=output, limit=most)
-        self._remember(found)
+        if {*names} <= _SHORT:
+            self._remember(found)
         return found
 
     def walk(self, filter: str = "") -> Iterator[NDArray[np.int64]]:
@@ -255,18 +261,14 @@ class Entities:
                 yield Near(rows, np.array([hit["distance"] for hit in hits], dtype=np.float64), len(rows) == limit)
 
     def _read(self, what: str, **options: Any) -> Any:
-        answer = self.server.ask(what, self.name, consistency_level=self.level, **options)
-        self.level = "Bounded"
+        answer = self.server.ask(what, self.name, consistency_level=self._level, **options)
+        self._level = "Bounded"
         return answer
 
     def _remember(self, found: Iterable[Mapping[str, Any]]) -> None:
-        if len(self.keys) > _REMEMBERED:
-            self.keys.clear()
-            self.codes.clear()
-        for entity in found:
-            self.keys[entity[SERIAL]] = entity[KEY]
-            if CODE in entity:
-                self.codes[entity[SERIAL]] = entity[CODE]
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
+        self._known |= {entity[SERIAL]: entity for entity in found}
 
 
 def in_ranges(ask: Callable[[str], Near]) -> Iterator[Near]:

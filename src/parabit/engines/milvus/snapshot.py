@@ -3,7 +3,7 @@
 import math
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.engines.milvus import client
-from parabit.engines.milvus.client import (
-    CODE, KEY, REAL, RECORDS, SERIAL, WINDOW, WORDS, Entities, Near, all_of, in_ranges, in_rows, pieces, saying,
-)  # fmt: skip
+from parabit.engines.milvus.client import KEY, SERIAL, WINDOW, WORDS, Entities, Near, all_of, saying
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.query import WordQuery
@@ -54,23 +52,23 @@ class MilvusSnapshot:
 
     def ids_of(self, rows: Rows) -> list[Id]:
         """The ids in some rows."""
-        keys = self._column(rows, KEY, self.entities.keys)
-        if any(row not in keys for row in rows.tolist()):
+        found = self.entities.in_rows(rows.tolist(), [KEY])
+        if any(row not in found for row in rows.tolist()):
             raise IndexFolderError("a document was changed during the search", hint="search again")
-        return [client.id_of_key(keys[row]) for row in rows.tolist()]
+        return [client.id_of_key(found[row][KEY]) for row in rows.tolist()]
 
     def fields_of(self, rows: Rows) -> list[dict[str, Any]]:
         """The fields, text among them, of the documents in some rows; none of one that was changed meanwhile."""
-        found = self._read(rows.tolist(), RECORDS)
+        found = self.entities.in_rows(rows.tolist(), client.RECORDS)
         return [client.fields_of_entity(found[row]) if row in found else {} for row in rows.tolist()]
 
     def codes(self, rows: Rows) -> Codes:
         """The codes in some rows, (rows, bytes)."""
-        return _joined(rows, self._column(rows, CODE, self.entities.codes), np.dtype(np.uint8), -(-self.bits // 8))
+        return self._arrays(rows, client.CODE, np.dtype(np.uint8), -(-self.bits // 8))
 
     def vectors(self, rows: Rows) -> NDArray[np.float16]:
         """The vectors in some rows, (rows, dim)."""
-        return _joined(rows, self._column(rows, REAL, {}), np.dtype("<f2"), self.manifest.dim)
+        return self._arrays(rows, client.REAL, np.dtype("<f2"), self.manifest.dim)
 
     def count(self, field: str, value: Value) -> int:
         """How many documents have this value in a field, or in its list of values."""
@@ -147,29 +145,15 @@ class MilvusSnapshot:
             def ask(between: str, lowest: int = distance, highest: int = highest) -> Near:
                 return next(self.entities.near(code, WINDOW, lowest, highest, all_of([between, filter])))
 
-            parts += in_ranges(ask)
+            parts += client.in_ranges(ask)
             distance = highest + 1
         return Near(np.concatenate([part.rows for part in parts]), np.concatenate([part.scores for part in parts]))
 
-    def _column(self, rows: Rows, name: str, remembered: Mapping[int, str]) -> dict[int, str]:
-        """One string of each document in some rows, without those that were changed meanwhile."""
-        known = {row: remembered[row] for row in rows.tolist() if row in remembered}
-        found = self._read([row for row in rows.tolist() if row not in known], [name])
-        return known | {row: entity[name] for row, entity in found.items()}
-
-    def _read(self, rows: Sequence[int], names: Sequence[str]) -> dict[int, Any]:
-        found = self.entities.in_rows(list(dict.fromkeys(rows)), names)
-        if missing := [row for row in dict.fromkeys(rows) if row not in found]:
-            self.entities.level = "Strong"  # a copy of the server that is behind may have answered
-            found |= self.entities.in_rows(missing, names)
-        return found
-
-
-def _joined(rows: Rows, texts: Mapping[int, str], dtype: np.dtype[Any], width: int) -> NDArray[Any]:
-    """Codes or vectors that were written as texts; zeros for a row without one."""
-    none = bytes(width * dtype.itemsize)
-    written = [b64decode(texts[row]) if row in texts else none for row in rows.tolist()]
-    return np.frombuffer(b"".join(written), dtype).reshape(len(rows), width)
+    def _arrays(self, rows: Rows, name: str, dtype: np.dtype[Any], width: int) -> NDArray[Any]:
+        """Codes or vectors, which are kept as texts; zeros for a document that was changed meanwhile."""
+        found, none = self.entities.in_rows(rows.tolist(), [name]), bytes(width * dtype.itemsize)
+        written = [b64decode(found[row][name]) if row in found else none for row in rows.tolist()]
+        return np.frombuffer(b"".join(written), dtype).reshape(len(rows), width)
 
 
 class MilvusWords(Stems):
@@ -224,8 +208,8 @@ class MilvusWords(Stems):
         """BM25 of some rows; 0 if they have none of the words."""
         found: dict[int, float] = {}
         parts = [*self._required(query), *self._excluded(query)]
-        for some in pieces(rows.tolist(), WINDOW // 2) if (text := _text(query)) else ():
-            [near] = self._entities.best([text], len(some), all_of([in_rows(some), *parts]))
+        for some in client.pieces(rows.tolist(), WINDOW // 2) if (text := _text(query)) else ():
+            [near] = self._entities.best([text], len(some), all_of([client.in_rows(some), *parts]))
             found |= zip(near.rows.tolist(), near.scores.tolist(), strict=True)
         return np.array([found.get(row, 0.0) / _SHARES for row in rows.tolist()], dtype=np.float32)
 
