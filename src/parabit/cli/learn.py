@@ -204,7 +204,7 @@ def encode(
         how |= {"workers": workers, "cores": worker_cores or 1}
         try:
             with connected(address) as ray:
-                counts = encode_shards(ray, loaded, corpus, shards, output, **how)._asdict()
+                counts = encode_shards(ray, loaded, corpus, shards, output, **how)
         except (KeyboardInterrupt, SystemExit) as stop:
             message = f"interrupted; the finished shards are in {output}; run the same command again to continue"
             raise Interrupted(message, signal_of(stop)) from stop

@@ -12,9 +12,9 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from parabit import __version__
 from parabit.corpus import ReadOptions, open_corpus
@@ -31,19 +31,9 @@ _PATIENCE = 5.0  # seconds for an address to answer; Ray itself would try for tw
 _RETRIES = 3  # of a shard whose worker or node is lost
 _FILES_AT_ONCE = 16  # whose metadata are read, which is mostly waiting for the storage
 
-Counts = tuple[int, int, int]  # of a shard: documents, those without a known word, bad records
+_COUNTS = ("documents", "without_words", "skipped")  # of a shard: `without_words` have zeros as codes
 
-
-class EncodedShards(NamedTuple):
-    """What was written."""
-
-    documents: int
-    without_words: int  # documents without a known word; their codes are zeros
-    skipped: int  # bad records
-    shards: int
-    resumed: int  # shards that an earlier run had encoded
-    encoded: int  # documents that this run encoded
-    bytes: int  # per document, without its id
+Counts = dict[str, int]
 
 
 @contextmanager
@@ -87,15 +77,10 @@ def _check_versions(ray: Any) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     def versions() -> str:  # inside a function, so that Ray sends its code to a node without parabit
-        from importlib import import_module
+        from importlib import import_module, util
 
-        found = []
-        for name in ("parabit", "polars"):
-            try:
-                found.append(f"{name} {import_module(name).__version__}")
-            except ImportError:
-                found.append(f"no {name}")
-        return " and ".join(found)
+        found = {name: util.find_spec(name) and import_module(name).__version__ for name in ("parabit", "polars")}
+        return " and ".join(f"{name} {version}" if version else f"no {name}" for name, version in found.items())
 
     here = versions()
     for node in ray.nodes():
@@ -129,7 +114,7 @@ def encode_shards(
     workers: int | None = None,
     cores: int = 1,
     report: Report = silent,
-) -> EncodedShards:
+) -> Counts:
     """Write the codes of each shard to a Parquet file of its own in the folder `output`, a path or an address.
 
     `names` are the paths or addresses that the shards are from; codes written there would be read as documents next.
@@ -168,18 +153,19 @@ def encode_shards(
             found = f"{tasks[name].sources[0].name}: its worker died each time"
         (failed if isinstance(found, str) else done).append(found)
         share, note = (len(done) + len(failed)) / len(shards), f"{len(done):,} of {len(shards):,} shards"
-        report(Progress("encoding", sum(counts[0] for counts in done), "documents", share, note))
+        report(Progress("encoding", sum(counts["documents"] for counts in done), "documents", share, note))
     if failed:
         more = f" and {len(failed) - 5:,} more" if len(failed) > 5 else ""
         problem = f"{len(failed):,} of {len(shards):,} shards failed: {'; '.join(failed[:5])}{more}"
         hint = f"the others are in {output}; run the same command again when these are repaired"
         raise CorpusError(problem, hint)
-    documents, without_words, skipped = map(sum, zip(*done, strict=True))
-    if not documents:
+    totals = {name: sum(counts[name] for counts in done) for name in _COUNTS}
+    if not totals["documents"]:
         raise CorpusError(f"no documents in {len(shards):,} shards", hint="are the files empty?")
-    encoded = documents - sum(counts[0] for counts in finished.values())
+    encoded = totals["documents"] - sum(counts["documents"] for counts in finished.values())
     width = sum(widths_of(model, Path("codes.parquet"), vectors).values())
-    return EncodedShards(documents, without_words, skipped, len(shards), len(finished), encoded, width)
+    # Shards that an earlier run had encoded, documents that this one did, and bytes per document, without its id.
+    return {**totals, "shards": len(shards), "resumed": len(finished), "encoded": encoded, "bytes": width}
 
 
 def _finished(
@@ -201,7 +187,7 @@ def _finished(
         done = {}
         for name, about in known.items():
             if name in tasks and about == {**(about or {}), **made_with, "shard": tasks[name].sources[0].version}:
-                done[name] = (about["documents"], about["without_words"], about["skipped"])
+                done[name] = {count: about[count] for count in _COUNTS}
             else:
                 storage.rm_file(found[name])
         return done
@@ -211,12 +197,10 @@ def _metadata(storage: Any, path: str) -> dict[str, Any] | None:
     """What a file of codes says about itself, from its last bytes; None for any other file."""
     import polars as pl
 
-    try:
-        with storage.open(path, "rb") as file:
-            found: dict[str, Any] = json.loads(pl.read_parquet_metadata(file)[META])
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError):
-        return None
-    return found
+    others = (pl.exceptions.PolarsError, pl.exceptions.PanicException, KeyError, ValueError)
+    with suppress(*others), storage.open(path, "rb") as file:
+        return dict(json.loads(pl.read_parquet_metadata(file)[META]))
+    return None
 
 
 def _encode(
@@ -244,7 +228,7 @@ def _encode(
     except Exception as problem:  # whatever it is, it is this shard's
         reason = problem.problem if isinstance(problem, ParabitError) else _line(problem)
         return reason if source.name in reason else f"{source.name}: {reason}"
-    return encoded.documents, encoded.without_words, len(shard.skipped)
+    return {"documents": encoded.documents, "without_words": encoded.without_words, "skipped": len(shard.skipped)}
 
 
 @contextmanager
