@@ -44,13 +44,11 @@ class File(NamedTuple):
 Files: TypeAlias = dict[str, File]
 
 
-def read_files(path: Path) -> Files | None:
-    """What `write_files` wrote; None if it is missing or damaged."""
-    try:
-        content = json.loads(gzip.decompress(path.read_bytes()))
-    except (OSError, EOFError, zlib.error, ValueError):
-        return None
-    return {name: File(*file) for name, file in content.items()}
+def read_files(path: Path) -> Files:
+    """What `write_files` wrote; nothing if it is missing or damaged, so that all files are read."""
+    with suppress(OSError, EOFError, zlib.error, ValueError):
+        return {name: File(*file) for name, file in json.loads(gzip.decompress(path.read_bytes())).items()}
+    return {}
 
 
 def write_files(path: Path, files: Files) -> None:
@@ -117,8 +115,6 @@ class NotedCorpus(Corpus):
     def note(self, table: Path, sure: bool) -> None:
         """Add the files to those of an index, whose documents are being added, or were, if that is sure."""
         old = read_files(table)
-        if old is None:  # then all files will be read
-            return
         for name, file in (self.files if sure else unsure(self.files)).items():
             before = old.get(name, file).documents
             # Documents that a file has no more are deleted by the next sync.
@@ -149,8 +145,8 @@ def remembered(memory: Mapping[str, Any], folder: Path) -> tuple[list[str], Read
         if before not in (None, now) and not is_address(path):
             beside = os.path.normpath(Path(now, os.path.relpath(path, before)))
             paths[place] = beside if Path(beside).exists() else path
-    # JSON makes lists of tuples.
-    options = {name: tuple(value) if isinstance(value, list) else value for name, value in memory["options"].items()}
+    options: dict[str, Any] = dict(memory["options"])
+    options |= {name: tuple(value) for name, value in options.items() if isinstance(value, list)}  # which JSON made
     return paths, ReadOptions(**options), memory["format"]
 
 

@@ -11,7 +11,6 @@ from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import NoFilesError, may_pass
 from parabit.errors import CorpusError
 from parabit.index.corpus_files import (
-    File,
     Files,
     NotedCorpus,
     digest_of,
@@ -66,13 +65,10 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     memory: dict[str, Any] | None = index._store.manifest.meta.get("corpus")
     corpus = _corpus_of(index, given, memory, allow_empty)
     result = Synced(roots=list(corpus.roots))
-    known = read_files(index.folder / memory["files"]) if memory else None
+    known = read_files(index.folder / memory["files"]) if memory else {}
     # Files that stay as they were known, and those that were read, as they are now and as they were known.
-    stay, after = _read_changed(corpus, known or {}, result, report)
-    if known is not None:
-        before = {name: file for name, file in known.items() if name not in stay}
-    else:
-        before = _in_store(index, list(_digests(after)))
+    stay, after = _read_changed(corpus, known, result, report)
+    before = {name: file for name, file in known.items() if name not in stay}
     reuse = _compare(index, stay, before, after, result)
     final = stay | after
     if result.deleted and not allow_empty and not any(file.documents for file in final.values()):
@@ -83,7 +79,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     if dry_run or memory is None:
         return result
     table = index.folder / memory["files"]
-    if result.changed or known is None:
+    if result.changed:
         write_files(table, stay | unsure(before, after))
     if learns:
         index._store.change_manifest(meta={**index._store.manifest.meta, "corpus": memory})
@@ -191,14 +187,14 @@ def _out_of_reach(corpus: FileCorpus, missing: Sequence[str]) -> list[Skipped]:
     return kept
 
 
-def _in_store(index: "Index", ids: Sequence[str]) -> Files:
-    """The documents with some ids that the index holds, if it does not know of which files they are."""
-    documents = dict[str, str]()
+def _in_store(index: "Index", ids: Sequence[str]) -> dict[str, str]:
+    """The digests of those of some documents that the index holds, if it does not know of which files they are."""
+    digests = dict[str, str]()
     for start in range(0, len(ids), _AT_ONCE):
         some = there(index, ids[start : start + _AT_ONCE])
         for identity, stored in zip(some, index.stored(some), strict=True):
-            documents[identity] = digest_of({**stored.fields, TEXT: stored.text}) if index.keeps_text else ""
-    return {"": File("", documents)}
+            digests[identity] = digest_of({**stored.fields, TEXT: stored.text}) if index.keeps_text else ""
+    return digests
 
 
 def _compare(index: "Index", stay: Files, before: Files, after: Files, result: Synced) -> dict[str, str]:
@@ -208,12 +204,13 @@ def _compare(index: "Index", stay: Files, before: Files, after: Files, result: S
         for identity in file.documents:
             if owner.setdefault(identity, name) != name:
                 raise _twice(identity, owner[identity], name)
-    old = _digests(before)
+    old, now = _digests(before), _digests(after)
+    old |= _in_store(index, [identity for identity in now if not old.get(identity)])
     gone: dict[str, list[str]] = {}  # the ids of documents that are not in the files any more, by their texts
     for identity in there(index, [identity for identity in old if identity not in owner]):
         gone.setdefault(text_part(old[identity]) or identity, []).append(identity)
     recoded = []
-    for identity, digest in _digests(after).items():
+    for identity, digest in now.items():
         text = text_part(digest)
         if identity in old:
             if digest == old[identity]:
