@@ -29,7 +29,7 @@ from usearch.index import Index as Graph
 
 from common import about, keep, kept, options, passages, run, seconds
 from parabit import ParagraphVectors
-from parabit.index.backends import BACKENDS, choose
+from parabit.index.code_search import BACKENDS, choose
 from parabit.parallel import cores
 
 BATCH, ALONE, K, RECALL = 256, 30, 10, 0.95

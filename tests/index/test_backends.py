@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from parabit import choices
 from parabit.codes import hamming, pack
 from parabit.index import code_search
-from parabit.index.backends import BACKENDS, Backend, choose, choose_built, flat, hashing
-from parabit.index.code_search import find
+from parabit.index.backends import flat, hashing
+from parabit.index.code_search import BACKENDS, choose, choose_built, find
 from parabit.index.results import Keys
 from parabit.progress import Progress
 
 
-def check(backend: Backend, queries: NDArray[np.uint8], radii: list[int], ks: list[int]) -> None:
+def check(backend: flat.Flat, queries: NDArray[np.uint8], radii: list[int], ks: list[int]) -> None:
     for radius in (None, *radii):
         for most in (None, *ks):
             found = backend.search(queries, most, radius)

@@ -1,5 +1,6 @@
 """A search of all codes in an index: those of a generation by the fastest back end, those added since by a scan."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,29 @@ from numpy.typing import NDArray
 
 from parabit import choices
 from parabit.errors import CodesError
-from parabit.index.backends import BACKENDS, Arrays, Backend, Flat, choose, choose_built
-from parabit.index.results import Found, join, merge
+from parabit.index.backends.flat import Arrays, Flat
+from parabit.index.backends.hashing import SHORT, Hashing
+from parabit.index.results import Found, Keys
 from parabit.progress import Report
 
-_QUERIES_AT_A_TIME = 1 << 14  # so that the results of a batch stay small
+BACKENDS: dict[str, type[Flat]] = {"flat": Flat, "hashing": Hashing}
+
+# From so many codes on hashing is faster than a scan: of short or long codes, for a radius or k, a query alone or in a
+# batch. Measured by benchmarks/index_speed.py.
+_FASTER_FROM = {
+    ("short", "radius", "alone"): 60_000,
+    ("short", "radius", "batch"): 50_000,
+    ("short", "k", "alone"): 300_000,
+    ("short", "k", "batch"): 150_000,
+    ("long", "radius", "alone"): 700_000,
+    ("long", "radius", "batch"): 100_000,
+    ("long", "k", "alone"): 1_000_000,
+    ("long", "k", "batch"): 250_000,
+}
+_BATCH = 8  # queries that count as a batch
+_FARTHEST = {"short": 1 / 7, "long": 1 / 5}  # of the bits: what lies within a larger radius is faster scanned
+# With fewer codes for each of the k hits, the last is too far to be looked up: of a million, 250 and 50 hits pay.
+_CODES_PER_HIT = {"short": 4_000, "long": 20_000}
 # Fetching a code from its place costs as much as scanning about ten that lie side by side, and a back end that looks at
 # few codes is faster than that: up to this share of the rows, allowed ones are scanned by themselves.
 _FEW = 0.02
@@ -22,6 +41,33 @@ def check_backend(name: str) -> None:
     """Raise CodesError unless there is such a back end."""
     if name not in choices.BACKENDS:
         raise CodesError(f"no back end {name!r}", hint=f"there are {', '.join(choices.BACKENDS)}")
+
+
+def choose_built(codes: int, bits: int) -> str:
+    """The back end that is worth building beside the codes: 'flat' if none is."""
+    least = min(codes for (kind, _, _), codes in _FASTER_FROM.items() if kind == _kind(bits))
+    return "hashing" if codes >= least else "flat"
+
+
+def choose(
+    codes: int,
+    bits: int,
+    k: int | None = None,
+    radius: int | None = None,
+    batch: int = 1,
+    among: Collection[str] = tuple(BACKENDS),
+) -> str:
+    """The back end that answers so many queries fastest, of those that were built."""
+    kind, asked = _kind(bits), "k" if radius is None else "radius"
+    if "hashing" not in among or codes < _FASTER_FROM[kind, asked, "alone" if batch < _BATCH else "batch"]:
+        return "flat"
+    if (k or 0) * _CODES_PER_HIT[kind] > codes or (radius or 0) > _FARTHEST[kind] * bits:
+        return "flat"
+    return "hashing"
+
+
+def _kind(bits: int) -> str:
+    return "short" if bits <= SHORT else "long"
 
 
 def build_arrays(backend: str, codes: NDArray[np.uint8], bits: int, report: Report) -> dict[str, NDArray[Any]]:
@@ -37,37 +83,38 @@ class Searcher:
     def __init__(self, codes: NDArray[np.uint8], bits: int, derived: Arrays) -> None:
         self._codes, self._bits, self._derived = codes, bits, derived
         self._names = {"flat", *(name.partition(".")[0] for name in derived)}
-        self._open: dict[str, Backend] = {}
+        self._open: dict[str, Flat] = {}
 
     def search(
         self,
         queries: NDArray[np.uint8],
-        most: int | None = None,
-        radius: int | None = None,
-        allowed: NDArray[np.bool_] | None = None,
-        backend: str = "auto",
-        tail: NDArray[np.uint8] | None = None,
+        most: int | None,
+        radius: int | None,
+        allowed: NDArray[np.bool_] | None,
+        backend: str,
+        tail: NDArray[np.uint8],
     ) -> Found:
         """The nearest `most` documents of each query, or all within the radius, or the nearest of those.
 
         The tail has the codes that were added later; its rows follow those of the generation. `allowed` says which rows
         may be found, those of the tail included; all if it is None.
         """
-        check_backend(backend)
-        first, parts = len(self._codes), []
+        first = len(self._codes)
         old, new = (None, None) if allowed is None else (allowed[:first], allowed[first:])
-        for start in range(0, len(queries), _QUERIES_AT_A_TIME):
-            block = queries[start : start + _QUERIES_AT_A_TIME]
-            found = find(self._backend(backend, most, radius, old, len(block)), block, most, radius, old)
-            if tail is not None and len(tail):
-                added = find(Flat(tail, self._bits), block, most, radius, new)
-                found = merge([found, added], [0, first], self._bits, most)
-            parts.append(found)
-        return join(parts)
+        found = find(self._backend(backend, most, radius, old, len(queries)), queries, most, radius, old)
+        if not len(tail):
+            return found
+        added = find(Flat(tail, self._bits), queries, most, radius, new)
+        keys = Keys(first + len(tail), self._bits)
+        packed = [
+            keys.pack(found.queries, found.distances, found.rows),
+            keys.pack(added.queries, added.distances, added.rows + first),
+        ]
+        return keys.found(np.sort(np.concatenate(packed)), len(queries)).first(most)
 
     def _backend(
         self, name: str, most: int | None, radius: int | None, mask: NDArray[np.bool_] | None, queries: int
-    ) -> Backend:
+    ) -> Flat:
         if not len(self._codes):
             name = "flat"
         elif name == "auto":
@@ -85,7 +132,7 @@ class Searcher:
 
 
 def find(
-    backend: Backend,
+    backend: Flat,
     queries: NDArray[np.uint8],
     most: int | None = None,
     radius: int | None = None,
@@ -104,15 +151,15 @@ def find(
         return found.keep(allowed[found.rows])
     # As many hits as should have `most` allowed ones, and twice as many where they have not.
     most = min(most, count)
-    total, asked = len(allowed), _hits_to_ask_for(most, allowed)
+    asked = _hits_to_ask_for(most, allowed)
     found, waiting = Found.nothing(len(queries)), np.arange(len(queries))
     while len(waiting):
         hits = backend.search(queries[waiting], asked, radius)
         kept = hits.keep(allowed[hits.rows])
         # Fewer hits than were asked for: there are no others.
-        done = (kept.counts >= most) | (hits.counts < asked) | (asked >= total)
+        done = (kept.counts >= most) | (hits.counts < asked)
         found = found.replace(waiting, kept.first(most))
-        waiting, asked = waiting[~done], min(total, 2 * asked)
+        waiting, asked = waiting[~done], min(len(allowed), 2 * asked)
     return found
 
 

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from parabit.codes import check_codes, unpack
 from parabit.errors import CodesError, IndexFolderError, need
-from parabit.index.backends import Flat
+from parabit.index.backends.flat import Flat
 from parabit.index.store import MAP, Id
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file

@@ -53,8 +53,6 @@ class Found(NamedTuple):
 
     def replace(self, queries: NDArray[np.int64], by: "Found") -> "Found":
         """The results with those of some queries replaced: `by` has one result for each of them."""
-        if not len(queries):
-            return self
         if len(queries) == len(self.offsets) - 1:
             return by
         stays = np.ones(len(self.offsets) - 1, dtype=np.bool_)
@@ -70,7 +68,7 @@ class Found(NamedTuple):
 class Keys:
     """Hits as single numbers that sort by query, then distance, then row: sorting those is several times as fast.
 
-    A number has room for 16,384 queries, a trillion rows and codes of 256 bits; longer codes leave less for the rows.
+    A number has room for a million queries, ten billion rows and codes of 256 bits.
     """
 
     def __init__(self, rows: int, bits: int) -> None:
@@ -116,11 +114,3 @@ def join(parts: Sequence[Found]) -> Found:
     counts = np.concatenate([part.counts for part in parts])
     rows = np.concatenate([part.rows for part in parts])
     return Found(row_offsets(counts), rows, np.concatenate([part.distances for part in parts]))
-
-
-def merge(parts: Sequence[Found], starts: Sequence[int], bits: int, most: int | None = None) -> Found:
-    """The results of the same queries in several arrays, as of one: part i's rows begin at starts[i]."""
-    moved = [part.rows + start for part, start in zip(parts, starts, strict=True)]
-    keys = Keys(1 + max((int(rows.max()) for rows in moved if len(rows)), default=0), bits)
-    packed = [keys.pack(part.queries, part.distances, rows) for part, rows in zip(parts, moved, strict=True)]
-    return keys.found(np.sort(np.concatenate(packed)), len(parts[0].offsets) - 1).first(most)

@@ -1,32 +1,46 @@
 """The scan: every code is compared with every query, by faiss, where the codes lie."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import ClassVar
+from typing import Any, TypeAlias
 
 import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.backends.base import Backend
 from parabit.index.results import Found, Keys, join
 from parabit.parallel import cores, ordered_map
+from parabit.progress import Report, silent
+
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
 _COUNTING_BYTES = 1 << 27  # faiss reserves room for k hits at each distance
 _QUERIES_AT_A_TIME = 4096  # hits are held twice for a moment, by faiss and by us
 _SMALLEST_BLOCK = 8  # queries that are worth a thread
 
 
-class Flat(Backend):
+class Flat:
     """A scan of all codes: nothing to build, and as fast as the memory.
+
+    Codes are searched where they lie, which may be a memory map: they are neither changed nor copied. Other back ends
+    derive from this one and give the same answer: the nearest first, and of equally near codes the lowest row first.
+    What is asked is checked by the caller.
 
     Cores share the queries, not the codes, so few queries start no threads: two threads would scan 5 million codes
     1.1 to 1.3 times as fast as one, and take 20 times as long for 7,500. The threads are ours, as those of faiss wait
     for each other after every 65,536 codes: on cores that have other work, a batch takes several times as long.
     """
 
-    name: ClassVar[str] = "flat"
+    def __init__(self, codes: NDArray[np.uint8], bits: int, arrays: Arrays | None = None) -> None:
+        """Open what `build` gave for these codes, in a time that does not grow with them; without it, build it."""
+        # faiss needs contiguous rows; and of a np.memmap every slice takes time.
+        self.codes, self.bits = np.ascontiguousarray(codes), bits
+
+    @classmethod
+    def build(cls, codes: NDArray[np.uint8], bits: int, report: Report = silent) -> dict[str, NDArray[Any]]:
+        """The arrays that the back end needs beside the codes, to be stored with them."""
+        return {}
 
     def search(self, queries: NDArray[np.uint8], most: int | None = None, radius: int | None = None) -> Found:
         """The nearest `most` codes of each query, or all within `radius` bits, or the nearest of those."""

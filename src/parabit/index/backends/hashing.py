@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import combinations, pairwise
 from math import ceil, comb, log2, prod
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.backends.base import Arrays, Backend
-from parabit.index.backends.flat import Flat
+from parabit.index.backends.flat import Arrays, Flat
 from parabit.index.results import Found, Keys, join
 from parabit.parallel import cores, ordered_map
 from parabit.progress import Progress, Report, silent
@@ -51,14 +50,12 @@ def scan_cost(codes: int, width: int) -> float:
     return codes * max(0.7, width / 16)
 
 
-class Hashing(Backend):
+class Hashing(Flat):
     """Looks codes up by the values of their substrings: fast if what is asked for is near.
 
     All substrings share two arrays: `starts[(substring << length) + value]` is where in `places` the rows of the codes
     with this value start, and the next entry where they end.
     """
-
-    name: ClassVar[str] = "hashing"
 
     def __init__(self, codes: NDArray[np.uint8], bits: int, arrays: Arrays | None = None) -> None:
         super().__init__(codes, bits)
@@ -73,7 +70,6 @@ class Hashing(Backend):
         self._keys_in = np.cumsum([0, *np.repeat(np.array(rings, dtype=np.float64), self.substrings)])
         self._keys = Keys(len(codes), bits)
         self._words = _words(self.codes)
-        self._flat = Flat(self.codes, bits)
         self._scan_cost = scan_cost(*self.codes.shape)
 
     @classmethod
@@ -114,7 +110,7 @@ class Hashing(Backend):
         affordable = self._scan_cost * min(cores(), -(-len(queries) // _SMALLEST_BLOCK)) / min(cores(), len(queries))
         keys = self._keys_in[self._needed(farthest if most is None else 0)]
         if keys * _LOOK_UP > affordable:
-            return self._flat.search(queries, most, radius)
+            return super().search(queries, most, radius)
         # At least two blocks per core, so that none waits for the other, but none so small that threads do not pay.
         size = min(_QUERIES_AT_A_TIME, max(_SMALLEST_BLOCK, -(-len(queries) // (2 * cores()))))
         size = max(1, min(size, int(_KEYS_AT_A_TIME / keys)))
@@ -124,7 +120,7 @@ class Hashing(Backend):
         done = list(ordered_map(look, blocks) if len(blocks) > 1 else map(look, blocks))
         found = join([part for part, _ in done])
         dear = np.concatenate([left + size * number for number, (_, left) in enumerate(done)])
-        return found.replace(dear, self._flat.search(queries[dear], most, radius)) if len(dear) else found
+        return found.replace(dear, super().search(queries[dear], most, radius)) if len(dear) else found
 
     def _needed(self, radius: Any) -> Any:
         """How many rings hold all codes within a radius."""
