@@ -85,7 +85,7 @@ def check(store: Store, expected: dict[Id, Document], ids: Iterable[Id] = ()) ->
     codes = snapshot.codes(rows[:3])
     for backend in ("auto", "flat"):
         found = snapshot.find(codes, most=None, radius=0, backend=backend)
-        assert all(row in found.of(place).rows for place, row in enumerate(rows[:3]))
+        assert all(row in found.rows[found.queries == place] for place, row in enumerate(rows[:3]))
 
 
 def _has(fields: dict[str, Any], field: str, value: object) -> bool:

@@ -58,7 +58,7 @@ def test_threads_read_while_another_writes(tmp_path: Path) -> None:
                 (number,) = set(snapshot.numbers("number")[rows].tolist())
                 assert snapshot.count("number", number) == rows_having(snapshot, "number", number).sum() == len(IDS)
                 assert snapshot.fields_of(rows[:1])[0]["number"] == number
-                assert snapshot.find(snapshot.codes(rows[:1]), most=30, radius=0).of(0).rows.tolist() == sorted(rows)
+                assert snapshot.find(snapshot.codes(rows[:1]), most=30, radius=0).rows.tolist() == sorted(rows)
                 assert set(snapshot.field_names) >= {"number", "text"}
                 looks[reader] += 1
 

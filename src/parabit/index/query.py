@@ -1,14 +1,11 @@
-"""What is asked for: the operators of the search box, and texts and codes on their way into a search."""
+"""What is asked for: the operators of the search box, and what to search for in the words of documents."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from parabit.text import english_stop_words
 
@@ -29,7 +26,7 @@ _PART = re.compile(r'(?P<sign>[+-]?)(?:(?P<field>[^\s:"+-][^\s:"]*):)?(?:"(?P<ph
 class Parsed:
     """A query of the search box, taken apart."""
 
-    text: str  # the words that describe what is looked for, without operators
+    text: str = ""  # the words that describe what is looked for, without operators
     must: tuple[str, ...] = ()  # words and phrases that documents must have
     without: tuple[str, ...] = ()  # and must not have
     prefixes: tuple[str, ...] = ()  # of which they must have a word that begins so
@@ -39,6 +36,11 @@ class Parsed:
     def lists(self) -> bool:
         """Whether it describes nothing and only restricts, so that all that it lets through is listed."""
         return not self.text and bool(self.without or self.fields)
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it asks for words that documents must have or must not have."""
+        return bool(self.must or self.without or self.prefixes)
 
 
 def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
@@ -53,7 +55,7 @@ def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
     for part in _PART.finditer(text):
         sign, name, phrase = part["sign"], part["field"], part["phrase"]
         value = phrase if phrase is not None else part["word"]
-        if name and not sign and value and (name in field_names or name == "id"):
+        if name and not sign and value and (name == "id" or (name in field_names and name != "text")):
             fields.append((name, value))
             continue
         if name:  # no such field
@@ -103,28 +105,6 @@ class WordQuery:
         if self.is_relaxed:
             notes.append("no document has all that is required, so it was searched for as plain words")
         return notes
-
-
-class Queries(NamedTuple):
-    """What is known of queries; of codes alone there are no texts, activations and words.
-
-    A filter is a mask of rows or None for all, or what an engine takes.
-    """
-
-    codes: NDArray[np.uint8]  # (queries, bytes)
-    known: NDArray[np.bool_]  # (queries,) whether the model knows a word of it
-    where: Sequence[Any]  # for each query a filter by fields
-    near: Sequence[Any]  # and one by fields and by the words that documents must have or not have
-    parsed: Sequence[Parsed] | None = None  # the texts, taken apart
-    activations: NDArray[np.float32] | None = None  # (queries, bits) what their bits were rounded from
-    vectors: NDArray[np.float32] | None = None  # (queries, dim) to compare with stored vectors
-    words: Sequence[WordQuery] | None = None  # what is searched for in the words of documents
-    own: NDArray[np.int64] | None = None  # (queries,) the row of the document that each query is; it is not found
-
-    @property
-    def listed(self) -> list[bool]:
-        """Which queries describe nothing, so that all documents that the filter lets through are listed."""
-        return [one.lists for one in self.parsed] if self.parsed is not None else [False] * len(self.codes)
 
 
 def word_query(parsed: Parsed, lexicon: "RowWords") -> WordQuery:

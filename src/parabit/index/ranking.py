@@ -10,16 +10,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.choices import RANKS
-from parabit.errors import CodesError, QueryError
-from parabit.index.filters import Condition, conditions
-from parabit.index.query import Parsed, Queries, parse, word_query
+from parabit.index.query import Parsed, WordQuery, word_query
 from parabit.index.results import Found, join
 from parabit.parallel import ordered_map
 
@@ -60,167 +58,146 @@ class Request(NamedTuple):
         return None if most is None else max(most, self.k or 0)
 
 
-class Ranked(NamedTuple):
-    """Hits, the best first, and what their scores are made of."""
+@dataclass
+class Query:
+    """What is known of a query; of a code alone there is no text, and nothing that comes from it.
 
-    found: Found
+    A filter is a mask of rows or None for all, or what an engine takes.
+    """
+
+    code: NDArray[np.uint8]  # (bytes,)
+    known: bool  # whether the model knows a word of it
+    filter: Any  # by fields
+    parsed: Parsed = field(default_factory=Parsed)
+    activations: NDArray[np.float32] | None = None  # (bits,) what its bits were rounded from
+    vector: NDArray[np.float32] | None = None  # (dim,) to compare with stored vectors
+    own: int = -1  # the row of the document that the query is; it is not found
+    words: WordQuery | None = None  # what is searched for in the words of documents
+
+    def __post_init__(self) -> None:
+        self.narrow = self.filter  # by fields, and by the words that documents must have or not have
+
+    def look_up(self, words: "RowWords") -> None:
+        """Find out what to search for in the words of documents, and what it may find by its words, too."""
+        self.words = word_query(self.parsed, words)
+        if self.words.must or self.words.without or self.words.any_of:
+            self.narrow, possible = words.restricted(self.words, self.filter)
+            if not possible:
+                self.words = replace(self.words, must=(), any_of=(), is_relaxed=True)
+                self.narrow, _ = words.restricted(self.words, self.filter)
+
+
+class Ranked(NamedTuple):
+    """The hits of a query, the best first, and what their scores are made of."""
+
+    rows: Rows
+    distances: NDArray[np.int32]
     scores: Scores
     by_words: Scores  # the part of each score that comes from words
 
-
-def parsed_queries(
-    snapshot: "Snapshot", fields: Sequence[str], texts: Sequence[str], where: Sequence[Condition]
-) -> tuple[list[Parsed], list[Any]]:
-    """Queries of the search box taken apart, and a filter for each by its fields."""
-    given, filters = [], [snapshot.select(where) if where else None] * len(texts)
-    for number, text in enumerate(texts):
-        one = parse(text, fields if ":" in text else ())
-        if one.fields:
-            try:
-                own = conditions([f"{name}={value}" for name, value in one.fields])
-                filters[number] = snapshot.select((*where, *own))
-            except QueryError:  # no document can match a field in this form, so these are words
-                words = " ".join([one.text, *(f"{name} {value}" for name, value in one.fields)])
-                one = replace(one, text=words.strip(), fields=())
-        given.append(one)
-    return given, filters
+    def at(self, which: Rows | slice) -> "Ranked":
+        """Some of the hits."""
+        return Ranked(self.rows[which], self.distances[which], self.scores[which], self.by_words[which])
 
 
-def need_for(rank: str, queries: Queries, has_vectors: bool, has_words: bool) -> None:
-    """Raise CodesError unless these queries can be ranked so, in an index that keeps vectors or words or not."""
-    if rank not in RANKS:
-        raise CodesError(f"no rank {rank!r}", hint=f"there are {', '.join(RANKS)}")
-    what, kept = ("vectors", has_vectors) if rank == "cosine" else ("words", has_words)
-    if rank in ("cosine", "words", "hybrid") and not kept:
-        raise CodesError(
-            f"rank {rank} needs {what}, which this index does not keep",
-            hint=f"build it with {what}, or choose another rank",
-        )
-    if rank == "cosine" and queries.vectors is None:
-        raise CodesError(
-            "rank cosine needs the vectors of the queries", hint="give texts, or query_vectors of the same model"
-        )
-    if rank in ("asymmetric", "words", "hybrid") and queries.activations is None:
-        raise CodesError(f"rank {rank} needs the text of the query, and codes were given", hint="give texts")
-
-
-def with_words(queries: Queries, words: "RowWords") -> Queries:
-    """Queries with what is searched for in the words of documents, and what each may find by its words, too."""
-    found, narrowed = [], list(queries.where)
-    for number, one in enumerate(queries.parsed or ()):
-        query = word_query(one, words)
-        if query.must or query.without or query.any_of:
-            narrowed[number], possible = words.restricted(query, queries.where[number])
-            if not possible:
-                query = replace(query, must=(), any_of=(), is_relaxed=True)
-                narrowed[number], _ = words.restricted(query, queries.where[number])
-        found.append(query)
-    return queries._replace(words=found, near=narrowed)
-
-
-def retrieve(documents: "Snapshot", queries: Queries, request: Request, words: "RowWords | None" = None) -> Ranked:
+def retrieve(
+    documents: "Snapshot", queries: Sequence[Query], request: Request, words: "RowWords | None" = None
+) -> list[Ranked]:
     """The hits of each query."""
-    near, listed = Found.nothing(len(queries.codes)), queries.listed
-    if request.rank != "words" or request.radius is not None:
-        near = _near(documents, queries, request)
-    if request.rank == "hamming" and not any(listed):
-        return _by_distance(documents, near)
 
-    def rank(number: int) -> Ranked:
-        if listed[number]:  # in the order in which they were added
-            most = request.k or 0 if request.radius is None else 0
-            rows = documents.first(most, queries.near[number])
-            return _ranked(rows, np.zeros(len(rows), np.int32), np.zeros(len(rows), np.float32))
-        if words is not None and request.rank in ("words", "hybrid"):
-            return _rank_by_words(documents, queries, number, request, near.of(number).rows, words)
-        return _rank_by_code(documents, queries, number, request, near.of(number))
+    def rank(query: Query, near: Ranked) -> Ranked:
+        if query.parsed.lists:  # in the order in which they were added
+            rows = documents.first(request.k or 0 if request.radius is None else 0, query.narrow)
+            zeros = np.zeros(len(rows), np.float32)
+            return Ranked(rows, zeros.astype(np.int32), zeros, zeros)
+        if request.rank in ("words", "hybrid"):
+            assert words is not None
+            return _rank_by_words(documents, query, request, near, words)
+        return near if request.rank == "hamming" else _rank_by_code(documents, query, request, near)
 
-    numbers = range(len(queries.codes))
-    parts = list(map(rank, numbers) if len(numbers) <= _FEW else ordered_map(rank, numbers))
-    if len(parts) == 1:
-        return parts[0]
-    scores = [np.concatenate([np.zeros(0, np.float32), *(part[which] for part in parts)]) for which in (1, 2)]
-    return Ranked(join([part.found for part in parts]), *scores)
+    near = _nearest(documents, queries, request)
+    if len(queries) <= _FEW or request.rank == "hamming":
+        return list(map(rank, queries, near))
+    return list(ordered_map(lambda pair: rank(*pair), zip(queries, near, strict=True)))
 
 
-def _near(documents: "Snapshot", queries: Queries, request: Request) -> Found:
+def _nearest(documents: "Snapshot", queries: Sequence[Query], request: Request) -> list[Ranked]:
     """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
-    most, own, filters = request.nearest, queries.own, queries.near
-    asked = most if most is None or own is None else most + 1
-    # Queries with the same filter are answered together; most have none of their own.
-    size = len(queries.codes) if all(one is filters[0] for one in filters) else 1
-    groups = ((queries.codes[start : start + size], filters[start]) for start in range(0, len(filters), size or 1))
-    found = join([documents.find(codes, asked, request.radius, only, request.backend) for codes, only in groups])
-    if own is not None:
-        found = found.keep(found.rows != own[found.queries]).first(most)
-    return found if queries.known.all() else found.keep(queries.known[found.queries])
+    found, most = Found.nothing(len(queries)), request.nearest
+    if request.rank != "words" or request.radius is not None:
+        own, known = np.array([one.own for one in queries]), np.array([one.known for one in queries], dtype=np.bool_)
+        asked = most if most is None or (own < 0).all() else most + 1
+        # Queries with the same filter are answered together; most have none of their own.
+        groups = (list(group) for _, group in groupby(queries, key=lambda one: id(one.narrow)))
+        parts = (
+            documents.find(
+                np.stack([one.code for one in group]), asked, request.radius, group[0].narrow, request.backend
+            )
+            for group in groups
+        )
+        found = join(list(parts))
+        if not known.all() or (own >= 0).any():
+            found = found.keep((found.rows != own[found.queries]) & known[found.queries]).first(most)
+    scores = (1 - found.distances / documents.bits).astype(np.float32)
+    near = Ranked(found.rows, found.distances, scores, np.zeros_like(scores))
+    return [near.at(slice(start, stop)) for start, stop in pairwise(found.offsets.tolist())]
 
 
-def _ranked(rows: Rows, distances: NDArray[np.int32], scores: Scores, by_words: Scores | None = None) -> Ranked:
-    """The hits of one query."""
-    found = Found(np.array([0, len(rows)]), rows, distances)
-    return Ranked(found, scores, np.zeros(len(rows), np.float32) if by_words is None else by_words)
-
-
-def _by_distance(documents: "Snapshot", near: Found) -> Ranked:
-    scores = (1 - near.distances / documents.bits).astype(np.float32)
-    return Ranked(near, scores, np.zeros_like(scores))
-
-
-def _rank_by_code(documents: "Snapshot", queries: Queries, number: int, request: Request, near: Found) -> Ranked:
-    if request.rank == "hamming" or not len(near.rows):
-        return _by_distance(documents, near)
+def _rank_by_code(documents: "Snapshot", query: Query, request: Request, near: Ranked) -> Ranked:
+    if not len(near.rows):
+        return near
     if request.rank == "cosine":
-        assert queries.vectors is not None
+        assert query.vector is not None
         stored = unit(documents.vectors(near.rows).astype(np.float32))
-        scores = np.einsum("ij,j->i", stored, unit(queries.vectors[number : number + 1])[0])
+        scores = np.einsum("ij,j->i", stored, unit(query.vector[None])[0])
     else:
-        assert queries.activations is not None
-        scores = asymmetric(queries.activations[number], documents.codes(near.rows))
+        assert query.activations is not None
+        scores = asymmetric(query.activations, documents.codes(near.rows))
     order = np.argsort(-scores, kind="stable")[: request.k]  # equal scores stay nearest first
-    return _ranked(near.rows[order], near.distances[order], scores[order])
+    return near.at(order)._replace(scores=scores[order])
 
 
-def _rank_by_words(
-    documents: "Snapshot", queries: Queries, number: int, request: Request, near: Rows, words: "RowWords"
-) -> Ranked:
+def _rank_by_words(documents: "Snapshot", query: Query, request: Request, near: Ranked, words: "RowWords") -> Ranked:
     """The best by BM25 and the nearest by code, with both scores added up; of rank words, the best by BM25 alone."""
-    assert queries.words is not None
-    asked, k, but = queries.words[number], request.k, -1
-    if queries.own is not None:  # a document is no quotation of another
-        asked, but = replace(asked, quotation=()), int(queries.own[number])
+    assert query.words is not None
+    assert query.activations is not None
+    asked, k, own = query.words, request.k, query.own
+    if own >= 0:  # a document is no quotation of another
+        asked = replace(asked, quotation=())
     if request.radius is not None:  # only what is near may be found
-        rows, bm25, bound = near, words.scores(asked, near), 0.0
-        unquoted = words.scores(replace(asked, quotation=()), near) if asked.quotation else bm25
+        rows, bm25, bound = near.rows, words.scores(asked, near.rows), 0.0
+        unquoted = words.scores(replace(asked, quotation=()), rows) if asked.quotation else bm25
         highest = float(unquoted.max(initial=0))
         if request.rank == "words":
             rows, bm25 = rows[bm25 > 0], bm25[bm25 > 0]
-        near = near[:0]
+        others = rows[:0]
     else:
         assert k is not None
         # The bound is the highest BM25 that other documents may have.
-        rows, bm25, bound, highest = words.best(asked, max(CANDIDATES, k + (but >= 0)), queries.where[number])
+        rows, bm25, bound, highest = words.best(asked, max(CANDIDATES, k + (own >= 0)), query.filter)
+        there = set(rows.tolist())  # a set is faster than numpy for a few hundred
+        others = np.array([row for row in near.rows.tolist() if row not in there], dtype=np.int64)
     best = np.float32(max(highest, 1e-9) if request.rank == "hybrid" else 1.0)
-    if but >= 0:
-        rows, bm25 = rows[rows != but], bm25[rows != but]
-    matching, there = len(rows), set(rows.tolist())  # a set is faster than numpy for a few hundred
-    rows = np.concatenate([rows, np.array([row for row in near.tolist() if row not in there], dtype=np.int64)])
-    by_words = np.concatenate([bm25 / best, np.zeros(len(rows) - matching, np.float32)])
+    if own >= 0:
+        rows, bm25 = rows[rows != own], bm25[rows != own]
+    matching, rows = len(rows), np.concatenate([rows, others])
+    if not len(rows):
+        return near.at(slice(0))
+    by_words = np.concatenate([bm25 / best, np.zeros(len(others), np.float32)])
     scores = by_words.copy()
-    if request.rank == "hybrid" and queries.known[number] and queries.activations is not None and len(rows):
-        scores = by_words + np.float32(CODE_WEIGHT) * asymmetric(queries.activations[number], documents.codes(rows))
-    if bound and len(rows) > matching:
+    if request.rank == "hybrid" and query.known:
+        scores = by_words + np.float32(CODE_WEIGHT) * asymmetric(query.activations, documents.codes(rows))
+    if bound and len(others):
         # Only those that may be among the k best are looked up in the word index: this is most of a query's time.
         least = _least(scores[:matching], k) - 1e-5
         may = matching + np.flatnonzero(scores[matching:] + bound / best >= least)
         by_words[may] = words.scores(asked, rows[may]) / best
         scores[may] += by_words[may]
     kept = np.flatnonzero(scores >= _least(scores, k))
-    codes = documents.codes(rows[kept]) if len(kept) else queries.codes[:0]
-    distances = np.bitwise_count(codes ^ queries.codes[number]).sum(axis=1, dtype=np.int32)
+    distances = np.bitwise_count(documents.codes(rows[kept]) ^ query.code).sum(axis=1, dtype=np.int32)
     order = np.lexsort((rows[kept], distances, -scores[kept]))[:k]
     kept = kept[order]
-    return _ranked(rows[kept], distances[order], scores[kept], by_words[kept])
+    return Ranked(rows[kept], distances[order], scores[kept], by_words[kept])
 
 
 def _least(scores: Scores, k: int | None) -> float:

@@ -35,11 +35,6 @@ class Found(NamedTuple):
         """The query of each row, beside rows and distances."""
         return np.repeat(np.arange(len(self.offsets) - 1), self.counts)
 
-    def of(self, query: int) -> "Found":
-        """The results of one query, nearest first."""
-        here = slice(int(self.offsets[query]), int(self.offsets[query + 1]))
-        return Found(np.array([0, here.stop - here.start]), self.rows[here], self.distances[here])
-
     def keep(self, which: NDArray[np.bool_]) -> "Found":
         """The rows that are marked, in the same order."""
         kept = np.concatenate([[0], np.cumsum(which)])

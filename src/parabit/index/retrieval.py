@@ -1,22 +1,24 @@
 """From queries to hits: how `Index.search` and `Index.like` find documents, and what they answer."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.choices import RANKS
 from parabit.codes import check_codes
 from parabit.corpus import as_corpus
-from parabit.errors import CodesError, IndexFolderError
+from parabit.errors import CodesError, IndexFolderError, QueryError
 from parabit.index.code_search import check_backend
 from parabit.index.documents import Stored, rows_with, stored_in
-from parabit.index.filters import Condition, Where, conditions
+from parabit.index.filters import Where, conditions
 from parabit.index.passages import READ, Piece, passage
-from parabit.index.query import Parsed, Queries, WordQuery, matching_tokens, word_query
-from parabit.index.ranking import Ranked, Request, need_for, parsed_queries, retrieve, with_words
+from parabit.index.query import Parsed, WordQuery, matching_tokens, parse, word_query
+from parabit.index.ranking import Query, Ranked, Request, retrieve
 from parabit.index.store import Id, Snapshot
 from parabit.index.word_index import RowWords, searchable
 from parabit.text import Tokenizer
@@ -30,11 +32,10 @@ def search(
 ) -> "Hits":
     """The hits of texts or codes; see `Index.search`."""
     by_text = not isinstance(queries, np.ndarray)
-    request, snapshot = _start(index, request, by_text)  # before the queries are read, which may take its time
-    filters = conditions(where)
+    request, snapshot = _start(index, request, by_text, vectors is not None)  # before the queries are read
     if by_text:
         texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
-        asked = _encoded(index, *parsed_queries(snapshot, index.fields, texts, filters))
+        asked = _of_texts(index, _parsed(snapshot, texts, where))
     else:
         if queries.ndim != 2:
             raise CodesError(
@@ -42,18 +43,20 @@ def search(
                 hint="give a single code as `code[None]`",
             )
         check_codes(queries, index.bits)
-        asked = _of_codes(queries, _filter(snapshot, filters))
+        only = _filter(snapshot, where)
+        asked = [Query(code, True, only) for code in queries]
     if vectors is not None:
         vectors, dim = np.asarray(vectors, dtype=np.float32), index._store.manifest.dim
-        if dim and vectors.shape != (len(asked.codes), dim):
+        if vectors.shape != (len(asked), dim):
             raise CodesError(
-                f"query_vectors must be of shape {(len(asked.codes), dim)}, found {vectors.shape}",
+                f"query_vectors must be of shape {(len(asked), dim)}, found {vectors.shape}",
                 hint="give a vector for each query, of the model that made the stored ones",
             )
         if not np.isfinite(vectors).all():
             raise CodesError("query_vectors have numbers that are not finite", hint="leave out what has no vector")
-        asked = asked._replace(vectors=vectors)
-    return _find(index, snapshot, asked, request)
+        for query, vector in zip(asked, vectors, strict=True):
+            query.vector = vector
+    return _find(index, snapshot, asked, request, by_text)
 
 
 def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: Request) -> "Hits":
@@ -61,12 +64,14 @@ def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: R
     by_text = index.keeps_text and index.knows_texts
     request, snapshot = _start(index, request, by_text)
     rows = rows_with(snapshot, [ids] if isinstance(ids, str | int) else ids)
-    only = _filter(snapshot, conditions(where))
+    only = _filter(snapshot, where)
     if by_text:
-        asked = _encoded(index, [Parsed(searchable(fields)) for fields in snapshot.fields_of(rows)], [only] * len(rows))
+        asked = _of_texts(index, [(Parsed(searchable(fields)), only) for fields in snapshot.fields_of(rows)])
     else:
-        asked = _of_codes(snapshot.codes(rows), only)
-    return _find(index, snapshot, asked._replace(own=rows), request)
+        asked = [Query(code, True, only) for code in snapshot.codes(rows)]
+    for query, row in zip(asked, rows.tolist(), strict=True):
+        query.own = row
+    return _find(index, snapshot, asked, request, by_text)
 
 
 def matching(index: "Index", query: str, text: str) -> set[str]:
@@ -74,18 +79,32 @@ def matching(index: "Index", query: str, text: str) -> set[str]:
     if not index.has_words:
         return set()
     snapshot = index.snapshot()
-    words, [[one], _] = index._words.of(snapshot), parsed_queries(snapshot, index.fields, [query], ())
-    return matching_tokens(word_query(one, words), words, text)
+    words, [[parsed, _]] = index._words.of(snapshot), _parsed(snapshot, [query], None)
+    return matching_tokens(word_query(parsed, words), words, text)
 
 
-def _start(index: "Index", request: Request, by_text: bool) -> tuple[Request, Snapshot]:
+def _start(index: "Index", request: Request, by_text: bool, has_vectors: bool = False) -> tuple[Request, Snapshot]:
     """A request, checked and complete, and the documents as they are now."""
+    _ = index.model if by_text else None  # first, as loading it may show a newer index
     check_backend(request.backend)
     k = 10 if request.k is None and request.radius is None else _whole("k", request.k, 1)
     radius = _whole("radius", request.radius, 0)
-    request = request._replace(k=k, radius=radius, rank=request.rank or (index.best_rank if by_text else "hamming"))
-    _ = index.model if by_text else None  # first, as loading it may show a newer index
-    return request, index.snapshot()
+    rank = request.rank or (index.best_rank if by_text else "hamming")
+    if rank not in RANKS:
+        raise CodesError(f"no rank {rank!r}", hint=f"there are {', '.join(RANKS)}")
+    needed, kept = ("vectors", index._store.manifest.dim > 0) if rank == "cosine" else ("words", index.has_words)
+    if rank in ("cosine", "words", "hybrid") and not kept:
+        raise CodesError(
+            f"rank {rank} needs {needed}, which this index does not keep",
+            hint=f"build it with {needed}, or choose another rank",
+        )
+    if rank == "cosine" and not by_text and not has_vectors:
+        raise CodesError(
+            "rank cosine needs the vectors of the queries", hint="give texts, or query_vectors of the same model"
+        )
+    if rank in ("asymmetric", "words", "hybrid") and not by_text:
+        raise CodesError(f"rank {rank} needs the text of the query, and codes were given", hint="give texts")
+    return request._replace(k=k, radius=radius, rank=rank), index.snapshot()
 
 
 def _whole(name: str, value: object, least: int) -> int | None:
@@ -100,33 +119,48 @@ def _whole(name: str, value: object, least: int) -> int | None:
     return int(value)  # as faiss takes no others
 
 
-def _filter(snapshot: Snapshot, where: Sequence[Condition]) -> Any:
-    return snapshot.select(where) if where else None
+def _filter(snapshot: Snapshot, where: Where | None) -> Any:
+    only = conditions(where)
+    return snapshot.select(only) if only else None
 
 
-def _encoded(index: "Index", parsed: Sequence[Parsed], filters: Sequence[Any]) -> Queries:
-    codes, activations, vectors, known = index.model.infer([one.text for one in parsed])
+def _parsed(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> list[tuple[Parsed, Any]]:
+    """Queries of the search box taken apart, and a filter for each by its fields."""
+    only, found = _filter(snapshot, where), []
+    for text in texts:
+        parsed, its = parse(text, snapshot.field_names if ":" in text else ()), only
+        if parsed.fields:
+            try:
+                own = conditions([f"{name}={value}" for name, value in parsed.fields])
+                its = snapshot.select((*conditions(where), *own))
+            except QueryError:  # no document can match a field in this form, so these are words
+                words = " ".join([parsed.text, *(f"{name} {value}" for name, value in parsed.fields)])
+                parsed = replace(parsed, text=words.strip(), fields=())
+        found.append((parsed, its))
+    return found
+
+
+def _of_texts(index: "Index", parsed: Sequence[tuple[Parsed, Any]]) -> list[Query]:
+    codes, activations, vectors, known = index.model.infer([one.text for one, _ in parsed])
     assert codes is not None
-    return Queries(codes, known, filters, filters, parsed, activations, vectors)
+    assert activations is not None
+    inferred = zip(codes, known.tolist(), activations, vectors, strict=True)
+    return [
+        Query(code, knows, its, one, activation, vector)
+        for (one, its), (code, knows, activation, vector) in zip(parsed, inferred, strict=True)
+    ]
 
 
-def _of_codes(codes: NDArray[np.uint8], only: Any) -> Queries:
-    filters = [only] * len(codes)
-    return Queries(codes, np.ones(len(codes), dtype=np.bool_), filters, filters)
-
-
-def _find(index: "Index", snapshot: Snapshot, queries: Queries, request: Request) -> "Hits":
-    need_for(request.rank, queries, index._store.manifest.dim > 0, index.has_words)
-    parsed, words, searched = queries.parsed, None, None
-    if parsed is not None and index.has_words:
-        words = partial(index._words.of, snapshot)
-        # Some restrict by words what is near by code, too.
-        if request.rank in ("hybrid", "words") or any(one.must or one.without or one.prefixes for one in parsed):
-            searched = words()
-            queries = with_words(queries, searched)
-    ranked = retrieve(snapshot, queries, request, searched)
-    tokenizer = None if parsed is None else index.model.vocabulary.tokenizer  # codes are searched without the model
-    return Hits(ranked, queries, snapshot, words, tokenizer)
+def _find(index: "Index", snapshot: Snapshot, queries: Sequence[Query], request: Request, by_text: bool) -> "Hits":
+    tokenizer = index.model.vocabulary.tokenizer if by_text else Tokenizer()  # codes are searched without the model
+    open_words = cache(lambda: index._words.of(snapshot)) if by_text and index.has_words else None
+    words = None
+    # Some restrict by words what is near by code, too.
+    if open_words and (request.rank in ("words", "hybrid") or any(query.parsed.restricts for query in queries)):
+        words = open_words()
+        for query in queries:
+            query.look_up(words)
+    return Hits(queries, retrieve(snapshot, queries, request, words), snapshot, open_words, tokenizer)
 
 
 class Why(NamedTuple):
@@ -171,32 +205,33 @@ class Hits:
 
     def __init__(
         self,
-        ranked: Ranked,
-        queries: Queries,
+        queries: Sequence[Query],
+        ranked: Sequence[Ranked],
         snapshot: Snapshot,
         words: Callable[[], RowWords] | None,  # opens the word index, if there is one
-        tokenizer: Tokenizer | None,
+        tokenizer: Tokenizer,
     ) -> None:
-        self._found, self._scores, self._by_words = ranked
-        self._queries, self._snapshot, self._open_words = queries, snapshot, words
-        self._tokenizer = tokenizer or Tokenizer()
+        self._queries, self._ranked, self._snapshot = queries, ranked, snapshot
+        self._open_words, self._tokenizer = words, tokenizer
         self._whys = cache(self._shares)  # of a query's hits together, if they are asked for
-        self.codes, self.known = queries.codes, queries.known | np.array(queries.listed, dtype=np.bool_)
-        if queries.words is not None:
-            self.known |= np.array([one.finds for one in queries.words], dtype=np.bool_)
+        self.codes = np.array([one.code for one in queries], dtype=np.uint8).reshape(
+            len(queries), -(-snapshot.bits // 8)
+        )
+        known = [one.known or one.parsed.lists or (one.words is not None and one.words.finds) for one in queries]
+        self.known = np.array(known, dtype=np.bool_)
 
     def __len__(self) -> int:
         """How many queries were asked."""
-        return len(self._found.offsets) - 1
+        return len(self._ranked)
 
     def __iter__(self) -> Iterator[list[Hit]]:
         return (self[query] for query in range(len(self)))
 
     def __getitem__(self, query: int) -> list[Hit]:
         query = range(len(self))[query]
-        here = self._of(query)
-        stored = stored_in(self._snapshot, self._found.rows[here])
-        each = zip(stored, self._scores[here].tolist(), self._found.distances[here].tolist(), strict=True)
+        ranked = self._ranked[query]
+        stored = stored_in(self._snapshot, ranked.rows)
+        each = zip(stored, ranked.scores.tolist(), ranked.distances.tolist(), strict=True)
         return [
             Hit(one.id, one.code, one.text, one.fields, score, distance, self, query, place)
             for place, (one, score, distance) in enumerate(each)
@@ -205,18 +240,19 @@ class Hits:
     @cached_property
     def ids(self) -> list[list[Id]]:
         """The ids of each query's hits."""
-        ids = self._snapshot.ids_of(self._found.rows)
-        return [ids[self._of(query)] for query in range(len(self))]
+        rows = np.concatenate([np.zeros(0, np.int64), *(ranked.rows for ranked in self._ranked)])
+        ids = iter(self._snapshot.ids_of(rows))
+        return [list(islice(ids, len(ranked.rows))) for ranked in self._ranked]
 
     @property
     def distances(self) -> list[NDArray[np.int32]]:
         """Their Hamming distances."""
-        return [self._found.distances[self._of(query)] for query in range(len(self))]
+        return [ranked.distances for ranked in self._ranked]
 
     @property
     def scores(self) -> list[NDArray[np.float32]]:
         """Their scores, higher is better."""
-        return [self._scores[self._of(query)] for query in range(len(self))]
+        return [ranked.scores for ranked in self._ranked]
 
     @property
     def notes(self) -> list[list[str]]:
@@ -226,12 +262,8 @@ class Hits:
     @cached_property
     def word_queries(self) -> Sequence[WordQuery]:
         """What was searched for in the words of documents: `words`, and which were `corrected` or are `unknown`."""
-        if self._queries.words is not None:
-            return self._queries.words
         words = self._words  # ranks by code need them only to show which words match
-        if words is None or self._queries.parsed is None:
-            return [WordQuery()] * len(self)
-        return [word_query(one, words) for one in self._queries.parsed]
+        return [one.words or (WordQuery() if words is None else word_query(one.parsed, words)) for one in self._queries]
 
     def matching(self, query: int, text: str) -> set[str]:
         """The words of a text that match the query, as they are written there."""
@@ -246,21 +278,17 @@ class Hits:
 
     def _shares(self, query: int) -> list[Why]:
         """What the scores of a query's hits are made of: the share of each word, the highest first, and of the code."""
-        here = self._of(query)
-        rows, by_words, alone = self._found.rows[here], self._by_words[here], dict[str, NDArray[np.float32]]()
+        (rows, distances, scores, by_words), alone = self._ranked[query], dict[str, NDArray[np.float32]]()
         if self._words is not None and by_words.any():
             asked = self.word_queries[query]
             weights = {**dict.fromkeys((word for words in asked.any_of for word in words), 1.0), **asked.words}
             alone = {word: self._words.scores(WordQuery({word: weight}), rows) for word, weight in weights.items()}
         totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
-        code = np.round((self._scores[here] - by_words).astype(np.float64), 4).tolist()
+        code = np.round((scores - by_words).astype(np.float64), 4).tolist()
         whys = []
-        for place, distance in enumerate(self._found.distances[here].tolist()):
+        for place, distance in enumerate(distances.tolist()):
             score, total = by_words[place], totals[place]
             found = {word: round(float(score * own[place] / total), 4) for word, own in alone.items() if own[place]}
             words = dict(sorted(found.items(), key=lambda item: -item[1]))
             whys.append(Why(words, code[place], distance, self._snapshot.bits))
         return whys
-
-    def _of(self, query: int) -> slice:
-        return slice(int(self._found.offsets[query]), int(self._found.offsets[query + 1]))
