@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 SHARED = 0.5  # the share of common words from which two documents are near-duplicates
+_TOKENIZER = Tokenizer()
 _BY_WEIGHT = 0.9  # times that: the share of their weight
 _OTHERS = 1000  # documents that a collection is taken to have besides, as frequencies in a small one say little
 _LEAST = 2  # a rarer word weighs no more: it may be a typing error
@@ -81,14 +82,18 @@ def copies_among(texts: Sequence[str]) -> list[int]:
         >>> copies_among(["The telescope was repaired", "Goalies like ice", "The telescope was repaired again"])
         [0, 1, 0]
     """
-    tokenizer = Tokenizer()
-    words = [frozenset(tokenizer.words(text)) for text in texts]
+    words = [frozenset(_TOKENIZER.words(text)) for text in texts]
     firsts: list[int] = []
     for place, own in enumerate(words):
         kept = (first for first in range(place) if firsts[first] == first)
-        alike = (first for first in kept if len(words[first] & own) >= SHARED * max(1, len(words[first] | own)))
-        firsts.append(next(alike, place))
+        firsts.append(next((first for first in kept if _share(words[first], own) >= SHARED), place))
     return firsts
+
+
+def _share(some: frozenset[str], others: frozenset[str]) -> float:
+    """How many of the words of either are words of both."""
+    common = len(some & others)
+    return common / max(1, len(some) + len(others) - common)
 
 
 def find_duplicates(

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from itertools import chain
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,6 +109,8 @@ class Tokenizer:
 
     def words(self, text: str) -> list[str]:
         """The tokens of one text, in order."""
+        if isinstance(text, str) and self._splits_at_spaces(text):  # half the time: all hits are split for a page
+            return text.translate(self._ascii_table).split()
         return _TOKEN.findall(self.spaced([text])[0])
 
     def content_words(self, text: str) -> list[str]:
@@ -129,13 +130,17 @@ class Tokenizer:
 
     def places(self, text: str, words: Collection[str]) -> list[tuple[int, int]]:
         """Where some tokens stand in a text, from and to; overlapping places become one."""
-        wanted, merged = set(words), list[tuple[int, int]]()
-        if self._splits_at_spaces(text):  # looking for a few words takes a tenth of the time of looking at all tokens
+        wanted, spans, merged = set(words), list[tuple[int, int]](), list[tuple[int, int]]()
+        if self._splits_at_spaces(text):  # looking for a few words takes half of the time of looking at all tokens
             spaced = f" {text.translate(self._ascii_table)} "
-            matches = chain(*(re.finditer(f" {re.escape(word)}(?= )", spaced) for word in wanted))
-            spans = sorted((match.start(), match.end() - 1) for match in matches)
-        else:
-            spans = [(start, end) for start, end, word in self._spans(text) if word in wanted] if wanted else []
+            for word in wanted:
+                start = spaced.find(f" {word} ")
+                while start >= 0:
+                    spans.append((start, start + len(word)))
+                    start = spaced.find(f" {word} ", start + 1)
+            spans.sort()
+        elif wanted:
+            spans = [(start, end) for start, end, word in self._spans(text) if word in wanted]
         for start, end in spans:
             overlaps = merged and start < merged[-1][1]
             merged.append((merged.pop()[0] if overlaps else start, end))

@@ -203,7 +203,9 @@ class Snapshot:
         """The row of each serial number; -1 if its document was deleted or there never was one."""
         if not self.rows:
             return np.full(len(serials), -1, dtype=np.int64)
-        rows = np.minimum(self.serials.searchsorted(serials), self.rows - 1)
+        first = self.serials[0]
+        is_whole = self.serials[-1] - first == self.rows - 1  # no number is missing, as in an index that was built
+        rows = (serials - first if is_whole else self.serials.searchsorted(serials)).clip(0, self.rows - 1)
         return self._if_alive(np.where(self.serials[rows] == serials, rows, -1))
 
     @property
