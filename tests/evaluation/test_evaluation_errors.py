@@ -1,6 +1,5 @@
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ def labelled_of(*labels: tuple[str, ...], least: int = 1) -> object:
     return labelled(as_corpus([Document("a", "text", mine) for mine in labels]), "news.jsonl", least)
 
 
-filtered = partial(evaluate_filtered, CODES, CODES)
 WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: mean_average_precision([[np.nan, 1.0]], [[0, 1]]), "not finite"),
     (lambda: ndcg([[1, 2]], [[-1, 1]]), "relevances below 0"),
@@ -44,8 +42,8 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: mean_average_precision([[1, 2]], [[3, 1]]), "at most 1 for precision, found 3; divide by the highest"),
     (lambda: ndcg([[1, 2]], [[0, 1]], k=0), "k must be at least 1, found 0"),
     (lambda: label_sets([0.5, 1.0]), ONE_LABEL + "0.5; give one label or a list"),
-    (lambda: label_sets("orbit"), ONE_LABEL + "str"),
-    (lambda: label_sets(np.zeros((4, 2), dtype=np.int64)), ONE_LABEL + "int64 of shape (4, 2)"),
+    (lambda: label_sets("orbit"), ONE_LABEL + "str of shape ()"),
+    (lambda: label_sets(np.zeros((4, 2), dtype=np.int64)), ONE_LABEL + "ndarray of shape (4, 2)"),
     (lambda: Relevance(LABELS, "cosine"), "no relevance 'cosine'; there are shared and overlap"),
     (lambda: cosine_ranking(np.where(np.eye(4), np.nan, 1)), "vectors or scores that are not finite"),
     (lambda: cosine_ranking(csr_array(np.where(np.eye(4), np.inf, 1))), "vectors or scores that are not finite"),
@@ -61,7 +59,6 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: evaluate(HammingRanking(CODES), Relevance(LABELS), depth=0), "k must be at least 1, found 0"),
     (lambda: evaluate_codes(CODES, LABELS, searched=(CODES, LABELS[:3])), "4 documents to search but 3 labels"),
     (lambda: evaluate(HammingRanking(CODES, CODES), Relevance(LABELS)), "codes and labels; give both, or neither"),
-    (lambda: filtered(LABELS, radius=-1), "a radius is 0 or more, found -1"),
     (lambda: evaluate_filtered(CODES, CODES[:3], LABELS, radius=1), "4 codes but 3 vectors; give both"),
     (labelled_of, "news.jsonl has no documents"),
     (lambda: labelled_of((), ()), "no document of news.jsonl has a label"),

@@ -16,8 +16,6 @@ from parabit.evaluation.metrics import Ties, ranked, sums
 TOLERANCE = 1e-12
 _SINGLE_TOLERANCE = 1e-5  # of sums in single precision
 
-_ONE_EACH = "give one for each document"
-
 
 class HammingRanking:
     """Packed codes by Hamming distance; without `searched`, they query each other and none finds itself."""
@@ -25,8 +23,7 @@ class HammingRanking:
     def __init__(self, codes: NDArray[np.uint8], searched: NDArray[np.uint8] | None = None) -> None:
         self._codes, self._searched = codes, codes if searched is None else searched
         hamming(self._codes[:0], self._searched[:0])  # refuses what is not codes of one length now, not halfway
-        self.itself = searched is None
-        self.queries, self.documents = len(codes), len(self._searched)
+        self.queries, self.documents, self.itself = len(codes), len(self._searched), searched is None
 
     def distances(self, block: slice) -> NDArray[np.int32]:
         """The distances of some queries, (queries, documents)."""
@@ -58,7 +55,7 @@ class ScoreRanking:
     def scores(self, block: slice) -> NDArray[np.float64]:
         """The scores of some queries, (queries, documents), in an array that the caller may change."""
         scores = np.array(self._scores(block), dtype=np.float64)
-        expected = (len(range(*block.indices(self.queries))), self.documents)
+        expected = (block.stop - block.start, self.documents)
         if scores.shape != expected:
             problem = f"the scores of a block must be (queries, documents), here {expected}, found {scores.shape}"
             raise EvaluationError(problem)
@@ -84,8 +81,6 @@ def asymmetric_ranking(
     Activations are scaled to length 1, so that scores that differ only by rounding count as equal.
     """
     queries = unit(activations).astype(np.float32)
-    if itself and len(queries) != len(codes):
-        raise EvaluationError(f"{len(queries)} activations for {len(codes)} codes", hint=_ONE_EACH)
     asymmetric_scores(queries[:0], codes)  # refuses codes of other sizes now, not halfway
     return ScoreRanking(
         lambda block: asymmetric_scores(queries[block], codes), len(queries), len(codes), itself, _SINGLE_TOLERANCE
@@ -103,11 +98,11 @@ def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
         problem = f"vectors of {queries.shape[1]} numbers cannot be compared with vectors of {documents.shape[1]}"
         raise EvaluationError(problem, hint="use the same model for both")
     # Sparse products need this form; converted once, not for every block.
-    transposed = documents.T if isinstance(documents, np.ndarray) else documents.T.tocsr()
+    transposed = documents.T.tocsr() if issparse(documents) else documents.T
 
     def scores(block: slice) -> NDArray[np.float64]:
-        product = queries[block] @ transposed
-        dense: NDArray[np.float64] = product if isinstance(product, np.ndarray) else product.toarray()
+        product: Any = queries[block] @ transposed
+        dense: NDArray[np.float64] = product.toarray() if issparse(product) else product
         return dense
 
     return ScoreRanking(scores, queries.shape[0], documents.shape[0], searched is None, TOLERANCE)
@@ -115,22 +110,22 @@ def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
 
 def unit(vectors: Any) -> Any:
     """The vectors at length 1, in double precision; zero vectors stay zero."""
-    vectors = vectors if issparse(vectors) else np.asarray(vectors)
-    if vectors.ndim != 2 or vectors.shape[1] == 0 or vectors.dtype.kind not in "fiub":
-        found = f"{vectors.dtype} of shape {vectors.shape}"
-        raise EvaluationError(f"vectors must be rows of a 2-d array of numbers, found {found}", hint=_ONE_EACH)
-    if issparse(vectors):
-        rows: Any = csr_array(vectors).astype(np.float64)  # type: ignore[call-overload] # its types know no sparse form
+    rows: Any = csr_array(vectors) if issparse(vectors) else np.asarray(vectors)
+    if rows.ndim != 2 or rows.shape[1] == 0 or rows.dtype.kind not in "fiub":
+        found = f"{rows.dtype} of shape {rows.shape}"
+        hint = "give one for each document"
+        raise EvaluationError(f"vectors must be rows of a 2-d array of numbers, found {found}", hint)
+    rows = rows.astype(np.float64)
+    if issparse(rows):
         rows.sum_duplicates()
         _need_finite(rows.data)
         lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
         rows.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(rows.indptr))
         return rows
-    _need_finite(vectors)
-    scaled = vectors.astype(np.float64)
-    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
-    scaled /= np.where(lengths > 0, lengths, 1)
-    return scaled
+    _need_finite(rows)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows /= np.where(lengths > 0, lengths, 1)
+    return rows
 
 
 def _need_finite(values: NDArray[Any]) -> None:

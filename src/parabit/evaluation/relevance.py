@@ -66,19 +66,16 @@ class Relevance:
 
 def label_sets(labels: Labels) -> list[frozenset[Any]]:
     """The labels of each document, one or several: integers or strings."""
-    if isinstance(labels, np.ndarray):
-        if labels.ndim != 1 or labels.dtype.kind not in "biuUSTO":
-            raise _wrong(f"{labels.dtype} of shape {labels.shape}")
+    if isinstance(labels, np.ndarray) and labels.ndim == 1:
         labels = labels.tolist()
     if isinstance(labels, str | bytes) or not isinstance(labels, Sequence):
-        raise _wrong(f"{type(labels).__name__}")
+        raise _wrong(f"{type(labels).__name__} of shape {np.shape(labels)}")
     sets = []
     for label in labels:
         several = isinstance(label, Collection) and not isinstance(label, str | bytes)
         mine = list(cast(Collection[Any], label)) if several else [label]
-        for one in mine:
-            if not isinstance(one, str | bytes | int | np.integer | np.bool_):
-                raise _wrong(f"{one!r}")
+        if odd := [one for one in mine if not isinstance(one, str | bytes | int | np.integer)]:
+            raise _wrong(repr(odd[0]))
         sets.append(frozenset(mine))
     return sets
 

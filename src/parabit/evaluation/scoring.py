@@ -128,8 +128,6 @@ def evaluate_filtered(
         >>> scores.ndcg, round(scores.strict_ndcg, 3), scores.queries, scores.empty, scores.skipped
         (1.0, 0.409, 2, 1, 1)
     """
-    if radius < 0:
-        raise EvaluationError(f"a radius is 0 or more, found {radius}", hint="the paper uses 1 to 3")
     by_code, by_vector = HammingRanking(codes), cosine_ranking(vectors)
     if by_code.queries != by_vector.queries:
         problem = f"there are {by_code.queries} codes but {by_vector.queries} vectors"
