@@ -33,8 +33,7 @@ QUERY = "the shuttle crew repaired the Hubble telescope in orbit"
 
 def steps_of(counts: csr_array) -> dict[str, float]:
     """Seconds of each step of the closed form."""
-    from parabit.model.closed_form import default_levels
-    from parabit.model.learning import learn_from_counts
+    from parabit.model.closed_form import default_levels, learn_from_counts
 
     taken: dict[str, float] = {}
     last = ["weighting words", time.perf_counter()]

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 import parabit
 from parabit.cli.app import app
-from parabit.model import closed_form, learning
+from parabit.model import closed_form
 from serve_process import ServeProcess
 
 ROOT = Path(__file__).parent.parent
@@ -322,8 +322,8 @@ def test_the_closed_form_is_explained_with_the_constants_that_it_has() -> None:
         f"{closed_form._STEPS} times from Y = Z ",
         f"a = {closed_form._SHARE}; {closed_form._COARSE_SHARE} for short levels",
         f"U M + D / {1 / closed_form._DIRECT_WEIGHT:g}",
-        f"`sample={learning.SAMPLE:_}`",
-        f"From {learning._MANY_DOCUMENTS:,} documents",
+        f"`sample={closed_form.SAMPLE:_}`",
+        f"From {closed_form._MANY_DOCUMENTS:,} documents",
         *(" + ".join(map(str, closed_form.default_levels(bits))) for bits in (128, 32)),
     ):
         assert shown in page, shown

@@ -62,7 +62,7 @@ def test_killed_at_any_moment_and_resumed_the_model_is_the_same_to_the_byte(
     assert contents(here / "model") == uninterrupted
 
 
-@pytest.mark.parametrize("moment", ["parabit.model.learning.count_bags", "parabit.model.persistence._card"])
+@pytest.mark.parametrize("moment", ["parabit.model.estimator.count_bags", "parabit.model.persistence._card"])
 def test_an_interrupt_before_or_after_training_says_how_to_go_on(
     moment: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

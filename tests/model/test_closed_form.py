@@ -20,13 +20,15 @@ from parabit.model.closed_form import (
     _word_vectors,
     default_levels,
     diffuse,
+    draw_sample,
     learn,
+    learn_closed_form,
+    learn_from_counts,
     lsa,
     nearest,
     quantizing_rotation,
     unit,
 )
-from parabit.model.learning import draw_sample, learn_closed_form, learn_from_counts
 from topics import Topics, make_topics
 
 
@@ -264,7 +266,7 @@ def test_a_sample_is_drawn_in_one_pass_in_order_and_with_equal_chances() -> None
 
 
 def test_a_sample_of_long_texts_is_bounded_by_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parabit.model.learning._SAMPLED_CHARACTERS", 1000)
+    monkeypatch.setattr("parabit.model.closed_form._SAMPLED_CHARACTERS", 1000)
     assert len(draw_sample(as_corpus(["x" * 100] * 500), 400)[0]) == 10
     assert len(draw_sample(as_corpus(["x" * 5000] * 3), 400)[0]) == 1
 

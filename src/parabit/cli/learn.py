@@ -130,7 +130,7 @@ def _network_params(given: list[str] | None) -> dict[str, Any]:
 
 def _check_work_folder(work: Path | None, resume: bool, overwrite: bool) -> None:
     """Find out whether there is a training to continue, or none if one begins."""
-    from parabit.model.learning import check_work_folder
+    from parabit.model.estimator import check_work_folder
 
     if work is None or not work.exists():
         if resume:

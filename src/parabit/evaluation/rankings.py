@@ -98,11 +98,11 @@ def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
         problem = f"vectors of {queries.shape[1]} numbers cannot be compared with vectors of {documents.shape[1]}"
         raise EvaluationError(problem, hint="use the same model for both")
     # Sparse products need this form; converted once, not for every block.
-    transposed = documents.T.tocsr() if issparse(documents) else documents.T
+    transposed = documents.T if isinstance(documents, np.ndarray) else documents.T.tocsr()
 
     def scores(block: slice) -> NDArray[np.float64]:
         product: Any = queries[block] @ transposed
-        dense: NDArray[np.float64] = product.toarray() if issparse(product) else product
+        dense: NDArray[np.float64] = product if isinstance(product, np.ndarray) else product.toarray()
         return dense
 
     return ScoreRanking(scores, queries.shape[0], documents.shape[0], searched is None, TOLERANCE)
@@ -110,13 +110,14 @@ def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
 
 def unit(vectors: Any) -> Any:
     """The vectors at length 1, in double precision; zero vectors stay zero."""
-    rows: Any = csr_array(vectors) if issparse(vectors) else np.asarray(vectors)
+    sparse = bool(issparse(vectors))
+    rows: Any = csr_array(vectors) if sparse else np.asarray(vectors)
     if rows.ndim != 2 or rows.shape[1] == 0 or rows.dtype.kind not in "fiub":
         found = f"{rows.dtype} of shape {rows.shape}"
         hint = "give one for each document"
         raise EvaluationError(f"vectors must be rows of a 2-d array of numbers, found {found}", hint)
     rows = rows.astype(np.float64)
-    if issparse(rows):
+    if sparse:
         rows.sum_duplicates()
         _need_finite(rows.data)
         lengths = np.sqrt(rows.multiply(rows).sum(axis=1))

@@ -66,7 +66,7 @@ def retrain_reason(index: "Index") -> str:
     abstracts) it was 4 to 7% of the documents that a model was learned from, 8 to 12% of others of the same collection,
     and 19 to 67% of those of another one.
     """
-    from parabit.model.learning import SAMPLE  # here: it imports scipy
+    from parabit.model.closed_form import SAMPLE  # here: it imports scipy
 
     documents, training = len(index), index.model.config["training"]
     if training["documents"] < SAMPLE and documents > _GROWTH * training["documents"]:

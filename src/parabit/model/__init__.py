@@ -7,9 +7,9 @@ from parabit.model.encoder import Inferred, TextEncoder
 from parabit.model.persistence import is_model, load_model, save_model
 
 if TYPE_CHECKING:
+    from parabit.model.closed_form import learn_closed_form
     from parabit.model.code_files import EncodedFile, check_output, encode_to_file
     from parabit.model.estimator import ParagraphVectors
-    from parabit.model.learning import learn_closed_form
 
 __all__ = [
     "EncodedFile",
@@ -27,7 +27,7 @@ __all__ = [
 # These need polars and scikit-learn, which take a second to import; searching has no use for them.
 __getattr__ = lazy(
     __name__,
+    closed_form="learn_closed_form",
     code_files="EncodedFile check_output encode_to_file",
     estimator="ParagraphVectors",
-    learning="learn_closed_form",
 )

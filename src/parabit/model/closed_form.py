@@ -32,7 +32,9 @@ learned from as many leading components as it has bits, so that the main topics 
 How the constants were chosen: `benchmarks/choices.py`.
 """
 
+import warnings
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
@@ -42,11 +44,20 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from threadpoolctl import threadpool_limits
 
+from parabit.corpus import Corpus
+from parabit.errors import TrainingError
+from parabit.model.encoder import Tensors, TextEncoder, config_of, quantized
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
+from parabit.text import VocabularyRule, count_bags, inverse_frequencies, tf_idf_rows
 
 Matrix = NDArray[np.float32]
 
+SAMPLE = 50_000  # documents; learning from more changes nothing (docs/models.md)
+LARGEST = 1024  # bits or numbers of the closed form
+_SAMPLED_CHARACTERS = 500_000_000  # at most, in all, so that long documents fit in memory
+_REPORTED = 10_000  # documents after which reading reports progress
+_MANY_DOCUMENTS = 1_000  # from which words of a single document are dropped: they would double the model for nothing
 DIMENSIONS = 192  # of the LSA
 _NEIGHBOUR_BITS = 128  # of the activations among which neighbours are found again
 _SHARE, _COARSE_SHARE = 0.5, 0.7  # of the neighbours in where a document moves; more for the short levels
@@ -64,11 +75,91 @@ _POWER_STEPS, _OVERSAMPLING = 3, 10  # of the LSA
 _LEAST_VARIANCE = 1e-6  # of a component, relative to the largest; less is rounding noise
 
 
+def learn_closed_form(
+    corpus: Corpus,
+    bits: int | None = 128,
+    dim: int | None = None,
+    levels: Sequence[int] | None = None,
+    rule: VocabularyRule | None = None,
+    sample: int | None = SAMPLE,
+    seed: int = 0,
+    report: Report = silent,
+) -> TextEncoder:
+    """Learn a model from a random sample of a corpus, in seconds."""
+    codes = choose_levels(bits, dim, levels)
+    texts, documents = draw_sample(corpus, sample, seed, report)
+    vocabulary, bags = count_bags(texts, rule, report)
+    known = int(np.count_nonzero(bags.feature_lengths))
+    size = max(map(sum, codes))
+    if known < size:
+        effect = "the codes tell these documents apart, but learn little about subjects"
+        warnings.warn(f"fewer documents ({known}) than bits ({size}): {effect}", stacklevel=3)
+    kept, _, tensors = learn_from_counts(bags.matrix(len(vocabulary)), codes, seed, report)
+    vocabulary = vocabulary.without_features(~kept)
+    name = f"{'paragraph' if bits is None else 'binary paragraph'} vectors in closed form"
+    sizes = {"bits": bits, "dim": dim or bits, "levels": list(codes[-1])}
+    return TextEncoder(vocabulary, config_of("closed-form", name, sizes, vocabulary, documents), tensors)
+
+
+def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report = silent) -> tuple[list[str], int]:
+    """Texts drawn at random in one pass, in the order of the corpus, and how many documents it has.
+
+    Every document has the same chance; a size of None takes all. Fewer are drawn if their texts together would be
+    longer than 500 million characters.
+    """
+    rng = np.random.default_rng(seed)
+    kept: list[tuple[float, int, str]] = []  # a heap with the largest key, negated, on top
+    characters, number, highest = 0, 0, 1.0
+    for number, document in enumerate(corpus, start=1):
+        key = rng.random()
+        if key < highest:
+            heappush(kept, (-key, number, document.text))
+            characters += len(document.text)
+            while len(kept) > 1 and ((size is not None and len(kept) > size) or characters > _SAMPLED_CHARACTERS):
+                top, _, text = heappop(kept)
+                highest, characters = -top, characters - len(text)
+        if number % _REPORTED == 0:
+            report(Progress("reading", number, "documents", corpus.share_read))
+    return [text for _, _, text in sorted(kept, key=lambda entry: entry[1])], number
+
+
+def choose_levels(bits: object, dim: object, levels: Sequence[int] | None) -> list[tuple[int, ...]]:
+    """The levels of the closed form's codes, by rule or as given; those of a vector beside the code come first."""
+    for name, value, lowest in (("bits", bits, 8), ("dim", dim, 1)):
+        if value is not None and not (type(value) is int and lowest <= value <= LARGEST):
+            raise TrainingError(f"{name} is {value!r}", hint=f"it must be a whole number from {lowest} to {LARGEST:,}")
+    sizes = [size for size in (dim, bits) if isinstance(size, int)]
+    if not sizes:
+        raise TrainingError("neither bits nor dim is given", hint="bits=128 learns codes, dim=128 real-valued vectors")
+    codes = [default_levels(size) for size in sizes]
+    if levels is not None:
+        codes[-1], size = tuple(levels), sizes[-1]
+        if not all(isinstance(level, int) and level >= 1 for level in levels) or sum(levels) != size:
+            hint = f"give whole numbers, at least 1, that add up to {size}"
+            raise TrainingError(f"levels {list(levels)} for a size of {size}", hint)
+    return codes
+
+
 def default_levels(size: int) -> tuple[int, ...]:
     """The sizes of the levels of a code, finest first."""
     shares = (5, 3, 2, 1) if size >= 64 else (5, 1) if size >= 24 else ()
     coarse = [round(size * share / 32) for share in shares]
     return (size - sum(coarse), *coarse)
+
+
+def learn_from_counts(
+    counts: csr_array, codes: Sequence[Sequence[int]], seed: int = 0, report: Report = silent
+) -> tuple[NDArray[np.bool_], NDArray[np.float32], Tensors]:
+    """Learn from how often each document has each word, (documents, words): the kept words, their idf, the encoder.
+
+    Of many documents, words that only one of them has are dropped: nothing can be learned about them.
+    """
+    documents = counts.shape[0]
+    frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
+    kept = frequencies >= (2 if documents >= _MANY_DOCUMENTS and frequencies.max(initial=0) > 1 else 1)
+    counts = counts[:, np.flatnonzero(kept)]
+    idf = inverse_frequencies(frequencies[kept], documents)
+    return kept, idf, quantized(*learn(tf_idf_rows(counts, idf), codes, seed, report))
 
 
 def learn(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit import __version__
 from parabit.codes import pack
 from parabit.corpus import Corpus, Document, Texts, as_corpus
 from parabit.errors import ModelError, need
@@ -207,6 +208,13 @@ def quantized(matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Tenso
     scales = np.maximum(np.abs(matrix).max(axis=1, initial=0), 1e-12) / 127
     weights = np.rint(matrix / scales[:, None]).astype(np.int8)
     return {"weights": weights, "scales": scales.astype(np.float32), "offset": offset}
+
+
+def config_of(solver: str, name: str, sizes: dict[str, Any], learned: Vocabulary, documents: int) -> dict[str, Any]:
+    """What a model says about itself: its kind, its size, and what it was learned from."""
+    counts = {"tokens": learned.tokens, "words": len(learned.words), "bigrams": len(learned.bigrams)}
+    training = {"documents": documents, "sampled": learned.documents, **counts}
+    return {"parabit": __version__, "solver": solver, "name": name, **sizes, "training": training}
 
 
 def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,13 +15,14 @@ from parabit.choices import PRESETS, SOLVERS
 from parabit.codes import unpack
 from parabit.corpus import Corpus, Document, as_corpus
 from parabit.corpus.document import PythonCorpus, is_missing
-from parabit.errors import CorpusError, TrainingError, did_you_mean
-from parabit.model.encoder import Inferred
-from parabit.model.learning import SAMPLE, choose_levels, learn_closed_form, train_network
+from parabit.errors import CorpusError, ModelError, ParabitError, TrainingError, did_you_mean, need
+from parabit.model.closed_form import SAMPLE, learn_closed_form
+from parabit.model.encoder import Inferred, TextEncoder, config_of
 from parabit.model.persistence import load_model, save_model
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
 from parabit.progress import Report, silent
-from parabit.text import Tokenizer, VocabularyRule
+from parabit.storage import CHECKPOINT
+from parabit.text import Tokenizer, VocabularyRule, count_bags
 
 Texts = Corpus | Iterable[str | Document | None]
 
@@ -112,14 +113,49 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if network is None:
             bits, dim, sample = (_plain(value) for value in (self.bits, self.dim, self.sample))
             self.encoder_ = learn_closed_form(corpus, bits, dim, self.levels, rule, sample, seed, report)
-            self.embeddings_ = None
+            self.embeddings_: NDArray[np.float32] | None = None
         else:
-            self.encoder_, self.embeddings_ = train_network(
-                corpus, *network, rule, seed, self.device, None if work is None else Path(work), resume,
-                checkpoint_every, self._parameters(seed), report,
-            )  # fmt: skip
+            folder = None if work is None else Path(work)
+            self._train_network(corpus, *network, rule, seed, folder, resume, checkpoint_every, report)
         self.encoder_.config["parameters"] = self._parameters(seed)
         return self._fitted()
+
+    def _train_network(
+        self,
+        corpus: Corpus,
+        shape: Shape,
+        recipe: Recipe,
+        rule: VocabularyRule,
+        seed: int,
+        work: Path | None,
+        resume: bool,
+        checkpoint_every: float,
+        report: Report,
+    ) -> None:
+        need("torch", "networks", ModelError)
+        from parabit.networks.training import Checkpoints, choose_device, train
+
+        choose_device(self.device)  # a device that is not there is an error before the corpus is read
+        if work is not None:
+            check_work_folder(work)
+        vocabulary, documents = count_bags(corpus, rule, report)
+        checkpoints = None
+        if work is not None:
+            learned_from = {"corpus": documents.fingerprint, "vocabulary": vocabulary.fingerprint}
+            checkpoints = Checkpoints(work, {**self._parameters(seed), **learned_from}, checkpoint_every)
+            if not resume:
+                checkpoints.forget()
+        trained = train(
+            documents, vocabulary.counts, shape, recipe, seed=seed, device=self.device, checkpoints=checkpoints,
+            report=report,
+        )  # fmt: skip
+        sizes = {"bits": shape.bits, "dim": shape.dim, "levels": [shape.code]}
+        config = config_of("network", shape.name, sizes, vocabulary, vocabulary.documents)
+        config["network"] = {"shape": asdict(shape), "recipe": asdict(recipe), "seed": seed}
+        config["training"]["history"] = trained.history
+        tensors = {name: tensor.numpy(force=True) for name, tensor in trained.network.tensors.items()}
+        self.encoder_ = TextEncoder(vocabulary, config, tensors, self.device)
+        self.embeddings_ = trained.embeddings.numpy(force=True)
 
     def _fitted(self) -> Self:
         self.vocabulary_ = self.encoder_.vocabulary
@@ -184,7 +220,6 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             if self.architecture != "dbow" or self.network_params:
                 what = "network_params" if self.network_params else f"architecture {self.architecture!r}"
                 raise TrainingError(f"{what} with the closed form", hint='use solver="network"')
-            choose_levels(_plain(self.bits), _plain(self.dim), self.levels)
             return None
         if self.levels is not None:
             raise TrainingError("levels with a network", hint="only the closed form's codes have levels")
@@ -227,6 +262,18 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.missing == "skip" and isinstance(corpus, PythonCorpus):
             return PythonCorpus(["" if is_missing(text) else text for text in given])
         return corpus
+
+
+def check_work_folder(work: Path) -> None:
+    """Raise unless a folder holds checkpoints and nothing else, or does not exist yet."""
+    try:
+        ours = all(path.name.lstrip(".").startswith(CHECKPOINT) for path in work.iterdir())
+    except FileNotFoundError:
+        return
+    except OSError:
+        ours = False
+    if not ours:
+        raise ParabitError(f"{work} exists and is not a training folder", hint="nothing was changed; use another name")
 
 
 def _plain(value: Any) -> Any:

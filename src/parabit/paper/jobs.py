@@ -120,9 +120,8 @@ class Work:
 
     def closed_form(self) -> None:
         """The codes that parabit gives by default, learned from the same words as the networks."""
-        from parabit.model.closed_form import default_levels
+        from parabit.model.closed_form import SAMPLE, default_levels, learn_from_counts
         from parabit.model.encoder import LinearEncoder
-        from parabit.model.learning import SAMPLE, learn_from_counts
 
         data, size, seed = self.data, self.run.job.size, self.run.seed
         counts = data.matrix(data.training)
