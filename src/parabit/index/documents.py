@@ -70,11 +70,11 @@ def batches_of_codes(
     for name, given in (("ids", ids), ("fields", fields), ("vectors", vectors)):
         if given is not None and len(given) != len(codes):
             raise CodesError(f"{len(codes)} codes and {len(given)} {name}", hint=f"give {name} for each code")
+    ids = range(len(codes)) if ids is None else ids
     for start in range(0, len(codes), at_once):
-        here = slice(start, min(start + at_once, len(codes)))
-        some = list(range(here.start, here.stop)) if ids is None else list(ids[here])
+        here = slice(start, start + at_once)
         kept = None if vectors is None else halves(vectors[here])
-        yield Batch(some, codes[here], None if fields is None else fields[here], kept)
+        yield Batch(list(ids[here]), codes[here], None if fields is None else fields[here], kept)
 
 
 def halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:
@@ -123,8 +123,6 @@ class Stored:
 
 def stored_in(snapshot: Snapshot, rows: Rows) -> list[Stored]:
     """The documents in some rows."""
-    if not len(rows):
-        return []
     ids, codes, fields = snapshot.ids_of(rows), snapshot.codes(rows), snapshot.fields_of(rows)
     return [
         Stored(identity, code, its.pop("text", ""), its) for identity, code, its in zip(ids, codes, fields, strict=True)

@@ -21,18 +21,7 @@ from parabit.errors import IndexFolderError
 from parabit.index.code_search import Searcher, build_arrays
 from parabit.index.store.log import new_log
 from parabit.index.store.manifest import REMEDY, Form, Manifest, read_manifest, remove_leftovers, write_manifest
-from parabit.index.store.schema import (
-    CODES,
-    IDS,
-    RECORDS,
-    Arrays,
-    Batch,
-    Columns,
-    columns_of,
-    entries_of,
-    hashes,
-    id_of,
-)
+from parabit.index.store.schema import CODES, IDS, RECORDS, Batch, Columns, columns_of, entries_of, hashes, id_of
 from parabit.progress import Report
 from parabit.storage import ArrayWriter, array_header, sync
 
@@ -50,7 +39,7 @@ _TABLES = {
 _COPIED = 1 << 13  # documents at a time
 _SMALL = 64 << 20  # bytes that are checked at opening, in about 20 ms
 
-Recode = Callable[[NDArray[np.int64]], Arrays]  # from rows to other codes and extra arrays
+Recode = Callable[[NDArray[np.int64]], dict[str, NDArray[Any]]]  # from rows to other codes and extra arrays
 SaveModel = Callable[[Path], None]
 
 
@@ -177,7 +166,6 @@ class GenerationWriter:
 
     @property
     def documents(self) -> int:
-        """How many there are so far."""
         return self._writers[CODES].length
 
     def add(self, columns: Columns, fields: Sequence[Mapping[str, Any]], found: int = 0) -> None:

@@ -71,7 +71,6 @@ class Manifest:
 
     @property
     def log(self) -> str:
-        """The name of its log."""
         return f"log-{self.generation}"
 
 

@@ -10,25 +10,10 @@ from numpy.typing import NDArray
 
 from parabit.index.filters import ORDER, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.results import Found
+from parabit.index.store import schema
 from parabit.index.store.generation import Generation
 from parabit.index.store.manifest import Manifest
-from parabit.index.store.schema import (
-    CODES,
-    IDS,
-    RECORDS,
-    SERIALS,
-    VECTORS,
-    Change,
-    Columns,
-    Id,
-    Value,
-    entries_of,
-    field_key,
-    fields_in,
-    id_bytes,
-    id_of,
-    number_key,
-)
+from parabit.index.store.schema import CODES, IDS, RECORDS, SERIALS, VECTORS, Change, Columns, Id, Value
 
 
 class Tail:
@@ -43,7 +28,7 @@ class Tail:
         self.records: list[bytes] = []
         self.rows: dict[bytes, list[int]] = {}  # that an id has had, ascending; all but the last were deleted
         self._lock = Lock()  # threads that read may be the first to need the fields
-        self._indexed = 0  # documents
+        self._found = 0  # documents whose fields are in these
         self._entries: dict[int, tuple[list[int], list[float]]] = {}  # rows and numbers by key
         self._names: dict[str, None] = {}  # of fields
 
@@ -61,27 +46,27 @@ class Tail:
         self.records += added.records
 
     def find(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rows that have a key, and their numbers."""
+        """The rows that have a key of their fields, and their numbers."""
         with self._lock:
-            self._index()
+            self._find_new()
             rows, numbers = self._entries.get(key, ([], []))
             return np.array(rows, dtype=np.int64), np.array(numbers)
 
     def names(self) -> list[str]:
         """The names of the fields."""
         with self._lock:
-            self._index()
+            self._find_new()
             return list(self._names)
 
-    def _index(self) -> None:
-        for row, record in enumerate(self.records[self._indexed :], self._indexed):
-            fields = fields_in(record)
-            for key, number in entries_of(fields):
+    def _find_new(self) -> None:
+        for record in self.records[self._found :]:
+            fields = schema.fields_in(record)
+            for key, number in schema.entries_of(fields):
                 rows, numbers = self._entries.setdefault(key, ([], []))
-                rows.append(row)
+                rows.append(self._found)
                 numbers.append(number)
             self._names.update(dict.fromkeys(fields))
-            self._indexed = row + 1
+            self._found += 1
 
 
 class Snapshot:
@@ -121,7 +106,7 @@ class Snapshot:
 
     def rows_of(self, ids: Sequence[Id]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is no such document."""
-        written = [id_bytes(identity) for identity in ids]
+        written = [schema.id_bytes(identity) for identity in ids]
         rows = self.base.rows_of(written)
         for place, identity in enumerate(written if self.added else ()):
             for row in self.tail.rows.get(identity, ()):  # of those that an id has had, the last counts
@@ -131,11 +116,11 @@ class Snapshot:
 
     def ids_of(self, rows: NDArray[np.int64]) -> list[Id]:
         """The ids in some rows."""
-        return [id_of(written) for written in self._strings(IDS, rows)]
+        return [schema.id_of(written) for written in self._strings(IDS, rows)]
 
     def fields_of(self, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
         """The fields, text among them, of the documents in some rows."""
-        return [fields_in(record) for record in self._strings(RECORDS, rows)]
+        return [schema.fields_in(record) for record in self._strings(RECORDS, rows)]
 
     def codes(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The codes in some rows, (rows, bytes)."""
@@ -185,7 +170,7 @@ class Snapshot:
 
     def numbers(self, field: str) -> NDArray[np.float64]:
         """The numbers in a field, (rows,), with NaN if a document has none; dates as seconds since 1970."""
-        rows, found = self._find(number_key(field))
+        rows, found = self._find(schema.number_key(field))
         if len(rows) == self.rows:
             return found
         numbers = np.full(self.rows, np.nan)
@@ -259,7 +244,7 @@ class Snapshot:
         return rows, numbers
 
     def _rows_having(self, field: str, value: Value) -> NDArray[np.int64]:
-        rows, _ = self._find(field_key(field, value))
+        rows, _ = self._find(schema.field_key(field, value))
         return rows if self.alive is None else rows[self.alive[rows]]
 
     def _fixed(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
