@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -59,9 +59,9 @@ class RefusalError(HTTPException):
 
 
 class Service:
-    """An index that is open for reading, its map, and the thread that searches while it is `running`.
+    """An index that is open for reading, its map, and the worker that searches while it is `running`.
 
-    `search` and `document` are for that thread alone; the others can be called from any.
+    `search` and `document` are for its worker alone; the others can be called from any thread.
     """
 
     worker: Worker  # while it runs
@@ -222,21 +222,22 @@ class Service:
         if query.rank is not None and query.rank not in ranks:
             raise RefusalError(400, f"this index cannot rank by {query.rank[:100]!r}", f"it can by {', '.join(ranks)}")
 
-    # In the worker's thread
+    # In the worker's threads
 
-    def search(self, queries: Sequence[Query]) -> Sequence[bytes | RefusalError]:
-        """The answers to searches of one kind, as JSON."""
+    def search(self, queries: Sequence[Query]) -> Iterable[bytes | RefusalError]:
+        """The answers to searches of one kind, as JSON: found here, and written when they are asked for."""
         first, start = queries[0], time.perf_counter()
         options: dict[str, Any] = {name: getattr(first, name) for name in ("k", "radius", "rank", "where")}
         if first.query is not None:
             # JSON may carry halves of surrogate pairs, which are no characters.
             texts = [(one.query or "").encode("utf-8", "replace").decode() for one in queries]
-            return self._answers(self.index.search(texts, **options), first, start)
+            return self._answers(self.index.search(texts, **options), first, time.perf_counter() - start)
         ids = [self._id_of(one.like) for one in queries]
         there = self.index.has(ids).tolist()
         known = [identity for identity, is_there in zip(ids, there, strict=True) if is_there]
-        answers = iter(self._answers(self.index.like(known, **options), first, start) if known else ())
-        return [next(answers) if is_there else _missing(one.like) for one, is_there in zip(queries, there, strict=True)]
+        found = (self.index.like(known, **options), first, time.perf_counter() - start) if known else None
+        answers = iter(()) if found is None else self._answers(*found)
+        return (next(answers) if is_there else _missing(one.like) for one, is_there in zip(queries, there, strict=True))
 
     def document(self, written: str, query: str | None, like: str | None) -> bytes | RefusalError:
         """A whole document, as JSON; the words of a text are marked in it, or those of another document."""
@@ -256,14 +257,12 @@ class Service:
     def _has_texts(self) -> bool:
         return self.index.knows_texts and self.index.keeps_text
 
-    def _answers(self, hits: Hits, query: Query, start: float) -> list[bytes]:
-        seconds = round(time.perf_counter() - start, 6)
+    def _answers(self, hits: Hits, query: Query, seconds: float) -> Iterator[bytes]:
         found = list(hits)
         codes = np.array([*hits.codes, *(hit.code for some in found for hit in some)])
         positions = iter(self._positions(codes, query.positions))  # all at once
         own = list(islice(positions, len(hits)))
         rank = query.rank or (self.index.best_rank if query.query is not None or self._has_texts else "hamming")
-        answers = []
         for place, (rows, words) in enumerate(zip(found, hits.word_queries, strict=True)):
             each = zip(rows, islice(positions, len(rows)), strict=True)
             listed = [self._hit(hit, position, query.why) for hit, position in each]
@@ -277,7 +276,7 @@ class Service:
                 "known": bool(hits.known[place]),
                 "rank": rank,
                 "documents": self.documents,
-                "seconds": seconds,
+                "seconds": round(seconds, 6),
                 "code": hits.codes[place].tobytes().hex(),
                 "words": list(words.words),
                 "unknown": words.unknown,
@@ -286,8 +285,7 @@ class Service:
                 "notes": words.notes,
                 "hits": listed,
             }
-            answers.append(as_json(answer))
-        return answers
+            yield as_json(answer)
 
     def _hit(self, hit: Hit, position: Any, why: bool) -> dict[str, Any]:
         return _listed(hit) | {

@@ -1,19 +1,20 @@
-"""One thread that does all searching, and answers requests of the same kind together.
+"""One thread that searches, for requests of the same kind together, and one that writes the answers meanwhile.
 
 An index is searched faster by a batch than by single queries, so everything that waits when the thread is free is taken
-at once. One thread, because searching uses all cores by itself.
+at once. One thread searches, because a search uses all cores by itself; answers are written in Python, which uses one.
 """
 
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 _AT_ONCE = 64  # requests that are answered together
 
-Work = Callable[[Sequence[Any]], Sequence[Any]]  # an answer for each request; an exception is an answer, too
+# An answer for each request, which may be written when it is asked for; an exception is an answer, too.
+Work = Callable[[Sequence[Any]], Iterable[Any]]
 
 
 class _Job(NamedTuple):
@@ -24,15 +25,17 @@ class _Job(NamedTuple):
 
 
 class Worker:
-    """Answers requests of the running event loop in a thread of its own."""
+    """Answers requests of the running event loop in threads of its own."""
 
     def __init__(self, most_waiting: int, before: Callable[[], None] = lambda: None) -> None:
-        """`before` is called before each batch, in the same thread."""
+        """`before` is called before each batch, in the thread that searches."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None wakes the thread
         self._most, self._before, self._closing = most_waiting, before, False
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(target=self._run, name="parabit-index", daemon=True)
-        self._thread.start()
+        self._found: queue.Queue[tuple[list[_Job], Iterable[Any]] | None] = queue.Queue(maxsize=1)
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._search, self._write)]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def waiting(self) -> int:
@@ -56,9 +59,10 @@ class Worker:
         """Answer what waits, and end."""
         self._closing = True
         self._jobs.put(None)
-        self._thread.join(timeout=10)
+        for thread in self._threads:
+            thread.join(timeout=10)
 
-    def _run(self) -> None:
+    def _search(self) -> None:
         while not (self._closing and self._jobs.empty()):
             jobs = [self._jobs.get()]
             while len(jobs) < _AT_ONCE and not self._jobs.empty():
@@ -69,15 +73,21 @@ class Worker:
                 if job is not None and not job.answer.done():  # the client may be gone
                     groups.setdefault(job.kind, []).append(job)
             for group in groups.values():
-                self._answer(group)
+                try:
+                    self._found.put((group, group[0].work([job.request for job in group])))
+                except BaseException as problem:  # a client waits for any answer
+                    self._found.put((group, [problem] * len(group)))
+        self._found.put(None)
 
-    def _answer(self, jobs: Sequence[_Job]) -> None:
-        try:
-            answers = jobs[0].work([job.request for job in jobs])
-        except BaseException as problem:  # a client waits for any answer
-            answers = [problem] * len(jobs)
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            self._loop.call_soon_threadsafe(_deliver, jobs, answers)
+    def _write(self) -> None:
+        while (found := self._found.get()) is not None:
+            jobs, answers = found
+            try:
+                answers = list(answers)
+            except BaseException as problem:
+                answers = [problem] * len(jobs)
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                self._loop.call_soon_threadsafe(_deliver, jobs, answers)
 
 
 def _deliver(jobs: Sequence[_Job], answers: Sequence[Any]) -> None:
