@@ -18,7 +18,6 @@ from typing import Any
 import parabit
 from parabit import Document, ParabitError, open_corpus
 from parabit.corpus import data_folder
-from parabit.paper.machine import processor, versions
 from parabit.parallel import cores
 
 RESULTS = Path(__file__).parent / "results"
@@ -55,6 +54,8 @@ _STARTED = time.time(), _busy()
 
 def about(*packages: str, threads: Any, repetitions: Any) -> dict[str, Any]:
     """When, with which code and where a result was measured, and how many cores other processes took meanwhile."""
+    from parabit.paper.jobs import processor, versions
+
     own, (start, busy) = sum(os.times()[:4]), _STARTED
     others = (_busy() - busy - own) / (time.time() - start)
     return {

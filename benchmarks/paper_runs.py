@@ -17,7 +17,7 @@ from parabit.errors import ParabitError
 from parabit.paper.corpora import paper_corpora
 from parabit.paper.experiments import EXPERIMENTS, JOBS, runs_of
 from parabit.paper.jobs import perform
-from parabit.paper.runs import Store
+from parabit.paper.results import Store
 from pool import each
 
 

@@ -22,7 +22,7 @@ from parabit.errors import EvaluationError
 from parabit.paper.corpora import PaperCorpus, labelled_documents, paper_corpora
 from parabit.paper.experiments import JOBS, Run
 from parabit.paper.jobs import Work, describe
-from parabit.paper.runs import Store
+from parabit.paper.results import Store
 
 CORPORA = {corpus.name: corpus for corpus in paper_corpora(["arxiv", "enwiki"])}
 MOST_TOKENS = 256  # max_seq_length of the model's sentence_bert_config.json

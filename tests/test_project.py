@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import parabit
 from parabit.cli.app import VERBS, app
 from parabit.paper.corpora import paper_corpora
-from parabit.paper.tables import Figures
+from parabit.paper.results import Figures
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "parabit"

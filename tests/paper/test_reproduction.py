@@ -17,8 +17,7 @@ from parabit.paper import experiments, jobs, report
 from parabit.paper.corpora import paper_corpora
 from parabit.paper.experiments import EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
 from parabit.paper.report import reproduce
-from parabit.paper.runs import Store
-from parabit.paper.tables import Figures
+from parabit.paper.results import Figures, Store
 
 CORPORA = NEWS, _, REUTERS, WIKIPEDIA = paper_corpora(["enwiki"])
 NETWORKS = ("real-binary-28", "closed-form-24", "binary-pv-dbow-128-bigrams", "separate")

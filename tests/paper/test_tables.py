@@ -7,8 +7,7 @@ import pytest
 from parabit.paper.corpora import PAPER, PaperCorpus, paper_corpora
 from parabit.paper.experiments import CURVES, JOBS, TABLES, Run
 from parabit.paper.jobs import Rows
-from parabit.paper.runs import Store
-from parabit.paper.tables import FAILS, HOLDS, PUBLISHED, UNTESTED, Figures, claims, tables
+from parabit.paper.results import FAILS, HOLDS, PUBLISHED, UNTESTED, Figures, Store, claims, tables
 
 CORPORA = NEWS, HEADERS_KEPT, REUTERS = paper_corpora([])
 

@@ -1,14 +1,20 @@
 """One run: train on the arrays of a collection, infer its test documents, and score them."""
 
+import platform
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from parabit import __version__
 from parabit.errors import BaselineError, need
 from parabit.evaluation import (
     Relevance,
@@ -21,7 +27,6 @@ from parabit.evaluation import (
 )
 from parabit.paper.corpora import Part, Prepared, labelled_documents
 from parabit.paper.experiments import PICTURED, RADII, Network, Run
-from parabit.paper.machine import code_version
 from parabit.paper.plots import RECALLS
 from parabit.progress import Report, silent
 from parabit.text.bags import Bags
@@ -68,6 +73,36 @@ def describe(run: Run, data: Prepared, device: str, seconds: float) -> dict[str,
         "date": datetime.now(UTC).date().isoformat(),
         "seconds": round(seconds, 1),
     }
+
+
+@cache
+def code_version() -> str:
+    """The version of parabit, with the commit if it runs from a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = ""
+    return f"{__version__} {commit}".strip()
+
+
+def processor() -> str:
+    """The name of the processor; empty if the system does not say it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return name or platform.processor()
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """The versions of Python and of packages, those that are installed."""
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 class Work:

@@ -31,16 +31,8 @@ class Curve(NamedTuple):
 
 # Okabe and Ito's colours, for all kinds of eyes, with a darker purple and without the yellow that is invisible on
 # white. In grey, each curve still has its own marker, and each family its own kind of line.
-_SYMBOLS = {
-    "o": "#0072B2",
-    "s": "#E69F00",
-    "^": "#882255",
-    "D": "#009E73",
-    "v": "#56B4E9",
-    "P": "#1A1A1A",
-    "<": "#D55E00",
-}
-_MARKERS, _COLOURS = list(_SYMBOLS), list(_SYMBOLS.values())
+_COLOURS = ("#0072B2", "#E69F00", "#882255", "#009E73", "#56B4E9", "#1A1A1A", "#D55E00")
+_MARKERS = "os^DvP<"
 
 _LINES: dict[Family, dict[str, Any]] = {
     "binary": {"linestyle": "-", "linewidth": 1.7},

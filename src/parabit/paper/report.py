@@ -14,11 +14,9 @@ import polars as pl
 from parabit.errors import BaselineError, EvaluationError, need
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.experiments import CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
-from parabit.paper.jobs import perform
-from parabit.paper.machine import processor, versions
+from parabit.paper.jobs import perform, processor, versions
 from parabit.paper.plots import RECALLS, Curve, Family, draw, points, precision_recall
-from parabit.paper.runs import Store
-from parabit.paper.tables import Figures, claims, tables
+from parabit.paper.results import Figures, Store, claims, tables
 from parabit.parallel import cores
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
