@@ -22,6 +22,7 @@ def test_curves_are_in_per_cent_and_differ_by_marker_and_line_not_only_by_colour
     assert np.allclose(lines[0].get_ydata(), [90, 70, 40, 5])
     assert len({line.get_marker() for line in lines}) == 3
     assert len({(line.get_linewidth(), str(vars(line)["_unscaled_dash_pattern"])) for line in lines}) == 3
+    assert len({line.get_markevery() for line in lines}) == 3  # where curves coincide, all are still seen
     legend = axes.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["codes", "floats", "other"]
