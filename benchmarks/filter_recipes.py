@@ -76,8 +76,7 @@ def train_one(task: dict[str, Any], arrays: Path, folder: Path, device: str) -> 
     from dataclasses import replace
 
     from parabit.codes import pack
-    from parabit.networks.inference import NetworkEncoder
-    from parabit.networks.training import train
+    from parabit.networks.training import NetworkEncoder, train
 
     start = time.perf_counter()
     if task["corpus"] not in _DATA:

@@ -236,8 +236,7 @@ def try_recipe(task: dict[str, Any], arrays: Path, device: str) -> dict[str, Any
 
     from parabit.codes import pack
     from parabit.evaluation import evaluate_codes, evaluate_vectors
-    from parabit.networks.inference import NetworkEncoder
-    from parabit.networks.training import train
+    from parabit.networks.training import NetworkEncoder, train
 
     start = time.perf_counter()
     bits, dim, architecture, bigrams = NETWORKS[task["network"]]

@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 from parabit.codes import hamming, pack
 from parabit.errors import Interrupted, TrainingError
 from parabit.networks.config import Shape, choose_shape, paper_recipe
-from parabit.networks.inference import NetworkEncoder
 from parabit.networks.network import Network
-from parabit.networks.training import AdaGrad, Checkpoints, Trained, choose_device, generator, stop_signals, train
+from parabit.networks.training import (
+    AdaGrad,
+    Checkpoints,
+    NetworkEncoder,
+    Trained,
+    choose_device,
+    generator,
+    stop_signals,
+    train,
+)
 from parabit.progress import Progress, silent
 from parabit.text import Bags
 from topics import Topics

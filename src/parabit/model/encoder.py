@@ -220,9 +220,8 @@ def config_of(solver: str, name: str, sizes: dict[str, Any], learned: Vocabulary
 def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:
     """The paper's gradient inference."""
     from parabit.networks.config import Recipe, Shape
-    from parabit.networks.inference import NetworkEncoder
     from parabit.networks.network import Network
-    from parabit.networks.training import choose_device
+    from parabit.networks.training import NetworkEncoder, choose_device
 
     network = encoder.config["network"]
     shape, recipe = Shape(**network["shape"]), Recipe(**network["recipe"])

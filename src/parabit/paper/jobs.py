@@ -139,8 +139,7 @@ class Work:
     def _train(self, network: Network) -> dict[str, Inferred]:
         """What a network says of the training documents ("") and of each set of test documents."""
         from parabit.codes import pack
-        from parabit.networks.inference import NetworkEncoder
-        from parabit.networks.training import train
+        from parabit.networks.training import NetworkEncoder, train
 
         shape, recipe, seed, data = network.shape, network.recipe(self.run.quick), self.run.seed, self.data
         documents = data.training.documents
