@@ -42,7 +42,6 @@ class PaperCorpus:
     min_count: int  # of words and bigrams
     most_trained: int | None = None  # documents, of more a random part
     most_tested: int | None = None
-    picture: tuple[str, ...] = ()  # labels of the t-SNE picture; if none, the most frequent ones
     stand_in: bool = False
     headers: bool = False  # kept; only some experiments are run with them
 
@@ -80,7 +79,7 @@ def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
     """
     present = set(present)
     chosen = [
-        PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1, picture=tuple(PAPER["newsgroups"])),
+        PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1),
         PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, headers=True),
     ]
     if "rcv1" in present:

@@ -25,7 +25,7 @@ from parabit.evaluation import (
     evaluate_filtered,
     evaluate_vectors,
 )
-from parabit.paper.corpora import Part, Prepared, labelled_documents
+from parabit.paper.corpora import PAPER, Part, Prepared, labelled_documents
 from parabit.paper.experiments import PICTURED, RADII, Network, Run
 from parabit.paper.plots import RECALLS
 from parabit.progress import Report, silent
@@ -259,10 +259,10 @@ class Work:
                 self.scores(name, evaluate_codes(inferred[name][0], test.labels, relevance=relevance))
 
     def _take_picture(self, codes: Any) -> None:
-        """The codes of documents that have one of a few labels."""
+        """The codes of documents that have one of a few labels: the paper's, or else the most frequent ones."""
         names, labels = self.data.facts["labels"], self.test.labels
         common = [label for label, _ in Counter(sorted(chain(*labels))).most_common(5)]
-        wanted = {names.index(name) for name in self.run.corpus.picture if name in names} or set(common)
+        wanted = {names.index(name) for name in PAPER["newsgroups"] if name in names} or set(common)
         points = [(place, *wanted.intersection(of)) for place, of in enumerate(labels)]
         shown = [point for point in points if len(point) == 2]  # with one of the labels, and no other of them
         if len(shown) > _MOST_POINTS:
