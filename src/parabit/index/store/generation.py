@@ -133,16 +133,9 @@ def write_generation(
                     writer.add(columns, batch.fields or [])
             else:
                 writer.copy(documents, recode)
-            arrays = writer.finish(manifest.meta.get("backend", "flat"), manifest.bits, report)
+            manifest = writer.finish(report)
         new_log(folder / manifest.log, manifest.token)
         sync(folder)
-        manifest = replace(
-            manifest,
-            documents=writer.documents,
-            last_serial=max(manifest.last_serial, writer.documents),
-            field_names=list(writer.field_names),
-            arrays=arrays,
-        )
         write_manifest(folder, manifest)
     finally:
         with suppress(IndexFolderError):  # a new folder without a manifest is removed as a whole
@@ -153,10 +146,10 @@ class GenerationWriter:
     """Writes the arrays and tables of a generation; all is on the disk after `finish`."""
 
     def __init__(self, folder: Path, manifest: Manifest, stack: ExitStack) -> None:
-        self._folder, self._stack = folder, stack
+        self._folder, self._manifest, self._stack = folder, manifest, stack
         self._writers: dict[str, ArrayWriter] = {}
         self._tables = {name: [np.empty(0, kind)] for name, kind in _TABLES.items()}
-        self.field_names: dict[str, None] = {}
+        self._field_names: dict[str, None] = {}
         folder.mkdir()
         for name, kind in manifest.kinds.items():
             self._open(name, kind)
@@ -177,7 +170,7 @@ class GenerationWriter:
         entries = [(key, row, number) for row, some in enumerate(fields, first) for key, number in entries_of(some)]
         self._tables[FIELDS].append(np.array(entries, _TABLES[FIELDS]))
         for some in fields:
-            self.field_names.update(dict.fromkeys(some))
+            self._field_names.update(dict.fromkeys(some))
         for name, array in columns.arrays.items():
             self._writers[name].append(array)
         for name, strings in ((IDS, columns.ids), (RECORDS, columns.records)):
@@ -189,7 +182,7 @@ class GenerationWriter:
         """Add the documents of a snapshot, in their order and with their serial numbers."""
         base, alive = snapshot.base, snapshot.select(())
         base.verify()  # a flipped byte must not get a new checksum
-        self.field_names = dict.fromkeys(snapshot.manifest.field_names)
+        self._field_names = dict.fromkeys(snapshot.manifest.field_names)
         places = np.cumsum(alive) - 1  # the new rows
         for name, kind in _TABLES.items():
             kept = alive[base.arrays[name + ROWS]]
@@ -205,17 +198,25 @@ class GenerationWriter:
             old = int(np.searchsorted(rows, base.documents))
             self.add(columns, snapshot.fields_of(rows[old:]), found=old)
 
-    def finish(self, backend: str, bits: int, report: Report) -> dict[str, Form]:
-        """Write the tables and a back end's arrays; returns what the manifest says of all arrays."""
+    def finish(self, report: Report) -> Manifest:
+        """Write the tables and a back end's arrays; returns the manifest with all that it says of the documents."""
+        manifest = self._manifest
         self._stack.close()
         for name in _TABLES:
             self._write_table(name)
-        for name, array in build_arrays(backend, self._mapped(CODES), bits, report).items():
+        backend = manifest.meta.get("backend", "flat")
+        for name, array in build_arrays(backend, self._mapped(CODES), manifest.bits, report).items():
             self._open(DERIVED + name, np.dtype((array.dtype, array.shape[1:]))).append(array)
         self._stack.close()
         for path in (*self._folder.iterdir(), self._folder):
             sync(path)
-        return {name: self._form(name) for name in self._writers}
+        return replace(
+            manifest,
+            documents=self.documents,
+            last_serial=max(manifest.last_serial, self.documents),
+            field_names=list(self._field_names),
+            arrays={name: self._form(name) for name in self._writers},
+        )
 
     def _write_table(self, name: str) -> None:
         """Write a table, sorted by its keys; entries of one key stay in the order they came in."""

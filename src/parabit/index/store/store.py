@@ -151,7 +151,6 @@ class Store(BaseStore):
         super().close()
 
     def snapshot(self) -> Snapshot:
-        """The documents as they are now."""
         if self._snapshot is None:
             raise IndexFolderError(f"{self.folder} was closed", hint="open it again")
         return self._snapshot
