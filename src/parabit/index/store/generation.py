@@ -60,8 +60,8 @@ class Generation:
 
     def verify(self) -> None:
         """Raise unless every byte is what was written."""
-        for name, form in self._forms.items():
-            if zlib.crc32(self.arrays[name].data) != form.checksum:
+        for name, (_, _, checksum) in self._forms.items():
+            if zlib.crc32(self.arrays[name].data) != checksum:
                 raise IndexFolderError(f"{self._folder / name}.npy is damaged", hint=REMEDY)
 
     def strings(self, name: str, rows: NDArray[np.int64]) -> list[bytes]:
@@ -94,8 +94,9 @@ class Generation:
 
 
 def _mapped(folder: Path, name: str, form: Form) -> NDArray[Any]:
-    path, header, dtype = folder / f"{name}.npy", array_header(form.dtype, tuple(form.shape)), np.dtype(form.dtype)
-    wanted = len(header) + dtype.itemsize * prod(form.shape)
+    path, dtype, shape = folder / f"{name}.npy", np.dtype(form[0]), tuple(form[1])
+    header = array_header(dtype, shape)
+    wanted = len(header) + dtype.itemsize * prod(shape)
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size != wanted:
@@ -103,7 +104,7 @@ def _mapped(folder: Path, name: str, form: Form) -> NDArray[Any]:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     if content[: len(header)] != header:
         raise IndexFolderError(f"{path} is damaged: its header is not the one that was written", hint=REMEDY)
-    return np.frombuffer(content, np.uint8)[len(header) :].view(dtype).reshape(form.shape)
+    return np.frombuffer(content, np.uint8)[len(header) :].view(dtype).reshape(shape)
 
 
 def write_generation(
@@ -243,7 +244,7 @@ class GenerationWriter:
 
     def _form(self, name: str) -> Form:
         writer = self._writers[name]
-        return Form(writer.dtype.str, [writer.length, *writer.row], writer.checksum)
+        return writer.dtype.str, [writer.length, *writer.row], writer.checksum
 
     def _open(self, name: str, kind: np.dtype[Any]) -> ArrayWriter:
         writer = self._writers[name] = ArrayWriter(self._folder / f"{name}.npy", kind.base, kind.shape)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from parabit.errors import IndexFolderError
 from parabit.index.store.schema import CODES, SERIALS, VECTORS
 from parabit.model import is_model
 from parabit.storage import whole_file
+
+Form: TypeAlias = tuple[str, list[int], int]  # of an array: its type, its shape, and the CRC-32 of its bytes
 
 FORMAT = 1
 MANIFEST, LOCK = "manifest.json", "lock"
@@ -31,14 +33,6 @@ _DATA = re.compile(
     rf"|\.{re.escape(MANIFEST)}\..*\.partial"
 )
 _OTHERS = re.compile(rf"{re.escape(MANIFEST)}|{LOCK}|\.?{re.escape(MAP)}(\..*)?")
-
-
-class Form(NamedTuple):
-    """What the manifest says of an array: its type, its shape, and the CRC-32 of its bytes."""
-
-    dtype: str
-    shape: list[int]
-    checksum: int
 
 
 @dataclass(frozen=True)
@@ -108,7 +102,6 @@ def read_manifest(folder: Path) -> Manifest:
         )
     if content.pop("digest", "") != _digest(content):
         raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=REMEDY)
-    content["arrays"] = {name: Form(*form) for name, form in content["arrays"].items()}
     return Manifest(**{one.name: content[one.name] for one in fields(Manifest)})
 
 
