@@ -18,7 +18,7 @@ OLD, NEW = {"a": "old", "b": "old"}, {"a": "new", "c": "new"}
 
 
 def write_folder(path: Path) -> None:
-    with whole_folder(path, replaces=lambda _: True, durable=True) as partial:
+    with whole_folder(path, replaces=lambda _: True) as partial:
         for name, text in NEW.items():
             (partial / name).write_text(text)
 

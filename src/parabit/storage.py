@@ -39,19 +39,19 @@ def whole_file(path: Path, durable: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path, replaces: Replaces | None = None, durable: bool = False) -> Iterator[Path]:
-    """Give a new folder with a temporary name to fill; it gets its real name when the block ends.
+def whole_folder(path: Path, replaces: Replaces | None = None) -> Iterator[Path]:
+    """Give a new folder with a temporary name to fill; flushed to disk, it gets its real name when the block ends.
 
     An old folder is replaced only if `replaces` says that it is of the same kind: a mistyped name must not cost anybody
     their documents. After an error or an interrupt it is still there and the new one is gone; after a kill, `recover`
-    puts it back if necessary. A `durable` folder is flushed to disk before it gets its name.
+    puts it back if necessary.
     """
     _check_folder(path, replaces)
     path = path.resolve()  # what a link points to is replaced, not the link
     with _partial(path, Path.mkdir) as partial:
         yield partial
-        if durable:
-            _sync_folder(partial)
+        for file in (*partial.iterdir(), partial):
+            sync(file)
         _check_folder(path, replaces)  # another process may have written it meanwhile
         try:
             # No system call swaps two folders everywhere: the old one is set aside under a name that `recover` knows.
@@ -63,8 +63,7 @@ def whole_folder(path: Path, replaces: Replaces | None = None, durable: bool = F
                         raise
                     recover(path)
                     path.rename(_aside(path))
-            if durable:
-                sync(path.parent)
+            sync(path.parent)
         finally:
             recover(path)
 
@@ -104,11 +103,10 @@ def sync(path: Path) -> None:
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy the files of a folder to a new one, and flush them to disk. Permissions are those of new files."""
-    target.mkdir()
-    for file in source.iterdir():
-        shutil.copyfile(file, target / file.name)
-    _sync_folder(target)
+    """Copy the files of a folder to a new one. Permissions are those of new files."""
+    with whole_folder(target) as partial:
+        for file in source.iterdir():
+            shutil.copyfile(file, partial / file.name)
 
 
 @contextmanager
@@ -188,11 +186,6 @@ def _partial(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
 
 def _aside(path: Path) -> Path:
     return path.with_name(f".{path.name}.old")
-
-
-def _sync_folder(folder: Path) -> None:
-    for path in (*folder.iterdir(), folder):
-        sync(path)
 
 
 def _check_file(path: Path) -> None:

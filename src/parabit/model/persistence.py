@@ -23,7 +23,7 @@ _AGAIN = "train the model again, or restore it from a copy"
 
 def save_model(encoder: TextEncoder, folder: Path, overwrite: bool = False) -> None:
     """Write a model folder, complete or not at all; only an old model is replaced, and only with `overwrite`."""
-    with whole_folder(folder, is_model if overwrite else None, durable=True) as partial:
+    with whole_folder(folder, is_model if overwrite else None) as partial:
         config = {"format": FORMAT, **encoder.config, "vocabulary": encoder.vocabulary.fingerprint}
         (partial / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
         # Not save_file, which ignores the umask: nobody else could read its file.

@@ -59,7 +59,7 @@ class Checkpoints:
         older, new = self._found(), self.folder / f"{CHECKPOINT}{step:012d}"
         if new in older:
             return  # the state after the same steps is the same
-        with whole_folder(new, durable=True) as partial:
+        with whole_folder(new) as partial:
             for name, tensor in tensors.items():
                 np.save(partial / f"{name}.npy", tensor.numpy(force=True))
             stored = {"identity": self._identity, "tensors": sorted(tensors), **about}

@@ -78,7 +78,7 @@ class Milvus:
             try:
                 entities.create()
                 names = _fill(entities, documents)
-                with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
+                with whole_folder(folder, is_index if overwrite else None) as new:
                     (new / LOCK).touch()
                     if save_model is not None:
                         save_model(new / manifest.model)

@@ -140,7 +140,7 @@ class Store(BaseStore):
                 manifest = replace(manifest, generation=next_generation(folder))
                 write_generation(folder, manifest, documents, report, save_model)
             return
-        with whole_folder(folder, is_index if overwrite else None, durable=True) as new:
+        with whole_folder(folder, is_index if overwrite else None) as new:
             (new / LOCK).touch()
             write_generation(new, manifest, documents, report, save_model)
 
