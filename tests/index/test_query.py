@@ -173,12 +173,12 @@ def test_operators_count_whatever_the_rank(index: Index, rank: str) -> None:
 def test_a_long_text_is_searched_by_its_most_distinctive_words(index: Index) -> None:
     text = " ".join(dict.fromkeys(" ".join(LEARNT[:20]).split()))
     hits = index.search(f"{text} -hockey", k=100)  # of so many words, none is an operator
-    words = index._words.open()
-    assert words is not None
+    words = index._words.of(index.snapshot())
+    frequencies = words.frequencies(stem for _, stem in words.stems(text))
     taken = hits.word_queries[0].words
-    others = {stem for _, stem in words.stems(text) if words.frequency(stem)} - taken.keys()
+    others = [stem for stem, frequency in frequencies.items() if frequency and stem not in taken]
     assert len(taken) == MOST_WORDS
-    assert max(map(words.frequency, taken)) <= min(map(words.frequency, others))
+    assert max(frequencies[stem] for stem in taken) <= min(frequencies[stem] for stem in others)
     assert parse("telescope\n-hockey").without == ()
     assert index.search("telescope\n-hockey", k=1, rank="words").ids == [["hockey"]]
 
@@ -187,13 +187,11 @@ def test_in_a_large_collection_frequent_words_of_a_long_query_are_not_searched(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "space telescope repaired astronauts nasa night car hockey goalies temperature ocean"
-    words = index._words.open()
-    assert words is not None
     searched = index.search([text]).word_queries[0].words.keys()
-    most = max(map(words.frequency, searched))
-    monkeypatch.setattr(queries, "_LISTED", sum(map(words.frequency, searched)) - 1)  # as if they were many
+    frequencies = index._words.of(index.snapshot()).frequencies(searched)
+    monkeypatch.setattr(queries, "_LISTED", sum(frequencies.values()) - 1)  # as if they were many
     fewer = index.search([text]).word_queries[0].words.keys()
-    assert [words.frequency(word) for word in searched - fewer] == [most]
+    assert [frequencies[word] for word in searched - fewer] == [max(frequencies.values())]
     short = index.search(["telescope space repaired car hockey goalies ocean"]).word_queries[0].words
     assert searched - fewer <= short.keys()
 

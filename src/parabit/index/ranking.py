@@ -96,7 +96,6 @@ class Ranked(NamedTuple):
     by_words: Scores  # the part of each score that comes from words
 
     def at(self, which: Rows | slice) -> "Ranked":
-        """Some of the hits."""
         return Ranked(self.rows[which], self.distances[which], self.scores[which], self.by_words[which])
 
 

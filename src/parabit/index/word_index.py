@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from parabit.errors import IndexFolderError
 from parabit.index.query import WordQuery
 from parabit.index.store import Batch, Id, Snapshot, Store
+from parabit.index.store.manifest import bytes_in
 from parabit.index.words import SERIAL, TEXT, Stems, Words
 from parabit.progress import Progress, Report, silent
 
@@ -26,6 +27,7 @@ _NAMED = 64  # documents that are named one by one in a query: a set takes half 
 # query word for word says more than all else: it finds what somebody quotes, and other queries lose nothing.
 QUOTATION_WEIGHT = 2.0
 STOP_WEIGHT = 0.25
+_PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
 _PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 
@@ -35,11 +37,16 @@ class RowWords:
     def __init__(self, words: Words, snapshot: Snapshot) -> None:
         self._words, self._snapshot = words, snapshot
         self.tokenizer, self.stemmed, self.stems = words.tokenizer, words.stemmed, words.stems
-        self.starting_with, self.documents = words.starting_with, words.documents
+        self.documents = words.documents
 
     def frequencies(self, stems: Iterable[str]) -> dict[str, int]:
         """How many documents have each word."""
-        return {stem: self._words.frequency(stem) for stem in stems}
+        return {stem: int(self._words.searcher.doc_freq(TEXT, stem)) for stem in stems}
+
+    def starting_with(self, prefix: str) -> list[str]:
+        """The most frequent words that begin so."""
+        found = sorted(self._words.searcher.terms_with_prefix(TEXT, prefix), key=lambda item: (-item[1], item[0]))
+        return [word for word, _ in found[:_PREFIXED]]
 
     def best(
         self, query: WordQuery, count: int, allowed: NDArray[np.bool_] | None = None
@@ -213,8 +220,7 @@ class WordIndex:
     @property
     def size(self) -> int:
         """The bytes that the word index takes."""
-        folder = self.about and self.about.get("folder")
-        return sum(path.stat().st_size for path in (self._store.folder / folder).glob("*")) if folder else 0
+        return bytes_in(self._store.folder / self.about["folder"]) if self.about else 0
 
     def of(self, snapshot: Snapshot) -> RowWords:
         """The words of a snapshot's documents."""
@@ -256,9 +262,9 @@ class WordIndex:
 
     def put(self, batch: Batch | None, gone: Sequence[Id]) -> int:
         """Write and delete documents and their words; how many documents were replaced."""
-        words, before = self._words, self._store.snapshot() if self._words is not None else None
+        words, before = self._words, self._store.snapshot()
         replaced = self._store.put(batch, gone)
-        if words is not None and before is not None:
+        if words is not None:
             ids, fields = ([], ()) if batch is None else (batch.ids, batch.fields or ())
             rows = before.rows_of([*ids, *gone])
             words.delete(before.serials[rows[rows >= 0]].tolist())
@@ -277,10 +283,8 @@ class WordIndex:
 
     def close(self) -> None:
         """Commit what was written."""
-        try:
-            self.commit()
-        finally:
-            self._words = None
+        self.commit()
+        self._words = None
 
     def commit(self) -> None:
         """Have what was written count for others, too."""

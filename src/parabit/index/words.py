@@ -41,7 +41,6 @@ _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic num
 _MAGIC = 1337
 TEXT, SERIAL = "text", "serial"
 _REMEMBERED = 1 << 17  # stems
-_PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
 
 
 def check_language(language: str | None) -> None:
@@ -98,7 +97,6 @@ class Words(Stems):
     @classmethod
     def create(cls, folder: Path, language: str | None = "en", fold_accents: bool = False) -> "Words":
         """An empty word index, in the place of whatever is there."""
-        check_language(language)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         words = cls(folder, language, fold_accents)
@@ -182,8 +180,7 @@ class Words(Stems):
         self.reload()
 
     @property
-    def pending(self) -> bool:
-        """Whether something was added or deleted and not committed."""
+    def pending(self) -> bool:  # added or deleted, and not committed
         return self._writer is not None
 
     def _writing(self) -> Any:
@@ -200,17 +197,6 @@ class Words(Stems):
         mode = (self.folder / "parabit.json").stat().st_mode
         for name in ("meta.json", ".managed.json"):  # which tantivy lets nobody else read
             (self.folder / name).chmod(mode)
-
-    # Searching
-
-    def frequency(self, stem: str) -> int:
-        """How many documents have a word."""
-        return int(self.searcher.doc_freq(TEXT, stem))
-
-    def starting_with(self, prefix: str) -> list[str]:
-        """The most frequent words that begin so."""
-        found = sorted(self.searcher.terms_with_prefix(TEXT, prefix), key=lambda item: (-item[1], item[0]))
-        return [word for word, _ in found[:_PREFIXED]]
 
     def search(self, query: tantivy.Query, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The serial numbers of the best documents for a query, at most so many, and their BM25."""
