@@ -17,7 +17,7 @@ from parabit.index.code_search import check_backend
 from parabit.index.documents import Stored, batches_of_codes, rows_with, stored_in
 from parabit.index.duplicates import SHARED, Group, duplicates_of
 from parabit.index.filters import Where, conditions
-from parabit.index.ranking import Request
+from parabit.index.ranking import NEEDS, Request
 from parabit.index.retrain import retrain
 from parabit.index.retrieval import Hits
 from parabit.index.store import Id, Manifest, Snapshot, Store
@@ -359,8 +359,7 @@ class Index:
         """The ranks that this index can do for a text, or for a code if it knows no texts."""
         if not self.knows_texts:
             return ("hamming",)
-        lacking = {"cosine": not self._store.manifest.dim, "words": not self.has_words, "hybrid": not self.has_words}
-        return tuple(rank for rank in RANKS if not lacking.get(rank))
+        return tuple(rank for rank in RANKS if NEEDS.get(rank) in (None, *self.keeps))
 
     @property
     def fields(self) -> list[str]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # an engine has its own of these, with the same methods
     from parabit.index.store import Snapshot
     from parabit.index.word_index import RowWords
 
+NEEDS = {"cosine": "vectors", "words": "words", "hybrid": "words"}  # what an index must keep for a rank
 # How much the code counts beside the words, chosen on three collections with real queries and on documents as queries
 # (`benchmarks/queries.py --weights`): .25, .4 and .5 differ by less than .003 in the mean NDCG@10 of real queries, and
 # of documents as queries .4 is the best of these or within .001 of it.

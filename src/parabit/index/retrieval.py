@@ -18,7 +18,7 @@ from parabit.index.documents import Stored, rows_with, stored_in
 from parabit.index.filters import Where, conditions
 from parabit.index.passages import READ, Piece, passage
 from parabit.index.query import Parsed, WordQuery, matching_tokens, parse, word_query
-from parabit.index.ranking import Query, Ranked, Request, retrieve
+from parabit.index.ranking import NEEDS, Query, Ranked, Request, retrieve
 from parabit.index.store import Id, Snapshot
 from parabit.index.word_index import RowWords, searchable
 from parabit.text import Tokenizer
@@ -43,8 +43,8 @@ def search(
                 hint="give a single code as `code[None]`",
             )
         check_codes(queries, index.bits)
-        only = _filter(snapshot, where)
-        asked = [Query(code, True, only) for code in queries]
+        filter = _filter(snapshot, where)
+        asked = [Query(code, True, filter) for code in queries]
     if vectors is not None:
         vectors, dim = np.asarray(vectors, dtype=np.float32), index._store.manifest.dim
         if vectors.shape != (len(asked), dim):
@@ -64,11 +64,11 @@ def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: R
     by_text = index.keeps_text and index.knows_texts
     request, snapshot = _start(index, request, by_text)
     rows = rows_with(snapshot, [ids] if isinstance(ids, str | int) else ids)
-    only = _filter(snapshot, where)
+    filter = _filter(snapshot, where)
     if by_text:
-        asked = _of_texts(index, [(Parsed(searchable(fields)), only) for fields in snapshot.fields_of(rows)])
+        asked = _of_texts(index, [(Parsed(searchable(fields)), filter) for fields in snapshot.fields_of(rows)])
     else:
-        asked = [Query(code, True, only) for code in snapshot.codes(rows)]
+        asked = [Query(code, True, filter) for code in snapshot.codes(rows)]
     for query, row in zip(asked, rows.tolist(), strict=True):
         query.own = row
     return _find(index, snapshot, asked, request, by_text)
@@ -92,8 +92,8 @@ def _start(index: "Index", request: Request, by_text: bool, has_vectors: bool = 
     rank = request.rank or (index.best_rank if by_text else "hamming")
     if rank not in RANKS:
         raise CodesError(f"no rank {rank!r}", hint=f"there are {', '.join(RANKS)}")
-    needed, kept = ("vectors", index._store.manifest.dim > 0) if rank == "cosine" else ("words", index.has_words)
-    if rank in ("cosine", "words", "hybrid") and not kept:
+    needed = NEEDS.get(rank)
+    if needed and needed not in index.keeps:
         raise CodesError(
             f"rank {rank} needs {needed}, which this index does not keep",
             hint=f"build it with {needed}, or choose another rank",
@@ -120,35 +120,33 @@ def _whole(name: str, value: object, least: int) -> int | None:
 
 
 def _filter(snapshot: Snapshot, where: Where | None) -> Any:
-    only = conditions(where)
-    return snapshot.select(only) if only else None
+    wanted = conditions(where)
+    return snapshot.select(wanted) if wanted else None
 
 
 def _parsed(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> list[tuple[Parsed, Any]]:
     """Queries of the search box taken apart, and a filter for each by its fields."""
-    only, found = _filter(snapshot, where), []
+    shared, queries = _filter(snapshot, where), []
     for text in texts:
-        parsed, its = parse(text, snapshot.field_names if ":" in text else ()), only
+        parsed, filter = parse(text, snapshot.field_names if ":" in text else ()), shared
         if parsed.fields:
             try:
                 own = conditions([f"{name}={value}" for name, value in parsed.fields])
-                its = snapshot.select((*conditions(where), *own))
+                filter = snapshot.select((*conditions(where), *own))
             except QueryError:  # no document can match a field in this form, so these are words
                 words = " ".join([parsed.text, *(f"{name} {value}" for name, value in parsed.fields)])
                 parsed = replace(parsed, text=words.strip(), fields=())
-        found.append((parsed, its))
-    return found
+        queries.append((parsed, filter))
+    return queries
 
 
 def _of_texts(index: "Index", parsed: Sequence[tuple[Parsed, Any]]) -> list[Query]:
+    """Queries with what the model says about them."""
     codes, activations, vectors, known = index.model.infer([one.text for one, _ in parsed])
     assert codes is not None
     assert activations is not None
-    inferred = zip(codes, known.tolist(), activations, vectors, strict=True)
-    return [
-        Query(code, knows, its, one, activation, vector)
-        for (one, its), (code, knows, activation, vector) in zip(parsed, inferred, strict=True)
-    ]
+    columns = zip(parsed, codes, known.tolist(), activations, vectors, strict=True)
+    return [Query(code, knows, filter, one, *rest) for (one, filter), code, knows, *rest in columns]
 
 
 def _find(index: "Index", snapshot: Snapshot, queries: Sequence[Query], request: Request, by_text: bool) -> "Hits":
@@ -214,9 +212,8 @@ class Hits:
         self._queries, self._ranked, self._snapshot = queries, ranked, snapshot
         self._open_words, self._tokenizer = words, tokenizer
         self._whys = cache(self._shares)  # of a query's hits together, if they are asked for
-        self.codes = np.array([one.code for one in queries], dtype=np.uint8).reshape(
-            len(queries), -(-snapshot.bits // 8)
-        )
+        width = -(-snapshot.bits // 8)
+        self.codes = np.array([one.code for one in queries], dtype=np.uint8).reshape(len(queries), width)
         known = [one.known or one.parsed.lists or (one.words is not None and one.words.finds) for one in queries]
         self.known = np.array(known, dtype=np.bool_)
 

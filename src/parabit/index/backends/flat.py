@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, TypeAlias
 
 import faiss
@@ -67,32 +66,31 @@ class Flat:
         return _on_all_cores(search, queries, _COUNTING_BYTES // bytes_per_query)
 
     def _within(self, queries: NDArray[np.uint8], radius: int) -> Found:
-        return _on_all_cores(partial(self._block_within, radius=radius), queries, _QUERIES_AT_A_TIME)
+        def search(block: NDArray[np.uint8]) -> Found:
+            result = faiss.RangeSearchResult(len(block))
+            with _one_thread():
+                faiss.hamming_range_search(
+                    faiss.swig_ptr(block),
+                    faiss.swig_ptr(self.codes),
+                    len(block),
+                    len(self.codes),
+                    min(radius, self.bits) + 1,  # faiss returns distances below the radius; ours includes it
+                    self.codes.shape[1],
+                    result,
+                )
+            offsets = faiss.rev_swig_ptr(result.lims, len(block) + 1).astype(np.int64)
+            total = int(offsets[-1])
+            if not total:
+                return Found.nothing(len(block))
+            rows = faiss.rev_swig_ptr(result.labels, total)  # in faiss's memory, as long as the result lives
+            distances = faiss.rev_swig_ptr(result.distances, total).astype(np.int32)
+            keys = Keys(len(self.codes), self.bits)
+            asked = np.repeat(np.arange(len(block)), np.diff(offsets)) if len(block) > 1 else None
+            packed = keys.pack(asked, distances, rows)
+            packed.sort()
+            return keys.found(packed, len(block))
 
-    def _block_within(self, queries: NDArray[np.uint8], radius: int) -> Found:
-        result = faiss.RangeSearchResult(len(queries))
-        with _one_thread():
-            faiss.hamming_range_search(
-                faiss.swig_ptr(queries),
-                faiss.swig_ptr(self.codes),
-                len(queries),
-                len(self.codes),
-                min(radius, self.bits) + 1,  # faiss returns distances below the radius; ours includes it
-                self.codes.shape[1],
-                result,
-            )
-        offsets = faiss.rev_swig_ptr(result.lims, len(queries) + 1).astype(np.int64)
-        total = int(offsets[-1])
-        if not total:
-            return Found.nothing(len(queries))
-        rows = faiss.rev_swig_ptr(result.labels, total)
-        distances = faiss.rev_swig_ptr(result.distances, total).astype(np.int32)
-        keys = Keys(len(self.codes), self.bits)
-        asked = np.repeat(np.arange(len(queries)), np.diff(offsets)) if len(queries) > 1 else None
-        packed = keys.pack(asked, distances, rows)
-        del rows  # it lies in faiss's memory
-        packed.sort()
-        return keys.found(packed, len(queries))
+        return _on_all_cores(search, queries, _QUERIES_AT_A_TIME)
 
 
 def _on_all_cores(search: Callable[[NDArray[np.uint8]], Found], queries: NDArray[np.uint8], at_a_time: int) -> Found:
