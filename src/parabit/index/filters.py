@@ -144,8 +144,7 @@ def no_numbers(field: str) -> QueryError:
 
 def ids_among(values: Iterable[Any]) -> list[Any]:
     """Those of some values that can be ids."""
-    found = (value for value in values if isinstance(value, str | int | np.integer) and not isinstance(value, bool))
-    return [value if isinstance(value, str) else int(value) for value in found]
+    return [value for value in values if isinstance(value, str | int) and not isinstance(value, bool)]
 
 
 def number_of(value: object) -> float | None:
