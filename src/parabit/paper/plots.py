@@ -68,7 +68,7 @@ def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
             color=_COLOURS[curve.number % len(_COLOURS)],
             marker=_MARKERS[curve.number % len(_MARKERS)],
             markersize=4.5,
-            markevery=(curve.number % 3, 3),  # not at the same places, so that curves that coincide can be told apart
+            markevery=(curve.number % 3, 3),  # at different places, so that curves that coincide all show
             zorder=3 if curve.family == "binary" else 2.5,
             **_LINES[curve.family],
         )
