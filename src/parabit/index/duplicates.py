@@ -122,8 +122,8 @@ def find_duplicates(
     def tokenized(batch: list[Document]) -> tuple[list[Document], "pl.Series", Numbers]:
         return batch, *whole.content_tokens([document.text for document in batch])
 
-    numbering, sets = Numbering(), [_Sets(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    for batch, words, lengths in ordered_map(tokenized, corpus.batches(1 << 20)):
+    numbering, sets, lengths, hashes = Numbering(), list[NDArray[np.int32]](), list[Numbers](), list[int]()
+    for batch, words, counts in ordered_map(tokenized, corpus.batches(1 << 20)):
         ids += [document.id for document in batch]
         titles += map(title_of, batch)
         if keep == "longest":
@@ -131,16 +131,23 @@ def find_duplicates(
         elif keep == "newest":
             dates = (number_of(document.fields.get(date)) for document in batch)
             ages += [np.inf if day is None else -day for day in dates]
-        sets.append(_sets_of(numbering.of(words).astype(np.int64), lengths))
+        own, counts = _different(numbering.of(words).astype(np.int64), counts)
+        ends = row_offsets(counts).tolist()
+        hashes += [hash(own[start:end].tobytes()) for start, end in pairwise(ends)]  # equal if the sets are
+        sets.append(own)
+        lengths.append(counts)
         report(Progress("reading", len(ids), "documents", corpus.share_read))
-    if ids and keep == "newest" and min(ages) == np.inf:
+    if not ids:
+        return []
+    if keep == "newest" and min(ages) == np.inf:
         raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
     order = np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))  # the first is kept
-    joined = _Sets(*map(np.concatenate, zip(*sets, strict=True)))
+    matrix = _ones(np.concatenate(sets), np.concatenate(lengths))
     sets.clear()  # for a million documents hundreds of megabytes
+    kept, share = _choose_among_all(matrix, np.array(hashes, np.int64), order, shared, report)
     members: defaultdict[int, list[Copy]] = defaultdict(list)
-    for place, copy, share in zip(*(found.tolist() for found in _copies(joined, order, shared, report)), strict=True):
-        members[place].append(Copy(ids[copy], titles[copy], round(share, 4)))
+    for copy in np.flatnonzero(kept != np.arange(len(ids))).tolist():
+        members[int(kept[copy])].append(Copy(ids[copy], titles[copy], round(float(share[copy]), 4)))
     return [Group(ids[place], titles[place], tuple(members[place])) for place in sorted(members)]
 
 
@@ -157,44 +164,28 @@ def duplicates_of(snapshot: Snapshot, keep: Keep, shared: float, date: str, repo
     return [group._replace(copies=tuple(copy._replace(bits=next(bits)) for copy in group.copies)) for group in groups]
 
 
-# Word sets
-
-
-class _Sets(NamedTuple):
-    """The different words of documents, as numbers."""
-
-    words: NDArray[np.int32]  # (entries,) one document after the other
-    lengths: Numbers  # (documents,)
-    hashes: Numbers  # (documents,) equal if the sets are
-
-
-def _sets_of(numbers: Numbers, lengths: Numbers) -> _Sets:
+def _different(numbers: Numbers, lengths: Numbers) -> tuple[NDArray[np.int32], Numbers]:
+    """The different words of each document as ascending numbers, one document after the other, and their numbers."""
     own = np.sort(np.repeat(np.arange(len(lengths)), lengths) << 32 | numbers)
     own = own[np.diff(own, prepend=-1) > 0]
-    lengths = np.bincount(own >> 32, minlength=len(lengths))
-    words = (own & 0xFFFFFFFF).astype(np.int32)
-    ends = row_offsets(lengths).tolist()
-    hashes = [hash(words[start:end].tobytes()) for start, end in pairwise(ends)]
-    return _Sets(words, lengths, np.array(hashes, np.int64))
+    return (own & 0xFFFFFFFF).astype(np.int32), np.bincount(own >> 32, minlength=len(lengths))
 
 
-# Candidates, and which of them are copies
-
-
-def _copies(sets: _Sets, order: Numbers, shared: float, report: Report) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
-    """For each copy what is kept instead: the place of that, the copy's own place, and the share of common words."""
-    order = order[sets.lengths[order] > 0]  # a document without words is no copy
+def _choose_among_all(
+    matrix: "csr_array", hashes: Numbers, order: Numbers, shared: float, report: Report
+) -> tuple[Numbers, NDArray[np.float64]]:
+    """What is kept for each document, and the share of their common words: itself unless one like it is kept."""
+    kept, share = np.arange(len(order)), np.ones(len(order))
+    order = order[np.diff(matrix.indptr)[order] > 0]  # a document without words is no copy
     # Documents with the same words first, so that a thousand of them are one and not half a million pairs.
-    _, firsts, same = np.unique(sets.hashes[order], return_index=True, return_inverse=True)
+    _, firsts, same = np.unique(hashes[order], return_index=True, return_inverse=True)
     rank = np.argsort(firsts)
     distinct = order[firsts[rank]]  # in order
     row = np.argsort(rank)[same]  # (documents with words,) which of the distinct ones each is
-    matrix = _ones(sets.words, sets.lengths, int(sets.words.max(initial=-1)) + 1)[distinct]
-    kept, share = _choose(matrix, _rarest_first(matrix), shared, report)  # (distinct,)
-    places, shares = distinct[kept[row]], share[row]
-    copies = places != order
-    by_place = np.lexsort((order[copies], places[copies]))
-    return places[copies][by_place], order[copies][by_place], shares[copies][by_place]
+    matrix = matrix[distinct]
+    chosen, shares = _choose(matrix, _rarest_first(matrix), shared, report)  # (distinct,)
+    kept[order], share[order] = distinct[chosen[row]], shares[row]
+    return kept, share
 
 
 def _rarest_first(matrix: "csr_array") -> NDArray[np.float64]:
@@ -207,11 +198,12 @@ def _rarest_first(matrix: "csr_array") -> NDArray[np.float64]:
     return np.log((matrix.shape[0] + _OTHERS) / np.maximum(frequencies[rarest], _LEAST))
 
 
-def _ones(words: NDArray[np.int32], lengths: Numbers, columns: int) -> "csr_array":
+def _ones(words: NDArray[np.int32], lengths: Numbers) -> "csr_array":
     """Words as ones, (documents, columns)."""
     from scipy.sparse import csr_array  # here: it takes half a second to import, and a search needs none
 
-    return csr_array((np.ones(len(words), np.int8), words, row_offsets(lengths)), shape=(len(lengths), columns))
+    shape = len(lengths), int(words.max(initial=-1)) + 1
+    return csr_array((np.ones(len(words), np.int8), words, row_offsets(lengths)), shape=shape)
 
 
 def _choose(
@@ -302,7 +294,7 @@ def _rare_words(
         taken &= left >= (_BY_WEIGHT * shared - 1e-4) * totals[here][row]
         rare.append(words[taken])
         sizes[here] = np.bincount(row[taken], minlength=len(starts))
-    return _ones(np.concatenate(rare), sizes, matrix.shape[1]), totals
+    return _ones(np.concatenate(rare), sizes), totals
 
 
 def _blocks(sizes: Numbers, most: int) -> Iterator[slice]:
