@@ -70,9 +70,8 @@ class Milvus:
         # A name that says whose it is, and that no other has.
         name = self.collection or f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
         engine = {"name": ENGINE, "uri": self.checked().uri, "collection": name}
-        manifest = replace(manifest, engine=engine, token=token_hex(8))
-        if save_model is not None:
-            manifest = replace(manifest, model="model-1")
+        model = "" if save_model is None else "model-1"
+        manifest = replace(manifest, engine=engine, token=token_hex(8), model=model)
         with closing(Server(engine["uri"])) as server:
             entities = Entities(server, manifest)
             try:
