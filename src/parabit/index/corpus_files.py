@@ -82,12 +82,11 @@ def versions_of(corpus: FileCorpus) -> dict[str, str]:
     """What changes when each file does, by file; empty if that cannot be said."""
     now, versions = time.time_ns(), dict[str, str]()
     for source in corpus.sources:
-        version = ""
+        versions[source.id] = ""
         with suppress(OSError, UnreadableError):
             version = source.version
-        if version and source.local and abs(now - int(version.rpartition("-")[2])) < _TICK:
-            version = ""
-        versions[source.id] = version
+            if not source.local or abs(now - int(version.rpartition("-")[2])) >= _TICK:
+                versions[source.id] = version
     return versions
 
 

@@ -284,7 +284,7 @@ def in_ranges(ask: Callable[[str], Near]) -> Iterator[Near]:
             yield near
 
 
-def pieces(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
+def pieces(items: Any, most: int) -> Iterator[Any]:
     """Items in their order, at most so many at a time."""
     return (items[start : start + most] for start in range(0, len(items), most))
 

@@ -129,8 +129,7 @@ class MilvusSnapshot:
     def blocks(self, size: int) -> Iterator[Rows]:
         """The rows of all documents, ascending, so many at a time."""
         for rows in self.entities.walk():
-            for start in range(0, len(rows), size):
-                yield rows[start : start + size]
+            yield from client.pieces(rows, size)
 
     def _whole(self, near: Near, code: Codes, most: int | None, farthest: int, filter: str) -> Near:
         if not near.cut or (most is not None and most < len(near.rows) and near.scores[most - 1] < near.scores[-1]):

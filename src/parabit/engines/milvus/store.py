@@ -25,7 +25,6 @@ from parabit.index.words import Stems
 from parabit.progress import Progress, Report, silent
 from parabit.storage import need_room, whole_folder
 
-ENGINE = "milvus"
 _READ = 500  # documents that are read at a time
 
 
@@ -69,7 +68,7 @@ class Milvus:
                 old = read_manifest(folder)
         # A name that says whose it is, and that no other has.
         name = self.collection or f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
-        engine = {"name": ENGINE, "uri": self.checked().uri, "collection": name}
+        engine = {"name": "milvus", "uri": self.checked().uri, "collection": name}
         model = "" if save_model is None else "model-1"
         manifest = replace(manifest, engine=engine, token=token_hex(8), model=model)
         with closing(Server(engine["uri"])) as server:
