@@ -29,9 +29,9 @@ from parabit.index.store.snapshot import Snapshot, Tail
 from parabit.progress import Report, silent
 from parabit.storage import copy_folder, whole_folder
 
-# The log is merged when it has so many bytes or changes, or a quarter of the generation's: opening stays fast, and
-# a document is copied a few times at most however large the index becomes.
-_MERGED_BYTES, _MERGED_CHANGES, _MERGED_SHARE = 4 << 20, 20_000, 4
+# The log is merged when it has so many bytes or changes, or a sixteenth of the generation's: opening stays fast, and
+# what is copied for each new document is some others, however large the index becomes.
+_MERGED_BYTES, _MERGED_CHANGES, _MERGED_SHARE = 4 << 20, 20_000, 16
 
 _logger = getLogger(__name__)
 
