@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit.corpus.datasets.wikipedia import Namespaces, read_article
+from parabit.corpus.datasets.wikipedia import ENGLISH, read_article
 
-VIETNAMESE = Namespaces(frozenset(("tập tin", "file")), frozenset(("thể loại", "category")))
+VIETNAMESE = ENGLISH | {"tập tin": "file", "thể loại": "category"}
 
 
 @pytest.mark.parametrize(

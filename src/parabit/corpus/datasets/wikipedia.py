@@ -5,26 +5,20 @@ An article is the text that a reader of the page sees, and its categories; its m
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from parabit.corpus.datasets import Dataset, DatasetCorpus, in_split
 from parabit.corpus.document import CommonLabels, Corpus, Document
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError, need
 
-
-class Namespaces(NamedTuple):
-    """The names, in lower case, of a wiki's namespaces of files and of categories."""
-
-    files: frozenset[str]
-    categories: frozenset[str]
-
+Namespaces = Mapping[str, str]  # what a wiki calls its files and categories, in lower case: "file" or "category"
 
 # They hold on every wiki, beside its own names.
-ENGLISH = Namespaces(files=frozenset(("file", "image")), categories=frozenset(("category",)))
+ENGLISH = {"file": "file", "image": "file", "category": "category"}
 
 # Beside a dump may be its index, a feed, or a download under way.
 _DUMP = re.compile(r".+-pages-articles(?:-multistream)?\d*\.xml(?:-p\d+p\d+)?(?:\.(?:bz2|gz|zst))?")
@@ -84,8 +78,7 @@ def _pages(stream: BinaryIO, name: str) -> Iterator[tuple[ET.Element, Namespaces
             elif event == "end" and tag == "siteinfo":
                 called = {found.get("key"): (found.text or "").lower() for found in element.iterfind(".//{*}namespace")}
                 # Their keys are the same on every wiki.
-                files, categories = called.get("6", "file"), called.get("14", "category")
-                names = Namespaces(ENGLISH.files | {files}, ENGLISH.categories | {categories})
+                names = {called.get("6", "file"): "file", called.get("14", "category"): "category"} | ENGLISH
     except ET.ParseError as problem:
         hint = "copy or download the file again, it is not whole"
         raise CorpusError(f"{name} is damaged or cut off: {problem}", hint) from problem
@@ -185,11 +178,11 @@ def _shown(code: Any, names: Namespaces, categories: dict[str, None]) -> Iterato
 def _link(node: Any, names: Namespaces, categories: dict[str, None]) -> Iterator[str]:
     title = " ".join(unescape(str(node.title)).translate(_DIRECTION_MARKS).replace("_", " ").split())
     prefix, _, rest = title.partition(":")
-    kind = prefix.strip().lower()
-    if kind in names.categories:
+    kind = names.get(prefix.strip().lower())
+    if kind == "category":
         if name := rest.strip():
             categories[name[:1].upper() + name[1:]] = None
-    elif not (kind in names.files or (kind and _MEDIA.search(rest)) or _LANGUAGE.match(title)):
+    elif not (kind == "file" or (prefix.strip() and _MEDIA.search(rest)) or _LANGUAGE.match(title)):
         if node.text is not None and node.text.strip_code().strip():
             yield from _shown(node.text, names, categories)
         else:
