@@ -115,7 +115,7 @@ def _parsed(path: str) -> ast.Module | None:
 
 def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") -> Iterator[Definition]:
     """The definitions with a public name and a documentation string, outermost first."""
-    for statement in _statements(node.body):
+    for statement in _statements(node):
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and statement.name[0] != "_":
             name = inside + statement.name
             if text := ast.get_docstring(statement):
@@ -124,21 +124,18 @@ def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") 
                 yield from _documented(statement, module, f"{name}.")
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a body, those under `if` and `try` too; what is inside functions is nobody's interface."""
-    for statement in body:
-        if isinstance(statement, ast.If):
-            yield from _statements([*statement.body, *statement.orelse])
-        elif isinstance(statement, ast.Try):
-            handled = [inner for handler in statement.handlers for inner in handler.body]
-            yield from _statements([*statement.body, *handled, *statement.orelse, *statement.finalbody])
-        else:
-            yield statement
+def _statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements in a node, those under `if` and `try` too; what is inside functions is nobody's interface."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If | ast.Try | ast.ExceptHandler):
+            yield from _statements(child)
+        elif isinstance(child, ast.stmt):
+            yield child
 
 
 def _exported(tree: ast.Module, public: bool) -> Iterator[str]:
     """The names that a module makes public for others: those in its `__all__`, and what a public module imports."""
-    for statement in _statements(tree.body):
+    for statement in _statements(tree):
         if isinstance(statement, ast.ImportFrom) and public:
             yield from (alias.name for alias in statement.names)
         elif isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
