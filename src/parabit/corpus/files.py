@@ -154,18 +154,13 @@ def open_corpus(
     if not names:
         raise CorpusError("no path was given", hint="give a file or a folder")
     for one in names:
-        base, slash, split = str(one).partition("/")
-        if isinstance(one, str) and base in DATASETS:
+        if isinstance(one, str) and one.partition("/")[0] in DATASETS:
             if len(names) > 1:
                 raise CorpusError(f"{one} is a data set", hint=f"read it alone, or write ./{one} for a path")
             if format is not None or replace(options, strict=False) != ReadOptions():
                 hint = f"options such as --format and --text-field are for files; write ./{one} for a path"
                 raise CorpusError(f"{one} is a data set and read in its own way", hint)
             return open_dataset(one, report)
-        close = get_close_matches(base, DATASETS, n=1, cutoff=0.8)
-        if close and not is_address(str(one)) and not Path(str(one)).exists():
-            hint = f"did you mean {close[0]}{slash}{split}?"
-            raise CorpusError(f"no such file, folder or data set: {one}", hint)
     return _open_files(cast(Sequence[str | Path], names), options, format)
 
 
@@ -222,7 +217,10 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     elif str(path) in STANDARD_INPUT or Path(path).exists():
         return [PipeSource(Path(path))]
     else:
-        raise NoFilesError(f"no such file or folder: {path}", hint="`parabit datasets` lists the data sets by name")
+        name, slash, split = str(path).partition("/")
+        close = get_close_matches(name, DATASETS, n=1, cutoff=0.8)
+        hint = f"did you mean {close[0]}{slash}{split}?" if close else "`parabit datasets` lists the data sets by name"
+        raise NoFilesError(f"no such file or folder: {path}", hint)
     if not sources and not unread and not (options.include or options.exclude):
         raise NoFilesError(f"no files in {path}", hint="hidden files do not count")
     return sorted(sources, key=lambda source: source.id.split("/"))
