@@ -94,23 +94,19 @@ def public_definitions(package: Package) -> list[Definition]:
     definitions: list[Definition] = []
     exported: set[str] = set()
     for module, path in package:
-        if tree := _parsed(path):
-            definitions.extend(_documented(tree, module))
-            exported.update(_exported(tree, _public_part(module) == module))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # other people's invalid escapes are not our user's business
+                tree = ast.parse(Path(path).read_bytes())
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
+            continue  # templates, files for other versions of Python, unreadable files
+        definitions.extend(_documented(tree, module))
+        exported.update(_exported(tree, _public_part(module) == module))
     return [
         (module, name, text)
         for module, name, text in definitions
         if _public_part(module) == module or name.split(".")[0] in exported
     ]
-
-
-def _parsed(path: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # other people's invalid escapes are not our user's business
-            return ast.parse(Path(path).read_bytes())
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
-        return None  # templates, files for other versions of Python, unreadable files
 
 
 def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") -> Iterator[Definition]:

@@ -97,32 +97,24 @@ def _rcv1(source: Source, split: str | None) -> Iterator[Document]:
     except Exception as problem:  # zipfile lets many things through when bytes are wrong
         raise CorpusError(f"{source.name}: damaged: {problem}", hint="copy the file again") from problem
     for name, xml in sorted(stories.items()):
-        story = _newsitem(xml, f"{source.name}, {name}")
-        if story and in_split(story.id, split, held_out=0.5):
-            yield story
+        item = _newsitem(xml, f"{source.name}, {name}")
+        number, topics = item.get("itemid", ""), _codes(item, "bip:topics:1.0")
+        # The minimum code policy: each story had to have a topic and a region, so one without is a story badly coded.
+        if topics and _codes(item, "bip:countries:1.0") and in_split(number, split, held_out=0.5):
+            paragraphs = filter(None, [_text(item.find("headline")), *map(_text, item.iterfind("text/p"))])
+            fields = {"title": _text(item.find("title")), "date": item.get("date", "")}
+            yield Document(number, "\n".join(paragraphs), with_ancestors(topics), fields)
 
 
-def _newsitem(xml: bytes, where: str) -> Document | None:
-    """The document that a newsitem holds; None for the stories that RCV1-v2 leaves out."""
+def _newsitem(xml: bytes, where: str) -> ET.Element:
     try:
         item = ET.fromstring(xml)
     except (ET.ParseError, LookupError, ValueError) as problem:  # the last two: an encoding that is none
         raise CorpusError(f"{where}: not well-formed XML: {problem}", hint="copy the file again") from problem
-    number = item.get("itemid")
-    if item.tag != "newsitem" or not number:
+    if item.tag != "newsitem" or not item.get("itemid"):
         hint = "give the corpus as Reuters made it"
         raise CorpusError(f"{where}: <{item.tag}> is not a newsitem with an itemid", hint)
-    topics = _codes(item, "bip:topics:1.0")
-    # The minimum code policy: each story had to have a topic and a region, so one without is a story badly coded.
-    if not topics or not _codes(item, "bip:countries:1.0"):
-        return None
-    paragraphs = [_text(item.find("headline")), *map(_text, item.iterfind("text/p"))]
-    return Document(
-        id=number,
-        text="\n".join(filter(None, paragraphs)),
-        labels=with_ancestors(topics),
-        fields={"title": _text(item.find("title")), "date": item.get("date", "")},
-    )
+    return item
 
 
 def _codes(item: ET.Element, kind: str) -> list[str]:
