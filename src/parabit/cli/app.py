@@ -25,7 +25,7 @@ VERBS = {
     },
     "Maintain": {
         "info": ("index", "Show what an index holds."),
-        "sync": ("sync", "Bring an index up to date with its files."),
+        "sync": ("index", "Bring an index up to date with its files."),
         "add": ("index", "Add documents to an index."),
         "delete": ("index", "Delete documents from an index."),
         "compact": ("index", "Merge what was added and deleted since an index was built."),
@@ -34,8 +34,8 @@ VERBS = {
     "Learn": {
         "train": ("learn", "Learn a model from a corpus, without labels."),
         "encode": ("learn", "Encode a corpus with a model, to a file of codes."),
-        "evaluate": ("measure", "Measure how well a model finds documents with the same labels."),
-        "reproduce": ("measure", "Run the paper's experiments again."),
+        "evaluate": ("learn", "Measure how well a model finds documents with the same labels."),
+        "reproduce": ("learn", "Run the paper's experiments again."),
     },
     "Explore": {
         "demo": ("explore", "Index a collection and answer questions, in less than a minute."),

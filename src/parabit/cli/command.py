@@ -20,12 +20,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from parabit.cli import leave
-from parabit.cli.options import SHARED, option
-from parabit.cli.output import complain, console, headline, print_json, reading_of
+from parabit.cli.options import SHARED, Reading, option
+from parabit.cli.output import complain, console, headline, reading_of, say_json
 from parabit.errors import Interrupted, ParabitError, did_you_mean
 from parabit.progress import Progress, Report, silent
-
-_ENDINGS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 Result = dict[str, Any]
 
@@ -65,10 +63,10 @@ def verb(show: Callable[[Result], None] | str | None = None, common: bool = True
                     values |= {"report": report} if "report" in wanted else {}
                     result = function(**given, **values)
                 if result is not None:
-                    result = {**_subject(given), **result, **reading_of(values.get("reading"))}
+                    result = {**_subject(given), **result, **reading_of(values.get("reading", Reading()).corpora)}
                     result["seconds"] = round(time.perf_counter() - start, 3)
                     if flags["json"]:
-                        print_json(result)
+                        say_json(result)
                     elif isinstance(show, str):
                         headline(result, "index", show)
                     elif show is not None:
@@ -178,10 +176,10 @@ def _signals_as_exceptions() -> Iterator[None]:
     """While a verb runs, signals that end it are exceptions: what is half done is cleared away."""
     waited = signal.getsignal(signal.SIGINT) is leave
     if waited:
-        signal.signal(signal.SIGINT, _interrupted)
-    for number in _ENDINGS:
+        signal.signal(signal.SIGINT, _stop)
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # which Windows lacks
         if signal.getsignal(number) is signal.SIG_DFL:  # not if it is ignored, as under nohup
-            signal.signal(number, _terminated)
+            signal.signal(number, _stop)
     try:
         yield
     finally:
@@ -194,9 +192,5 @@ class _CtrlC(KeyboardInterrupt):
     even if it was caught. Data classes are made by `exec`, so any import may be such a place."""
 
 
-def _interrupted(number: int, frame: FrameType | None) -> NoReturn:
-    raise _CtrlC
-
-
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)  # an exception, so that temporary files are cleared as at any other end
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    raise _CtrlC if number == signal.SIGINT else SystemExit(128 + number)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from parabit import __version__
 from parabit.cli.command import Result, verb
 from parabit.cli.index import build_index, show_index
-from parabit.cli.options import CorpusNames, Counting, Overwrite, Reading, argument, option
+from parabit.cli.options import CorpusNames, Counting, Overwrite, Reading, Table, argument, option
 from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
 from parabit.corpus import as_corpus, cache_folder
 from parabit.corpus.datasets import DATASETS, SPLITS, data_folder, find_dataset
@@ -63,7 +63,7 @@ def demo(
         folder.parent.mkdir(parents=True, exist_ok=True)
         # Kept in memory: to parse all packages takes longer than everything else.
         documents = as_corpus(list(reading.open(path or "docstrings", report)))
-        result |= build_index(documents, folder, report, overwrite=True)
+        result |= build_index(documents, folder, report, None, {}, overwrite=True)
         for other in folder.parent.glob("docstrings-*.index") if path is None else ():
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
@@ -135,9 +135,7 @@ def _show_words(result: Result) -> None:
 @verb(_show_words)
 def vocabulary(
     corpus: CorpusNames,
-    output: Annotated[
-        Path | None, option("A table as .csv, .tsv, .jsonl or .parquet.", "--output", "-o", "FILE")
-    ] = None,
+    output: Table = None,
     overwrite: Overwrite = False,
     *,
     reading: Reading,

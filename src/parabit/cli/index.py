@@ -1,8 +1,8 @@
-"""`parabit index`, `info`, `add`, `delete`, `compact` and `retrain`: an index, what it holds, and changes to it."""
+"""`parabit index`, `info`, `sync`, `add`, `delete`, `compact`, `retrain`: an index, what it holds, and its changes."""
 
 import shlex
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -11,40 +11,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from parabit.choices import Backend
-from parabit.cli.command import Result, verb
+from parabit.cli.command import Result, progress, verb
 from parabit.cli.options import CorpusNames, IndexFolder, Overwrite, Reading, argument, option
-from parabit.cli.output import escape, headline, need_new, read_input, readable_size, say, say_skipped
-from parabit.errors import ParabitError
-from parabit.progress import Report
+from parabit.cli.output import complain, escape, headline, need_new, read_input, reading_of, say, say_json, say_skipped
+from parabit.errors import ParabitError, need
+from parabit.index import Index, Stored, Written, typical_phrases
+from parabit.progress import Report, silent
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document
-    from parabit.index import Stored
     from parabit.model import TextEncoder
 
 _KEEP = "What to keep"
 _FEW, _LOOKED_AT = 10, 500  # documents
-_UNKNOWN = 0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
+_ROUND = 500  # milliseconds without a change, after which it is looked whether to stop
+_PAUSE = 1.0  # seconds until it is tried again, if a folder is missing or another process writes the index
 
 
 def show_index(result: Result) -> None:
     """What was built, and a search to begin with."""
     count, sizes = result["documents"], result["bytes"]
     headline(result, "index", "{documents:,} documents in {seconds:.1f} s")
-    if result["left_out"]:
-        say(f"  {result['left_out']:,} documents skipped: no words to find them by")
     say_skipped(result)
     how = f"{result['model']}, learned" if "model" in result else f"learned in {result['learning_seconds']:.1f} s"
-    say_unknown(result)
     say(f"  model: {escape(how)} from {result['learned_from']:,} documents; it knows {result['words']:,} words")
     if result["engine"] is None:
-        each = {name: readable_size(sizes[name] / max(count, 1)) for name in ("codes", "words", "texts")}
-        say(
-            f"  per document: {each['codes']} for the code, {each['words']} for the words, {each['texts']} for text "
-            f"and fields; once: {readable_size(sizes['model'])} for the model"
-        )
+        codes, words, texts = (_size(sizes[name] / max(count, 1)) for name in ("codes", "words", "texts"))
+        each = f"{codes} for the code, {words} for the words, {texts} for text and fields"
+        say(f"  per document: {each}; once: {_size(sizes['model'])} for the model")
     else:
-        say(f"  {engine_line(result['engine'])}")
+        _say_engine(result["engine"])
     if result["fields"]:
         say(f"  fields: {escape(', '.join(result['fields']))}")
     if result["examples"]:
@@ -52,21 +48,21 @@ def show_index(result: Result) -> None:
         say(f"Try it: [bold]{escape(command)}[/bold]")
 
 
-def unknown_words(model: "TextEncoder", documents: "Iterable[Document | Stored]") -> float:
+def unknown_words(model: "TextEncoder", documents: Iterable["Document | Stored"]) -> float:
     """The share of the words in the first documents that a model does not know; a few documents say too little."""
     texts = [document.text for document in islice(documents, _LOOKED_AT)]
     return round(1 - float(model.coverage(["\n".join(texts)])[0]), 3) if len(texts) >= _FEW else 0.0
 
 
-def say_unknown(result: Result) -> None:
-    """That a model does not suit the documents, if it knows fewer of their words than of others of its collection."""
-    if result["unknown_words"] > _UNKNOWN:
-        say(f"  the model does not know {result['unknown_words']:.0%} of their words; `parabit retrain` learns them")
+def _say_engine(engine: Result) -> None:
+    place = escape(f"{engine['uri']}: {engine['name']} {engine['version']}, {engine['collection']}")
+    say(f"  the documents are in {place}")
 
 
-def engine_line(engine: dict[str, Any]) -> str:
-    """Where the documents of an index are, if not in its folder."""
-    return escape(f"the documents are in {engine['uri']}: {engine['name']} {engine['version']}, {engine['collection']}")
+def _size(size: float) -> str:
+    from rich.filesize import decimal
+
+    return decimal(round(size))
 
 
 @verb(show_index)
@@ -100,36 +96,27 @@ def index(
     given = {"bits": bits, "sample": sample, "seed": seed}
     learning = {name: value for name, value in given.items() if value is not None}
     if model is not None and learning:
-        raise ParabitError(
-            f"--{next(iter(learning))} is for learning a model, and --model gives one", hint="leave out one"
-        )
+        what = f"--{next(iter(learning))} is for learning a model, and --model gives one"
+        raise ParabitError(what, hint="leave out one")
     engine = None
     if milvus is not None:
         from parabit.engines.milvus import Milvus
 
         engine = Milvus(milvus).checked()
-    documents = reading.open(corpus, report)
     return build_index(
-        documents, output, report, model, learning,
-        text=not no_text, words=not (no_words or no_text), vectors=vectors,
-        backend=backend, engine=engine, overwrite=overwrite,
+        reading.open(corpus, report), output, report, model, learning, text=not no_text,
+        words=not (no_words or no_text), vectors=vectors, backend=backend, engine=engine, overwrite=overwrite,
     )  # fmt: skip
 
 
 def build_index(
-    documents: "Corpus",
-    output: Path,
-    report: Report,
-    model: Path | None = None,
-    learning: dict[str, Any] | None = None,
-    **how: Any,
+    documents: "Corpus", output: Path, report: Report, model: Path | None, learning: Result, **how: Any
 ) -> Result:
     """Learn a model, unless there is one, and index a corpus: what came of it, and what it takes."""
-    from parabit.index import Index, typical_phrases
     from parabit.model import learn_closed_form, load_model
 
     start = time.perf_counter()
-    encoder = load_model(model) if model else learn_closed_form(documents, report=report, **(learning or {}))
+    encoder = load_model(model) if model else learn_closed_form(documents, report=report, **learning)
     seconds, unknown = time.perf_counter() - start, unknown_words(encoder, documents) if model else 0.0
     with Index.build(documents, output, model=encoder, report=report, **how) as built:
         info, learned = built.info(), encoder.config["training"]
@@ -153,21 +140,19 @@ def build_index(
 
 
 def _show_info(result: Result) -> None:
-    model = f", {readable_size(result['model_bytes'])} of it the model" if result["model_bytes"] else ""
-    size = f"{readable_size(result['bytes'])} on disk{model}"
+    model = f", {_size(result['model_bytes'])} of it the model" if result["model_bytes"] else ""
+    size = f"{_size(result['bytes'])} on disk{model}"
     headline(result, "folder", "{documents:,} documents, {bits} bits per code, {size}", size=size)
     say(f"  it keeps {', '.join(['codes', 'ids', *result['keeps']])}")
     say(f"  fields: {escape(', '.join(result['fields'])) or 'none'}")
     say(f"  back ends: {', '.join(result['backends'])}")
     if "engine" in result:
-        say(f"  {engine_line(result['engine'])}")
+        _say_engine(result["engine"])
     say(f"  model {result['fingerprint'][:16]}" if result["fingerprint"] else "  made from codes, without a model")
     merge = result["to_merge"]
     if merge["added"] or merge["deleted"]:
-        say(
-            f"  {merge['added']:,} added and {merge['deleted']:,} deleted since the last merge "
-            f"({readable_size(merge['bytes'])}); `parabit compact` merges them"
-        )
+        changes = f"{merge['added']:,} added and {merge['deleted']:,} deleted since the last merge"
+        say(f"  {changes} ({_size(merge['bytes'])}); `parabit compact` merges them")
     if result["verified"]:
         say("  all files are as they were written")
 
@@ -183,8 +168,6 @@ def info(
         parabit info news.index
         parabit info news.index --verify --json
     """
-    from parabit.index import Index
-
     with Index.open(index) as opened:
         if verify:
             opened.verify()
@@ -194,11 +177,9 @@ def info(
 def _show_added(result: Result) -> None:
     also = f", {result['replaced']:,} replaced" if result["replaced"] else ""
     headline(result, "index", "{added:,} documents added{also}, {documents:,} now; {seconds:.1f} s", also=also)
-    if result["left_out"]:
-        older = f"; an older version of {result['removed']:,} of them was deleted" if result["removed"] else ""
-        say(f"  {result['left_out']:,} documents skipped: no words to find them by{older}")
-    say_unknown(result)
     say_skipped(result)
+    if result["removed"]:
+        say(f"  an older version of {result['removed']:,} documents without such words was deleted")
 
 
 @verb(_show_added)
@@ -219,8 +200,6 @@ def add(
         parabit add news.index more.jsonl
         zcat today.jsonl.gz | parabit add news.index - --update
     """
-    from parabit.index import Index, Written
-
     with Index.open(index, write=True) as opened:
         documents = reading.open(corpus, report)
         unknown = unknown_words(opened.model, documents)
@@ -248,8 +227,6 @@ def delete(
         parabit delete news.index --where labels=spam --where year=..1999
         parabit dedupe news.index --print-delete | parabit delete news.index -
     """
-    from parabit.index import Index
-
     if bool(ids) == bool(where):
         raise typer.BadParameter("give either ids, or - for standard input, or --where", param_hint="ID")
     wanted = [line for line in read_input().splitlines() if line] if ids == ["-"] else ids or []
@@ -261,7 +238,7 @@ def delete(
 
 
 def _show_compacted(result: Result) -> None:
-    sizes = f"{readable_size(result['bytes'])} on disk, {readable_size(result['bytes_before'])} before"
+    sizes = f"{_size(result['bytes'])} on disk, {_size(result['bytes_before'])} before"
     headline(result, "index", "{documents:,} documents, {sizes}; {seconds:.1f} s", sizes=sizes)
     say(f"  {result['added']:,} additions and {result['deleted']:,} deletions merged")
 
@@ -275,17 +252,12 @@ def compact(index: IndexFolder, *, report: Report) -> Result:
     Examples:
         parabit compact news.index
     """
-    from parabit.index import Index
-
     with Index.open(index, write=True) as opened:
         before = opened.info()
         opened.compact(report)
-        after = opened.info()
-    return {
-        **{name: after[name] for name in ("documents", "bytes", "backends")},
-        **{name: before["to_merge"][name] for name in ("added", "deleted")},
-        "bytes_before": before["bytes"],
-    }
+        after = {name: opened.info()[name] for name in ("documents", "bytes", "backends")}
+    merged = {name: before["to_merge"][name] for name in ("added", "deleted")}
+    return {**after, **merged, "bytes_before": before["bytes"]}
 
 
 @verb("learned from {sampled:,} of {documents:,} documents, {words:,} words, {bits} bits; {seconds:.1f} s")
@@ -306,13 +278,122 @@ def retrain(
         parabit retrain notes.index
         parabit retrain notes.index --bits 256
     """
-    from parabit.index import Index
-
     with Index.open(index, write=True) as opened:
         opened.retrain(bits=bits, sample=sample, seed=seed, report=report)
         training = opened.model.config["training"]
-        return {
-            "documents": len(opened),
-            "bits": opened.bits,
-            **{name: training[name] for name in ("sampled", "words", "bigrams")},
+        learned = {name: training[name] for name in ("sampled", "words", "bigrams")}
+        return {"documents": len(opened), "bits": opened.bits, **learned}
+
+
+def _show_synced(result: Result) -> None:
+    changes = result["changes"]
+    if result["dry_run"]:
+        for mark, kind in (("+", "added"), ("~", "replaced"), ("-", "deleted")):
+            for identity in changes[kind]:
+                say(f"{mark} {escape(identity)}")
+        for old, new in changes["renamed"]:
+            say(f"> {escape(old)} -> {escape(new)}")
+    done = ", ".join(f"{len(ids):,} {kind}" for kind, ids in changes.items())
+    done = f"would be {done}" if result["dry_run"] else done
+    headline(result, "index", "{done}, {unchanged:,} unchanged; {seconds:.1f} s", done=done)
+    for one in result["kept"]:
+        say(f"  {escape(one['place'])} cannot be read now, its documents stay: {escape(one['reason'])}")
+    say_skipped(result)
+    if result["retrain"]:
+        say(f"  {result['retrain']}: parabit retrain {escape(result['index'])}")
+
+
+@verb()
+def sync(
+    index: IndexFolder,
+    corpus: Annotated[
+        list[str] | None, argument("Other files and folders than before; the index remembers them.", "CORPUS")
+    ] = None,
+    dry_run: Annotated[bool, option("Only list what would be done.", "--dry-run", "-n")] = False,
+    watch: Annotated[bool, option("Go on: sync again whenever a file changes.", "--watch")] = False,
+    allow_empty: Annotated[bool, option("Go on if a whole folder is missing or empty.", "--allow-empty")] = False,
+    *,
+    reading: Reading,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Bring an index up to date with its files.
+
+    It adds what is new, replaces what changed and deletes what is gone. Files with the size and time that they had are
+    not read, and a renamed file is not encoded again. Documents that did not come from these files stay. Options of
+    reading are for a CORPUS; without them files are read as before.
+
+    Examples:
+        parabit sync notes.index
+        parabit sync notes.index --dry-run
+        parabit sync notes.index --watch
+    """
+    if watch and dry_run:
+        raise ParabitError("--watch with --dry-run", hint="choose one of them")
+    if watch:
+        need("watchfiles", "watch")
+    chosen = reading != Reading()
+    if chosen and not corpus:
+        raise ParabitError("options of reading, but no CORPUS", hint=f"name it: parabit sync {index} CORPUS …")
+    given: Any = reading.open(corpus, silent) if corpus and chosen else corpus or None
+
+    def once(always: bool = False) -> list[str]:
+        start = time.perf_counter()
+        with progress(quiet or json) as report, Index.open(index, write=not dry_run) as opened:
+            done = opened.sync(given, dry_run=dry_run, allow_empty=allow_empty, report=report)
+            total, written = len(opened), [] if dry_run or not opened.keeps_text else done.added + done.replaced
+            unknown = unknown_words(opened.model, opened.stored(written[:500])) if written else 0.0
+        changes: Result = {name: getattr(done, name) for name in ("added", "replaced", "renamed", "deleted")}
+        result = {
+            "index": str(index),
+            "dry_run": dry_run,
+            **{name: len(ids) for name, ids in changes.items()},
+            "unchanged": done.unchanged,
+            "changes": changes,
+            "left_out": done.left_out,
+            "kept": [one._asdict() for one in done.kept],
+            **reading_of([done]),
+            "documents": total,
+            "retrain": done.retrain,
+            "unknown_words": unknown,
+            "seconds": round(time.perf_counter() - start, 3),
         }
+        if json:
+            say_json(result)
+        elif always or done.changed or done.kept:
+            _show_synced(result)
+        return done.roots
+
+    roots = once(always=True)
+    if watch:
+        try:
+            _follow(roots, index, once, quiet or json)
+        except KeyboardInterrupt:  # the way to end it
+            if not (quiet or json):
+                say("stopped")
+
+
+def _follow(roots: list[str], index: Path, once: Callable[[], object], quiet: bool) -> None:
+    """Sync whenever a file changes, until Ctrl-C."""
+    from watchfiles import watch
+
+    inside, last = index.resolve(), ""
+    if not quiet:
+        say(f"watching {escape(', '.join(roots))}; Ctrl-C stops it")
+
+    def is_outside(_: object, path: str) -> bool:
+        return not Path(path).is_relative_to(inside)
+
+    while True:
+        try:
+            changes = watch(*roots, watch_filter=is_outside, rust_timeout=_ROUND, yield_on_timeout=True)
+            for number, found in enumerate(changes):
+                # Also once at the beginning: something may have changed just before the files were watched.
+                if number == 0 or found:
+                    once()
+                    last = ""
+        except (ParabitError, FileNotFoundError) as problem:
+            if str(problem) != last:
+                complain(str(problem))
+            last = str(problem)
+            time.sleep(_PAUSE)

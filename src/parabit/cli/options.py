@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,10 +37,8 @@ _FORMAT = (
 CorpusName = Annotated[str, argument(f"{_CORPUS}.", "CORPUS")]
 CorpusNames = Annotated[list[str], argument(f"{_CORPUS}; repeatable.", "CORPUS")]
 IndexFolder = Annotated[Path, argument("The folder of an index.", "INDEX")]
-ModelFolder = Annotated[Path, argument("The folder of a model.", "MODEL")]
 Overwrite = Annotated[bool, option("Replace what has this name.", "--overwrite")]
 Table = Annotated[Path | None, option("A table as .csv, .tsv, .jsonl or .parquet.", "--output", "-o", "FILE")]
-Device = Literal["auto", "cpu", "cuda"]
 Counting = Callable[..., dict[str, Any]]  # the parameters of a vocabulary, by default or as in the paper
 
 _read = functools.partial(option, show_default=False, panel=f"{COLLAPSED}: reading")

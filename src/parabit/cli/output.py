@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
-    from parabit.cli.options import Reading
+    from parabit.corpus import Corpus
+    from parabit.index.sync import Synced
 
 _WIDTH = 100  # of lines that are folded, if there is no terminal
 _LISTED = 10  # skipped files and records that are named
+_UNKNOWN = 0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
@@ -35,7 +37,7 @@ def console(stderr: bool = False) -> "Console":
 
 
 def say(line: str) -> None:
-    """A line for people, with markup; a terminal folds it, so that a long path in it can be copied."""
+    """Print a line for people, with markup; a terminal folds it, so that a long path in it can be copied."""
     console().print(line, soft_wrap=True)
 
 
@@ -69,46 +71,40 @@ def read_input() -> str:
     return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
 
 
-def print_json(result: Mapping[str, Any]) -> None:
+def say_json(result: Mapping[str, Any]) -> None:
     """The whole answer of a verb for scripts."""
     if sys.stdout is None:
         raise ParabitError("standard output is closed", hint="redirect it to a file or a pipe")
     sys.stdout.write(json.dumps(result) + "\n")
 
 
-def readable_size(size: float) -> str:
-    """A size for people."""
-    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
-        if size >= unit:
-            return f"{size / unit:,.1f} {name}"
-    return f"{size:.0f} bytes"
-
-
-def reading_of(reading: "Reading | None") -> dict[str, Any]:
+def reading_of(corpora: "Sequence[Corpus | Synced]") -> dict[str, Any]:
     """What was skipped while reading, by reason and by name, and what else to know about it, for --json."""
-    if reading is None or not reading.corpora:
+    if not corpora:
         return {}
-    counts: Counter[str] = sum((Counter(corpus.skipped.counts) for corpus in reading.corpora), Counter())
-    places = [place._asdict() for corpus in reading.corpora for place in corpus.skipped]
-    notes = [place._asdict() for corpus in reading.corpora for place in corpus.notes]
+    counts: Counter[str] = sum((corpus.skipped.counts for corpus in corpora), Counter())
+    places = [place._asdict() for corpus in corpora for place in corpus.skipped]
+    notes = [place._asdict() for corpus in corpora for place in corpus.notes]
     return {"skipped": counts.total(), "reading": {"skipped": dict(counts), "places": places, "notes": notes}}
 
 
 def say_skipped(result: Mapping[str, Any]) -> None:
-    """The same for people, with only the first few by name."""
-    if "reading" not in result:
-        return
-    counts, places, notes = (result["reading"][name] for name in ("skipped", "places", "notes"))
-    if total := sum(counts.values()):
-        reasons = sorted(counts.items(), key=lambda one: -one[1])
+    """The same for people, with only the first few by name, and which documents or words the model does not know."""
+    if result.get("left_out"):
+        say(f"  {result['left_out']:,} documents skipped: no words to find them by")
+    reading = result.get("reading", {"skipped": {}, "places": [], "notes": []})
+    if total := sum(reading["skipped"].values()):
+        reasons = Counter(reading["skipped"]).most_common()
         say(f"  {total:,} skipped: {escape(', '.join(f'{count:,} {reason}' for reason, count in reasons))}")
-        for one in places[:_LISTED]:
+        for one in reading["places"][:_LISTED]:
             say(f"    {escape(one['place'])}: {escape(one['reason'])}")
         if total > _LISTED:
             say(f"    and {total - _LISTED:,} more; --json lists them")
-    for kind in dict.fromkeys(one["reason"] for one in notes):
-        first, *more = [one["place"] for one in notes if one["reason"] == kind]
+    for kind in dict.fromkeys(note["reason"] for note in reading["notes"]):
+        first, *more = [note["place"] for note in reading["notes"] if note["reason"] == kind]
         say(f"  {escape(kind)}: {escape(first)}" + (f" and {len(more):,} more" if more else ""))
+    if result.get("unknown_words", 0) > _UNKNOWN and not result.get("retrain"):
+        say(f"  the model does not know {result['unknown_words']:.0%} of their words; `parabit retrain` learns them")
 
 
 def check_file(path: Path, endings: tuple[str, ...], overwrite: bool) -> None:

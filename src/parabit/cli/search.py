@@ -11,7 +11,7 @@ import typer
 from parabit.choices import Backend, Rank
 from parabit.cli.command import verb
 from parabit.cli.options import IndexFolder, argument, option
-from parabit.cli.output import console, escape, line_width, print_json, read_input, say
+from parabit.cli.output import console, escape, line_width, read_input, say, say_json
 from parabit.errors import ParabitError, did_you_mean
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def search(
             result["moved"] = opened.model.word_shares(text)
         if json:  # while the index is open, from which the texts are read
             hits = [_as_json(hit, ids[number] if ids else None) for number, some in enumerate(found) for hit in some]
-            print_json({**result, "hits": hits})
+            say_json({**result, "hits": hits})
         else:
             _show(opened, found, result, full, explain)
 

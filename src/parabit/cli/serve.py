@@ -14,7 +14,7 @@ from parabit import __version__
 from parabit.cli.command import verb
 from parabit.cli.dedupe import as_json
 from parabit.cli.options import IndexFolder, option
-from parabit.cli.output import complain, escape, print_json, say
+from parabit.cli.output import complain, escape, say, say_json
 from parabit.errors import ParabitError, need
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def serve(
         if not local and token is None:
             complain(f"everybody who reaches {address} can read the documents; set {TOKEN} to protect them")
         if json:
-            print_json({"index": str(index), "address": address})
+            say_json({"index": str(index), "address": address})
             sys.stdout.flush()
         elif not quiet:
             say(f"[bold]{escape(index)}[/bold] is at [bold]{escape(address)}[/bold], its API at /docs; Ctrl-C stops it")
