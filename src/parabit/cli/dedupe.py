@@ -2,31 +2,27 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from parabit.choices import Keep
 from parabit.cli.command import Result, verb
 from parabit.cli.options import Overwrite, Reading, Table, argument, option
 from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
 from parabit.errors import ParabitError
+from parabit.index import Group, Index, find_duplicates
+from parabit.index.store.manifest import is_index
 from parabit.progress import Progress, Report
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from parabit.index import Group
 
 _GROUPS, _COPIES = 10, 3  # that are shown
 
 
 def _show(result: Result) -> None:
     groups = result["groups"]
-    headline(
-        result,
-        "corpus",
-        "{copies:,} of {documents:,} documents are near-duplicates of {others:,} others; {seconds:.1f} s",
-        others=len(groups),
-    )
+    line = "{copies:,} of {documents:,} documents are near-duplicates of {others:,} others; {seconds:.1f} s"
+    headline(result, "corpus", line, others=len(groups))
     for group in sorted(groups, key=lambda group: -len(group["copies"]))[:_GROUPS]:
         say(f"  {escape(group['kept'])}  [dim]{escape(group['title'])}[/dim]")
         for copy in group["copies"][:_COPIES]:
@@ -67,9 +63,6 @@ def dedupe(
         parabit dedupe news.index --keep longest -o groups.csv
         parabit dedupe news.index --print-delete | parabit delete news.index -
     """
-    from parabit.index import Index, find_duplicates
-    from parabit.index.store.manifest import is_index
-
     if output is not None:
         check_file(output, TABLES, overwrite)
     if print_delete and json:
@@ -98,12 +91,12 @@ def dedupe(
     return {**result, "groups": groups}
 
 
-def as_json(group: "Group") -> dict[str, Any]:
+def as_json(group: Group) -> Result:
     """A group of near-duplicates as JSON."""
     return {"kept": group.kept, "title": group.title, "copies": [copy._asdict() for copy in group.copies]}
 
 
-def _table(groups: list[dict[str, Any]]) -> "pl.DataFrame":
+def _table(groups: list[Result]) -> "pl.DataFrame":
     """One row per document, the one that is kept first in its group."""
     import polars as pl
 

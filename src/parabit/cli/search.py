@@ -13,11 +13,10 @@ from parabit.cli.command import verb
 from parabit.cli.options import IndexFolder, argument, option
 from parabit.cli.output import console, escape, line_width, read_input, say, say_json
 from parabit.errors import ParabitError, did_you_mean
+from parabit.index import Hit, Hits, Index, Piece, conditions, marked
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-    from parabit.index import Hit, Hits, Index, Piece
 
 _TUNING = "Tuning"
 _INDENT = "    "
@@ -60,8 +59,6 @@ def search(
         parabit search news.index --like sci.space/60840 --explain
         parabit search news.index - --json < post.txt
     """
-    from parabit.index import Index, conditions
-
     if (query is None) == (not like):
         raise typer.BadParameter("give either a query or --like", param_hint="QUERY")
     text = None if query is None else _text(query)
@@ -110,7 +107,7 @@ def _text(query: str) -> str:
     return text
 
 
-def _as_json(hit: "Hit", like: str | int | None) -> dict[str, Any]:
+def _as_json(hit: Hit, like: str | int | None) -> dict[str, Any]:
     return {
         **({} if like is None else {"like": like}),
         "id": hit.id,
@@ -124,16 +121,13 @@ def _as_json(hit: "Hit", like: str | int | None) -> dict[str, Any]:
     }
 
 
-def _show(opened: "Index", found: "Hits", result: Mapping[str, Any], full: bool, explain: bool) -> None:
+def _show(opened: Index, found: Hits, result: Mapping[str, Any], full: bool, explain: bool) -> None:
     from rich.text import Text
 
-    from parabit.index import marked
-
-    conditions = [f"within {result['radius']} bits"] if result["radius"] is not None else []
-    conditions += [f"where {' and '.join(result['where'])}"] if result["where"] else []
+    limits = f" within {result['radius']} bits" if result["radius"] is not None else ""
+    limits += f" where {' and '.join(result['where'])}" if result["where"] else ""
     for number, hits in enumerate(found):
-        like = [f"like {_printable(str(result['like'][number]))}"] if result["like"] else []
-        which = "".join(f" {part}" for part in (*like, *conditions))
+        which = (f" like {_printable(str(result['like'][number]))}" if result["like"] else "") + limits
         say(f"[dim]{len(hits):,} of {result['documents']:,} documents{escape(which)}, by {result['rank']}[/dim]")
         for note in found.notes[number]:
             say(escape(note))
@@ -142,21 +136,21 @@ def _show(opened: "Index", found: "Hits", result: Mapping[str, Any], full: bool,
             say(f"the query's code comes from {escape(', '.join(f'{word} {share:.0%}' for word, share in shares))}")
         for place, hit in enumerate(hits, 1):
             words = found.matching(number, hit.text) if full or explain else set()
-            tokenizer = opened.model.vocabulary.tokenizer if full else None
-            passage = marked(tokenizer, hit.text, words) if tokenizer else hit.snippet
-            _show_hit(hit, place, _joined(passage, "\n") if full else _without(hit.title, _joined(passage)))
+            if full:
+                passage = _joined(marked(opened.model.vocabulary.tokenizer, hit.text, words), lines=True)
+            else:
+                passage = _without(hit.title, _joined(hit.snippet))
+            _show_hit(hit, place, passage)
             if explain:
                 own = [*(result["query"] or "").lower().split(), *sorted(words)]
                 _show_block(Text(_why(hit, own)))
 
 
-def _joined(passage: "Sequence[Piece]", kept: str = "") -> "Text":
-    """A passage with its marked words in bold, on one line unless newlines are kept."""
+def _joined(passage: Sequence[Piece], lines: bool = False) -> "Text":
+    """A passage with its marked words in bold."""
     from rich.text import Text
 
-    texts = [_printable(piece.text, kept) for piece in passage]
-    texts = texts if kept else [re.sub(r"\s+", " ", text) for text in texts]
-    return Text.assemble(*((text, "bold" if piece.mark else "") for text, piece in zip(texts, passage, strict=True)))
+    return Text.assemble(*((_printable(piece.text, lines), "bold" if piece.mark else "") for piece in passage))
 
 
 def _without(title: str, passage: "Text") -> "Text":
@@ -165,7 +159,7 @@ def _without(title: str, passage: "Text") -> "Text":
     return passage[len(passage) - len(rest) :] if rest else passage[:0]
 
 
-def _show_hit(hit: "Hit", place: int, passage: "Text") -> None:
+def _show_hit(hit: Hit, place: int, passage: "Text") -> None:
     """A hit for people: its title, what it is and how near, and a passage."""
     from rich.text import Text
 
@@ -187,25 +181,26 @@ def _show_block(text: "Text") -> None:
         console().print(_INDENT, line, sep="", no_wrap=True, overflow="ignore", crop=False)
 
 
-def _printable(text: str, but: str = "") -> str:
-    """Without what would move the cursor of a terminal or change its colours."""
-    return "".join(char if char.isprintable() or char in but else " " for char in text)
+def _printable(text: str, lines: bool = False) -> str:
+    """Without what would move the cursor of a terminal or change its colours; on one line, or with its own `lines`."""
+    printable = "".join(char if char.isprintable() or (lines and char == "\n") else " " for char in text)
+    return printable if lines else re.sub(" +", " ", printable)
 
 
 def _cut(text: str, width: int) -> str:
     from rich.text import Text
 
-    line = Text(" ".join(_printable(text).split()))
+    line = Text(_printable(text).strip())
     line.truncate(max(width, 12), overflow="ellipsis")
     return line.plain
 
 
-def _written(stem: str, words: "Sequence[str]") -> str:
+def _written(stem: str, words: Sequence[str]) -> str:
     """A stem as the query writes it, or else the text."""
     return next((word for word in words if word.startswith(stem[: max(3, len(stem) - 1)])), stem)
 
 
-def _why(hit: "Hit", words: "Sequence[str]") -> str:
+def _why(hit: Hit, words: Sequence[str]) -> str:
     """What a score is made of."""
     why = hit.why
     whole = sum(why.words.values()) + max(why.code, 0.0)

@@ -16,11 +16,10 @@ from parabit.cli.dedupe import as_json
 from parabit.cli.options import IndexFolder, option
 from parabit.cli.output import complain, escape, say, say_json
 from parabit.errors import ParabitError, need
+from parabit.index import Hits, Index
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
-
-    from parabit.index import Hits, Index
 
 TOKEN = "PARABIT_TOKEN"
 _LONGEST = 20_000  # characters of a document that are sent at a time
@@ -108,14 +107,12 @@ def mcp(index: IndexFolder) -> None:
         parabit mcp notes.index
     """
     need("mcp", "mcp")
-    from parabit.index import Index
-
     # Ctrl-C is one way to end it; the other is to close standard input.
     with Index.open(index) as opened, suppress(KeyboardInterrupt):
         make_server(opened).run("stdio")
 
 
-def make_server(index: "Index") -> "MCPServer[Any]":
+def make_server(index: Index) -> "MCPServer[Any]":
     """The tools: search, like, document and duplicates."""
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
@@ -187,7 +184,7 @@ def make_server(index: "Index") -> "MCPServer[Any]":
     return server
 
 
-def _answer(hits: "Hits") -> dict[str, Any]:
+def _answer(hits: Hits) -> dict[str, Any]:
     found = [
         {
             "id": hit.id,
