@@ -98,7 +98,7 @@ def _errors_as_lines(arguments: Mapping[str, Any]) -> Iterator[None]:
             warnings.showwarning = lambda message, *place, **more: complain(f"warning: {message}")
             yield
     except KeyboardInterrupt as stop:
-        _fail(str(stop) or "interrupted; nothing half-written was left", 128 + signal_of(stop))
+        _fail(str(stop) or "interrupted; nothing half-written was left", 128 + _number_of(stop))
     except BrokenPipeError:
         raise
     except ParabitError as problem:
@@ -116,11 +116,23 @@ def _errors_as_lines(arguments: Mapping[str, Any]) -> Iterator[None]:
         )
 
 
-def signal_of(stop: KeyboardInterrupt | SystemExit) -> int:
+def _number_of(stop: KeyboardInterrupt | SystemExit) -> int:
     """The number of the signal that interrupted."""
     if isinstance(stop, SystemExit):
         return int(stop.code or 0) - 128
     return stop.number if isinstance(stop, Interrupted) else signal.SIGINT
+
+
+@contextmanager
+def resumable(how: str, state: Path | None = None) -> Iterator[None]:
+    """An interrupt says how the work goes on, if its state was saved."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if state is not None and not state.exists():
+            raise
+        reason = str(stop) if isinstance(stop, Interrupted) else "interrupted"
+        raise Interrupted(f"{reason}; {how}", _number_of(stop)) from stop
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import json
 import shlex
 import shutil
 import sys
+from contextlib import nullcontext
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -11,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from parabit.choices import RELEVANCE, Architecture, Preset, Relevant, Solver
 from parabit.cli.app import COLLAPSED
-from parabit.cli.command import Result, signal_of, verb
+from parabit.cli.command import Result, resumable, verb
 from parabit.cli.options import CorpusName, CorpusNames, Counting, Overwrite, Reading, argument, option
 from parabit.cli.output import check_file, escape, headline, need_new, say, say_skipped
-from parabit.errors import EvaluationError, Interrupted, ParabitError, TrainingError, need
+from parabit.errors import EvaluationError, ParabitError, TrainingError, need
 from parabit.networks.config import Recipe
 from parabit.progress import Report
 
 if TYPE_CHECKING:
-    from parabit.evaluation import Curve, Ranking
+    from parabit.evaluation import Ranking
 
 ModelFolder = Annotated[Path, argument("The folder of a model.", "MODEL")]
 Device = Literal["auto", "cpu", "cuda"]
@@ -91,15 +92,10 @@ def train(
     need_new(output, overwrite)
     need_room(output, folder=True, replaces=is_model)
     _check_work_folder(work, resume, overwrite)
-    try:
+    with resumable("continue with the same command and --resume", work) if work else nullcontext():
         documents = reading.open(corpus, report)
         model.fit(documents, work=work, resume=resume, checkpoint_every=checkpoint_every, report=report)
         model.save(output, overwrite=overwrite)
-    except (KeyboardInterrupt, SystemExit) as stop:
-        if work is None or not work.exists():
-            raise
-        reason = str(stop) if isinstance(stop, Interrupted) else "interrupted"
-        raise Interrupted(f"{reason}; continue with the same command and --resume", signal_of(stop)) from stop
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
     encoder = model.encoder_
@@ -149,9 +145,8 @@ def _check_work_folder(work: Path | None, resume: bool, overwrite: bool) -> None
         return
     check_work_folder(work)
     if not resume and not overwrite and any(work.iterdir()):
-        raise TrainingError(
-            f"an interrupted training is in {work}", hint="continue it with --resume, or start over with --overwrite"
-        )
+        hint = "continue it with --resume, or start over with --overwrite"
+        raise TrainingError(f"an interrupted training is in {work}", hint)
 
 
 def _show_codes(result: Result) -> None:
@@ -212,12 +207,9 @@ def encode(
 
         shards = open_shards(corpus, reading.options, reading.format)
         how |= {"workers": workers, "cores": worker_cores or 1}
-        try:
-            with connected(address) as ray:
-                counts = encode_shards(ray, loaded, corpus, shards, output, **how)
-        except (KeyboardInterrupt, SystemExit) as stop:
-            message = f"interrupted; the finished shards are in {output}; run the same command again to continue"
-            raise Interrupted(message, signal_of(stop)) from stop
+        again = f"the finished shards are in {output}; run the same command again to continue"
+        with resumable(again), connected(address) as ray:
+            counts = encode_shards(ray, loaded, corpus, shards, output, **how)
     return {"output": output, "vectors": vectors, "bits": loaded.bits, "dim": loaded.dim, **counts}
 
 
@@ -284,7 +276,11 @@ def evaluate(
     relevant = Relevance(queries.labels, kind, others[0].labels if others else None)
     scores = score(_ranking(by, inferred, found), relevant, k, _DEPTH, report)
     if plot is not None:
-        _draw(scores.curve, plot, f"{model.absolute().name} on {corpus}")
+        from parabit.paper.plots import Curve, draw, precision_recall
+
+        label = f"{model.absolute().name} on {corpus}"
+        curve = Curve(label, 0, "binary", scores.curve.recall, scores.curve.precision)
+        draw(plot, lambda axes: precision_recall(axes, [curve]))
     return {
         "searched": searched,
         "rank": by,
@@ -310,19 +306,6 @@ def _ranking(by: str, queries: Any, found: Any) -> "Ranking":
     if by == "hamming":
         return HammingRanking(queries.codes, found and found.codes)
     return asymmetric_ranking(queries.activations, (found or queries).codes, itself=found is None)
-
-
-def _draw(curve: "Curve", path: Path, title: str) -> None:
-    from matplotlib.figure import Figure  # not pyplot, which keeps state
-
-    from parabit.storage import whole_file
-
-    figure = Figure(figsize=(5, 4), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(curve.recall, curve.precision, marker=".")
-    axes.set(title=title, xlabel="recall", ylabel="precision", xscale="log")
-    with whole_file(path) as partial:
-        figure.savefig(partial, format=path.suffix[1:], dpi=150)
 
 
 def _show_report(result: Result) -> None:
@@ -366,12 +349,8 @@ def reproduce(
     from parabit.paper.report import reproduce as run
 
     command = shlex.join(["parabit", *sys.argv[1:]])
-    try:
+    with resumable(f"finished runs are kept; continue with: {command}"):
         return run(
             what, output, command, quick=quick, seeds=seeds, corpora=corpus or (), jobs=job or (), device=device,
             only_report=only_report, report=report,
         )  # fmt: skip
-    except Interrupted:
-        raise
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; finished runs are kept; continue with: {command}") from None
