@@ -57,7 +57,7 @@ def test_the_packages_documentation_is_read_once_and_again_if_it_changed(
         read.append(name)
         return as_corpus([f"{question} {text}" for question in QUESTIONS for text in topics.texts[:60]])
 
-    monkeypatch.setattr("parabit.cli.options.open_corpus", open_corpus)
+    monkeypatch.setattr("parabit.cli.command.open_corpus", open_corpus)
     first = answer("demo")
     assert [question["query"] for question in first["questions"]] == list(QUESTIONS)
     second = answer("demo")

@@ -116,7 +116,7 @@ def test_what_nobody_expected_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     def fail(*_: object) -> None:
         raise ZeroDivisionError("odd\nthing")
 
-    monkeypatch.setattr("parabit.cli.options.open_corpus", fail)
+    monkeypatch.setattr("parabit.cli.command.open_corpus", fail)
     result = run("vocabulary", "x")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert result.stderr.startswith("parabit: unexpected ZeroDivisionError: odd thing; please report it")

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from parabit.choices import Keep
-from parabit.cli.command import Result, verb
-from parabit.cli.options import Overwrite, Reading, Table, argument, option
+from parabit.cli.command import Overwrite, Reading, Result, Table, argument, option, verb
 from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
 from parabit.errors import ParabitError
 from parabit.index import Group, Index, find_duplicates

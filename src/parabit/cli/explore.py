@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from parabit import __version__
-from parabit.cli.command import Result, verb
+from parabit.cli.command import Corpora, Counting, Overwrite, Reading, Result, Table, argument, option, verb
 from parabit.cli.index import build_index, show_index
-from parabit.cli.options import CorpusNames, Counting, Overwrite, Reading, Table, argument, option
 from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
 from parabit.corpus import as_corpus, cache_folder
 from parabit.corpus.datasets import DATASETS, SPLITS, data_folder, find_dataset
@@ -134,7 +133,7 @@ def _show_words(result: Result) -> None:
 
 @verb(_show_words)
 def vocabulary(
-    corpus: CorpusNames,
+    corpus: Corpora,
     output: Table = None,
     overwrite: Overwrite = False,
     *,

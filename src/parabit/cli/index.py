@@ -6,21 +6,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from parabit.choices import Backend
-from parabit.cli.command import Result, progress, verb
-from parabit.cli.options import CorpusNames, IndexFolder, Overwrite, Reading, argument, option
+from parabit.cli.command import Corpora, IndexFolder, Overwrite, Reading, Result, argument, option, progress, verb
 from parabit.cli.output import complain, escape, headline, need_new, read_input, reading_of, say, say_json, say_skipped
+from parabit.corpus import Corpus, Document, ReadOptions
 from parabit.errors import ParabitError, need
 from parabit.index import Index, Stored, Written, typical_phrases
+from parabit.model import TextEncoder
 from parabit.progress import Report, silent
-
-if TYPE_CHECKING:
-    from parabit.corpus import Corpus, Document
-    from parabit.model import TextEncoder
 
 _KEEP = "What to keep"
 _FEW, _LOOKED_AT = 10, 500  # documents
@@ -48,7 +45,7 @@ def show_index(result: Result) -> None:
         say(f"Try it: [bold]{escape(command)}[/bold]")
 
 
-def unknown_words(model: "TextEncoder", documents: Iterable["Document | Stored"]) -> float:
+def unknown_words(model: TextEncoder, documents: Iterable[Document | Stored]) -> float:
     """The share of the words in the first documents that a model does not know; a few documents say too little."""
     texts = [document.text for document in islice(documents, _LOOKED_AT)]
     return round(1 - float(model.coverage(["\n".join(texts)])[0]), 3) if len(texts) >= _FEW else 0.0
@@ -67,7 +64,7 @@ def _size(size: float) -> str:
 
 @verb(show_index)
 def index(
-    corpus: CorpusNames,
+    corpus: Corpora,
     output: Annotated[Path, option("The folder for the index.", "--output", "-o", "INDEX")],
     model: Annotated[Path | None, option("Use this model instead of learning one from CORPUS.", "MODEL")] = None,
     bits: Annotated[int | None, option("Bits per code.", min=8, max=1024, show_default="128")] = None,
@@ -110,7 +107,7 @@ def index(
 
 
 def build_index(
-    documents: "Corpus", output: Path, report: Report, model: Path | None, learning: Result, **how: Any
+    documents: Corpus, output: Path, report: Report, model: Path | None, learning: Result, **how: Any
 ) -> Result:
     """Learn a model, unless there is one, and index a corpus: what came of it, and what it takes."""
     from parabit.model import learn_closed_form, load_model
@@ -185,7 +182,7 @@ def _show_added(result: Result) -> None:
 @verb(_show_added)
 def add(
     index: IndexFolder,
-    corpus: CorpusNames,
+    corpus: Corpora,
     update: Annotated[bool, option("Replace documents whose ids are in the index.", "--update")] = False,
     *,
     reading: Reading,
@@ -332,7 +329,7 @@ def sync(
         raise ParabitError("--watch with --dry-run", hint="choose one of them")
     if watch:
         need("watchfiles", "watch")
-    chosen = reading != Reading()
+    chosen = reading.options != ReadOptions() or reading.format is not None
     if chosen and not corpus:
         raise ParabitError("options of reading, but no CORPUS", hint=f"name it: parabit sync {index} CORPUS …")
     given: Any = reading.open(corpus, silent) if corpus and chosen else corpus or None

@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from parabit.choices import RELEVANCE, Architecture, Preset, Relevant, Solver
 from parabit.cli.app import COLLAPSED
-from parabit.cli.command import Result, resumable, verb
-from parabit.cli.options import CorpusName, CorpusNames, Counting, Overwrite, Reading, argument, option
+from parabit.cli.command import (
+    CORPUS,
+    Corpora,
+    Counting,
+    Overwrite,
+    Reading,
+    Result,
+    argument,
+    option,
+    resumable,
+    verb,
+)
 from parabit.cli.output import check_file, escape, headline, need_new, say, say_skipped
 from parabit.errors import EvaluationError, ParabitError, TrainingError, need
 from parabit.networks.config import Recipe
@@ -46,7 +56,7 @@ def _show_model(result: Result) -> None:
 
 @verb(_show_model)
 def train(
-    corpus: CorpusNames,
+    corpus: Corpora,
     output: Annotated[Path, option("The folder for the model.", "--output", "-o", "MODEL")],
     bits: Annotated[str, option("Bits per code, 8 to 1024, or none.", "N|none")] = "128",
     dim: Annotated[int | None, option("Numbers per real vector, beside or without a code.")] = None,
@@ -167,7 +177,7 @@ def _show_codes(result: Result) -> None:
 @verb(_show_codes)
 def encode(
     model: ModelFolder,
-    corpus: CorpusNames,
+    corpus: Corpora,
     output: Annotated[str, option("A file, .npy or .parquet; on a cluster, a folder.", "--output", "-o", "CODES")],
     vectors: Annotated[bool, option("Add the real vectors; .parquet only.", "--vectors")] = False,
     overwrite: Overwrite = False,
@@ -232,7 +242,7 @@ def _show_scores(result: Result) -> None:
 @verb(_show_scores)
 def evaluate(
     model: ModelFolder,
-    corpus: CorpusName,
+    corpus: Annotated[str, argument(f"{CORPUS}.", "CORPUS")],
     searched: Annotated[str | None, option("Search this corpus, not CORPUS.", "CORPUS")] = None,
     relevance: Annotated[Relevant | None, option("By a shared label, or the share of them.", "shared|overlap")] = None,
     rank: Annotated[

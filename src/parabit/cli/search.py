@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from parabit.choices import Backend, Rank
-from parabit.cli.command import verb
-from parabit.cli.options import IndexFolder, argument, option
+from parabit.cli.command import IndexFolder, argument, option, verb
 from parabit.cli.output import console, escape, line_width, read_input, say, say_json
 from parabit.errors import ParabitError, did_you_mean
 from parabit.index import Hit, Hits, Index, Piece, conditions, marked

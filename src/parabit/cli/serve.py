@@ -11,9 +11,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 from parabit import __version__
-from parabit.cli.command import verb
+from parabit.cli.command import IndexFolder, option, verb
 from parabit.cli.dedupe import as_json
-from parabit.cli.options import IndexFolder, option
 from parabit.cli.output import complain, escape, say, say_json
 from parabit.errors import ParabitError, need
 from parabit.index import Hits, Index
