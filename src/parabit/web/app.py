@@ -1,6 +1,8 @@
-"""The server: routes to the service, and errors in words."""
+"""The server: what every request passes, the routes to the service, and errors in words."""
 
 import asyncio
+import hmac
+import time
 from collections.abc import Mapping
 from logging import getLogger
 from pathlib import Path
@@ -9,17 +11,34 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parabit import __version__
 from parabit.web import schemas
-from parabit.web.guard import CONTENT, Guard, Metrics
 from parabit.web.service import RefusalError, Service, Settings, as_json
 
 _LOCAL = ["localhost", "127.0.0.1", "::1", "[::1]"]
 _FILES = {"/": "index.html", "/docs": "api.html", "/favicon.svg": "favicon.svg", "/favicon.ico": "favicon.svg"}
+_GUARDED = ("/api/", "/metrics", "/openapi.json")  # by the token
+_METRICS = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+# The page needs its own files and the API, and nothing else in the world. A browser asks each time whether a file is
+# still the same: after an upgrade the old page must not meet the new API.
+_HEADERS = [
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
+]
 _log = getLogger(__name__)
 
 _DESCRIPTION = """Search an index of documents by a text, or by a document that is in it.
@@ -43,7 +62,7 @@ _FAILING: dict[int | str, dict[str, Any]] = {503: {"model": schemas.Health, "des
 def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
     """The application that serves an index; opening one that cannot be read raises here."""
     settings = settings or Settings()
-    service, counts = Service(Path(folder), settings), Metrics()
+    service, registry = Service(Path(folder), settings), CollectorRegistry()
     app = FastAPI(
         title="parabit",
         summary="Search by meaning and by words",
@@ -56,14 +75,69 @@ def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
     )
     if settings.local:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOCAL, www_redirect=False)
-    app.add_middleware(Guard, settings=settings, metrics=counts)
+    app.add_middleware(_Guard, settings=settings, registry=registry)
     _add_errors(app)
-    _add_api(app, service, counts)
+    _add_api(app, service, registry)
     _add_files(app)
     return app
 
 
-def _add_api(app: FastAPI, service: Service, counts: Metrics) -> None:
+class _Guard:
+    """What every request passes: its token is checked before anything else, its size limited, and it is counted."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, registry: CollectorRegistry) -> None:
+        self._app, self._settings = app, settings
+        self._requests = Counter("parabit_requests", "Requests answered", ["route", "status"], registry=registry)
+        about = "parabit_request_seconds", "Time to answer", ["route"]
+        self._seconds = Histogram(*about, buckets=_SECONDS, registry=registry)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have it answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 500
+        if scope["method"] == "HEAD":  # answered as GET; uvicorn, which knows better, leaves out the body
+            scope = {**scope, "method": "GET"}
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), *_HEADERS]
+            await send(message)
+
+        left = self._settings.most_bytes
+
+        async def receive_some() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:  # an HTTPException, which alone goes through the reading of a body
+                raise RefusalError(413, f"the request has more than {self._settings.most_bytes:,} bytes", "send less")
+            return message
+
+        try:
+            app = self._app if self._may_pass(scope) else _NO_TOKEN
+            await app(scope, receive_some, send_on)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")  # one of the server's own, not the path of the request
+            self._requests.labels(route, str(status)).inc()
+            self._seconds.labels(route).observe(time.perf_counter() - start)
+
+    def _may_pass(self, scope: Scope) -> bool:
+        if self._settings.token is None or not scope["path"].startswith(_GUARDED):
+            return True
+        sent = dict(scope["headers"]).get(b"authorization", b"")
+        return hmac.compare_digest(sent, b"Bearer " + self._settings.token.encode())
+
+
+def _add_api(app: FastAPI, service: Service, registry: CollectorRegistry) -> None:
+    documents = Gauge("parabit_documents", "Documents in the index", registry=registry)
+    documents.set_function(lambda: service.documents)
+    waiting = Gauge("parabit_waiting", "Requests that wait for the index", registry=registry)
+    waiting.set_function(lambda: service.worker.waiting)
+
     @app.get("/api/about", summary="The index", response_model=schemas.About)
     async def about() -> Response:
         """What the index is and what it can do."""
@@ -116,7 +190,7 @@ def _add_api(app: FastAPI, service: Service, counts: Metrics) -> None:
     async def metrics() -> Response:
         """Counts and times, as Prometheus reads them."""
         service.worker.wake()
-        return Response(counts.text(service.documents, service.worker.waiting), media_type=CONTENT)
+        return Response(generate_latest(registry), media_type=_METRICS)
 
 
 def _add_files(app: FastAPI) -> None:
@@ -160,3 +234,8 @@ def _problem(status: int, error: str, hint: str, headers: Mapping[str, str] | No
 def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     body = content if isinstance(content, bytes) else as_json(content)
     return Response(body, status, headers, media_type="application/json")
+
+
+_NO_TOKEN = _problem(
+    401, "a token is needed", "send it in the header `Authorization: Bearer TOKEN`", {"www-authenticate": "Bearer"}
+)
