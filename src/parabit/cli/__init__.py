@@ -14,7 +14,6 @@ def leave(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def main() -> None:
-    """Run the command line."""
     # The imports take a while, and so does putting the verbs together. Ctrl-C then simply ends the process: there is
     # nothing to clear away yet, and an exception in the middle would come out as a traceback. Not by SIG_DFL, which
     # polars replaces with a handler that forgets the signal. A verb listens again when it begins.

@@ -143,7 +143,6 @@ class Verbs(_Help, TyperGroup):
 
 
 def load_verb(name: str) -> TyperCommand:
-    """Import a verb's module and make a command of its function."""
     module = next(verbs[name][0] for verbs in VERBS.values() if name in verbs)
     function = getattr(import_module(f"parabit.cli.{module}"), name)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)

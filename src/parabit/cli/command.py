@@ -39,7 +39,6 @@ def option(help: str, *words: str, panel: str | None = None, **how: Any) -> Any:
 
 
 def argument(help: str, metavar: str) -> Any:
-    """An argument with its help, and what stands for its value."""
     return typer.Argument(help=help, metavar=metavar)
 
 
@@ -93,7 +92,6 @@ class Reading:
         self.corpora: list[Corpus] = []
 
     def open(self, corpus: str | list[str], report: Report) -> Corpus:
-        """A corpus, read like this."""
         import_module("polars")  # all that read need it, and it has reads go on after Ctrl-C, which is undone here:
         if hasattr(signal, "siginterrupt"):  # a pipe that brings nothing would never be left
             signal.siginterrupt(signal.SIGINT, True)
@@ -187,7 +185,6 @@ def verb(show: Callable[[Result], None] | str | None = None, common: bool = True
 
 
 def _subject(given: Mapping[str, Any]) -> dict[str, str]:
-    """What a command is about."""
     names = [name for name in ("index", "model", "corpus") if given.get(name)]
     return {name: " ".join(given[name]) if isinstance(given[name], list) else str(given[name]) for name in names}
 

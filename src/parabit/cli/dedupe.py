@@ -91,7 +91,6 @@ def dedupe(
 
 
 def as_json(group: Group) -> Result:
-    """A group of near-duplicates as JSON."""
     return {"kept": group.kept, "title": group.title, "copies": [copy._asdict() for copy in group.copies]}
 
 

@@ -47,7 +47,6 @@ def headline(result: Mapping[str, Any], about: str, line: str, **more: object) -
 
 
 def complain(message: str) -> None:
-    """A line on standard error."""
     console(stderr=True).print(f"parabit: {message}", markup=False, soft_wrap=True)
 
 
@@ -65,14 +64,12 @@ def line_width() -> int:
 
 
 def read_input() -> str:
-    """The whole of standard input."""
     if sys.stdin is None:
         raise ParabitError("standard input is closed", hint="give it something to read")
     return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
 
 
 def say_json(result: Mapping[str, Any]) -> None:
-    """The whole answer of a verb for scripts."""
     if sys.stdout is None:
         raise ParabitError("standard output is closed", hint="redirect it to a file or a pipe")
     sys.stdout.write(json.dumps(result) + "\n")
@@ -124,7 +121,6 @@ def need_new(path: Path, overwrite: bool) -> None:
 
 
 def write_table(table: "pl.DataFrame", path: Path) -> None:
-    """A table as a file that appears when it is complete."""
     from parabit.storage import plain_disk_errors, whole_file
 
     with whole_file(path) as partial, plain_disk_errors():

@@ -174,7 +174,6 @@ def _show_hit(hit: Hit, place: int, passage: "Text") -> None:
 
 
 def _show_block(text: "Text") -> None:
-    """Text, folded and indented."""
     for line in text.wrap(console(), max(line_width() - len(_INDENT), 20)) if text else ():
         line.rstrip()
         console().print(_INDENT, line, sep="", no_wrap=True, overflow="ignore", crop=False)
@@ -200,7 +199,6 @@ def _written(stem: str, words: Sequence[str]) -> str:
 
 
 def _why(hit: Hit, words: Sequence[str]) -> str:
-    """What a score is made of."""
     why = hit.why
     whole = sum(why.words.values()) + max(why.code, 0.0)
     near = f"{why.bits - why.distance} of {why.bits} bits of the code agree"

@@ -85,7 +85,6 @@ def serve(
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens, or an error in words."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=2048)
@@ -112,7 +111,6 @@ def mcp(index: IndexFolder) -> None:
 
 
 def make_server(index: Index) -> "MCPServer[Any]":
-    """The tools: search, like, document and duplicates."""
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from pydantic import Field

@@ -92,7 +92,6 @@ class _Guard:
         self._seconds = Histogram(*about, buckets=_SECONDS, registry=registry)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import islice
 from logging import getLogger
 from pathlib import Path
 from typing import Any
@@ -131,7 +130,6 @@ class Service:
             self.failure = "the index cannot be read again"
 
     def about(self) -> dict[str, Any]:
-        """What the index is and what it can do."""
         index, settings, name = self.index, self._settings, self._folder.name
         return {
             "name": name,
@@ -157,10 +155,8 @@ class Service:
             return known[name]
 
     def fields(self) -> bytes:
-        """The fields of the documents, as JSON."""
-        return as_json(
-            [field._asdict() | {"values": list(field.values.items())} for field in self.once(self._field_types)]
-        )
+        types = self.once(self._field_types)
+        return as_json([field._asdict() | {"values": list(field.values.items())} for field in types])
 
     def _field_types(self) -> list[Field]:
         return field_types(self.index.snapshot())
@@ -258,14 +254,11 @@ class Service:
         return self.index.knows_texts and self.index.keeps_text
 
     def _answers(self, hits: Hits, query: Query, seconds: float) -> Iterator[bytes]:
-        found = list(hits)
-        codes = np.array([*hits.codes, *(hit.code for some in found for hit in some)])
-        positions = iter(self._positions(codes, query.positions))  # all at once
-        own = list(islice(positions, len(hits)))
         rank = query.rank or (self.index.best_rank if query.query is not None or self._has_texts else "hamming")
-        for place, (rows, words) in enumerate(zip(found, hits.word_queries, strict=True)):
-            each = zip(rows, islice(positions, len(rows)), strict=True)
-            listed = [self._hit(hit, position, query.why) for hit, position in each]
+        for place, (rows, words) in enumerate(zip(hits, hits.word_queries, strict=True)):
+            codes = np.array([hits.codes[place], *(hit.code for hit in rows)])
+            own, *positions = self._positions(codes, query.positions)
+            listed = [self._hit(hit, position, query.why) for hit, position in zip(rows, positions, strict=True)]
             if query.collapse and self.index.keeps_text:
                 firsts = copies_among([hit.text[:_COMPARED] for hit in rows])
                 for first, one in zip(firsts, listed, strict=True):
@@ -281,7 +274,7 @@ class Service:
                 "words": list(words.words),
                 "unknown": words.unknown,
                 "corrected": words.corrected,
-                "position": own[place] if hits.known[place] else None,
+                "position": own if hits.known[place] else None,
                 "notes": words.notes,
                 "hits": listed,
             }
@@ -299,7 +292,6 @@ class Service:
         }
 
     def _positions(self, codes: NDArray[np.uint8], wanted: bool = True) -> list[Any]:
-        """Where codes lie on the map."""
         return [None] * len(codes) if self.map is None or not wanted else self.map.place(codes).tolist()
 
     def _source_of_marks(self, query: str | None, like: str | None) -> str:

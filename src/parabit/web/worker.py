@@ -39,7 +39,6 @@ class Worker:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait."""
         return self._jobs.qsize()
 
     async def ask(self, kind: Hashable, work: Work, request: Any) -> Any:
@@ -56,7 +55,6 @@ class Worker:
             self._jobs.put(None)
 
     def close(self) -> None:
-        """Answer what waits, and end."""
         self._closing = True
         self._jobs.put(None)
         for thread in self._threads:
