@@ -104,19 +104,17 @@ def datasets() -> Result:
         parabit datasets
         PARABIT_DATA=~/corpora parabit datasets --json
     """
-    rows = []
-    for name in DATASETS:
-        dataset = find_dataset(name)
-        rows.append(
-            {
-                "name": name,
-                "splits": list(SPLITS),
-                "about": dataset.about,
-                "licence": dataset.licence,
-                "here": bool(dataset.found(data_folder())) or not dataset.files,
-                "needs": f"downloaded on first use, from {dataset.urls[0]}" if dataset.urls else dataset.obtain,
-            }
-        )
+    rows = [
+        {
+            "name": name,
+            "splits": list(SPLITS),
+            "about": dataset.about,
+            "licence": dataset.licence,
+            "here": bool(dataset.found(data_folder())) or not dataset.files,
+            "needs": f"downloaded on first use, from {dataset.urls[0]}" if dataset.urls else dataset.obtain,
+        }
+        for name, dataset in ((name, find_dataset(name)) for name in DATASETS)
+    ]
     return {"folder": str(data_folder()), "datasets": rows}
 
 

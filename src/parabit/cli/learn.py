@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from parabit.choices import RELEVANCE, Architecture, Preset, Relevant, Solver
 from parabit.cli.app import COLLAPSED
@@ -28,9 +28,6 @@ from parabit.cli.output import check_file, escape, headline, need_new, say, say_
 from parabit.errors import EvaluationError, ParabitError, TrainingError, need
 from parabit.networks.config import Recipe
 from parabit.progress import Report
-
-if TYPE_CHECKING:
-    from parabit.evaluation import Ranking
 
 ModelFolder = Annotated[Path, argument("The folder of a model.", "MODEL")]
 Device = Literal["auto", "cpu", "cuda"]
@@ -265,7 +262,7 @@ def evaluate(
         parabit evaluate news-128 20newsgroups/test
         parabit evaluate news-128 posts.csv --searched old-posts.csv --plot curve.svg
     """
-    from parabit.evaluation import Relevance
+    from parabit.evaluation import HammingRanking, Ranking, Relevance, asymmetric_ranking, cosine_ranking
     from parabit.evaluation import evaluate as score
     from parabit.evaluation.relevance import labelled, relevance_of
     from parabit.model import load_model
@@ -281,10 +278,17 @@ def evaluate(
     names = [corpus, *([searched] if searched is not None else [])]
     corpora = [reading.open(name, report) for name in names]
     queries, *others = [labelled(documents, name, least) for documents, name in zip(corpora, names, strict=True)]
-    inferred = loaded.infer(queries.documents, report)
-    found = loaded.infer(others[0].documents, report) if others else None
+    inferred: Any = loaded.infer(queries.documents, report)
+    found: Any = loaded.infer(others[0].documents, report) if others else None
     relevant = Relevance(queries.labels, kind, others[0].labels if others else None)
-    scores = score(_ranking(by, inferred, found), relevant, k, _DEPTH, report)
+    ranking: Ranking
+    if by == "cosine":
+        ranking = cosine_ranking(inferred.vectors, found and found.vectors)
+    elif by == "hamming":
+        ranking = HammingRanking(inferred.codes, found and found.codes)
+    else:
+        ranking = asymmetric_ranking(inferred.activations, (found or inferred).codes, itself=found is None)
+    scores = score(ranking, relevant, k, _DEPTH, report)
     if plot is not None:
         from parabit.paper.plots import Curve, draw, precision_recall
 
@@ -305,17 +309,6 @@ def evaluate(
         "curve": scores.curve._asdict(),
         **({} if plot is None else {"plot": str(plot)}),
     }
-
-
-def _ranking(by: str, queries: Any, found: Any) -> "Ranking":
-    """The documents that are found, or else the queries themselves, in the order of their similarity to each query."""
-    from parabit.evaluation import HammingRanking, asymmetric_ranking, cosine_ranking
-
-    if by == "cosine":
-        return cosine_ranking(queries.vectors, found and found.vectors)
-    if by == "hamming":
-        return HammingRanking(queries.codes, found and found.codes)
-    return asymmetric_ranking(queries.activations, (found or queries).codes, itself=found is None)
 
 
 def _show_report(result: Result) -> None:
