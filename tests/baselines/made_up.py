@@ -24,11 +24,9 @@ def make_counts(documents: int, topics: int = 4, seed: int = 0, words: int = 40)
     return Made(csr_array(dense), labels)
 
 
-def as_bags(counts: csr_array, order: bool = True) -> Bags:
-    """Counts as documents, whose words stand in some order or in none."""
+def as_bags(counts: csr_array) -> Bags:
+    """Counts as documents, whose words stand in some order."""
     features, times = counts.indices.astype(np.int32), counts.data.astype(np.int32)
     offsets = counts.indptr.astype(np.int64)
-    if not order:
-        return Bags.of_counts(features, times, offsets)
     token_offsets = np.concatenate([[0], counts.sum(axis=1).cumsum()])
     return Bags(features, times, offsets, np.repeat(features, times), token_offsets)

@@ -97,11 +97,11 @@ def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
 ) -> None:
     arrived: list[Recipe] = []
 
-    def train_network(model: object, corpus: object, shape: object, recipe: Recipe, *_: object) -> None:
+    def train(documents: object, counts: object, shape: object, recipe: Recipe, **_: object) -> None:
         arrived.append(recipe)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("parabit.ParagraphVectors._train_network", train_network)
+    monkeypatch.setattr("parabit.networks.training.train", train)
     assert run("train", "news.jsonl", "-o", "model", "--preset", "paper", "--bits", "16").exit_code == 130
     changes: dict[str, Any] = {"epochs": 3, "dropout": 0.25, "row_rates": True, "noise": 2.5}
     changes["binarization"] = "straight-through-sigmoid"

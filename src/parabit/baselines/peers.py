@@ -193,9 +193,6 @@ class Doc2Vec(BaseEstimator):  # type: ignore[misc]
     def fit(self, documents: "Bags") -> Self:
         """Train on documents; their words must be in order, though DBOW ignores it."""
         gensim = need("gensim.models.doc2vec", "baselines", BaselineError)
-        if not len(documents.tokens):
-            hint = "give bags with tokens; Bags.of_counts has none"
-            raise BaselineError(f"no words in order in {len(documents)} documents", hint)
         tagged = [gensim.TaggedDocument(text, [number]) for number, text in enumerate(_texts(documents))]
         sizes = {"vector_size": self.dim, "epochs": self.epochs, "negative": 5, "min_count": 1}
         self.model_ = gensim.Doc2Vec(

@@ -109,53 +109,39 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         saved in the folder `work` every so many seconds and on Ctrl-C, and training continues from there.
         """
         network, rule, seed = self.network(), self.rule(), self._seed()
-        corpus = self._corpus(X)
+        corpus, parameters = self._corpus(X), self._parameters(seed)
+        self.embeddings_: NDArray[np.float32] | None = None
         if network is None:
             bits, dim, sample = (_plain(value) for value in (self.bits, self.dim, self.sample))
             self.encoder_ = learn_closed_form(corpus, bits, dim, self.levels, rule, sample, seed, report)
-            self.embeddings_: NDArray[np.float32] | None = None
-        else:
-            folder = None if work is None else Path(work)
-            self._train_network(corpus, *network, rule, seed, folder, resume, checkpoint_every, report)
-        self.encoder_.config["parameters"] = self._parameters(seed)
-        return self._fitted()
-
-    def _train_network(
-        self,
-        corpus: Corpus,
-        shape: Shape,
-        recipe: Recipe,
-        rule: VocabularyRule,
-        seed: int,
-        work: Path | None,
-        resume: bool,
-        checkpoint_every: float,
-        report: Report,
-    ) -> None:
+            self.encoder_.config["parameters"] = parameters
+            return self._fitted()
         need("torch", "networks", ModelError)
         from parabit.networks.training import Checkpoints, choose_device, train
 
         choose_device(self.device)  # a device that is not there is an error before the corpus is read
         if work is not None:
-            check_work_folder(work)
+            check_work_folder(Path(work))
         vocabulary, documents = count_bags(corpus, rule, report)
         checkpoints = None
         if work is not None:
             learned_from = {"corpus": documents.fingerprint, "vocabulary": vocabulary.fingerprint}
-            checkpoints = Checkpoints(work, {**self._parameters(seed), **learned_from}, checkpoint_every)
+            checkpoints = Checkpoints(Path(work), {**parameters, **learned_from}, checkpoint_every)
             if not resume:
                 checkpoints.forget()
         trained = train(
-            documents, vocabulary.counts, shape, recipe, seed=seed, device=self.device, checkpoints=checkpoints,
+            documents, vocabulary.counts, *network, seed=seed, device=self.device, checkpoints=checkpoints,
             report=report,
         )  # fmt: skip
+        shape, recipe = network
         sizes = {"bits": shape.bits, "dim": shape.dim, "levels": [shape.code]}
         config = config_of("network", shape.name, sizes, vocabulary, vocabulary.documents)
         config["network"] = {"shape": asdict(shape), "recipe": asdict(recipe), "seed": seed}
         config["training"]["history"] = trained.history
         tensors = {name: tensor.numpy(force=True) for name, tensor in trained.network.tensors.items()}
-        self.encoder_ = TextEncoder(vocabulary, config, tensors, self.device)
+        self.encoder_ = TextEncoder(vocabulary, {**config, "parameters": parameters}, tensors, self.device)
         self.embeddings_ = trained.embeddings.numpy(force=True)
+        return self._fitted()
 
     def _fitted(self) -> Self:
         self.vocabulary_ = self.encoder_.vocabulary
@@ -266,13 +252,8 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 def check_work_folder(work: Path) -> None:
     """Raise unless a folder holds checkpoints and nothing else, or does not exist yet."""
-    try:
-        ours = all(path.name.lstrip(".").startswith(CHECKPOINT) for path in work.iterdir())
-    except FileNotFoundError:
-        return
-    except OSError:
-        ours = False
-    if not ours:
+    names = [path.name.lstrip(".") for path in work.iterdir()] if work.is_dir() else [""]
+    if work.exists() and not all(name.startswith(CHECKPOINT) for name in names):
         raise ParabitError(f"{work} exists and is not a training folder", hint="nothing was changed; use another name")
 
 

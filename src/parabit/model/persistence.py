@@ -35,7 +35,16 @@ def save_model(encoder: TextEncoder, folder: Path, overwrite: bool = False) -> N
 def load_model(folder: Path, device: str = "auto") -> TextEncoder:
     """Read a model folder; anything wrong with it is a ModelError."""
     recover(folder)
-    config = _read_config(folder)
+    with _explained(folder / CONFIG):
+        if not (folder / CONFIG).is_file():
+            if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
+                raise ModelError(f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}")
+            raise ModelError(f"no model in {folder}", hint="make one with `parabit train CORPUS -o FOLDER`")
+        config: dict[str, Any] = json.loads((folder / CONFIG).read_text())
+        if config.pop("format") > FORMAT:
+            raise ModelError(f"{folder} was made by a newer version of parabit", hint="upgrade parabit")
+        if missing := {"solver", "name", "bits", "dim", "levels", "training", "vocabulary"} - config.keys():
+            raise KeyError(missing)
     with _explained(folder / TENSORS), safe_open(folder / TENSORS, framework="numpy") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     with _explained(folder / VOCABULARY):
@@ -65,20 +74,6 @@ def is_model(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return names <= {CONFIG, TENSORS, VOCABULARY, CARD} and isinstance(config, dict) and "solver" in config
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
-    with _explained(folder / CONFIG):
-        if not (folder / CONFIG).is_file():
-            if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
-                raise ModelError(f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}")
-            raise ModelError(f"no model in {folder}", hint="make one with `parabit train CORPUS -o FOLDER`")
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_text())
-        if config.pop("format") > FORMAT:
-            raise ModelError(f"{folder} was made by a newer version of parabit", hint="upgrade parabit")
-        if missing := {"solver", "name", "bits", "dim", "levels", "training", "vocabulary"} - config.keys():
-            raise KeyError(missing)
-    return config
 
 
 @contextmanager
