@@ -48,7 +48,7 @@ def test_killed_at_any_moment_and_resumed_the_model_is_the_same_to_the_byte(
         "parabit.networks.training._progress": 3,  # between two steps
         "parabit.networks.training.np.save": 12,  # while a checkpoint, of five files, is written for the third time
         "pathlib.Path.rename": 1,  # when a checkpoint is complete and has no name yet
-        "parabit.model.persistence._card": 1,  # while the model is saved
+        "parabit.model.encoder._card": 1,  # while the model is saved
     }
     steps: list[int] = []
     for moment, calls in moments.items():
@@ -62,7 +62,7 @@ def test_killed_at_any_moment_and_resumed_the_model_is_the_same_to_the_byte(
     assert contents(here / "model") == uninterrupted
 
 
-@pytest.mark.parametrize("moment", ["parabit.model.estimator.count_bags", "parabit.model.persistence._card"])
+@pytest.mark.parametrize("moment", ["parabit.model.estimator.count_bags", "parabit.model.encoder._card"])
 def test_an_interrupt_before_or_after_training_says_how_to_go_on(
     moment: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

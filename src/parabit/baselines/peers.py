@@ -211,12 +211,11 @@ class Doc2Vec(BaseEstimator):  # type: ignore[misc]
         return vectors
 
 
-def _checked(model: BaseEstimator, given: Any, fitting: bool = False, **options: Any) -> Any:
+def _checked(model: BaseEstimator, given: Any, fitting: bool = False, dtype: Any = np.float64, **options: Any) -> Any:
     """Rows of finite numbers, as many per row as the model was fitted on. Only fitting needs any rows."""
     if not fitting:
         check_is_fitted(model)
-    options = {"dtype": np.float64, **options}
-    return validate_data(model, given, reset=fitting, ensure_min_samples=int(fitting), **options)
+    return validate_data(model, given, reset=fitting, ensure_min_samples=int(fitting), dtype=dtype, **options)
 
 
 def _counts(model: BaseEstimator, counts: csr_array, fitting: bool = False) -> csr_array:

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from parabit.errors import lazy
-from parabit.model.encoder import Inferred, TextEncoder
-from parabit.model.persistence import is_model, load_model, save_model
+from parabit.model.encoder import Inferred, TextEncoder, is_model, load_model, save_model
 
 if TYPE_CHECKING:
     from parabit.model.closed_form import learn_closed_form

@@ -17,8 +17,7 @@ from parabit.corpus import Corpus, Document, as_corpus
 from parabit.corpus.document import PythonCorpus, is_missing
 from parabit.errors import CorpusError, ModelError, ParabitError, TrainingError, did_you_mean, need
 from parabit.model.closed_form import SAMPLE, learn_closed_form
-from parabit.model.encoder import Inferred, TextEncoder, config_of
-from parabit.model.persistence import load_model, save_model
+from parabit.model.encoder import Inferred, TextEncoder, config_of, load_model, save_model
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
 from parabit.progress import Report, silent
 from parabit.storage import CHECKPOINT

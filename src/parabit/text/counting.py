@@ -112,18 +112,15 @@ class _Table:
 
     def __init__(self, most: int | None) -> None:
         schema = {"key": pl.Int64, "count": pl.Int64, "documents": pl.Int64, "missed": pl.Int32}
-        self._most, self._parts, self._rows = most, [pl.DataFrame(schema=schema)], 0
+        self._most, self._parts = most, [pl.DataFrame(schema=schema)]  # the first part has been added up
         self.missed = 0  # occurrences at most, of any key
 
-    def add(self, keys: NDArray[np.int64], counts: NDArray[np.int64], documents: NDArray[np.int64]) -> bool:
-        """Add counts; tells whether keys have been dropped for it."""
+    def add(self, keys: NDArray[np.int64], counts: NDArray[np.int64], documents: NDArray[np.int64]) -> None:
+        """Add counts, and if that makes too many keys, drop some."""
         frame = pl.DataFrame({"key": keys, "count": counts, "documents": documents})
         self._parts.append(frame.with_columns(missed=pl.lit(self.missed, pl.Int32)))
-        self._rows += len(keys)
-        before = self.missed
-        if self._rows > max(_MERGED, len(self._parts[0])):
+        if sum(map(len, self._parts[1:])) > max(_MERGED, len(self._parts[0])):
             self.merged()
-        return self.missed > before
 
     def merged(self) -> pl.DataFrame:
         """The counts of each key: `key`, `count`, `documents`, and how many occurrences may be `missed`."""
@@ -133,7 +130,7 @@ class _Table:
         while self._most is not None and len(table) > self._most:
             self.missed += 1
             table = table.filter(pl.col("count") + pl.col("missed") > self.missed)
-        self._parts, self._rows = [table], 0
+        self._parts = [table]
         return table
 
     def renumber(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
@@ -163,7 +160,8 @@ class _Counting:
         self._tokens += len(numbers)
         document = np.repeat(np.arange(len(lengths)), lengths)
         distinct, *counts = _tally(numbers.astype(np.int64), document, len(lengths))
-        dropped = self._words.add(distinct, *counts)
+        before = self._words.missed
+        self._words.add(distinct, *counts)
         if self._rule.bigrams:
             # The batch's own numbers are small enough for a pair and a document to fit 64 bits.
             own = np.empty(numbers.max(initial=0) + 1, dtype=np.int32)
@@ -172,7 +170,7 @@ class _Counting:
             pairs, starts = pair_keys(own[numbers], lengths, size)
             pairs, *counts = _tally(pairs, document[:-1][starts], len(lengths))
             self._bigrams.add(_pair(distinct[pairs // size], distinct[pairs % size]), *counts)
-        if dropped:
+        if self._words.missed > before:
             self._forget()
         return numbers, lengths
 
