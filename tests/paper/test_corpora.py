@@ -9,6 +9,7 @@ import pytest
 from made_up_collections import POSTS, STORIES, all_texts, lay_out, story_topics, write_posts, write_sample
 from parabit.corpus import open_corpus
 from parabit.errors import EvaluationError
+from parabit.evaluation.relevance import relevance_of
 from parabit.paper.corpora import (
     PaperCorpus,
     Part,
@@ -72,7 +73,7 @@ def test_the_arrays_are_the_collections_bags_and_labels(
         labelled = [document for document in open_corpus(f"{tested.name}/test") if document.labels]
         check_same(found.tests[tested.name], make_bags([one.text for one in labelled], vocabulary), order=not bigrams)
         assert names_of(found.tests[tested.name], found) == [document.labels for document in labelled]
-        assert found.facts["tests"][tested.name]["relevance"] == tested.relevance
+        assert found.facts["tests"][tested.name]["relevance"] == relevance_of(tested.name)
     assert np.array_equal(found.counts, vocabulary.counts)
     assert (found.facts["words"], found.facts["features"]) == (len(vocabulary.words), len(vocabulary))
     assert (len(found.training.documents.tokens) == 0) == bigrams  # the order of words is kept without bigrams

@@ -55,10 +55,6 @@ class PaperCorpus:
         """Whether models that are trained on it are tested on other collections."""
         return self.collection == _WIKIPEDIA
 
-    @property
-    def relevance(self) -> str:
-        return relevance_of(self.name)
-
     def open(self, split: str, report: Report = silent) -> "Corpus":
         """All documents of a split."""
         from parabit.corpus import open_corpus
@@ -132,7 +128,7 @@ def prepare(
         labelled = labelled_documents(tested, report)
         bags = make_bags([document.text for document in labelled], vocabulary)
         arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
-        tests[tested.name] = {"documents": len(labelled), "relevance": tested.relevance}
+        tests[tested.name] = {"documents": len(labelled), "relevance": relevance_of(tested.name)}
         # Of its own documents: other collections may come and go.
         fingerprint = fingerprint or _fingerprint(arrays)
     facts = {**sizes, "tests": tests, "fingerprint": fingerprint, "labels": list(numbers)}

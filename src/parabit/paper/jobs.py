@@ -110,7 +110,8 @@ class Work:
 
     def __init__(self, run: Run, data: Prepared, device: str = "auto", report: Report = silent) -> None:
         self.run, self.data, self.device, self.report = run, data, device, report
-        self.test, self.relevance = data.tests[run.corpus.name], run.corpus.relevance
+        self.test = data.tests[run.corpus.name]
+        self.relevance = data.facts["tests"][run.corpus.name]["relevance"]
         self.rows: Rows = []
         self.picture: dict[str, Any] | None = None
 
