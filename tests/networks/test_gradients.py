@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+from counted import count_ids
 from torch import Tensor
 
 from parabit.networks.config import METHODS, Shape
 from parabit.networks.dbow import BagBatch, WantedWords, dbow_embedding_gradient, dbow_gradients
-from parabit.networks.dm import PositionBatch, dm_embedding_gradient, dm_gradients, wanted_positions
+from parabit.networks.dm import PositionBatch, PositionTable, dm_embedding_gradient, dm_gradients
 from parabit.networks.grouping import group, sum_rows
 from parabit.networks.network import Binarization, Candidates, Gradients, Network, WordSampler
 
@@ -172,10 +173,10 @@ def test_inference_follows_the_same_gradient_of_a_bag(name: str) -> None:
 @pytest.mark.parametrize("name", DM)
 def test_inference_follows_the_same_gradient_of_positions_in_whatever_pieces(name: str, piece: int, chunk: int) -> None:
     network = a_network(DM[name])
-    batch, owners, targets, contexts = position_batch(network.shape)
+    batch = position_batch(network.shape)[0]
     embeddings = some_embeddings(4, network)
-    lengths = torch.bincount(owners, minlength=4)
-    wanted = wanted_positions(network, targets, list(contexts.unbind(1)), lengths, piece, chunk)
+    table = PositionTable(count_ids(DOCUMENTS, VOCABULARY)[0], VOCABULARY, network.shape, torch.device("cpu"))
+    wanted = table.wanted(network, torch.arange(4), 4, piece, chunk)
     gradient = dm_embedding_gradient(network, embeddings, wanted, everything())
     training = dm_gradients(network, embeddings[batch.documents.ids], batch)
     torch.testing.assert_close(gradient[batch.documents.ids], training.embedding)

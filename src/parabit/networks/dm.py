@@ -98,36 +98,6 @@ class WantedPositions(NamedTuple):
     chunks: list[PositionChunk]
 
 
-def wanted_positions(
-    network: Network, targets: Tensor, contexts: list[Tensor], lengths: Tensor, piece: int = 1024, chunk: int = 8192
-) -> WantedPositions:
-    """Prepare the positions of some documents, which stand one after the other, for all rounds of inference."""
-    pieces = torch.div(lengths + piece - 1, piece, rounding_mode="floor")  # (documents,)
-    first_pieces = torch.cumsum(pieces, 0) - pieces
-    piece_documents = torch.repeat_interleave(pieces)  # (pieces,)
-    within = torch.arange(len(piece_documents), device=targets.device) - first_pieces[piece_documents]
-    piece_lengths = torch.clamp(lengths[piece_documents] - within * piece, max=piece)
-    ends = torch.cumsum(piece_lengths, 0)
-    # Pieces stay whole, so a chunk has at most `chunk + piece` positions.
-    chunk_of = torch.div(ends - 1, chunk, rounding_mode="floor")
-    parts = [torch.split(each, torch.bincount(chunk_of).tolist()) for each in (piece_documents, piece_lengths)]
-    sizes = [int(chosen.sum()) for chosen in parts[1]]
-    chunks = []
-    for owners, chosen, *around in zip(*parts, *(torch.split(context, sizes) for context in contexts), strict=True):
-        groups = tuple(map(group, around))
-        chunks.append(
-            PositionChunk(
-                documents=torch.repeat_interleave(owners, chosen),
-                starts=torch.cumsum(chosen, 0) - chosen,
-                contexts=groups,
-                hidden=tuple(network.embed_context(slot.ids).hidden for slot in groups),
-            )
-        )
-    rows = group(targets)
-    code = network.words[:, : network.shape.parts[0]].index_select(0, rows.ids)  # (distinct targets, code + 1)
-    return WantedPositions(sum_rows(code, rows.of, torch.cumsum(lengths, 0) - lengths), first_pieces, chunks)
-
-
 def dm_embedding_gradient(
     network: Network, embedded: Tensor, wanted: WantedPositions, candidates: Candidates
 ) -> Tensor:
@@ -199,13 +169,40 @@ class PositionTable:
         )
         return batch.documents.ids, batch
 
-    def wanted(self, network: Network, documents: Tensor, rows: int) -> WantedPositions:
+    def wanted(
+        self, network: Network, documents: Tensor, rows: int, piece: int = 1024, chunk: int = 8192
+    ) -> WantedPositions:
         """What inference needs of some documents, padded to this many rows with empty documents."""
         lengths = self.lengths[documents]
         places = ragged(self._starts[documents], lengths)
         owners = torch.repeat_interleave(documents, lengths, output_size=len(places))
-        padded = functional.pad(lengths, (0, rows - len(documents)))
-        return wanted_positions(network, self._tokens[places], self._contexts(places, owners), padded)
+        targets, contexts = self._tokens[places], self._contexts(places, owners)
+
+        lengths = functional.pad(lengths, (0, rows - len(documents)))
+        pieces = torch.div(lengths + piece - 1, piece, rounding_mode="floor")  # (documents,)
+        first_pieces = torch.cumsum(pieces, 0) - pieces
+        piece_documents = torch.repeat_interleave(pieces)  # (pieces,)
+        within = torch.arange(len(piece_documents), device=self.device) - first_pieces[piece_documents]
+        piece_lengths = torch.clamp(lengths[piece_documents] - within * piece, max=piece)
+        ends = torch.cumsum(piece_lengths, 0)
+        # Pieces stay whole, so a chunk has at most `chunk + piece` positions.
+        chunk_of = torch.div(ends - 1, chunk, rounding_mode="floor")
+        parts = [torch.split(each, torch.bincount(chunk_of).tolist()) for each in (piece_documents, piece_lengths)]
+        sizes = [int(chosen.sum()) for chosen in parts[1]]
+        chunks = []
+        for owners, chosen, *around in zip(*parts, *(torch.split(context, sizes) for context in contexts), strict=True):
+            groups = tuple(map(group, around))
+            chunks.append(
+                PositionChunk(
+                    documents=torch.repeat_interleave(owners, chosen),
+                    starts=torch.cumsum(chosen, 0) - chosen,
+                    contexts=groups,
+                    hidden=tuple(network.embed_context(slot.ids).hidden for slot in groups),
+                )
+            )
+        distinct = group(targets)
+        code = network.words[:, : network.shape.parts[0]].index_select(0, distinct.ids)  # (distinct targets, code + 1)
+        return WantedPositions(sum_rows(code, distinct.of, torch.cumsum(lengths, 0) - lengths), first_pieces, chunks)
 
     def _contexts(self, places: Tensor, owners: Tensor) -> list[Tensor]:
         """For each slot of the window, the words that stand there: (positions,)."""
