@@ -82,15 +82,6 @@ def test_documents_on_other_storage_are_read_as_from_a_disk(memory: str, tmp_pat
     assert len(list(open_corpus("memory://.hid/a.jsonl", format="lines"))) == 1
 
 
-def test_how_much_was_read_is_known_when_a_file_is_gone(memory: str) -> None:
-    for name in ("a.txt", "b.txt"):
-        put(f"{memory}/{name}", b"text")
-    corpus = open_corpus(memory)
-    fsspec.filesystem("memory").rm("/corpus/a.txt")
-    assert [document.id for document in corpus] == ["b.txt"]
-    assert (corpus.share_read, [*corpus.skipped]) == (1.0, [("a.txt", "nothing there")])
-
-
 def test_files_of_one_name_in_two_places_are_two(memory: str, tmp_path: Path) -> None:
     for name in ("one", "two"):
         put(f"{memory}/{name}/a.jsonl", json.dumps({"text": name, "id": name}).encode())
@@ -110,3 +101,9 @@ def test_what_is_wrong_on_other_storage_is_explained(memory: str) -> None:
     ):
         with pytest.raises(CorpusError, match=words):
             list(open_corpus(name))
+    put(f"{memory}/gone.txt", b"text")
+    put(f"{memory}/here.txt", b"text")
+    corpus = open_corpus(memory)
+    fsspec.filesystem("memory").rm("/corpus/gone.txt")  # it counts as read
+    assert ([one.id for one in corpus], [*corpus.skipped]) == (["here.txt"], [("gone.txt", "nothing there")])
+    assert corpus.share_read == 1.0
