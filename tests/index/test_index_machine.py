@@ -227,7 +227,7 @@ class IndexMachine(RuleBasedStateMachine):
         if hasattr(self, "index"):
             self.index.close()
             self.reader.close()
-            shutil.rmtree(self.root)
+            shutil.rmtree(self.root, ignore_errors=True)  # tantivy may still be tidying up there
             self.patch.undo()
 
 
