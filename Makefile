@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-scale test-wheel check-tag browser lint docs bench reproduce clean
+.PHONY: help demo test coverage test-scale test-wheel check-tag browser lint docs bench reproduce clean
 
 help:
 	@echo "make demo       set up, and show parabit on the documentation of the packages installed here"
 	@echo "make test       set up, and run ruff, mypy and the tests"
+	@echo "make coverage   set up, and run the tests with the lines of src that they do not reach; it fails below 90%"
 	@echo "make test-scale set up, and run the tests with a Ray cluster and Milvus"
 	@echo "make test-wheel build a wheel and an sdist in dist, and use the wheel in an empty environment elsewhere;"
 	@echo "                EXTRAS=web,pdf installs and uses these extras too"
@@ -26,6 +27,9 @@ demo: $(VENV)/demo
 # One thread per process: the test processes share the cores.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4
+
+coverage: $(VENV)/dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4 --cov=parabit --cov-report=term-missing:skip-covered --cov-fail-under=90
 
 test-scale: $(VENV)/dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m scale
