@@ -56,7 +56,6 @@ Matrix = NDArray[np.float32]
 SAMPLE = 50_000  # documents; learning from more changes nothing (docs/models.md)
 LARGEST = 1024  # bits or numbers of the closed form
 _SAMPLED_CHARACTERS = 500_000_000  # at most, in all, so that long documents fit in memory
-_REPORTED = 10_000  # documents after which reading reports progress
 _MANY_DOCUMENTS = 1_000  # from which words of a single document are dropped: they would double the model for nothing
 DIMENSIONS = 192  # of the LSA
 _NEIGHBOUR_BITS = 128  # of the activations among which neighbours are found again
@@ -68,7 +67,6 @@ _RIDGE = 1e-2  # of M, relative to the mean square
 _DIRECT_RIDGE, _DIRECT_ROUNDS, _DIRECT_WEIGHT = 1.0, 4, 0.5
 _ROTATED, _ROTATION_ROUNDS = 4096, 30  # documents that a rotation is found from, and steps
 NEIGHBOURS = 10
-_CANDIDATES = 3 * NEIGHBOURS
 _BLOCK, _WORDS_BLOCK = 2048, 128  # documents whose candidates are found, and compared by words, at a time
 _STEPS = 8  # of diffusion
 _POWER_STEPS, _OVERSAMPLING = 3, 10  # of the LSA
@@ -118,7 +116,7 @@ def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report 
             while len(kept) > 1 and ((size is not None and len(kept) > size) or characters > _SAMPLED_CHARACTERS):
                 top, _, text = heappop(kept)
                 highest, characters = -top, characters - len(text)
-        if number % _REPORTED == 0:
+        if number % 10_000 == 0:
             report(Progress("reading", number, "documents", corpus.share_read))
     return [text for _, _, text in sorted(kept, key=lambda entry: entry[1])], number
 
@@ -279,8 +277,9 @@ def _encoder(rows: csr_array, by_word: csr_array, targets: list[Matrix]) -> tupl
     offset = np.zeros(wanted.shape[1], dtype=np.float32)
     ends = np.cumsum([target.shape[1] for target in targets]).tolist()
     for level in map(slice, [0, *ends], ends):
-        mapping = _small_ridge(summed[:, level] - centre[level], wanted[:, level])  # M: (bits, bits)
-        mapping /= max(float(((summed[:, level] - centre[level]) @ mapping).std()), 1e-9)
+        centred = summed[:, level] - centre[level]
+        mapping = _small_ridge(centred, wanted[:, level])  # M: (bits, bits)
+        mapping /= max(float((centred @ mapping).std()), 1e-9)
         words[:, level] = words[:, level] @ mapping
         offset[level] = -centre[level] @ mapping
         direct[:, level] *= _DIRECT_WEIGHT / max(float(fitted[:, level].std()), 1e-9)
@@ -347,8 +346,7 @@ def nearest(vectors: Matrix, rows: csr_array, count: int = NEIGHBOURS) -> NDArra
     """
     vectors = np.ascontiguousarray(unit(vectors), dtype=np.float32)
     documents = len(vectors)
-    count = min(count, documents - 1)
-    candidates = min(_CANDIDATES, documents - 1)
+    candidates = min(3 * NEIGHBOURS, documents - 1)
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
 
@@ -361,7 +359,7 @@ def nearest(vectors: Matrix, rows: csr_array, count: int = NEIGHBOURS) -> NDArra
         for part in range(0, len(own), _WORDS_BLOCK):
             here = slice(part, part + _WORDS_BLOCK)
             cosines[here] += _word_cosines(rows, own[here], found[here])
-        best = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+        best = np.argsort(-cosines, axis=1, kind="stable")[:, : min(count, documents - 1)]
         return np.take_along_axis(found, best, axis=1)
 
     return np.concatenate(list(ordered_map(find, range(0, documents, _BLOCK))))
