@@ -64,7 +64,7 @@ def test_the_packages_documentation_is_read_once_and_again_if_it_changed(
     assert second["questions"] == first["questions"]
     assert ([first["kept"], second["kept"]], read) == ([False, True], ["docstrings"])
     assert run("demo").stdout.count("score") > 4
-    monkeypatch.setattr("parabit.cli.explore.__version__", "another")
+    monkeypatch.setattr("parabit.__version__", "another")
     assert not answer("demo")["kept"]
     assert read == ["docstrings"] * 2
     assert len(list(cache.iterdir())) == 1  # the index of other versions is gone

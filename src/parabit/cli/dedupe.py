@@ -4,16 +4,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import parabit
 from parabit.choices import Keep
 from parabit.cli.command import Overwrite, Reading, Result, Table, argument, option, verb
 from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
 from parabit.errors import ParabitError
-from parabit.index import Group, Index, find_duplicates
-from parabit.index.store.manifest import is_index
 from parabit.progress import Progress, Report
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from parabit.index import Group
 
 _GROUPS, _COPIES = 10, 3  # that are shown
 
@@ -62,13 +63,16 @@ def dedupe(
         parabit dedupe news.index --keep longest -o groups.csv
         parabit dedupe news.index --print-delete | parabit delete news.index -
     """
+    from parabit.index import find_duplicates
+    from parabit.index.store.manifest import is_index
+
     if output is not None:
         check_file(output, TABLES, overwrite)
     if print_delete and json:
         raise ParabitError("--print-delete and --json are two kinds of output", hint="leave out one of them")
     result: Result = {"documents": 0}
     if len(corpus) == 1 and is_index(Path(corpus[0])):
-        with Index.open(corpus[0]) as opened:
+        with parabit.Index.open(corpus[0]) as opened:
             found = opened.duplicates(keep, shared=shared, date=date_field, report=report)
             result["documents"] = len(opened)
     else:
@@ -90,7 +94,7 @@ def dedupe(
     return {**result, "groups": groups}
 
 
-def as_json(group: Group) -> Result:
+def as_json(group: "Group") -> Result:
     return {"kept": group.kept, "title": group.title, "copies": [copy._asdict() for copy in group.copies]}
 
 

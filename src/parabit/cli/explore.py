@@ -7,7 +7,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated, Any
 
-from parabit import __version__
+import parabit
 from parabit.cli.command import Corpora, Counting, Overwrite, Reading, Result, Table, argument, option, verb
 from parabit.cli.index import build_index, show_index
 from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
@@ -52,8 +52,6 @@ def demo(
         parabit demo --ask "parse a date from a string"
         parabit demo ~/papers
     """
-    from parabit.index import Index
-
     if ask is not None and not all(text.strip() for text in ask):
         raise ParabitError("a question is empty", hint="give --ask a text")
     folder = _folder(path)
@@ -67,7 +65,7 @@ def demo(
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
     queries = ask or (list(QUESTIONS) if path is None else result["examples"])
-    with Index.open(folder) as index:
+    with parabit.Index.open(folder) as index:
         hits: Any = index.search(queries, _HITS) if queries else []
         names = ("id", "title", "distance", "score")
         shown = [[{name: getattr(hit, name) for name in names} for hit in some] for some in hits]
@@ -80,7 +78,7 @@ def _folder(path: str | None) -> Path:
         name, parts = "docstrings", [sys.prefix, *sorted(f"{one.name} {one.version}" for one in distributions())]
     else:
         name, parts = "documents", [str(Path(path).absolute())]
-    digest = sha256("\n".join([__version__, *parts]).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    digest = sha256("\n".join([parabit.__version__, *parts]).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     return cache_folder() / "demo" / f"{name}-{digest}.index"
 
 

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import parabit
 from parabit.choices import Backend
 from parabit.cli.command import Corpora, IndexFolder, Overwrite, Reading, Result, argument, option, progress, verb
 from parabit.cli.output import complain, escape, headline, need_new, read_input, reading_of, say, say_json, say_skipped
 from parabit.corpus import Corpus, Document, ReadOptions
 from parabit.errors import ParabitError, need
-from parabit.index import Index, Stored, Written, typical_phrases
-from parabit.model import TextEncoder
 from parabit.progress import Report, silent
+
+if TYPE_CHECKING:
+    from parabit.index import Stored
 
 _KEEP = "What to keep"
 _FEW, _LOOKED_AT = 10, 500  # documents
@@ -45,7 +47,7 @@ def show_index(result: Result) -> None:
         say(f"Try it: [bold]{escape(command)}[/bold]")
 
 
-def unknown_words(model: TextEncoder, documents: Iterable[Document | Stored]) -> float:
+def unknown_words(model: "parabit.TextEncoder", documents: "Iterable[Document | Stored]") -> float:
     """The share of the words in the first documents that a model does not know; a few documents say too little."""
     texts = [document.text for document in islice(documents, _LOOKED_AT)]
     return round(1 - float(model.coverage(["\n".join(texts)])[0]), 3) if len(texts) >= _FEW else 0.0
@@ -110,12 +112,13 @@ def build_index(
     documents: Corpus, output: Path, report: Report, model: Path | None, learning: Result, **how: Any
 ) -> Result:
     """Learn a model, unless there is one, and index a corpus: what came of it, and what it takes."""
+    from parabit.index import typical_phrases
     from parabit.model import learn_closed_form, load_model
 
     start = time.perf_counter()
     encoder = load_model(model) if model else learn_closed_form(documents, report=report, **learning)
     seconds, unknown = time.perf_counter() - start, unknown_words(encoder, documents) if model else 0.0
-    with Index.build(documents, output, model=encoder, report=report, **how) as built:
+    with parabit.Index.build(documents, output, model=encoder, report=report, **how) as built:
         info, learned = built.info(), encoder.config["training"]
         sizes = {"codes": info["bytes_a_code"] * info["documents"], "words": info["words_bytes"]}
         rest = info["bytes"] - info["model_bytes"] - sum(sizes.values())
@@ -165,7 +168,7 @@ def info(
         parabit info news.index
         parabit info news.index --verify --json
     """
-    with Index.open(index) as opened:
+    with parabit.Index.open(index) as opened:
         if verify:
             opened.verify()
         return {**opened.info(), "verified": verify}
@@ -197,13 +200,12 @@ def add(
         parabit add news.index more.jsonl
         zcat today.jsonl.gz | parabit add news.index - --update
     """
-    with Index.open(index, write=True) as opened:
+    from parabit.index.writing import write
+
+    with parabit.Index.open(index, write=True) as opened:
         documents = reading.open(corpus, report)
         unknown = unknown_words(opened.model, documents)
-        if update:
-            written = opened.put(documents, report)
-        else:
-            written = Written(added=opened.add(documents, report), left_out=opened.left_out)
+        written = write(opened, documents, new=not update, report=report)
         return {**asdict(written), "documents": len(opened), "unknown_words": unknown}
 
 
@@ -227,7 +229,7 @@ def delete(
     if bool(ids) == bool(where):
         raise typer.BadParameter("give either ids, or - for standard input, or --where", param_hint="ID")
     wanted = [line for line in read_input().splitlines() if line] if ids == ["-"] else ids or []
-    with Index.open(index, write=True) as opened:
+    with parabit.Index.open(index, write=True) as opened:
         gone = opened.ids_where(where) if where else opened.ids_of(wanted)
         if gone:
             opened.delete(gone)
@@ -249,7 +251,7 @@ def compact(index: IndexFolder, *, report: Report) -> Result:
     Examples:
         parabit compact news.index
     """
-    with Index.open(index, write=True) as opened:
+    with parabit.Index.open(index, write=True) as opened:
         before = opened.info()
         opened.compact(report)
         after = {name: opened.info()[name] for name in ("documents", "bytes", "backends")}
@@ -275,7 +277,7 @@ def retrain(
         parabit retrain notes.index
         parabit retrain notes.index --bits 256
     """
-    with Index.open(index, write=True) as opened:
+    with parabit.Index.open(index, write=True) as opened:
         opened.retrain(bits=bits, sample=sample, seed=seed, report=report)
         training = opened.model.config["training"]
         learned = {name: training[name] for name in ("sampled", "words", "bigrams")}
@@ -336,7 +338,7 @@ def sync(
 
     def once(always: bool = False) -> list[str]:
         start = time.perf_counter()
-        with progress(quiet or json) as report, Index.open(index, write=not dry_run) as opened:
+        with progress(quiet or json) as report, parabit.Index.open(index, write=not dry_run) as opened:
             done = opened.sync(given, dry_run=dry_run, allow_empty=allow_empty, report=report)
             total, written = len(opened), [] if dry_run or not opened.keeps_text else done.added + done.replaced
             unknown = unknown_words(opened.model, opened.stored(written[:500])) if written else 0.0

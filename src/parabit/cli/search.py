@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import parabit
 from parabit.choices import Backend, Rank
 from parabit.cli.command import IndexFolder, argument, option, verb
 from parabit.cli.output import console, escape, line_width, read_input, say, say_json
 from parabit.errors import ParabitError, did_you_mean
-from parabit.index import Hit, Hits, Index, Piece, conditions, marked
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from parabit.index import Hit, Hits, Piece
 
 _TUNING = "Tuning"
 _INDENT = "    "
@@ -58,12 +60,14 @@ def search(
         parabit search news.index --like sci.space/60840 --explain
         parabit search news.index - --json < post.txt
     """
+    from parabit.index import conditions
+
     if (query is None) == (not like):
         raise typer.BadParameter("give either a query or --like", param_hint="QUERY")
     text = None if query is None else _text(query)
     required = conditions(where)
     start = time.perf_counter()
-    with Index.open(index) as opened:
+    with parabit.Index.open(index) as opened:
         for field in {condition.field for condition in required} - {"id", *opened.fields}:
             if hint := did_you_mean(field, known := ["id", *opened.fields]):
                 raise ParabitError(f"no field {field!r}", hint=f"{hint} There are {', '.join(known)}")
@@ -106,7 +110,7 @@ def _text(query: str) -> str:
     return text
 
 
-def _as_json(hit: Hit, like: str | int | None) -> dict[str, Any]:
+def _as_json(hit: "Hit", like: str | int | None) -> dict[str, Any]:
     return {
         **({} if like is None else {"like": like}),
         "id": hit.id,
@@ -120,8 +124,10 @@ def _as_json(hit: Hit, like: str | int | None) -> dict[str, Any]:
     }
 
 
-def _show(opened: Index, found: Hits, result: Mapping[str, Any], full: bool, explain: bool) -> None:
+def _show(opened: "parabit.Index", found: "Hits", result: Mapping[str, Any], full: bool, explain: bool) -> None:
     from rich.text import Text
+
+    from parabit.index import marked
 
     limits = f" within {result['radius']} bits" if result["radius"] is not None else ""
     limits += f" where {' and '.join(result['where'])}" if result["where"] else ""
@@ -145,7 +151,7 @@ def _show(opened: Index, found: Hits, result: Mapping[str, Any], full: bool, exp
                 _show_block(Text(_why(hit, own)))
 
 
-def _joined(passage: Sequence[Piece], lines: bool = False) -> "Text":
+def _joined(passage: "Sequence[Piece]", lines: bool = False) -> "Text":
     """A passage with its marked words in bold."""
     from rich.text import Text
 
@@ -158,7 +164,7 @@ def _without(title: str, passage: "Text") -> "Text":
     return passage[len(passage) - len(rest) :] if rest else passage[:0]
 
 
-def _show_hit(hit: Hit, place: int, passage: "Text") -> None:
+def _show_hit(hit: "Hit", place: int, passage: "Text") -> None:
     """A hit for people: its title, what it is and how near, and a passage."""
     from rich.text import Text
 
@@ -198,7 +204,7 @@ def _written(stem: str, words: Sequence[str]) -> str:
     return next((word for word in words if word.startswith(stem[: max(3, len(stem) - 1)])), stem)
 
 
-def _why(hit: Hit, words: Sequence[str]) -> str:
+def _why(hit: "Hit", words: Sequence[str]) -> str:
     why = hit.why
     whole = sum(why.words.values()) + max(why.code, 0.0)
     near = f"{why.bits - why.distance} of {why.bits} bits of the code agree"

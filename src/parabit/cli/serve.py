@@ -10,15 +10,16 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
-from parabit import __version__
+import parabit
 from parabit.cli.command import IndexFolder, option, verb
 from parabit.cli.dedupe import as_json
 from parabit.cli.output import complain, escape, say, say_json
 from parabit.errors import ParabitError, need
-from parabit.index import Hits, Index
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+
+    from parabit.index import Hits
 
 TOKEN = "PARABIT_TOKEN"
 _LONGEST = 20_000  # characters of a document that are sent at a time
@@ -106,11 +107,11 @@ def mcp(index: IndexFolder) -> None:
     """
     need("mcp", "mcp")
     # Ctrl-C is one way to end it; the other is to close standard input.
-    with Index.open(index) as opened, suppress(KeyboardInterrupt):
+    with parabit.Index.open(index) as opened, suppress(KeyboardInterrupt):
         make_server(opened).run("stdio")
 
 
-def make_server(index: Index) -> "MCPServer[Any]":
+def make_server(index: "parabit.Index") -> "MCPServer[Any]":
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from pydantic import Field
@@ -118,7 +119,7 @@ def make_server(index: Index) -> "MCPServer[Any]":
     fields = f" Fields: {', '.join(index.fields)}." if index.fields else ""
     server: MCPServer[Any] = MCPServer(
         "parabit",
-        version=__version__,
+        version=parabit.__version__,
         instructions=f"Search {len(index):,} documents by meaning and by words.{fields} Start with `search`; read "
         "whole texts with `document`.",
         log_level="ERROR",
@@ -181,7 +182,7 @@ def make_server(index: Index) -> "MCPServer[Any]":
     return server
 
 
-def _answer(hits: Hits) -> dict[str, Any]:
+def _answer(hits: "Hits") -> dict[str, Any]:
     found = [
         {
             "id": hit.id,
