@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from parabit.corpus.extract import from_html, from_markdown
-from parabit.corpus.readers import Extracted
+from parabit.corpus.extract import Extracted, from_html, from_markdown
 
 # Markdown as in real files, its text, and its title if it has one.
 MARKDOWN: dict[str, tuple[str, ...]] = {

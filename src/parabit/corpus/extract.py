@@ -6,11 +6,11 @@ import re
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from parabit.corpus.readers import GUESSED, WIDE_MARKS, Extracted
+from parabit.corpus.readers import GUESSED, WIDE_MARKS
 from parabit.corpus.sources import Source, UnreadableError
 from parabit.errors import CorpusError, need
 
@@ -36,6 +36,13 @@ _GAPS = dict.fromkeys(_BLOCKS.split(), "\n") | {"td": " ", "th": " "}
 _PREFORMATTED = frozenset(("pre", "textarea", "listing", "xmp"))
 _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.I)
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens and the like, which would split words
+
+
+class Extracted(NamedTuple):
+    """What a reader sees of a file, and its title if it has one."""
+
+    text: str
+    title: str | None
 
 
 def from_html(content: bytes, encoding: str | None = None, source: Source | None = None) -> Extracted:

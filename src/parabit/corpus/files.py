@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from parabit.corpus.datasets import DATASETS, open_dataset
 from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus, document_from
-from parabit.corpus.readers import READABLE, READERS, Extracted, ReadOptions, Record, read
+from parabit.corpus.readers import READABLE, READERS, ReadOptions, Record, read
 from parabit.corpus.sources import (
     STANDARD_INPUT,
     NoFilesError,
@@ -114,20 +114,14 @@ class FileCorpus(SourceCorpus):
                 raise
             yield UnreadableError(source.name, why(problem))
 
-    def _document(self, source: Source, item: Record | Extracted, number: int) -> Document | UnreadableError:
-        piped = isinstance(source, PipeSource)  # its name says nothing
-        if isinstance(item, Extracted):
-            if not item.text.strip():
-                return UnreadableError(source.name, "no text")
-            labels = (source.label,) if source.label else ()
-            fields = {"title": item.title} if item.title else {}
-            return Document(str(number) if piped else source.id, item.text, labels, fields)
-        otherwise = str(number) if piped else f"{source.id}:{item.line}"
-        options = self.options
+    def _document(self, source: Source, record: Record, number: int) -> Document | UnreadableError:
+        place = source.id if record.line is None else f"{source.id}:{record.line}"
+        otherwise = str(number) if isinstance(source, PipeSource) else place  # the name of a pipe says nothing
+        options = self.options if record.line is not None else ReadOptions()
         try:
-            return document_from(item.values, otherwise, options.text_fields, options.id_field, options.label_field)
+            return document_from(record.values, otherwise, options.text_fields, options.id_field, options.label_field)
         except CorpusError as problem:
-            return UnreadableError(source.name, problem.problem, problem.hint, item.line)
+            return UnreadableError(source.name, problem.problem, problem.hint, record.line)
 
 
 def open_corpus(

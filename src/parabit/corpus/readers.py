@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from parabit.corpus.document import document_from
 from parabit.corpus.sources import PipeSource, Source, UnreadableError
 from parabit.errors import CorpusError
 
@@ -65,22 +66,18 @@ class ReadOptions:
 
 
 class Record(NamedTuple):
-    """One record of a file: its fields, and the line where it starts, or its number, from 1."""
+    """One record of a file: its fields, and the line where it starts, or its number, from 1.
+
+    A file that is one document is one record with the fields `text`, `label` and `title`, and no line.
+    """
 
     values: dict[str, Any]
-    line: int
-
-
-class Extracted(NamedTuple):
-    """What a reader sees of a file that is one document, and its title if it has one."""
-
-    text: str
-    title: str | None
+    line: int | None
 
 
 # A bad record is handed on as the error that describes it, for the corpus to raise or to count. One that concerns the
 # whole file is raised. The encoding is None where UTF-8 is tried first and then Windows-1252.
-Item = Record | Extracted | UnreadableError
+Item = Record | UnreadableError
 Reader = Callable[[Source, ReadOptions, str | None], Iterator[Item]]
 
 
@@ -127,10 +124,11 @@ def read_json(source: Source, options: ReadOptions, encoding: str | None) -> Ite
     if isinstance(_json_record(first, source, 1), Record):
         yield from read_json_lines(source, options, encoding)
         return
+    text = _text_of(source, encoding)
     try:
-        values = json.loads(_text_of(source, encoding))
+        values = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise UnreadableError(source.name, _not_json(problem)) from problem
+        raise UnreadableError(source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}") from problem
     for number, value in enumerate(values if isinstance(values, list) else [values], start=1):
         yield _checked(value, source, number)
 
@@ -207,27 +205,28 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
             raise UnreadableError(source.name, f"damaged or cut off: {reason}", "write or copy it again") from problem
 
 
-def read_text(source: Source, options: ReadOptions, encoding: str | None) -> Iterator[Item]:
-    """A text file that is one document; if it starts like a mail, its subject is the title."""
-    text = _text_of(source, encoding)
-    yield Extracted(text, _subject(text))
-
-
-def read_page(source: Source, options: ReadOptions, encoding: str | None, format: str) -> Iterator[Item]:
-    """A Markdown, HTML or PDF file, which is one document: what a reader sees of it."""
-    from parabit.corpus import extract  # here: its libraries take longer to import than most files take to read
-
-    if format == "markdown":
-        yield extract.from_markdown(_text_of(source, encoding))
-    elif format == "html":
-        yield extract.from_html(_bytes_of(source), options.encoding, source)
+def read_page(source: Source, options: ReadOptions, encoding: str | None, format: str = "text") -> Iterator[Item]:
+    """A file that is one document: what a reader sees of it. If a text starts like a mail, its subject is the title."""
+    if format == "text":
+        text = _text_of(source, encoding)
+        title = _subject(text)
     else:
-        with source.open() as stream:
-            yield extract.from_pdf(io.BytesIO(stream.read()), source.name)
+        from parabit.corpus import extract  # here: its libraries take longer to import than most files take to read
+
+        if format == "markdown":
+            text, title = extract.from_markdown(_text_of(source, encoding))
+        elif format == "html":
+            text, title = extract.from_html(_bytes_of(source), options.encoding, source)
+        else:
+            with source.open() as stream:
+                text, title = extract.from_pdf(io.BytesIO(stream.read()), source.name)
+    if not text.strip():
+        raise UnreadableError(source.name, "no text")
+    yield Record({"text": text, "label": source.label} | ({"title": title} if title else {}), None)
 
 
 READERS: dict[str, Reader] = {
-    "text": read_text,
+    "text": read_page,
     "lines": read_lines,
     "jsonl": read_json_lines,
     "json": read_json,
@@ -312,7 +311,7 @@ def _json_record(text: str, source: Source, line: int) -> Record | UnreadableErr
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        return UnreadableError(source.name, _not_json(problem), line=line)
+        return UnreadableError(source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}", line=line)
     # Only an escape such as \ud800 can bring half a surrogate pair, which no encoding can write.
     if isinstance(values, dict) and "\\ud" not in text and "\\uD" not in text:
         return Record(values, line)
@@ -330,19 +329,12 @@ def _checked(values: Any, source: Source, line: int) -> Record | UnreadableError
     return Record(values, line)
 
 
-def _not_json(problem: ValueError | RecursionError) -> str:
-    # A plain ValueError: a number of over 4,300 digits.
-    reasons = {json.JSONDecodeError: getattr(problem, "msg", ""), RecursionError: "nested too deeply"}
-    return f"not valid JSON: {reasons.get(type(problem), 'a number is too long')}"
-
-
 def _check_fields(names: list[str], source: Source, options: ReadOptions) -> None:
     """Raise for a table that lacks a field which every record needs."""
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise UnreadableError(source.name, f"two fields of one name: {twice[0]!r}", "rename one of them")
-    named = [("text", name) for name in options.text_fields]
-    for what, name in (*named, ("id", options.id_field), ("label", options.label_field)):
-        if name and name not in names:
-            reason = f"no {what} field: {name!r} is not among {', '.join(names)}"
-            raise UnreadableError(source.name, reason, f"name one with --{what}-field")
+    try:
+        document_from(dict.fromkeys(names, ""), "", options.text_fields, options.id_field, options.label_field)
+    except CorpusError as problem:
+        raise UnreadableError(source.name, problem.problem, problem.hint) from problem
