@@ -7,8 +7,7 @@ from parabit.index.filters import Where, conditions
 from parabit.index.index import Index
 from parabit.index.map import Map, draw_map, keep_map, kept_map
 from parabit.index.overview import Field, field_types, newest, typical_phrases
-from parabit.index.passages import Piece, marked, passage
-from parabit.index.retrieval import Hit, Hits, Why, matching
+from parabit.index.retrieval import Hit, Hits, Piece, Why, marked, matching, passage
 from parabit.index.sync import Synced
 from parabit.index.writing import Written
 

@@ -1,6 +1,6 @@
 """From queries to hits: how `Index.search` and `Index.like` find documents, and what they answer."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
@@ -16,7 +16,6 @@ from parabit.errors import CodesError, IndexFolderError, QueryError
 from parabit.index.code_search import check_backend
 from parabit.index.documents import Stored, rows_with, stored_in
 from parabit.index.filters import Where, conditions
-from parabit.index.passages import READ, Piece, passage
 from parabit.index.query import Parsed, WordQuery, matching_tokens, parse, word_query
 from parabit.index.ranking import NEEDS, Query, Ranked, Request, retrieve
 from parabit.index.store import Id, Snapshot
@@ -25,6 +24,8 @@ from parabit.text import Tokenizer
 
 if TYPE_CHECKING:
     from parabit.index.index import Index
+
+_READ = 20_000  # characters of a text that a passage is looked for in
 
 
 def search(
@@ -161,6 +162,13 @@ def _find(index: "Index", snapshot: Snapshot, queries: Sequence[Query], request:
     return Hits(queries, retrieve(snapshot, queries, request, words), snapshot, open_words, tokenizer)
 
 
+class Piece(NamedTuple):
+    """A stretch of a text."""
+
+    text: str
+    mark: bool  # whether it is a word of the query
+
+
 class Why(NamedTuple):
     """What a hit's score is made of."""
 
@@ -183,7 +191,7 @@ class Hit(Stored):
     @cached_property
     def snippet(self) -> list[Piece]:
         """The passage of the text with most words of the query, in pieces; the words are marked."""
-        words = self._hits.matching(self._query, self.text[:READ])
+        words = self._hits.matching(self._query, self.text[:_READ])
         return passage(self._hits._tokenizer, self.text, words)
 
     @property
@@ -289,3 +297,54 @@ class Hits:
             words = dict(sorted(found.items(), key=lambda item: -item[1]))
             whys.append(Why(words, code[place], distance, self._snapshot.bits))
         return whys
+
+
+def marked(tokenizer: Tokenizer, text: str, words: Collection[str]) -> list[Piece]:
+    """A whole text in pieces, with the words marked."""
+    return _pieces(text, tokenizer.places(text, words), 0, len(text))
+
+
+def passage(tokenizer: Tokenizer, text: str, words: Collection[str], length: int = 300) -> list[Piece]:
+    """The passage of a text that has most different words of the query, some `length` characters long."""
+    text = text[:_READ]
+    spans = tokenizer.places(text, words)
+    start = _best_start(text, spans, length) if len(text) > length else 0
+    start, end = _to_spaces(text, start, min(len(text), start + length))
+    pieces = _pieces(text, [span for span in spans if start <= span[0] and span[1] <= end], start, end)
+    before, after = [Piece("… ", False)] if start else [], [Piece("…", False)] if end < len(text) else []
+    return [*before, *pieces, *after]
+
+
+def _best_start(text: str, spans: Sequence[tuple[int, int]], length: int) -> int:
+    """Where the stretch with most different words begins, and of these the one with most words, and the first."""
+    best, start, first = (0, 0), 0, 0
+    words = [text[slice(*span)].lower() for span in spans]
+    for last, (_, end) in enumerate(spans):
+        while spans[first][0] < end - length:
+            first += 1
+        inside = words[first : last + 1]
+        if (found := (len({*inside}), len(inside))) > best:
+            # In the middle, with what comes before it and after.
+            best, start = found, max(0, (spans[first][0] + end - length) // 2)
+    return min(start, max(0, len(text) - length))
+
+
+def _to_spaces(text: str, start: int, end: int) -> tuple[int, int]:
+    """Edges moved inwards to the next space, if there is one near."""
+    if start:
+        space = text.find(" ", start, start + 30)
+        start = start if space < 0 else space + 1
+    if end < len(text):
+        space = text.rfind(" ", end - 30, end)
+        end = end if space < 0 else space
+    return start, max(start, end)
+
+
+def _pieces(text: str, spans: Sequence[tuple[int, int]], start: int, end: int) -> list[Piece]:
+    pieces, place = [], start
+    for first, last in spans:
+        if first > place:
+            pieces.append(Piece(text[place:first], False))
+        pieces.append(Piece(text[first:last], True))
+        place = last
+    return [*pieces, Piece(text[place:end], False)] if place < end else pieces
