@@ -285,10 +285,10 @@ class Index:
 
     def refresh(self) -> bool:
         """See what another process has written since; whether there was anything."""
-        words, changed = self._words.about, self._store.refresh()
+        changed = self._store.refresh()
         if self._model is not None and self._model.fingerprint != self._store.manifest.fingerprint:
             self._model = None  # it was retrained, or another index was written over this one
-        self._words.refresh(words)
+        self._words.refresh()
         return changed
 
     def verify(self) -> None:

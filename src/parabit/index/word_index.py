@@ -233,7 +233,6 @@ class WordIndex:
         if about is None or self._store.keeps_words or self._words is not None:
             return self._words
         folder = self._store.folder / about["folder"]
-        words = None
         with suppress(IndexFolderError):
             words = Words.open(folder)
             if self._is_current(words):
@@ -251,12 +250,13 @@ class WordIndex:
                     words = Words.create(folder, about["language"], about["fold_accents"])
                     catch_up(words, snapshot, report)
         except IndexFolderError as problem:
-            words = words or self._open_beside_a_writer(about)
-            if words is None:
+            beside = self._open_beside_a_writer(about)
+            if beside is None:
                 raise IndexFolderError(
                     f"the words of {self._store.folder} cannot be searched: {problem.problem}",
                     hint="try again later, or search with rank asymmetric",
                 ) from problem
+            words = beside
         self._words = words
         return words
 
@@ -272,13 +272,16 @@ class WordIndex:
             words.add(range(first, first + len(fields)), [searchable(one) for one in fields])
         return replaced
 
-    def refresh(self, before: Mapping[str, Any] | None) -> None:
-        """See what another process has written; `before` is how words were kept until then."""
-        if self.about != before:
-            self._words = None
-        elif self._words is not None and not self._words.pending and not self._is_current(self._words):
-            self._words.reload()  # which may come later than the documents themselves
-            if not self._is_current(self._words):
+    def refresh(self) -> None:
+        """See what another process has written."""
+        words, about = self._words, self.about
+        if words is None or words.pending:
+            return
+        if about is None or words.folder.name != about["folder"]:
+            self._words = None  # another index was written over this one
+        elif not self._is_current(words):
+            words.reload()  # which may come later than the documents themselves
+            if not self._is_current(words):
                 self._words = None  # the writer may have been killed; the next search catches up
 
     def close(self) -> None:
