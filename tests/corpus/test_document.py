@@ -2,6 +2,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parabit import documents_from, open_corpus
-from parabit.corpus import Corpus, Document, as_corpus
+from parabit.corpus import Corpus, Document, as_corpus, number_of
 from parabit.corpus.document import Tally
 from parabit.errors import CorpusError
 
@@ -114,3 +115,16 @@ def test_a_tally_counts_all_and_names_many(monkeypatch: pytest.MonkeyPatch) -> N
     for number in range(5):
         tally.add(f"f:{number}", f"bad: {number}")
     assert (len(tally), tally.counts, [place for place, _ in tally]) == (5, {"bad": 5}, ["f:0", "f:1"])
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (7, 7.0), (-0.5, -0.5), (np.float32(0.5), 0.5), ("1970-01-02", 86400.0), ("1969-12-31T23:59:30", -30.0),
+        ("1970-01-01 00:00:00.5", 0.5), ("1970-01-01T02:00:00+01:00", 3600.0), ("1970-01-01T00:01Z", 60.0),
+        ("0001-01-01", -62135596800.0), (True, None), (float("nan"), None), (10**400, None), ("7", None),
+        ("2001-02-30", None), ("2001-05", None), ("in 2001-05-03", None), ([1], None), (None, None),
+    ],
+)  # fmt: skip
+def test_numbers_and_dates_are_compared_as_numbers(value: Any, number: float | None) -> None:
+    assert number_of(value) == number

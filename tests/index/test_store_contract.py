@@ -9,7 +9,6 @@ import pytest
 from made_up_documents import batch_of, check, document, make_store, some_documents
 
 from parabit.errors import ParabitError
-from parabit.index.filters import number_of
 from parabit.index.store import Batch, Manifest, Store, generation, store
 
 
@@ -73,19 +72,6 @@ def test_a_long_log_is_merged_on_its_own(folder: Path, monkeypatch: pytest.Monke
         writer.put(one()._replace(fields=[{"text": text}]))
         assert writer.snapshot().added == 0
         assert writer.snapshot().fields_of(writer.snapshot().rows_of(["new"])) == [{"text": text}]
-
-
-@pytest.mark.parametrize(
-    ("value", "number"),
-    [
-        (7, 7.0), (-0.5, -0.5), (np.float32(0.5), 0.5), ("1970-01-02", 86400.0), ("1969-12-31T23:59:30", -30.0),
-        ("1970-01-01 00:00:00.5", 0.5), ("1970-01-01T02:00:00+01:00", 3600.0), ("1970-01-01T00:01Z", 60.0),
-        ("0001-01-01", -62135596800.0), (True, None), (float("nan"), None), (10**400, None), ("7", None),
-        ("2001-02-30", None), ("2001-05", None), ("in 2001-05-03", None), ([1], None), (None, None),
-    ],
-)  # fmt: skip
-def test_numbers_and_dates_are_compared_as_numbers(value: Any, number: float | None) -> None:
-    assert number_of(value) == number
 
 
 def test_the_serial_number_of_a_deleted_document_is_not_given_again(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Reading documents: files, folders, standard input, Python objects, and the public data sets."""
 
 from parabit.corpus.datasets import cache_folder, data_folder
-from parabit.corpus.document import Corpus, Document, Texts, as_corpus, documents_from, title_of
+from parabit.corpus.document import Corpus, Document, Texts, as_corpus, documents_from, number_of, title_of
 from parabit.corpus.files import FORMATS, open_corpus
 from parabit.corpus.readers import ReadOptions
 
@@ -15,6 +15,7 @@ __all__ = [
     "cache_folder",
     "data_folder",
     "documents_from",
+    "number_of",
     "open_corpus",
     "title_of",
 ]

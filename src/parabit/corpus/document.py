@@ -1,11 +1,14 @@
 """The document, and the corpus: documents that can be read again and again."""
 
+import math
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cached_property
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from parabit.errors import CorpusError
@@ -17,6 +20,7 @@ BATCH_DOCUMENTS = 16_384
 _LONGEST_TITLE = 100
 _MOST_NAMED = 100_000  # skipped places whose names are kept
 _AS_THEY_ARE = frozenset((str, int, float, bool, type(None), list, dict))  # what a field may hold
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,24})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,22 @@ def title_of(document: Document) -> str:
     if len(title) <= _LONGEST_TITLE:
         return title
     return title[:_LONGEST_TITLE].rsplit(" ", 1)[0] + "…"
+
+
+def number_of(value: object) -> float | None:
+    """A value as a number to compare by: a date is its seconds since 1970, in UTC unless it names a time zone."""
+    try:
+        if isinstance(value, str):
+            if value[4:5] != "-" or not _DATE.fullmatch(value):
+                return None
+            moment = datetime.fromisoformat(value)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return None
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if math.isnan(number) else number
 
 
 class Skipped(NamedTuple):

@@ -24,10 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.choices import Keep
-from parabit.corpus import Corpus, Document, as_corpus, title_of
+from parabit.corpus import Corpus, Document, as_corpus, number_of, title_of
 from parabit.errors import ParabitError
 from parabit.index.documents import StoredCorpus
-from parabit.index.filters import number_of
 from parabit.index.store import Id, Snapshot
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent

@@ -14,18 +14,17 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from parabit.corpus import number_of
 from parabit.errors import QueryError
 
 Where = Mapping[str, Any] | Sequence[str]
 EQUAL, UNEQUAL = "=", "!="
 ORDER = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
 _WRITTEN = re.compile(r"\s*([^=<>!]+?)\s*(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,24})?")
 _FORMS = "labels=space, year=2000..2010, year>=2000 or labels!=space"
 
 
@@ -145,19 +144,3 @@ def no_numbers(field: str) -> QueryError:
 def ids_among(values: Iterable[Any]) -> list[Any]:
     """Those of some values that can be ids."""
     return [value for value in values if isinstance(value, str | int) and not isinstance(value, bool)]
-
-
-def number_of(value: object) -> float | None:
-    """A value as a number to compare by: a date is its seconds since 1970, in UTC unless it names a time zone."""
-    try:
-        if isinstance(value, str):
-            if value[4:5] != "-" or not _DATE.fullmatch(value):
-                return None
-            moment = datetime.fromisoformat(value)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-            return None
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return None if math.isnan(number) else number

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.corpus import number_of
 from parabit.index.documents import Stored, stored_in
-from parabit.index.filters import number_of
 from parabit.index.store import Snapshot
 from parabit.index.word_index import searchable
 from parabit.text import english_stop_words

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.codes import check_codes
+from parabit.corpus import number_of
 from parabit.errors import IndexFolderError
-from parabit.index.filters import number_of
 
 Id: TypeAlias = str | int
 Value: TypeAlias = str | int | float | bool | None
