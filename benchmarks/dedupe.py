@@ -48,9 +48,8 @@ from semhash import SemHash
 from common import about, abstracts, keep, kept, options, run, write_lines
 from parabit import open_corpus
 from parabit.corpus import data_folder
-from parabit.index import find_duplicates
 from parabit.parallel import cores
-from parabit.text import english_stop_words
+from parabit.text import english_stop_words, find_duplicates
 
 DOCUMENTS, COPIES = 3000, 150
 EDITS = {"light": 0.1, "medium": 0.2, "heavy": 0.3}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from parabit import Document, Index, ParabitError, ParagraphVectors
-from parabit.index import Group, copies_among, duplicates, find_duplicates
+from parabit.text import Group, copies_among, duplicates, find_duplicates
 
 WORDS = [f"w{number}" for number in range(3000)]
 FREQUENCIES = [1 / (1 + number) for number in range(len(WORDS))]

@@ -14,7 +14,7 @@ from parabit.progress import Progress, Report
 if TYPE_CHECKING:
     import polars as pl
 
-    from parabit.index import Group
+    from parabit.text import Group
 
 _GROUPS, _COPIES = 10, 3  # that are shown
 
@@ -63,15 +63,14 @@ def dedupe(
         parabit dedupe news.index --keep longest -o groups.csv
         parabit dedupe news.index --print-delete | parabit delete news.index -
     """
-    from parabit.index import find_duplicates
-    from parabit.index.store.manifest import is_index
+    from parabit.text import find_duplicates
 
     if output is not None:
         check_file(output, TABLES, overwrite)
     if print_delete and json:
         raise ParabitError("--print-delete and --json are two kinds of output", hint="leave out one of them")
     result: Result = {"documents": 0}
-    if len(corpus) == 1 and is_index(Path(corpus[0])):
+    if len(corpus) == 1 and _is_index(Path(corpus[0])):
         with parabit.Index.open(corpus[0]) as opened:
             found = opened.duplicates(keep, shared=shared, date=date_field, report=report)
             result["documents"] = len(opened)
@@ -92,6 +91,14 @@ def dedupe(
         sys.stdout.writelines(f"{copy['id']}\n" for group in groups for copy in group["copies"])
         return None
     return {**result, "groups": groups}
+
+
+def _is_index(folder: Path) -> bool:
+    if not (folder / "lock").exists():  # a corpus needs no index, which takes longer to import
+        return False
+    from parabit.index.store.manifest import is_index
+
+    return is_index(folder)
 
 
 def as_json(group: "Group") -> Result:

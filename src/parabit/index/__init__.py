@@ -2,7 +2,6 @@
 
 from parabit.choices import RANKS
 from parabit.index.documents import Stored
-from parabit.index.duplicates import Copy, Group, copies_among, find_duplicates
 from parabit.index.filters import Where, conditions
 from parabit.index.index import Index
 from parabit.index.map import Map, draw_map, keep_map, kept_map
@@ -13,9 +12,7 @@ from parabit.index.writing import Written
 
 __all__ = [
     "RANKS",
-    "Copy",
     "Field",
-    "Group",
     "Hit",
     "Hits",
     "Index",
@@ -27,10 +24,8 @@ __all__ = [
     "Why",
     "Written",
     "conditions",
-    "copies_among",
     "draw_map",
     "field_types",
-    "find_duplicates",
     "keep_map",
     "kept_map",
     "marked",

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.choices import Keep
 from parabit.codes import pack, unpack
 from parabit.corpus import Corpus, Document, title_of
 from parabit.errors import CodesError, IndexFolderError
@@ -15,6 +16,7 @@ from parabit.index.ranking import Rows, unit
 from parabit.index.store import Batch, Id, Snapshot
 from parabit.model import TextEncoder
 from parabit.progress import Report
+from parabit.text import Group, find_duplicates
 
 _AT_ONCE = 1 << 16  # codes
 _READ = 1024  # documents that are read together
@@ -104,6 +106,19 @@ class StoredCorpus(Corpus):
     @property
     def share_read(self) -> float | None:
         return self._read / self._snapshot.documents if self._snapshot.documents else None
+
+
+def duplicates_of(snapshot: Snapshot, keep: Keep, shared: float, date: str, report: Report) -> list[Group]:
+    """The near-duplicates of an index in groups, with the distances of their codes."""
+    groups = find_duplicates(StoredCorpus(snapshot), keep, shared=shared, date=date, report=report)
+
+    def codes(ids: list[Id]) -> NDArray[np.uint8]:
+        return snapshot.codes(snapshot.rows_of(ids))
+
+    kept = codes([group.kept for group in groups for _ in group.copies])
+    copies = codes([copy.id for group in groups for copy in group.copies])
+    bits = iter(np.bitwise_count(kept ^ copies).sum(axis=1, dtype=np.int64).tolist())
+    return [group._replace(copies=tuple(copy._replace(bits=next(bits)) for copy in group.copies)) for group in groups]
 
 
 @dataclass(frozen=True)

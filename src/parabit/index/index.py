@@ -14,8 +14,7 @@ from parabit.corpus import Corpus, Texts
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index import retrieval, writing
 from parabit.index.code_search import check_backend
-from parabit.index.documents import Stored, batches_of_codes, rows_with, stored_in
-from parabit.index.duplicates import SHARED, Group, duplicates_of
+from parabit.index.documents import Stored, batches_of_codes, duplicates_of, rows_with, stored_in
 from parabit.index.filters import Where, conditions
 from parabit.index.ranking import NEEDS, Request
 from parabit.index.retrain import retrain
@@ -26,6 +25,8 @@ from parabit.index.word_index import WordIndex
 from parabit.index.writing import Written, encoder_of, open_store
 from parabit.model import TextEncoder
 from parabit.progress import Report, silent
+from parabit.text import Group
+from parabit.text.duplicates import SHARED
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors

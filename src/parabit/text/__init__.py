@@ -1,4 +1,4 @@
-"""Text to tokens, tokens to a vocabulary, documents to bags of words and bigrams."""
+"""Text to tokens, tokens to a vocabulary, documents to bags of words and bigrams; near-duplicates by their words."""
 
 from typing import TYPE_CHECKING
 
@@ -8,16 +8,21 @@ from parabit.text.tokenizer import Tokenizer, english_stop_words, read_stop_word
 
 if TYPE_CHECKING:
     from parabit.text.counting import VocabularyRule, build_vocabulary, count_bags
+    from parabit.text.duplicates import Copy, Group, copies_among, find_duplicates
     from parabit.text.vocabulary import Vocabulary
 
 __all__ = [
     "Bags",
+    "Copy",
+    "Group",
     "Tokenizer",
     "Vocabulary",
     "VocabularyRule",
     "build_vocabulary",
+    "copies_among",
     "count_bags",
     "english_stop_words",
+    "find_duplicates",
     "inverse_frequencies",
     "make_bags",
     "read_stop_words",
@@ -25,4 +30,9 @@ __all__ = [
 ]
 
 # Bags and TF-IDF need no polars and no safetensors, and baselines and `parabit reproduce` use them without.
-__getattr__ = lazy(__name__, counting="VocabularyRule build_vocabulary count_bags", vocabulary="Vocabulary")
+__getattr__ = lazy(
+    __name__,
+    counting="VocabularyRule build_vocabulary count_bags",
+    duplicates="Copy Group copies_among find_duplicates",
+    vocabulary="Vocabulary",
+)

@@ -18,8 +18,9 @@ from starlette.exceptions import HTTPException
 
 from parabit import __version__
 from parabit.errors import CodesError, ParabitError, QueryError
-from parabit.index import Hit, Hits, Index, Map, Piece, Stored, copies_among, field_types, kept_map, marked, matching
+from parabit.index import Hit, Hits, Index, Map, Piece, Stored, field_types, kept_map, marked, matching
 from parabit.index.overview import Field, newest, typical_phrases
+from parabit.text import copies_among
 from parabit.web.map import Drawing
 from parabit.web.schemas import Query
 from parabit.web.worker import Work, Worker

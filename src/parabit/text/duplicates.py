@@ -18,7 +18,7 @@ is not in A's group: a document may be deleted only if one like it is kept.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,10 @@ from numpy.typing import NDArray
 from parabit.choices import Keep
 from parabit.corpus import Corpus, Document, as_corpus, number_of, title_of
 from parabit.errors import ParabitError
-from parabit.index.documents import StoredCorpus
-from parabit.index.store import Id, Snapshot
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
-from parabit.text import Tokenizer
 from parabit.text.bags import row_offsets
-from parabit.text.tokenizer import Numbering
+from parabit.text.tokenizer import Numbering, Tokenizer
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +46,8 @@ _WORK = 2e9  # steps of the product, about two minutes: the most frequent words 
 _PARTS = 16  # in so many parts, as copies that are found in one need not be compared with those in the next
 _AT_ONCE = 1 << 22  # numbers that are looked at together
 
-Numbers = NDArray[np.int64]
+Id: TypeAlias = str | int  # a number only in an index
+Numbers: TypeAlias = NDArray[np.int64]
 
 
 class Copy(NamedTuple):
@@ -148,19 +146,6 @@ def find_duplicates(
     for copy in np.flatnonzero(kept != np.arange(len(ids))).tolist():
         members[int(kept[copy])].append(Copy(ids[copy], titles[copy], round(float(share[copy]), 4)))
     return [Group(ids[place], titles[place], tuple(members[place])) for place in sorted(members)]
-
-
-def duplicates_of(snapshot: Snapshot, keep: Keep, shared: float, date: str, report: Report) -> list[Group]:
-    """The near-duplicates of an index in groups, with the distances of their codes."""
-    groups = find_duplicates(StoredCorpus(snapshot), keep, shared=shared, date=date, report=report)
-
-    def codes(ids: list[Id]) -> NDArray[np.uint8]:
-        return snapshot.codes(snapshot.rows_of(ids))
-
-    kept = codes([group.kept for group in groups for _ in group.copies])
-    copies = codes([copy.id for group in groups for copy in group.copies])
-    bits = iter(np.bitwise_count(kept ^ copies).sum(axis=1, dtype=np.int64).tolist())
-    return [group._replace(copies=tuple(copy._replace(bits=next(bits)) for copy in group.copies)) for group in groups]
 
 
 def _different(numbers: Numbers, lengths: Numbers) -> tuple[NDArray[np.int32], Numbers]:
