@@ -36,7 +36,7 @@ import numpy as np
 
 from common import about, keep, options, run
 from parabit import Corpus, Document, Index, ParagraphVectors, open_corpus
-from parabit.index import draw_map, keep_map
+from parabit.explore import draw_map, keep_map
 from parabit.parallel import cores
 
 BITS, K, WARM_UP = 128, 10, 5.0

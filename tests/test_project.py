@@ -21,7 +21,10 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "parabit"
 
 # The way of the data: a stage imports only those before it.
-STAGES = ["corpus", "text", "networks", "model", "index", "evaluation", "baselines", "paper", "engines", "web", "cli"]
+STAGES = [
+    "corpus", "text", "networks", "model", "index", "explore",
+    "evaluation", "baselines", "paper", "engines", "web", "cli",
+]  # fmt: skip
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

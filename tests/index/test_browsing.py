@@ -12,19 +12,18 @@ from hypothesis import strategies as st
 
 from parabit import Document, Index, ParagraphVectors
 from parabit.errors import CodesError, IndexFolderError
-from parabit.index import (
+from parabit.explore import (
     Map,
     draw_map,
+    embed_codes,
     field_types,
     keep_map,
     kept_map,
-    marked,
     newest,
     overview,
-    passage,
     typical_phrases,
 )
-from parabit.index.map import embed_codes
+from parabit.index import marked, passage
 from parabit.text import Tokenizer
 
 

@@ -20,7 +20,8 @@ import milvus_file
 from parabit import Document, Index
 from parabit.engines.milvus import Milvus, client, snapshot
 from parabit.errors import IndexFolderError
-from parabit.index import Hits, field_types
+from parabit.explore import field_types
+from parabit.index import Hits
 from parabit.index.store import Id
 
 pytestmark = [pytest.mark.scale]

@@ -17,7 +17,7 @@ from live_server import PATIENT, connected
 import parabit
 from parabit import Document, Index
 from parabit.codes import hamming
-from parabit.index import draw_map, keep_map, kept_map
+from parabit.explore import draw_map, keep_map, kept_map
 from parabit.web import Settings
 from parabit.web.map import Drawing
 from parabit.web.schemas import Query

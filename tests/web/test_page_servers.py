@@ -9,7 +9,7 @@ from live_server import PATIENT, serving
 from playwright.sync_api import Route, expect
 
 from parabit import Document, Index, ParagraphVectors
-from parabit.index import draw_map, keep_map
+from parabit.explore import draw_map, keep_map
 from parabit.web import Settings
 from topics import Topics
 

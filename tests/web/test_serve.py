@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from parabit.cli.app import app
-from parabit.index import Map
+from parabit.explore import Map
 from parabit.web.map import draw_map
 from serve_process import ServeProcess
 

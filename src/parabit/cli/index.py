@@ -112,7 +112,7 @@ def build_index(
     documents: Corpus, output: Path, report: Report, model: Path | None, learning: Result, **how: Any
 ) -> Result:
     """Learn a model, unless there is one, and index a corpus: what came of it, and what it takes."""
-    from parabit.index import typical_phrases
+    from parabit.explore import typical_phrases
     from parabit.model import learn_closed_form, load_model
 
     start = time.perf_counter()

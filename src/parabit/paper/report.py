@@ -130,7 +130,7 @@ def _curve_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
 
 def _point_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
     """t-SNE of 128-bit codes by Hamming distance; the codes are those of the run that was made last."""
-    from parabit.index.map import embed_codes
+    from parabit.explore import embed_codes
 
     for corpus in figures.corpora:
         path, file = Store(folder).picture(corpus.name, figures.quick), f"figures/tsne-{corpus.name}.png"

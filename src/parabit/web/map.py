@@ -9,8 +9,9 @@ from pathlib import Path
 from threading import Thread
 
 from parabit.errors import ParabitError
-from parabit.index import Index, Map, keep_map
-from parabit.index import draw_map as draw
+from parabit.explore import Map, keep_map
+from parabit.explore import draw_map as draw
+from parabit.index import Index
 from parabit.progress import Progress
 
 _NICE = 10  # people who wait for an answer come first

@@ -18,8 +18,8 @@ from starlette.exceptions import HTTPException
 
 from parabit import __version__
 from parabit.errors import CodesError, ParabitError, QueryError
-from parabit.index import Hit, Hits, Index, Map, Piece, Stored, field_types, kept_map, marked, matching
-from parabit.index.overview import Field, newest, typical_phrases
+from parabit.explore import Field, Map, field_types, kept_map, newest, typical_phrases
+from parabit.index import Hit, Hits, Index, Piece, Stored, marked, matching
 from parabit.text import copies_among
 from parabit.web.map import Drawing
 from parabit.web.schemas import Query
