@@ -1,84 +1,22 @@
-"""Looking around in an index: documents, labels, what is like a document, passages and the map."""
+"""Looking around in an index: what is like a document, near-duplicates, and passages."""
 
-import sys
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parabit import Document, Index, ParagraphVectors
-from parabit.errors import CodesError, IndexFolderError
-from parabit.explore import (
-    Map,
-    draw_map,
-    embed_codes,
-    field_types,
-    keep_map,
-    kept_map,
-    newest,
-    overview,
-    typical_phrases,
-)
+from parabit import Document, Index, ParabitError, ParagraphVectors
+from parabit.errors import CodesError
 from parabit.index import marked, passage
-from parabit.text import Tokenizer
+from parabit.text import Tokenizer, find_duplicates
+from topics import make_topics
 
 
 @pytest.fixture
 def index(news: Path) -> Index:
     return Index.open(news, write=True)
-
-
-def test_fields_are_counted_without_deleted_documents(
-    index: Index, topic_documents: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts = Counter(document.labels[0] for document in topic_documents)
-    year, labels = field_types(index.snapshot())
-    assert (year.kind, year.least, year.most) == ("number", 1990, 1993)
-    assert (labels.name, labels.kind, labels.values) == ("labels", "choice", dict(counts))
-    assert list(labels.values.values()) == sorted(counts.values(), reverse=True)
-    index.delete([document.id for document in topic_documents if document.labels == ("topic0",)])
-    everything = field_types(index.snapshot())
-    with monkeypatch.context() as patch:
-        patch.setattr(overview, "_LISTED", 1)
-        year, labels = field_types(index.snapshot())
-        assert (year.least, len(labels.values), labels.complete) == (1991, 1, False)
-    monkeypatch.setattr(overview, "_LOOKED_AT", 100)
-    _, labels = field_types(index.snapshot())  # values come from a sample of a large index, and counts from all
-    assert (labels.values, labels.complete) == (everything[1].values, False)
-
-
-def test_every_kind_of_field_is_recognised() -> None:
-    fields: list[dict[str, Any]] = [
-        {"n": 1.5, "day": "2001-05-03", "on": True, "kind": "a", "name": f"name {row}", "mixed": row or "x", "deep": {}}
-        for row in range(6)
-    ]
-    index = Index.of_codes(np.zeros((6, 1), np.uint8), 8, fields=[*fields[:5], {}], ids=list("abcdef")[:6])
-    found = {field.name: (field.kind, field.values, field.least) for field in field_types(index.snapshot())}
-    assert found == {
-        "n": ("number", {}, 1.5),
-        "day": ("date", {}, "2001-05-03"),
-        "on": ("boolean", {True: 5}, None),
-        "kind": ("choice", {"a": 5}, None),
-        "name": ("string", {}, None),
-        "mixed": ("string", {}, None),
-    }
-    assert [one.id for one in newest(index.snapshot(), 2)] == ["f", "e"]
-    assert [one.id for one in newest(index.snapshot(), 9, "day")] == list("abcde")
-
-
-def test_typical_phrases_are_pairs_of_words_that_stand_together_and_no_names() -> None:
-    texts = [
-        "A space telescope by Ada Moore.",
-        "The space telescope, again.",
-        "No space telescope? Ada Moore",
-        "Ada Moore",
-    ]
-    index = Index.of_codes(np.zeros((4, 1), np.uint8), 8, fields=[{"text": text} for text in texts])
-    assert typical_phrases(index.snapshot()) == ["space telescope"]
 
 
 @pytest.mark.parametrize("rank", ["hamming", "asymmetric", "words", "hybrid"])
@@ -112,6 +50,23 @@ def test_without_texts_codes_are_compared(topic_model: Path, topic_documents: li
     codes = index.stored(["post3"])[0].code[None]
     assert index.like(["post3"], k=5).ids[0] == [one for one in index.search(codes, k=6).ids[0] if one != "post3"][:5]
     assert index.like(["post3"]).word_queries[0].words == {}
+
+
+def test_an_index_has_the_groups_of_its_documents_and_says_how_far_their_codes_are_apart(topic_model: Path) -> None:
+    texts = [text.rsplit(" ", cut)[0] for text in make_topics(80).texts for cut in (1, 5, 15)]
+    with Index.build(texts, model=ParagraphVectors.load(topic_model)) as index:
+        index.delete(["7", "30"])
+        index.add([Document("new", texts[0])])
+        left = [Document(str(n), text) for n, text in enumerate(texts) if n not in (7, 30)]
+        groups = index.duplicates("longest")
+        expected = find_duplicates([*left, Document("new", texts[0])], "longest")
+        assert len(groups) > 20
+        assert [(group.ids, group.title) for group in groups] == [(group.ids, group.title) for group in expected]
+        for group in groups:
+            kept, *codes = (stored.code for stored in index.stored(group.ids))
+            assert [copy.bits for copy in group.copies] == [int(np.bitwise_count(kept ^ code).sum()) for code in codes]
+    with pytest.raises(ParabitError, match="found by their texts, which this index does not keep; build it with them"):
+        Index.of_codes(np.zeros((2, 2), dtype=np.uint8), bits=16).duplicates()
 
 
 WORDS = st.lists(
@@ -151,60 +106,3 @@ def test_a_passage_has_the_words_and_is_no_longer_than_asked(before: int, after:
     assert shown.strip("… ") in text
     if found and 6 * before + 17 < 20_000:
         assert [piece.text for piece in pieces if piece.mark] == ["hubble", "telescope"]
-
-
-def test_the_map_lays_codes_where_they_belong(index: Index) -> None:
-    assert kept_map(index) is None
-    drawn = draw_map(index)
-    labels = np.array([index.stored([identity])[0].fields["labels"][0] for identity in drawn.ids])
-    points = drawn.points.astype(float)
-    inside, outside = [], []
-    for place in range(0, 300, 10):
-        away = np.hypot(*(points - points[place]).T)
-        inside.append(np.median(away[labels == labels[place]]))
-        outside.append(np.median(away[labels != labels[place]]))
-    assert np.mean(inside) < 0.6 * np.mean(outside)  # documents on one topic lie together
-    assert np.array_equal(drawn.place(drawn.codes[:1]), drawn.points[:1])
-    keep_map(index, drawn)
-    kept = kept_map(index)
-    assert kept is not None
-    assert kept.ids == drawn.ids
-    assert np.array_equal(kept.points, drawn.points)
-    assert np.array_equal(draw_map(index).points, drawn.points)
-
-
-def test_a_map_that_does_not_show_the_index_is_not_given(
-    index: Index, topic_documents: list[Document], news: Path
-) -> None:
-    ids = [document.id for document in topic_documents]
-    keep_map(index, draw_map(index))
-    index.delete(ids[:50])
-    assert kept_map(index) is not None
-    index.delete(ids[50:80])
-    assert kept_map(index) is None
-    index.close()
-    codes = np.random.default_rng(0).integers(0, 256, (300, 3), dtype=np.uint8) & np.uint8(0xF0)
-    with Index.of_codes(codes, 20, news, ids=ids, overwrite=True) as other:  # the map is no stranger there
-        assert kept_map(other) is None
-    path = news / "map.safetensors"
-    for content in (b"", b"{}", path.read_bytes()[:-9]):
-        path.write_bytes(content)
-        assert Map.load(path) is None
-    with pytest.raises(IndexFolderError, match="a map needs 4 documents"):
-        draw_map(Index.of_codes(codes[:3], 20))
-
-
-def test_few_codes_and_equal_ones_are_laid_out_and_what_cannot_be_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = np.random.default_rng(0).integers(0, 256, (31, 8), dtype=np.uint8)
-    for some in (codes[:4], codes[:5], codes[:7], codes, np.zeros((12, 4), dtype=np.uint8)):
-        points = embed_codes(some)
-        assert points.shape == (len(some), 2)
-        assert np.isfinite(points).all()
-    assert not np.array_equal(embed_codes(codes, seed=3), embed_codes(codes, seed=4))
-    wrong: Any
-    for wrong, words in ((codes[:3], "4 documents or more"), (codes.astype(np.int64), "uint8")):
-        with pytest.raises(CodesError, match=words):
-            embed_codes(wrong)
-    monkeypatch.setitem(sys.modules, "openTSNE", None)
-    with pytest.raises(CodesError, match=r"openTSNE is not installed.*parabit\[plot\]"):
-        embed_codes(codes)

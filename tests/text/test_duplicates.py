@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
-from parabit import Document, Index, ParabitError, ParagraphVectors
+from parabit import Document, ParabitError
 from parabit.text import Group, copies_among, duplicates, find_duplicates
 
 WORDS = [f"w{number}" for number in range(3000)]
@@ -108,33 +107,17 @@ def test_forms_that_differ_in_their_rare_words_are_no_copies() -> None:
     assert find_duplicates([*forms, *collection(0, 9)]) == find_duplicates(["-"] * len(forms) + collection(0, 9))
 
 
-def test_an_index_has_the_groups_of_its_documents_and_says_how_far_their_codes_are_apart() -> None:
-    texts = collection(1, 20)
-    with Index.build(texts, model=ParagraphVectors(bits=32).fit(texts)) as index:
-        index.delete(["7", "30"])
-        index.add([Document("new", texts[0])])
-        left = [Document(str(n), text) for n, text in enumerate(texts) if n not in (7, 30)]
-        groups = index.duplicates("longest")
-        expected = find_duplicates([*left, Document("new", texts[0])], "longest")
-        assert [(group.ids, group.title) for group in groups] == [(group.ids, group.title) for group in expected]
-        for group in groups:
-            kept, *codes = (stored.code for stored in index.stored(group.ids))
-            assert [copy.bits for copy in group.copies] == [int(np.bitwise_count(kept ^ code).sum()) for code in codes]
-
-
 def test_hits_that_are_copies_of_an_earlier_one() -> None:
     assert copies_among(["a b c d", "x y", "a b c", "c d e f", "", "", "y x"]) == [0, 1, 0, 3, 4, 5, 1]
     assert copies_among([]) == []
 
 
 def test_errors_say_what_to_do() -> None:
-    codes = Index.of_codes(np.zeros((2, 2), dtype=np.uint8), bits=16)
     wrong: Any = "last"
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: find_duplicates(["a"], wrong), "no way 'last' to choose what to keep; there are first, longest"),
         (lambda: find_duplicates(["a"], shared=0), "a share of 0 of the words; give more than 0"),
         (lambda: find_duplicates(["a"], "newest", date="day"), "no document has a date in its field 'day'; name"),
-        (codes.duplicates, "found by their texts, which this index does not keep; build it with them"),
     ]
     for call, words in cases:
         with pytest.raises(ParabitError, match=words):
