@@ -84,7 +84,7 @@ def search(
             "index": str(index),
             "query": text,
             "like": ids,
-            "rank": rank or (opened.best_rank if text is not None or opened.keeps_text else "hamming"),
+            "rank": found.rank,
             "documents": len(opened),
             "bits": opened.bits,
             "k": k,

@@ -159,7 +159,7 @@ def _find(index: "Index", snapshot: Snapshot, queries: Sequence[Query], request:
         words = open_words()
         for query in queries:
             query.look_up(words)
-    return Hits(queries, retrieve(snapshot, queries, request, words), snapshot, open_words, tokenizer)
+    return Hits(queries, retrieve(snapshot, queries, request, words), request.rank, snapshot, open_words, tokenizer)
 
 
 class Piece(NamedTuple):
@@ -205,19 +205,20 @@ class Hits:
 
     `hits[i]` are those of query i with their text and fields, which are read when they are asked for. `known[i]` is
     False if neither the model nor any document knows a word of query i: it then has no hits, as any would be arbitrary.
-    `codes` are the queries', and `notes[i]` say in words what was done with query i: words that were corrected, words
-    that no document has.
+    `codes` are the queries', `rank` is what they were ranked by, and `notes[i]` say in words what was done with query
+    i: words that were corrected, words that no document has.
     """
 
     def __init__(
         self,
         queries: Sequence[Query],
         ranked: Sequence[Ranked],
+        rank: str,
         snapshot: Snapshot,
         words: Callable[[], RowWords] | None,  # opens the word index, if there is one
         tokenizer: Tokenizer,
     ) -> None:
-        self._queries, self._ranked, self._snapshot = queries, ranked, snapshot
+        self._queries, self._ranked, self.rank, self._snapshot = queries, ranked, rank, snapshot
         self._open_words, self._tokenizer = words, tokenizer
         self._whys = cache(self._shares)  # of a query's hits together, if they are asked for
         width = -(-snapshot.bits // 8)

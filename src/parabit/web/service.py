@@ -231,9 +231,8 @@ class Service:
             return self._answers(self.index.search(texts, **options), first, time.perf_counter() - start)
         ids = [self._id_of(one.like) for one in queries]
         there = self.index.has(ids).tolist()
-        known = [identity for identity, is_there in zip(ids, there, strict=True) if is_there]
-        found = (self.index.like(known, **options), first, time.perf_counter() - start) if known else None
-        answers = iter(()) if found is None else self._answers(*found)
+        hits = self.index.like([one for one, is_there in zip(ids, there, strict=True) if is_there], **options)
+        answers = self._answers(hits, first, time.perf_counter() - start)
         return (next(answers) if is_there else _missing(one.like) for one, is_there in zip(queries, there, strict=True))
 
     def document(self, written: str, query: str | None, like: str | None) -> bytes | RefusalError:
@@ -255,7 +254,6 @@ class Service:
         return self.index.knows_texts and self.index.keeps_text
 
     def _answers(self, hits: Hits, query: Query, seconds: float) -> Iterator[bytes]:
-        rank = query.rank or (self.index.best_rank if query.query is not None or self._has_texts else "hamming")
         for place, (rows, words) in enumerate(zip(hits, hits.word_queries, strict=True)):
             codes = np.array([hits.codes[place], *(hit.code for hit in rows)])
             own, *positions = self._positions(codes, query.positions)
@@ -268,7 +266,7 @@ class Service:
                 listed = [one for place, one in enumerate(listed) if firsts[place] == place]
             answer = {
                 "known": bool(hits.known[place]),
-                "rank": rank,
+                "rank": hits.rank,
                 "documents": self.documents,
                 "seconds": round(seconds, 6),
                 "code": hits.codes[place].tobytes().hex(),
