@@ -26,6 +26,7 @@ from parabit import Document, ParagraphVectors, Tokenizer
 from parabit.baselines.peers import LSA, IterativeQuantization
 from parabit.corpus import Corpus, data_folder, open_corpus
 from parabit.evaluation import evaluate_codes, evaluate_vectors
+from parabit.evaluation.relevance import relevance_of
 from parabit.paper.corpora import labelled_documents, paper_corpora, sample_documents
 from parabit.parallel import cores
 from parabit.text import count_bags, make_bags
@@ -71,7 +72,7 @@ def collections(only: list[str] | None) -> Iterator[Collection]:
         if corpus.headers or (only and corpus.title not in only):
             continue
         train = list(sample_documents(corpus.open("train"), corpus.most_trained))
-        yield Collection(corpus.title, train, labelled_documents(corpus), corpus.relevance)
+        yield Collection(corpus.title, train, labelled_documents(corpus), relevance_of(corpus.name))
     for name, (source, title, relevance, most_trained, most_tested) in FURTHER.items():
         if (source in present or source in ("docstrings", "reuters21578")) and (not only or title in only):
             train, test = (
