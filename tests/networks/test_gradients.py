@@ -6,8 +6,8 @@ from counted import count_ids
 from torch import Tensor
 
 from parabit.networks.config import METHODS, Shape
-from parabit.networks.dbow import BagBatch, WantedWords, dbow_embedding_gradient, dbow_gradients
-from parabit.networks.dm import PositionBatch, PositionTable, dm_embedding_gradient, dm_gradients
+from parabit.networks.dbow import BagBatch, WantedWords
+from parabit.networks.dm import PositionBatch, PositionTable
 from parabit.networks.grouping import group, sum_rows
 from parabit.networks.network import Binarization, Candidates, Gradients, Network, WordSampler
 
@@ -102,7 +102,7 @@ def check(ours: Gradients, loss: Tensor, leaves: dict[str, Tensor], documents: T
 def test_the_gradients_of_the_bag_of_words_are_autograds(name: str, method: str) -> None:
     network, counts = a_network(DBOW[name], method), some_counts()
     embedded = some_embeddings(5, network)
-    ours = dbow_gradients(network, embedded, bag_batch(counts, everything()))
+    ours = bag_batch(counts, everything()).gradients(network, embedded)
 
     leaves = leaves_of(network, embedded)
     layer = embedded if network.projection is None else embedded @ network.projection
@@ -144,7 +144,7 @@ def test_the_gradients_of_distributed_memory_are_autograds(name: str, method: st
     assert network.context is not None
     batch, owners, targets, contexts = position_batch(network.shape)
     embeddings = some_embeddings(4, network)
-    ours = dm_gradients(network, embeddings[batch.documents.ids], batch)
+    ours = batch.gradients(network, embeddings[batch.documents.ids])
 
     leaves = leaves_of(network, embeddings)
     layer = torch.cat([embeddings[owners], *(network.context[slot] for slot in contexts.unbind(1))], dim=1)
@@ -163,8 +163,8 @@ def test_inference_follows_the_same_gradient_of_a_bag(name: str) -> None:
     owners, words = counts.nonzero(as_tuple=True)
     starts = torch.searchsorted(owners, torch.arange(5))
     wanted = WantedWords(sum_rows(network.words, words, starts, counts[owners, words]), counts.sum(1))
-    gradient = dbow_embedding_gradient(network, embedded, wanted, everything())
-    training = dbow_gradients(network, embedded, bag_batch(counts, everything()))
+    gradient = wanted.gradient(network, embedded, everything())
+    training = bag_batch(counts, everything()).gradients(network, embedded)
     torch.testing.assert_close(gradient, training.embedding)
     assert gradient[2].abs().max() == 0  # a document without a word stays where it is
 
@@ -177,8 +177,8 @@ def test_inference_follows_the_same_gradient_of_positions_in_whatever_pieces(nam
     embeddings = some_embeddings(4, network)
     table = PositionTable(count_ids(DOCUMENTS, VOCABULARY)[0], VOCABULARY, network.shape, torch.device("cpu"))
     wanted = table.wanted(network, torch.arange(4), 4, piece, chunk)
-    gradient = dm_embedding_gradient(network, embeddings, wanted, everything())
-    training = dm_gradients(network, embeddings[batch.documents.ids], batch)
+    gradient = wanted.gradient(network, embeddings, everything())
+    training = batch.gradients(network, embeddings[batch.documents.ids])
     torch.testing.assert_close(gradient[batch.documents.ids], training.embedding)
     assert gradient[2].abs().max() == 0
 
@@ -186,14 +186,14 @@ def test_inference_follows_the_same_gradient_of_positions_in_whatever_pieces(nam
 def test_the_sampled_gradient_goes_to_the_exact_one_as_samples_grow() -> None:
     network, counts = a_network(DBOW["Binary PV-DBOW"]), some_counts()
     embedded = torch.randn(5, 6, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
-    exact = dbow_gradients(network, embedded, bag_batch(counts, everything()))
+    exact = bag_batch(counts, everything()).gradients(network, embedded)
     frequencies = torch.rand(VOCABULARY, dtype=DOUBLE, generator=torch.Generator().manual_seed(2)) + 0.1
 
     def error(samples: int) -> float:
         sampler, rng = WordSampler(frequencies, samples), torch.Generator().manual_seed(4)
         errors = []
         for _ in range(20):
-            ours = dbow_gradients(network, embedded, bag_batch(counts, sampler.draw(rng)))
+            ours = bag_batch(counts, sampler.draw(rng)).gradients(network, embedded)
             errors.append(relative_error(ours.embedding, exact.embedding))
             errors.append(relative_error(*(dense(each, "words", network.words) for each in (ours, exact))))
         return sum(errors) / len(errors)

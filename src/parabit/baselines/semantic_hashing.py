@@ -17,7 +17,6 @@ from torch.nn import functional
 from parabit.codes import pack
 from parabit.errors import BaselineError
 from parabit.networks.grouping import steady_matmul
-from parabit.networks.network import normal_like, uniform_like
 from parabit.networks.training import choose_device, generator
 from parabit.progress import Progress, Report, silent
 from parabit.text.bags import inverse_frequencies, tf_idf_rows
@@ -123,7 +122,8 @@ class SemanticHashing:
                 adam.param_groups[0]["lr"] = self.rate * (1 + math.cos(math.pi * done)) / 2
                 layer = _INPUT_LENGTH * _dropped(_tensor(inputs[batch].toarray(), device), self.word_dropout, rng)
                 code = _forward(layer, encoder, self.dropout, rng)  # (batch, bits)
-                activation = torch.sigmoid(code + done * self.noise * normal_like(code, rng))
+                noise = torch.empty_like(code).normal_(generator=rng)
+                activation = torch.sigmoid(code + done * self.noise * noise)
                 logits = _forward(activation, decoder, self.dropout, rng)  # (batch, words)
                 entropies = -(_tensor(wanted[batch].toarray(), device) * functional.log_softmax(logits, dim=1)).sum(1)
                 objective = torch.dot(_tensor(weights[batch], device), entropies)
@@ -160,7 +160,7 @@ def _forward(layer: Tensor, layers: _Layers, dropout: float, rng: Generator) -> 
 
 def _dropped(layer: Tensor, share: float, rng: Generator) -> Tensor:
     """Set a random share of the units to zero and scale up the others."""
-    return layer * ((uniform_like(layer, rng) >= share) / (1 - share)) if share else layer
+    return layer * ((torch.empty_like(layer).uniform_(generator=rng) >= share) / (1 - share)) if share else layer
 
 
 def _tensor(array: NDArray[np.floating], device: torch.device) -> Tensor:

@@ -25,35 +25,34 @@ class BagBatch(NamedTuple):
     totals: Tensor  # (documents,) the sum of its counts
     correction: Tensor  # (candidates,)
 
+    def gradients(
+        self, network: Network, embedded: Tensor, dropout: float = 0.0, rng: Generator | None = None
+    ) -> Gradients:
+        """The gradients of a batch of documents.
 
-def dbow_gradients(
-    network: Network, embedded: Tensor, batch: BagBatch, dropout: float = 0.0, rng: Generator | None = None
-) -> Gradients:
-    """The gradients of a batch of documents.
+        With counts c (documents x words, sparse), N their sums and P the softmax of h U:
+        dL/dh = N P U - c U and dL/dU = (N P)' h - c' h.
+        """
+        touched, entries = self.touched, len(self.touched.of) - len(self.correction)
+        of_entries, of_candidates = touched.of[:entries], touched.of[entries:]
+        words = network.words.index_select(0, touched.ids)  # (touched, hidden)
+        sampled = words.index_select(0, of_candidates)  # (candidates, hidden)
+        layer = network.embed(embedded, dropout, rng)
+        hidden = layer.hidden  # (documents, hidden)
 
-    With counts c (documents x words, sparse), N their sums and P the softmax of h U:
-    dL/dh = N P U - c U and dL/dU = (N P)' h - c' h.
-    """
-    touched, entries = batch.touched, len(batch.touched.of) - len(batch.correction)
-    of_entries, of_candidates = touched.of[:entries], touched.of[entries:]
-    words = network.words.index_select(0, touched.ids)  # (touched, hidden)
-    sampled = words.index_select(0, of_candidates)  # (candidates, hidden)
-    layer = network.embed(embedded, dropout, rng)
-    hidden = layer.hidden  # (documents, hidden)
-
-    logits = torch.addmm(batch.correction, hidden, sampled.T)  # (documents, candidates)
-    log_denominator, expected = expect(logits, batch.totals)
-    own = sum_rows(words, of_entries, batch.starts, batch.counts[:entries])  # (documents, hidden): c U
-    embedding, projection = layer.backward(torch.addmm(own, expected, sampled, beta=-1))
-    gradient = sum_rows(hidden, batch.owners[touched.order], touched.starts, batch.counts[touched.order]).neg_()
-    gradient.index_add_(0, of_candidates, expected.T @ hidden)  # (touched, hidden)
-    shared = {"words": Gradient(gradient, touched.ids, words)}
-    return Gradients(
-        loss=torch.dot(batch.totals, log_denominator) - torch.dot(hidden.flatten(), own.flatten()),
-        weight=batch.totals.sum(),
-        embedding=embedding,
-        shared=shared if projection is None else shared | {"projection": Gradient(projection)},
-    )
+        logits = torch.addmm(self.correction, hidden, sampled.T)  # (documents, candidates)
+        log_denominator, expected = expect(logits, self.totals)
+        own = sum_rows(words, of_entries, self.starts, self.counts[:entries])  # (documents, hidden): c U
+        embedding, projection = layer.backward(torch.addmm(own, expected, sampled, beta=-1))
+        gradient = sum_rows(hidden, self.owners[touched.order], touched.starts, self.counts[touched.order]).neg_()
+        gradient.index_add_(0, of_candidates, expected.T @ hidden)  # (touched, hidden)
+        shared = {"words": Gradient(gradient, touched.ids, words)}
+        return Gradients(
+            loss=torch.dot(self.totals, log_denominator) - torch.dot(hidden.flatten(), own.flatten()),
+            weight=self.totals.sum(),
+            embedding=embedding,
+            shared=shared if projection is None else shared | {"projection": Gradient(projection)},
+        )
 
 
 class WantedWords(NamedTuple):
@@ -62,20 +61,16 @@ class WantedWords(NamedTuple):
     own: Tensor  # (documents, hidden): c U
     totals: Tensor  # (documents,)
 
-
-def dbow_embedding_gradient(network: Network, embedded: Tensor, wanted: WantedWords, candidates: Candidates) -> Tensor:
-    """The gradient with respect to the document embeddings alone: (documents, dim)."""
-    layer = network.embed(embedded)
-    sampled = network.words.index_select(0, candidates.ids)  # (candidates, hidden)
-    _, expected = expect(steady_matmul(layer.hidden, sampled.T) + candidates.correction, wanted.totals)
-    return layer.backward(steady_matmul(expected, sampled) - wanted.own)[0]
+    def gradient(self, network: Network, embedded: Tensor, candidates: Candidates) -> Tensor:
+        """The gradient with respect to the document embeddings alone: (documents, dim)."""
+        layer = network.embed(embedded)
+        sampled = network.words.index_select(0, candidates.ids)  # (candidates, hidden)
+        _, expected = expect(steady_matmul(layer.hidden, sampled.T) + candidates.correction, self.totals)
+        return layer.backward(steady_matmul(expected, sampled) - self.own)[0]
 
 
 class BagTable:
     """The bags of a corpus, from which batches of whole documents are taken."""
-
-    gradients = staticmethod(dbow_gradients)
-    embedding_gradient = staticmethod(dbow_embedding_gradient)
 
     def __init__(self, documents: Bags, device: torch.device) -> None:
         self.device = device

@@ -25,56 +25,55 @@ class PositionBatch(NamedTuple):
     contexts: tuple[Groups, ...]  # for each slot of the window, of (positions,) word ids
     correction: Tensor  # (candidates,)
 
+    def gradients(
+        self, network: Network, embedded: Tensor, dropout: float = 0.0, rng: Generator | None = None
+    ) -> Gradients:
+        """The gradients of a batch of positions; `embedded` has one row per document of the batch.
 
-def dm_gradients(
-    network: Network, embedded: Tensor, batch: PositionBatch, dropout: float = 0.0, rng: Generator | None = None
-) -> Gradients:
-    """The gradients of a batch of positions; `embedded` has one row per document of the batch.
+        For each part the formulas are those of the bag of words, with the words that follow it as the bag.
+        """
+        touched, positions = self.touched, len(self.documents.of)
+        of_targets, of_candidates = touched.of[:positions], touched.of[positions:]
+        words = network.words.index_select(0, touched.ids)  # (touched, hidden)
+        columns = torch.split(words, network.shape.parts, dim=1)
+        is_target = (touched.order < positions).to(words.dtype)
 
-    For each part the formulas are those of the bag of words, with the words that follow it as the bag.
-    """
-    touched, positions = batch.touched, len(batch.documents.of)
-    of_targets, of_candidates = touched.of[:positions], touched.of[positions:]
-    words = network.words.index_select(0, touched.ids)  # (touched, hidden)
-    columns = torch.split(words, network.shape.parts, dim=1)
-    is_target = (touched.order < positions).to(words.dtype)
+        parts = [self.documents, *self.contexts]
+        layers = [network.embed(embedded, dropout, rng)]
+        layers += [network.embed_context(context.ids, dropout, rng) for context in self.contexts]
+        sampled = [column.index_select(0, of_candidates) for column in columns]  # (candidates, units of the part)
+        logits = self.correction.expand(positions, -1).clone()  # (positions, candidates)
+        for part, layer, candidates in zip(parts, layers, sampled, strict=True):
+            logits += (layer.hidden @ candidates.T).index_select(0, part.of)
+        log_denominator, expected = expect(logits, torch.ones_like(logits[:, 0]))
 
-    parts = [batch.documents, *batch.contexts]
-    layers = [network.embed(embedded, dropout, rng)]
-    layers += [network.embed_context(context.ids, dropout, rng) for context in batch.contexts]
-    sampled = [column.index_select(0, of_candidates) for column in columns]  # (candidates, units of the part)
-    logits = batch.correction.expand(positions, -1).clone()  # (positions, candidates)
-    for part, layer, candidates in zip(parts, layers, sampled, strict=True):
-        logits += (layer.hidden @ candidates.T).index_select(0, part.of)
-    log_denominator, expected = expect(logits, torch.ones_like(logits[:, 0]))
+        loss = log_denominator.sum()
+        word_gradients, hidden_gradients = [], []
+        for part, layer, column, candidates in zip(parts, layers, columns, sampled, strict=True):
+            of_part = sum_rows(expected, part.order, part.starts)  # (groups, candidates)
+            own = sum_rows(column.contiguous(), of_targets[part.order], part.starts)  # (groups, units)
+            hidden_gradients.append(torch.addmm(own, of_part, candidates, beta=-1))
+            # Candidates are not targets: they have weight 0 and an arbitrary group.
+            groups = functional.pad(part.of, (0, len(of_candidates)))
+            gradient = sum_rows(layer.hidden, groups[touched.order], touched.starts, is_target).neg_()
+            word_gradients.append(gradient.index_add_(0, of_candidates, of_part.T @ layer.hidden))
+            loss = loss - torch.dot(layer.hidden.flatten(), own.flatten())
 
-    loss = log_denominator.sum()
-    word_gradients, hidden_gradients = [], []
-    for part, layer, column, candidates in zip(parts, layers, columns, sampled, strict=True):
-        of_part = sum_rows(expected, part.order, part.starts)  # (groups, candidates)
-        own = sum_rows(column.contiguous(), of_targets[part.order], part.starts)  # (groups, units)
-        hidden_gradients.append(torch.addmm(own, of_part, candidates, beta=-1))
-        # Candidates are not targets: they have weight 0 and an arbitrary group.
-        groups = functional.pad(part.of, (0, len(of_candidates)))
-        gradient = sum_rows(layer.hidden, groups[touched.order], touched.starts, is_target).neg_()
-        word_gradients.append(gradient.index_add_(0, of_candidates, of_part.T @ layer.hidden))
-        loss = loss - torch.dot(layer.hidden.flatten(), own.flatten())
-
-    slots = zip(layers[1:], hidden_gradients[1:], strict=True)
-    of_contexts = torch.cat([layer.backward(gradient)[0] for layer, gradient in slots])
-    context_rows = batch.contexts[0].ids
-    if len(batch.contexts) > 1:  # a word may stand in several slots; not otherwise, as grouping makes a GPU wait
-        contexts = group(torch.cat([context.ids for context in batch.contexts]))
-        context_rows, of_contexts = contexts.ids, sum_rows(of_contexts, contexts.order, contexts.starts)
-    return Gradients(
-        loss=loss,
-        weight=logits.new_full((), positions),
-        embedding=layers[0].backward(hidden_gradients[0])[0],
-        shared={
-            "words": Gradient(torch.cat(word_gradients, dim=1), touched.ids, words),
-            "context": Gradient(of_contexts, context_rows),
-        },
-    )
+        slots = zip(layers[1:], hidden_gradients[1:], strict=True)
+        of_contexts = torch.cat([layer.backward(gradient)[0] for layer, gradient in slots])
+        context_rows = self.contexts[0].ids
+        if len(self.contexts) > 1:  # a word may stand in several slots; not otherwise, as grouping makes a GPU wait
+            contexts = group(torch.cat([context.ids for context in self.contexts]))
+            context_rows, of_contexts = contexts.ids, sum_rows(of_contexts, contexts.order, contexts.starts)
+        return Gradients(
+            loss=loss,
+            weight=logits.new_full((), positions),
+            embedding=layers[0].backward(hidden_gradients[0])[0],
+            shared={
+                "words": Gradient(torch.cat(word_gradients, dim=1), touched.ids, words),
+                "context": Gradient(of_contexts, context_rows),
+            },
+        )
 
 
 class PositionChunk(NamedTuple):
@@ -97,31 +96,25 @@ class WantedPositions(NamedTuple):
     starts: Tensor  # (documents,) the first piece of each
     chunks: list[PositionChunk]
 
-
-def dm_embedding_gradient(
-    network: Network, embedded: Tensor, wanted: WantedPositions, candidates: Candidates
-) -> Tensor:
-    """The gradient with respect to the document embeddings alone: (documents, dim)."""
-    layer = network.embed(embedded)
-    code, *slots = torch.split(network.words.index_select(0, candidates.ids), network.shape.parts, dim=1)
-    by_document = steady_matmul(layer.hidden, code.T) + candidates.correction  # (documents, candidates)
-    sums = [by_document.new_zeros(0, len(candidates.ids))]
-    for chunk in wanted.chunks:
-        logits = by_document.index_select(0, chunk.documents)  # (positions, candidates)
-        for context, activations, slot in zip(chunk.contexts, chunk.hidden, slots, strict=True):
-            logits += steady_matmul(activations, slot.T).index_select(0, context.of)
-        _, expected = expect(logits, torch.ones_like(logits[:, 0]))
-        sums.append(sum_rows(expected, torch.arange(len(expected), device=logits.device), chunk.starts))
-    pieces = torch.cat(sums)  # (pieces, candidates)
-    of_document = sum_rows(pieces, torch.arange(len(pieces), device=pieces.device), wanted.starts)
-    return layer.backward(steady_matmul(of_document, code) - wanted.own)[0]
+    def gradient(self, network: Network, embedded: Tensor, candidates: Candidates) -> Tensor:
+        """The gradient with respect to the document embeddings alone: (documents, dim)."""
+        layer = network.embed(embedded)
+        code, *slots = torch.split(network.words.index_select(0, candidates.ids), network.shape.parts, dim=1)
+        by_document = steady_matmul(layer.hidden, code.T) + candidates.correction  # (documents, candidates)
+        sums = [by_document.new_zeros(0, len(candidates.ids))]
+        for chunk in self.chunks:
+            logits = by_document.index_select(0, chunk.documents)  # (positions, candidates)
+            for context, activations, slot in zip(chunk.contexts, chunk.hidden, slots, strict=True):
+                logits += steady_matmul(activations, slot.T).index_select(0, context.of)
+            _, expected = expect(logits, torch.ones_like(logits[:, 0]))
+            sums.append(sum_rows(expected, torch.arange(len(expected), device=logits.device), chunk.starts))
+        pieces = torch.cat(sums)  # (pieces, candidates)
+        of_document = sum_rows(pieces, torch.arange(len(pieces), device=pieces.device), self.starts)
+        return layer.backward(steady_matmul(of_document, code) - self.own)[0]
 
 
 class PositionTable:
     """The words of a corpus in order, from which batches of positions are taken."""
-
-    gradients = staticmethod(dm_gradients)
-    embedding_gradient = staticmethod(dm_embedding_gradient)
 
     def __init__(self, documents: Bags, vocabulary: int, shape: Shape, device: torch.device) -> None:
         self.device = device

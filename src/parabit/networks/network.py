@@ -43,32 +43,17 @@ class Binarization:
 
         Without `rng`, as in inference, nothing is random.
         """
+        if self.method != "noise":
+            layer = self.slope * layer
+        elif rng is not None:
+            layer = layer + self.noise * torch.empty_like(layer).normal_(generator=rng)
+        soft = torch.sigmoid(layer)
+        derivative = self.slope * torch.addcmul(soft, soft, soft, value=-1)
         if self.method == "noise":
-            soft = torch.sigmoid(layer if rng is None else layer + self.noise * normal_like(layer, rng))
-            return soft, _derivative(soft)
-        soft = torch.sigmoid(self.slope * layer)
-        if rng is not None and self.method in STOCHASTIC:
-            bits = (soft > uniform_like(layer, rng)).to(layer.dtype)
-        else:
-            bits = (layer > 0).to(layer.dtype)
-        if self.method == "straight-through":
-            return bits, None
-        return bits, self.slope * _derivative(soft)
-
-
-def _derivative(soft: Tensor) -> Tensor:
-    """Of the sigmoid, from its value."""
-    return torch.addcmul(soft, soft, soft, value=-1)
-
-
-def uniform_like(layer: Tensor, rng: Generator) -> Tensor:
-    """Uniform random numbers in a tensor's shape."""
-    return torch.rand(layer.shape, generator=rng, dtype=layer.dtype, device=layer.device)
-
-
-def normal_like(layer: Tensor, rng: Generator) -> Tensor:
-    """Normal random numbers in a tensor's shape."""
-    return torch.randn(layer.shape, generator=rng, dtype=layer.dtype, device=layer.device)
+            return soft, derivative
+        drawn = rng is not None and self.method in STOCHASTIC
+        bits = soft > torch.empty_like(soft).uniform_(generator=rng) if drawn else layer > 0
+        return bits.to(layer.dtype), None if self.method == "straight-through" else derivative
 
 
 class Layer(NamedTuple):
@@ -131,9 +116,9 @@ class Network:
         tensors = {name: frequencies.new_zeros(size) for name, size in shape.tensors(len(frequencies)).items()}
         tensors["words"][:, shape.code] = torch.log(frequencies / frequencies.sum())
         if shape.projected:
-            tensors["projection"] = normal_like(tensors["projection"], rng) / math.sqrt(shape.dim)
+            tensors["projection"].normal_(generator=rng).div_(math.sqrt(shape.dim))
         if shape.slots:
-            tensors["context"] = normal_like(tensors["context"], rng) * scale
+            tensors["context"].normal_(generator=rng).mul_(scale)
         return cls(shape, binarization, **tensors)
 
     @classmethod
@@ -162,11 +147,12 @@ class Network:
     def _forward(self, embedded: Tensor, projection: Tensor | None, dropout: float, rng: Generator | None) -> Layer:
         mask = None
         if dropout and rng is not None:
-            mask = (uniform_like(embedded, rng) >= dropout).to(embedded.dtype) / (1 - dropout)
-        kept = embedded if mask is None else embedded * mask
-        layer = kept if projection is None else steady_matmul(kept, projection)
+            kept = torch.empty_like(embedded).uniform_(generator=rng) >= dropout
+            mask = kept.to(embedded.dtype) / (1 - dropout)
+            embedded = embedded * mask
+        layer = embedded if projection is None else steady_matmul(embedded, projection)
         hidden, gate = (layer, None) if self.shape.bits is None else self.binarization(layer, rng)
-        return Layer(hidden, gate, projection, kept, mask)
+        return Layer(hidden, gate, projection, embedded, mask)
 
 
 class Candidates(NamedTuple):

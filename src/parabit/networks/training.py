@@ -177,7 +177,7 @@ def train(
             for chosen, batch in _batches(table, steps, step, sampler, seed, epoch):
                 chance = generator(seed, "step", epoch, step, device=place) if random_steps else None
                 embedded = embeddings.index_select(0, chosen)  # (batch, dim)
-                gradients = table.gradients(network, embedded, batch, recipe.dropout, chance)
+                gradients = batch.gradients(network, embedded, recipe.dropout, chance)
                 penalty = recipe.document_prior * table.share(batch) * embedded  # (batch, dim)
 
                 tables["documents"].step(gradients.embedding + penalty, recipe.document_rate, chosen, embedded)
@@ -341,33 +341,28 @@ class NetworkEncoder:
     """
 
     def __init__(self, network: Network, counts: NDArray[np.int64], recipe: Recipe, seed: int) -> None:
-        self.network, self.recipe = network, recipe
-        self._counts = counts
+        self.network, self.recipe, self._counts = network, recipe, counts
         # Drawn on the CPU, so that they are the same on every device.
-        frequencies = as_tensor(counts, torch.device("cpu")).float()
-        sampler = make_sampler(frequencies, recipe)
-        self._candidates = []
-        for number in range(recipe.inference_rounds):
-            drawn = sampler.draw(generator(seed, "inference", number))
-            self._candidates.append(Candidates(*(part.to(network.words.device) for part in drawn)))
+        sampler = make_sampler(as_tensor(counts, torch.device("cpu")).float(), recipe)
+        drawn = (sampler.draw(generator(seed, "inference", number)) for number in range(recipe.inference_rounds))
+        self._candidates = [Candidates(*(part.to(network.words.device) for part in parts)) for parts in drawn]
 
     def embed(self, documents: Bags) -> NDArray[np.float32]:
         """The embeddings of documents: (documents, dim)."""
-        device = self.network.words.device
-        table = make_table(documents, self._counts, self.network.shape, self.recipe, device)
-        batches = torch.split(torch.arange(len(documents), device=device), _INFERRED) if len(documents) else ()
-        nothing = torch.zeros(0, self.network.shape.dim)
-        return torch.cat([nothing, *(self._embed(table, batch).cpu() for batch in batches)]).numpy()
-
-    def _embed(self, table: Table, batch: Tensor) -> Tensor:
-        rate = self.recipe.inference_rate or self.recipe.document_rate
-        wanted: Any = table.wanted(self.network, batch, _INFERRED)
-        embedded = torch.zeros(_INFERRED, self.network.shape.dim, device=table.device)
-        adagrad = AdaGrad(embedded, self.recipe.accumulator_start, self.recipe.row_rates)
-        for candidates in self._candidates:
-            gradient = table.embedding_gradient(self.network, embedded, wanted, candidates)
-            adagrad.step(gradient + self.recipe.document_prior * embedded, rate)
-        return embedded[: len(batch)]
+        network, recipe, device = self.network, self.recipe, self.network.words.device
+        table = make_table(documents, self._counts, network.shape, recipe, device)
+        found = np.zeros((len(documents), network.shape.dim), dtype=np.float32)
+        for start in range(0, len(documents), _INFERRED):
+            batch = torch.arange(start, min(start + _INFERRED, len(documents)), device=device)
+            wanted: Any = table.wanted(network, batch, _INFERRED)
+            embedded = torch.zeros(_INFERRED, network.shape.dim, device=device)
+            adagrad = AdaGrad(embedded, recipe.accumulator_start, recipe.row_rates)
+            for candidates in self._candidates:
+                gradient = wanted.gradient(network, embedded, candidates)
+                rate = recipe.inference_rate or recipe.document_rate
+                adagrad.step(gradient + recipe.document_prior * embedded, rate)
+            found[start : start + len(batch)] = embedded[: len(batch)].numpy(force=True)
+        return found
 
     def activations(self, embedded: NDArray[np.float32]) -> NDArray[np.float32]:
         """The layer before the sigmoid, of embeddings: (documents, bits). A bit is on where it is above zero."""
