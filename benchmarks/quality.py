@@ -71,15 +71,14 @@ def collections(only: list[str] | None) -> Iterator[Collection]:
     for corpus in paper_corpora(present):
         if corpus.headers or (only and corpus.title not in only):
             continue
-        train = list(sample_documents(corpus.open("train"), corpus.most_trained))
+        train = list(sample_documents(open_corpus(f"{corpus.name}/train"), corpus.most_trained))
         yield Collection(corpus.title, train, labelled_documents(corpus), relevance_of(corpus.name))
     for name, (source, title, relevance, most_trained, most_tested) in FURTHER.items():
         if (source in present or source in ("docstrings", "reuters21578")) and (not only or title in only):
-            train, test = (
-                list(sample_documents(_view(name, open_corpus(f"{source}/{split}")), most, labelled=split == "test"))
-                for split, most in (("train", most_trained), ("test", most_tested))
-            )
-            yield Collection(title, train, test, relevance)
+            documents, tested = (_view(name, open_corpus(f"{source}/{split}")) for split in ("train", "test"))
+            labelled = [document for document in tested if document.labels]
+            train, test = sample_documents(documents, most_trained), sample_documents(labelled, most_tested)
+            yield Collection(title, list(train), list(test), relevance)
     for path in sorted((data_folder() / "short").glob("*.jsonl.gz")):
         if only and path.name.removesuffix(".jsonl.gz") not in only:
             continue

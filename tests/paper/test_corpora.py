@@ -96,7 +96,7 @@ def test_a_cap_takes_the_same_documents_every_time_in_their_order(tmp_path: Path
     once, again = (prepared(tmp_path, few) for _ in range(2))
     assert (len(once.training.labels), len(once.tests["20newsgroups"].labels)) == (20, 15)
     assert once.facts == again.facts  # with the fingerprint
-    whole = list(NEWS.open("train"))
+    whole = list(open_corpus("20newsgroups/train"))
     taken = list(sample_documents(whole, 20))
     assert taken == [document for document in whole if document in taken]
     assert names_of(once.training, once) == [document.labels for document in taken]

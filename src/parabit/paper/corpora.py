@@ -23,9 +23,7 @@ from parabit.storage import whole_file
 from parabit.text.bags import Bags, row_offsets
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from parabit.corpus import Corpus, Document
+    from parabit.corpus import Document
 
 # What the paper shows and claims, and what the report shows beside it.
 PAPER: dict[str, Any] = tomllib.loads((files("parabit.paper") / "paper.toml").read_text("utf-8"))
@@ -54,12 +52,6 @@ class PaperCorpus:
     def wikipedia(self) -> bool:
         """Whether models that are trained on it are tested on other collections."""
         return self.collection == _WIKIPEDIA
-
-    def open(self, split: str, report: Report = silent) -> "Corpus":
-        """All documents of a split."""
-        from parabit.corpus import open_corpus
-
-        return open_corpus(f"{self.name}/{split}", report=report)
 
     def small(self, trained: int, tested: int) -> "PaperCorpus":
         """The same with fewer documents."""
@@ -106,19 +98,16 @@ class Prepared(NamedTuple):
     tests: dict[str, Part]  # its own test documents under its name, and those of other collections
     facts: dict[str, Any]
 
-    def matrix(self, part: Part) -> "csr_array":
-        """Counts of words: (documents, vocabulary)."""
-        return part.documents.matrix(len(self.counts))
-
 
 def prepare(
     path: Path, corpus: PaperCorpus, bigrams: bool, others: Sequence[PaperCorpus] = (), report: Report = silent
 ) -> None:
     """Write a collection to a file: training and test documents, and the test documents of others."""
+    from parabit.corpus import open_corpus
     from parabit.text import Tokenizer, VocabularyRule, count_bags, make_bags
 
     numbers: dict[str, int] = {}  # of labels
-    trained = sample_documents(corpus.open("train", report), corpus.most_trained)
+    trained = sample_documents(open_corpus(f"{corpus.name}/train", report=report), corpus.most_trained)
     rule = VocabularyRule(Tokenizer.paper(), bigrams=bigrams, min_count=corpus.min_count)
     vocabulary, bags = count_bags(trained, rule, report)
     arrays = _as_arrays("training", bags, trained, numbers, order=not bigrams)
@@ -140,7 +129,11 @@ def prepare(
 
 def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> "list[Document]":
     """The test documents of a collection that have labels, or a random part of them, always the same."""
-    labelled = list(sample_documents(corpus.open("test", report), corpus.most_tested, labelled=True))
+    from parabit.corpus import open_corpus
+    from parabit.corpus.document import CommonLabels
+
+    documents = CommonLabels(open_corpus(f"{corpus.name}/test", report=report), least=1)
+    labelled = list(sample_documents(documents, corpus.most_tested))
     if not labelled:
         raise EvaluationError(f"no test document of {corpus.name} has a label", hint="labels say what is found")
     return labelled
@@ -155,23 +148,18 @@ def read_facts(path: Path) -> dict[str, Any]:
 
 def read_prepared(path: Path) -> Prepared:
     """The arrays that were written."""
-    facts = read_facts(path)
     with np.load(path) as file:
         arrays = dict(file)
+    facts = json.loads(str(arrays["facts"]))
     tests = {name: _part(arrays, f"test{number}") for number, name in enumerate(facts["tests"])}
     return Prepared(arrays["counts"], _part(arrays, "training"), tests, facts)
 
 
-def sample_documents(
-    documents: "Corpus | list[Document]", most: int | None, labelled: bool = False
-) -> "Corpus | list[Document]":
-    """All documents, or a random part of so many, always the same, in their order; all, or those with labels."""
-    if most is None and not labelled:
+def sample_documents(documents: "Iterable[Document]", most: int | None) -> "Iterable[Document]":
+    """All documents, or a random part of so many, always the same, in their order."""
+    if most is None or (count := sum(1 for _ in documents)) <= most:
         return documents
-    able = [place for place, document in enumerate(documents) if document.labels or not labelled]
-    if most is not None and len(able) > most:
-        able = np.random.default_rng(0).choice(able, most, replace=False).tolist()
-    chosen = set(able)
+    chosen = set(np.random.default_rng(0).choice(count, most, replace=False).tolist())
     return [document for place, document in enumerate(documents) if place in chosen]
 
 

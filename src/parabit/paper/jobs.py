@@ -4,7 +4,6 @@ import platform
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -159,14 +158,14 @@ class Work:
         from parabit.model.encoder import LinearEncoder
 
         data, size, seed = self.data, self.run.job.size, self.run.seed
-        counts = data.matrix(data.training)
+        counts = data.training.documents.matrix(len(data.counts))
         if counts.shape[0] > SAMPLE:
             counts = counts[np.sort(np.random.default_rng(seed).choice(counts.shape[0], SAMPLE, replace=False))]
         kept, idf, tensors = learn_from_counts(counts, [default_levels(size)], seed)
         encoder = LinearEncoder(idf, tensors, size, size)
 
         def infer(part: Part) -> Inferred:
-            known = data.matrix(part)[:, np.flatnonzero(kept)]
+            known = part.documents.matrix(len(data.counts))[:, np.flatnonzero(kept)]
             inferred = encoder(Bags.of_counts(known.indices, known.data, known.indptr))
             return inferred.codes, inferred.vectors
 
@@ -185,7 +184,7 @@ class Work:
 
         job, seed, data, test = self.run.job, self.run.seed, self.data, self.test
         options = job.options(self.run.quick)
-        training, tested = data.matrix(data.training), data.matrix(test)
+        training, tested = (part.documents.matrix(len(data.counts)) for part in (data.training, test))
         if job.peer == "sentences":  # pretrained, and reads the texts themselves
             encoder = need("sentence_transformers", "sentences", BaselineError).SentenceTransformer(options["model"])
             self.vectors(encoder.encode([document.text for document in labelled_documents(self.run.corpus)]))
@@ -207,18 +206,16 @@ class Work:
             autoencoder = SemanticHashing(job.size, seed=seed, device=self.device, **options).fit(training)
             self.codes(autoencoder.transform(tested), autoencoder.transform(training))
 
-    def _add(self, part: str, values: Iterable[tuple[str, float]]) -> None:
-        self.rows += [(part, metric, round(value, 4)) for metric, value in values]
+    def _add(self, part: str, values: dict[str, float]) -> None:
+        self.rows += [(part, metric, round(value, 4)) for metric, value in values.items()]
 
     def scores(self, part: str, scores: Scores) -> None:
         """Means over queries, and the precision-recall curve at a few points."""
-        self._add(part, [("map", scores.map), ("ndcg@10", scores.ndcg)])
-        self._add(part, [("queries", scores.queries), ("skipped", scores.skipped)])
-        recall, precision = 100 * np.array(scores.curve.recall), np.array(scores.curve.precision)
-        curve = np.interp(np.log(RECALLS), np.log(np.maximum(recall, 1e-9)), precision)
-        self._add(
-            part, [(f"precision@recall={at:g}%", value) for at, value in zip(RECALLS, curve.tolist(), strict=True)]
-        )
+        recall = np.log(np.maximum(100 * np.array(scores.curve.recall), 1e-9))
+        curve = np.interp(np.log(RECALLS), recall, scores.curve.precision).tolist()
+        at_recalls = {f"precision@recall={at:g}%": precision for at, precision in zip(RECALLS, curve, strict=True)}
+        counts = {"queries": scores.queries, "skipped": scores.skipped}
+        self._add(part, {"map": scores.map, "ndcg@10": scores.ndcg} | counts | at_recalls)
 
     def vectors(self, vectors: Any) -> None:
         """Scores of real-valued vectors."""
@@ -234,7 +231,7 @@ class Work:
             searched = (trained[labelled], [self.data.training.labels[number] for number in labelled])
             queries = [labels[query] for query in chosen]
             scores = evaluate_codes(codes[chosen], queries, relevance=self.relevance, searched=searched)
-            self._add(part, [("training_precision@100", scores.precision)])
+            self._add(part, {"training_precision@100": scores.precision})
 
     def hashed(self, vectors: Any, trained: Any, bits: int) -> None:
         """Vectors made into codes by the two separate algorithms."""
@@ -248,8 +245,8 @@ class Work:
         """Table 4: codes select, vectors rank."""
         for radius in RADII[bits]:
             scores = evaluate_filtered(codes, vectors, self.test.labels, radius, relevance=self.relevance)
-            values = [("ndcg@10", scores.ndcg), ("strict_ndcg@10", scores.strict_ndcg)]
-            values += [("retrieved", scores.retrieved), ("empty", scores.empty)]
+            values = {"ndcg@10": scores.ndcg, "strict_ndcg@10": scores.strict_ndcg}
+            values |= {"retrieved": scores.retrieved, "empty": scores.empty}
             self._add(f"{bits} bits, radius {radius}", values)
 
     def transferred(self, inferred: dict[str, Inferred]) -> None:

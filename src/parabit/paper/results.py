@@ -144,7 +144,8 @@ class Figures:
             pl.read_ndjson(results, infer_schema_length=None)
             .join(runs, on="run")
             .unique(["run", *_KEY, "seed"], keep="last")  # a run that was repeated left its old rows in the file
-            .group_by(_KEY)
+            .sort(*_KEY, "seed")  # so that means are the same to the last digit each time
+            .group_by(_KEY, maintain_order=True)
             .agg(pl.mean("value"), pl.std("value").alias("spread"), pl.len().alias("seeds"), pl.any("stale"))
         )
         for corpus, job, part, metric, value, spread, seeds, stale in means.rows():
