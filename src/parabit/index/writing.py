@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.corpus.files import FileCorpus
-from parabit.errors import CodesError, CorpusError, IndexFolderError, ParabitError
+from parabit.errors import CodesError, IndexFolderError, ParabitError
 from parabit.index.code_search import check_backend
 from parabit.index.corpus_files import NotedCorpus, memory_of, note_below, write_files
 from parabit.index.documents import batches_of
 from parabit.index.store import Batch, Manifest, Store
 from parabit.index.store.manifest import read_manifest
+from parabit.index.store.schema import same_id
 from parabit.index.words import check_language
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Progress, Report
@@ -202,10 +203,7 @@ def _check_ids(index: "Index", corpus: Corpus, new: bool, report: Report) -> Non
     for batch in corpus.batches():
         for number, document in enumerate(batch, len(numbers)):
             if numbers.setdefault(document.id, number) != number:
-                raise CorpusError(
-                    f"two documents have the id {document.id!r}: numbers {numbers[document.id]} and {number}, from 0",
-                    hint="choose another field with --id-field; --id-field '' names records by path and line",
-                )
+                raise same_id(document.id, numbers[document.id], number)
         if new and (old := there(index, [document.id for document in batch])):
             raise IndexFolderError(
                 f"the id {old[0]!r} is in the index already",

@@ -308,12 +308,12 @@ def entity_of(
     identity: Id,
     serial: int,
     code: NDArray[np.uint8],
-    fields: Mapping[str, Any],
+    record: bytes,
     words: Sequence[str] | None,
     vector: NDArray[np.float16] | None,
 ) -> dict[str, Any]:
     """A document as an entity; an IndexFolderError says what does not fit. `words` are stems, in order."""
-    entries = list(schema.entries_of(fields))
+    entries = list(schema.entries_of(schema.fields_in(record)))
     keys = sorted({key >> 1 for key, number in entries if math.isnan(number)})  # Milvus has no unsigned numbers
     if len(keys) > MOST_KEYS:
         raise IndexFolderError(
@@ -322,7 +322,7 @@ def entity_of(
         )
     numbers = {_number_name(key): number for key, number in entries if math.isfinite(number)}
     entity = {KEY: key_of(identity), SERIAL: serial, VECTOR: code.tobytes(), CODE: b64encode(code.tobytes()).decode()}
-    entity |= {KEYS: keys, NUMBERS: numbers, **_record_parts(fields, identity)}
+    entity |= {KEYS: keys, NUMBERS: numbers, **_record_parts(record, identity)}
     if words is not None:
         written = f" {' '.join(words)} ".encode("utf-8", "replace")
         if len(written) > LONGEST:
@@ -333,8 +333,8 @@ def entity_of(
     return entity
 
 
-def _record_parts(fields: Mapping[str, Any], identity: Id) -> dict[str, str]:
-    written = b64encode(zlib.compress(schema.record_of(fields, identity), 1)).decode()
+def _record_parts(record: bytes, identity: Id) -> dict[str, str]:
+    written = b64encode(zlib.compress(record, 1)).decode()
     if len(written) > LONGEST * len(RECORDS):
         raise IndexFolderError(
             f"document {identity!r} takes {len(written):,} bytes compressed",

@@ -3,7 +3,7 @@
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -201,13 +201,13 @@ class MilvusStore(BaseStore):
 
 def _entities(manifest: Manifest, batch: Batch, first: int) -> list[dict[str, Any]]:
     """A batch as entities, numbered from `first`; an error says what does not fit."""
-    arrays = columns_of(batch, manifest.bits, manifest.dim, first).arrays
-    fields: Sequence[Mapping[str, Any]] = batch.fields or [{}] * len(batch.ids)
+    _, records, arrays = columns_of(batch, manifest.bits, manifest.dim, first)
     words = nothing = list[Any]([None] * len(batch.ids))
     if about := manifest.meta["words"]:
         stems = Stems(about["language"], about["fold_accents"])
-        words = [stems.analyzer.analyze(text) for text in stems.tokenizer.spaced([*map(searchable, fields)])]
-    documents = zip(batch.ids, arrays[CODES], fields, words, arrays.get(VECTORS, nothing), strict=True)
+        texts = [searchable(fields) for fields in batch.fields or ()]
+        words = [stems.analyzer.analyze(text) for text in stems.tokenizer.spaced(texts)]
+    documents = zip(batch.ids, arrays[CODES], records, words, arrays.get(VECTORS, nothing), strict=True)
     return [entity_of(identity, serial, *rest) for serial, (identity, *rest) in enumerate(documents, first)]
 
 

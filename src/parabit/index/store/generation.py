@@ -7,7 +7,7 @@ file of offsets says where each begins. Two tables, sorted by 64-bit keys, find 
 import mmap
 import secrets
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from math import prod
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
 from parabit.index.code_search import Searcher, build_arrays
+from parabit.index.store import schema
 from parabit.index.store.log import new_log
 from parabit.index.store.manifest import REMEDY, Form, Manifest, read_manifest, remove_leftovers, write_manifest
-from parabit.index.store.schema import CODES, IDS, RECORDS, Batch, Columns, columns_of, entries_of, hashes, id_of
+from parabit.index.store.schema import CODES, IDS, RECORDS, Batch, Columns, hashes, same_id
 from parabit.progress import Report
 from parabit.storage import ArrayWriter, array_header, sync
 
@@ -130,8 +131,8 @@ def write_generation(
             writer = GenerationWriter(folder / manifest.folder, manifest, stack)
             if isinstance(documents, Iterable):
                 for batch in documents:
-                    columns = columns_of(batch, manifest.bits, manifest.dim, 1 + writer.documents)
-                    writer.add(columns, batch.fields or [])
+                    columns = schema.columns_of(batch, manifest.bits, manifest.dim, 1 + writer.documents)
+                    writer.add(columns)
             else:
                 writer.copy(documents, recode)
             manifest = writer.finish(report)
@@ -162,16 +163,18 @@ class GenerationWriter:
     def documents(self) -> int:
         return self._writers[CODES].length
 
-    def add(self, columns: Columns, fields: Sequence[Mapping[str, Any]], found: int = 0) -> None:
+    def add(self, columns: Columns, found: int = 0) -> None:
         """Add documents, and what finds them; the tables have the first `found` of them already."""
         first, ids = self.documents + found, columns.ids[found:]
         table = np.empty(len(ids), _TABLES[IDS])
         table[KEYS], table[ROWS] = hashes(ids), np.arange(first, first + len(ids))
         self._tables[IDS].append(table)
-        entries = [(key, row, number) for row, some in enumerate(fields, first) for key, number in entries_of(some)]
+        entries = []
+        for row, record in enumerate(columns.records[found:], first):
+            fields = schema.fields_in(record)
+            entries += [(key, row, number) for key, number in schema.entries_of(fields)]
+            self._field_names.update(dict.fromkeys(fields))
         self._tables[FIELDS].append(np.array(entries, _TABLES[FIELDS]))
-        for some in fields:
-            self._field_names.update(dict.fromkeys(some))
         for name, array in columns.arrays.items():
             self._writers[name].append(array)
         for name, strings in ((IDS, columns.ids), (RECORDS, columns.records)):
@@ -196,8 +199,7 @@ class GenerationWriter:
             columns = snapshot.columns(rows)
             if recode is not None:
                 columns.arrays.update(recode(rows))
-            old = int(np.searchsorted(rows, base.documents))
-            self.add(columns, snapshot.fields_of(rows[old:]), found=old)
+            self.add(columns, found=int(np.searchsorted(rows, base.documents)))
 
     def finish(self, report: Report) -> Manifest:
         """Write the tables and a back end's arrays; returns the manifest with all that it says of the documents."""
@@ -234,10 +236,7 @@ class GenerationWriter:
         for place in np.flatnonzero(keys[1:] == keys[:-1]).tolist():
             one, other = (ids[offsets[row] : offsets[row + 1]].tobytes() for row in rows[place : place + 2])
             if one == other:
-                raise IndexFolderError(
-                    f"two documents have the id {id_of(one)!r}: numbers {rows[place]} and {rows[place + 1]}, from 0",
-                    hint="choose another field with --id-field; --id-field '' names records by path and line",
-                )
+                raise same_id(schema.id_of(one), rows[place], rows[place + 1])
 
     def _mapped(self, name: str) -> NDArray[Any]:
         return _mapped(self._folder, name, self._form(name))

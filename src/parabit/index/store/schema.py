@@ -73,9 +73,8 @@ def pack(change: Change) -> bytes:
     """A change as a record of the log: counts, deleted rows, arrays, and the lengths and bytes of ids and records."""
     ids, records, arrays = change.added
     lengths = np.array([len(written) for written in (*ids, *records)], dtype=np.int64)
-    numbers = [change.deleted, *arrays.values(), lengths] if ids else [change.deleted]
     head = _COUNTS.pack(len(change.deleted), len(ids))
-    return b"".join([head, *(array.tobytes() for array in numbers), *ids, *records])
+    return b"".join([head, *(array.tobytes() for array in (change.deleted, *arrays.values(), lengths)), *ids, *records])
 
 
 def unpack(record: bytes, kinds: Mapping[str, np.dtype[Any]]) -> Change:
@@ -121,6 +120,14 @@ def need_distinct(ids: Sequence[Id]) -> None:
         seen.add(written)
 
 
+def same_id(identity: Id, first: int, second: int) -> IndexFolderError:
+    """The error for two documents with one id; their numbers are those in the order in which documents come."""
+    return IndexFolderError(
+        f"two documents have the id {identity!r}: numbers {first} and {second}, from 0",
+        hint="choose another field with --id-field; --id-field '' names records by path and line",
+    )
+
+
 def hashes(rows: Iterable[bytes]) -> NDArray[np.uint64]:
     """64 bits of BLAKE2b of each: the same in every process and version, and evenly spread whatever goes in."""
     return np.frombuffer(b"".join([blake2b(row, digest_size=8).digest() for row in rows]), dtype="<u8")
@@ -153,31 +160,25 @@ def fields_in(record: bytes) -> dict[str, Any]:
 
 
 def entries_of(fields: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
-    """What finds a document: a key of every value in its fields and of every item in a list, without a number, and a
-    key of every field that can be compared as a number or a date, with it.
+    """What finds a document with such stored fields: a key of every value and of every item in a list, without a
+    number, and a key of every field that can be compared as a number or a date, with it.
     """
     for name, value in fields.items():
         if name == TEXT:
             continue
-        if isinstance(value, np.generic | np.ndarray):
-            value = value.tolist()
-        items = value if isinstance(value, list | tuple) else [value]
-        plain = [item for item in items if item is None or isinstance(item, str | int | float | np.generic)]
+        items = value if isinstance(value, list) else [value]
+        plain = [item for item in items if item is None or isinstance(item, str | int | float)]
         yield from ((key, nan) for key in {field_key(name, item) for item in plain})
         if (number := number_of(value)) is not None:
             yield number_key(name), number
 
 
-def field_key(name: str, value: Value | np.generic) -> int:
+@lru_cache(maxsize=1 << 14, typed=True)  # labels come again and again
+def field_key(name: str, value: Value) -> int:
     """64 bits that stand for a value of a field; two values share theirs with a chance of 1 in 2^64.
 
     Numbers are equal if they are equal in Python, as 1 and 1.0, but True is not a number, and NaN is None.
     """
-    return _key(name, value.item() if isinstance(value, np.generic) else value)
-
-
-@lru_cache(maxsize=1 << 14, typed=True)  # labels come again and again
-def _key(name: str, value: Value) -> int:
     if isinstance(value, float):
         value = int(value) if value.is_integer() else None if isnan(value) else value
     return int(hashes([json.dumps([name, value]).encode()])[0])
