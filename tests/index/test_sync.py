@@ -150,7 +150,7 @@ def test_only_what_changed_is_read_and_only_new_texts_are_encoded(root: Path, tm
         assert names == []
         put(root, {"b.jsonl": json.dumps({"id": "r", "text": TEXTS[2], "year": 1993}), "new.txt": TEXTS[3]}, 1)
         (root / "a/one.txt").rename(root / "renamed.txt")
-        with files_read() as names, mock.patch("parabit.index.sync.batches_of", wraps=batches_of) as encode:
+        with files_read() as names, mock.patch("parabit.index.writing.batches_of", wraps=batches_of) as encode:
             done = index.sync()
             encoded = [document.id for document in encode.call_args.args[1]]
         assert counts(done) == (1, 1, 1, 0, 1)

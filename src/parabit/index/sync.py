@@ -22,11 +22,11 @@ from parabit.index.corpus_files import (
     versions_of,
     write_files,
 )
-from parabit.index.documents import batches_of, stored_fields
+from parabit.index.documents import stored_fields
 from parabit.index.retrain import retrain_reason
 from parabit.index.store import Batch
 from parabit.index.store.schema import TEXT
-from parabit.index.writing import there
+from parabit.index.writing import Written, put_encoded, there
 from parabit.progress import Progress, Report
 
 if TYPE_CHECKING:
@@ -235,15 +235,12 @@ def _write(
     index: "Index", corpus: FileCorpus, files: Files, reuse: Mapping[str, str], result: Synced, report: Report
 ) -> set[str]:
     """Put new and changed documents in the index; the ids of those that are not as they were a moment ago."""
-    snapshot, left_out = index.snapshot(), list[str]()
+    snapshot, written = index.snapshot(), Written()
     changed = {*result.added, *result.replaced} - reuse.keys()
     encoded, reused = _Chosen(corpus, files, changed), _Chosen(corpus, files, reuse)
     if changed:
-        for batch in batches_of(index.model, encoded, index.keeps, left_out, report):
-            index._words.put(batch, there(index, left_out[result.left_out :]))
-            result.left_out = len(left_out)
-    skipped = {*left_out}
-    result.added = [identity for identity in result.added if identity not in skipped]
+        put_encoded(index, encoded, written, report)
+    result.left_out, result.added = written.left_out, there(index, result.added)
     for documents in reused.batches(documents=_AT_ONCE):
         ids = [document.id for document in documents]
         rows = snapshot.rows_of([reuse[identity] for identity in ids])

@@ -165,22 +165,16 @@ def _new_words_folder() -> str:
 
 def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
     """Encode documents and put them in an index, batch by batch; with `new`, their ids must not be there."""
-    corpus, model = as_corpus(documents), index.model
-    memory = index._store.manifest.meta.get("corpus", {})
+    _ = index.model  # first: an index of codes takes no texts
+    corpus, memory = as_corpus(documents), index._store.manifest.meta.get("corpus", {})
     files = note_below(corpus, memory, index.folder)
     corpus = files or corpus
     _check_ids(index, corpus, new, report)
     if files is not None:
         files.note(index.folder / memory["files"], sure=False)
-    written, left_out = Written(), list[str]()
+    written = Written()
     try:
-        for batch in batches_of(model, corpus, index.keeps, left_out, report):
-            gone = there(index, left_out[written.left_out :])
-            written.left_out = len(left_out)
-            replaced = index._words.put(batch, gone)
-            written.replaced += replaced
-            written.added += len(batch.ids) - replaced
-            written.removed += len(gone)
+        put_encoded(index, corpus, written, report)
         index._words.commit()
     except BaseException as stop:
         if done := written.added + written.replaced:
@@ -190,6 +184,18 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
         files.note(index.folder / memory["files"], sure=True)
     index.left_out = written.left_out
     return written
+
+
+def put_encoded(index: "Index", corpus: Corpus, written: Written, report: Report) -> None:
+    """Encode documents and put them in an index, batch by batch; `written` counts what became of them until now."""
+    left_out = list[str]()
+    for batch in batches_of(index.model, corpus, index.keeps, left_out, report):
+        gone = there(index, left_out[written.left_out :])
+        written.left_out = len(left_out)
+        replaced = index._words.put(batch, gone)
+        written.replaced += replaced
+        written.added += len(batch.ids) - replaced
+        written.removed += len(gone)
 
 
 def there(index: "Index", ids: Sequence[str]) -> list[str]:
