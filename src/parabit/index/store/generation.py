@@ -21,7 +21,15 @@ from parabit.errors import IndexFolderError
 from parabit.index.code_search import Searcher, build_arrays
 from parabit.index.store import schema
 from parabit.index.store.log import new_log
-from parabit.index.store.manifest import REMEDY, Form, Manifest, read_manifest, remove_leftovers, write_manifest
+from parabit.index.store.manifest import (
+    REMEDY,
+    Form,
+    Manifest,
+    next_generation,
+    read_manifest,
+    remove_leftovers,
+    write_manifest,
+)
 from parabit.index.store.schema import CODES, IDS, RECORDS, Batch, Columns, hashes, same_id
 from parabit.progress import Report
 from parabit.storage import ArrayWriter, array_header, sync
@@ -122,7 +130,7 @@ def write_generation(
     Memory grows with the documents by what finds them (16 bytes per id, 24 per label and number) and by what the
     back end needs to be built; texts and codes are not held.
     """
-    manifest = replace(manifest, token=secrets.token_hex(8))
+    manifest = replace(manifest, generation=next_generation(folder), token=secrets.token_hex(8))
     try:
         if save_model is not None:  # to a new folder, as the one of an old generation may be damaged
             manifest = replace(manifest, model=f"model-{manifest.generation}")
@@ -152,6 +160,7 @@ class GenerationWriter:
         self._writers: dict[str, ArrayWriter] = {}
         self._tables = {name: [np.empty(0, kind)] for name, kind in _TABLES.items()}
         self._field_names: dict[str, None] = {}
+        self._last_serial = 0  # that a document was given, if some are copied
         folder.mkdir()
         for name, kind in manifest.kinds.items():
             self._open(name, kind)
@@ -186,7 +195,7 @@ class GenerationWriter:
         """Add the documents of a snapshot, in their order and with their serial numbers."""
         base, alive = snapshot.base, snapshot.select(())
         base.verify()  # a flipped byte must not get a new checksum
-        self._field_names = dict.fromkeys(snapshot.manifest.field_names)
+        self._field_names, self._last_serial = dict.fromkeys(snapshot.manifest.field_names), snapshot.last_serial
         places = np.cumsum(alive) - 1  # the new rows
         for name, kind in _TABLES.items():
             kept = alive[base.arrays[name + ROWS]]
@@ -216,7 +225,7 @@ class GenerationWriter:
         return replace(
             manifest,
             documents=self.documents,
-            last_serial=max(manifest.last_serial, self.documents),
+            last_serial=max(self._last_serial, self.documents),
             field_names=list(self._field_names),
             arrays={name: self._form(name) for name in self._writers},
         )

@@ -18,7 +18,6 @@ from parabit.index.store.manifest import (
     Manifest,
     bytes_in,
     is_index,
-    next_generation,
     read_manifest,
     remove_leftovers,
     write_manifest,
@@ -137,12 +136,11 @@ class Store(BaseStore):
         if overwrite and is_index(folder):
             # As a new generation, not as a new folder: then a kill at any moment leaves the old index or the new one.
             with writer_lock(folder):
-                manifest = replace(manifest, generation=next_generation(folder))
                 write_generation(folder, manifest, documents, report, save_model)
-            return
-        with whole_folder(folder, is_index if overwrite else None) as new:
-            (new / LOCK).touch()
-            write_generation(new, manifest, documents, report, save_model)
+        else:
+            with whole_folder(folder, is_index if overwrite else None) as new:
+                (new / LOCK).touch()
+                write_generation(new, manifest, documents, report, save_model)
 
     def close(self) -> None:
         """Release the lock. Snapshots that were taken stay valid."""
@@ -187,11 +185,10 @@ class Store(BaseStore):
         With `recode`, documents get the codes and vectors of another model, whose `bits`, `dim` and `fingerprint` are
         given, in the same step; all else stays, serial numbers among it, so that a word index stays valid.
         """
-        snapshot, number = self.snapshot(), next_generation(self.folder)
+        snapshot = self.snapshot()
         self.need_writer()
-        new = replace(self.manifest, generation=number, last_serial=snapshot.last_serial, **model)
         try:
-            write_generation(self.folder, new, snapshot, report, save_model, recode)
+            write_generation(self.folder, replace(self.manifest, **model), snapshot, report, save_model, recode)
             self._snapshot, self._log = _open(self.folder, write=True)
         except BaseException:
             if read_manifest(self.folder).token != self.manifest.token:
@@ -201,9 +198,8 @@ class Store(BaseStore):
 
     def save(self, folder: Path, meta: dict[str, Any], overwrite: bool = False, report: Report = silent) -> None:
         """Write the documents to another folder, as `compact` writes them to this one."""
-        snapshot = self.snapshot()
-        manifest = replace(self.manifest, meta=meta, last_serial=snapshot.last_serial, model="", generation=1)
-        self.create(folder, manifest, snapshot, self.model_saver(), overwrite, report)
+        manifest = replace(self.manifest, meta=meta, model="")
+        self.create(folder, manifest, self.snapshot(), self.model_saver(), overwrite, report)
 
     def refresh(self) -> bool:
         """See what another process has written since; returns whether there was anything. A writer knows it all."""
@@ -212,10 +208,8 @@ class Store(BaseStore):
             return False
         manifest = read_manifest(self.folder)
         if manifest.token == self.manifest.token:
-            self.manifest = manifest
             changes = [unpack(record, manifest.kinds) for record in self._log.read()]
-            if changes:
-                self._snapshot = snapshot.after(changes)
+            self.manifest, self._snapshot = manifest, snapshot.after(changes) if changes else snapshot
             return bool(changes)
         self._snapshot, self._log = _open(self.folder, write=False)
         self.manifest = self._snapshot.manifest
