@@ -1,17 +1,19 @@
 """A search of all codes in an index: those of a generation by the fastest back end, those added since by a scan."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit import choices
 from parabit.errors import CodesError
-from parabit.index.backends.flat import Arrays, Flat
+from parabit.index.backends.flat import Arrays, Codes, Flat
 from parabit.index.backends.hashing import SHORT, Hashing
 from parabit.index.results import Found, Keys
 from parabit.progress import Report
+
+Mask: TypeAlias = NDArray[np.bool_]  # (rows,)
 
 BACKENDS: dict[str, type[Flat]] = {"flat": Flat, "hashing": Hashing}
 
@@ -70,7 +72,7 @@ def _kind(bits: int) -> str:
     return "short" if bits <= SHORT else "long"
 
 
-def build_arrays(backend: str, codes: NDArray[np.uint8], bits: int, report: Report) -> dict[str, NDArray[Any]]:
+def build_arrays(backend: str, codes: Codes, bits: int, report: Report) -> dict[str, NDArray[Any]]:
     """The arrays of a back end, to be stored beside the codes, which may be a memory map."""
     chosen = choose_built(len(codes), bits) if backend == "auto" else backend
     arrays = BACKENDS[chosen].build(codes, bits, report) if len(codes) else {}
@@ -80,19 +82,13 @@ def build_arrays(backend: str, codes: NDArray[np.uint8], bits: int, report: Repo
 class Searcher:
     """Searches the codes of a generation with the back ends built beside them, each opened when first used."""
 
-    def __init__(self, codes: NDArray[np.uint8], bits: int, derived: Arrays) -> None:
+    def __init__(self, codes: Codes, bits: int, derived: Arrays) -> None:
         self._codes, self._bits, self._derived = codes, bits, derived
         self._names = {"flat", *(name.partition(".")[0] for name in derived)}
         self._open: dict[str, Flat] = {}
 
     def search(
-        self,
-        queries: NDArray[np.uint8],
-        most: int | None,
-        radius: int | None,
-        allowed: NDArray[np.bool_] | None,
-        backend: str,
-        tail: NDArray[np.uint8],
+        self, queries: Codes, most: int | None, radius: int | None, allowed: Mask | None, backend: str, tail: Codes
     ) -> Found:
         """The nearest `most` documents of each query, or all within the radius, or the nearest of those.
 
@@ -112,9 +108,7 @@ class Searcher:
         ]
         return keys.found(np.sort(np.concatenate(packed)), len(queries)).first(most)
 
-    def _backend(
-        self, name: str, most: int | None, radius: int | None, mask: NDArray[np.bool_] | None, queries: int
-    ) -> Flat:
+    def _backend(self, name: str, most: int | None, radius: int | None, mask: Mask | None, queries: int) -> Flat:
         if not len(self._codes):
             name = "flat"
         elif name == "auto":
@@ -132,11 +126,7 @@ class Searcher:
 
 
 def find(
-    backend: Flat,
-    queries: NDArray[np.uint8],
-    most: int | None = None,
-    radius: int | None = None,
-    allowed: NDArray[np.bool_] | None = None,
+    backend: Flat, queries: Codes, most: int | None = None, radius: int | None = None, allowed: Mask | None = None
 ) -> Found:
     """What a back end finds among the allowed rows; `allowed` is one bool per row, or None for all."""
     if allowed is None or allowed.all():
@@ -163,6 +153,6 @@ def find(
     return found
 
 
-def _hits_to_ask_for(most: int, allowed: NDArray[np.bool_]) -> int:
+def _hits_to_ask_for(most: int, allowed: Mask) -> int:
     count = max(1, int(np.count_nonzero(allowed)))
     return min(len(allowed), int(1.2 * most * len(allowed) / count) + 8)

@@ -50,14 +50,12 @@ class Found(NamedTuple):
         """The results with those of some queries replaced: `by` has one result for each of them."""
         if len(queries) == len(self.offsets) - 1:
             return by
-        stays = np.ones(len(self.offsets) - 1, dtype=np.bool_)
-        stays[queries] = False
-        kept = self.keep(stays[self.queries])
-        both = np.concatenate([kept.queries, queries[by.queries]])
-        order = np.argsort(both, kind="stable")
+        kept = self.keep(~np.isin(self.queries, queries))
+        asked = np.concatenate([kept.queries, queries[by.queries]])
+        order = np.argsort(asked, kind="stable")
         rows = np.concatenate([kept.rows, by.rows])[order]
         distances = np.concatenate([kept.distances, by.distances])[order]
-        return Found(row_offsets(np.bincount(both, minlength=len(stays))), rows, distances)
+        return Found(row_offsets(np.bincount(asked, minlength=len(self.offsets) - 1)), rows, distances)
 
 
 class Keys:
@@ -72,15 +70,11 @@ class Keys:
         self._row_mask, self._distance_mask = (1 << self._row_bits) - 1, (1 << self._distance_bits) - 1
 
     def pack(
-        self, queries: NDArray[np.integer] | None, distances: NDArray[np.integer], rows: NDArray[np.integer]
+        self, queries: NDArray[np.int64] | int, distances: NDArray[np.integer], rows: NDArray[np.integer]
     ) -> NDArray[np.int64]:
-        """One number per hit; None stands for query 0 alone."""
-        if queries is None:
-            packed: NDArray[np.int64] = distances.astype(np.int64)
-        else:
-            packed = queries.astype(np.int64)
-            packed <<= self._distance_bits
-            packed |= distances
+        """One number per hit, of several queries or of one."""
+        packed = distances.astype(np.int64)
+        packed |= queries << self._distance_bits
         packed <<= self._row_bits
         packed |= rows
         return packed
@@ -102,10 +96,8 @@ class Keys:
 
 def join(parts: Sequence[Found]) -> Found:
     """The results of one block of queries after the other, as one."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        return Found.nothing(0)
+    if len(parts) < 2:
+        return parts[0] if parts else Found.nothing(0)
     counts = np.concatenate([part.counts for part in parts])
     rows = np.concatenate([part.rows for part in parts])
     return Found(row_offsets(counts), rows, np.concatenate([part.distances for part in parts]))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import faiss
 import numpy as np
@@ -13,6 +13,8 @@ from parabit.parallel import cores, ordered_map
 from parabit.progress import Report, silent
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+Codes: TypeAlias = NDArray[np.uint8]  # (codes, bytes), packed bits
+T = TypeVar("T")
 
 _COUNTING_BYTES = 1 << 27  # faiss reserves room for k hits at each distance
 _QUERIES_AT_A_TIME = 4096  # hits are held twice for a moment, by faiss and by us
@@ -31,17 +33,17 @@ class Flat:
     for each other after every 65,536 codes: on cores that have other work, a batch takes several times as long.
     """
 
-    def __init__(self, codes: NDArray[np.uint8], bits: int, arrays: Arrays | None = None) -> None:
+    def __init__(self, codes: Codes, bits: int, arrays: Arrays | None = None) -> None:
         """Open what `build` gave for these codes, in a time that does not grow with them; without it, build it."""
         # faiss needs contiguous rows; and of a np.memmap every slice takes time.
         self.codes, self.bits = np.ascontiguousarray(codes), bits
 
     @classmethod
-    def build(cls, codes: NDArray[np.uint8], bits: int, report: Report = silent) -> dict[str, NDArray[Any]]:
+    def build(cls, codes: Codes, bits: int, report: Report = silent) -> dict[str, NDArray[Any]]:
         """The arrays that the back end needs beside the codes, to be stored with them."""
         return {}
 
-    def search(self, queries: NDArray[np.uint8], most: int | None = None, radius: int | None = None) -> Found:
+    def search(self, queries: Codes, most: int | None = None, radius: int | None = None) -> Found:
         """The nearest `most` codes of each query, or all within `radius` bits, or the nearest of those."""
         if not len(queries) or not len(self.codes):
             return Found.nothing(len(queries))
@@ -51,22 +53,22 @@ class Flat:
         found = self._nearest(queries, min(most, len(self.codes)))
         return found if radius is None else found.keep(found.distances <= radius)
 
-    def _nearest(self, queries: NDArray[np.uint8], k: int) -> Found:
+    def _nearest(self, queries: Codes, k: int) -> Found:
         bytes_per_query = k * (self.bits + 1) * 8
         if bytes_per_query > _COUNTING_BYTES:
             return join([self._within(query[None], self.bits).first(k) for query in queries])
 
-        def search(block: NDArray[np.uint8]) -> Found:
+        def search(block: Codes) -> Found:
             # "mc" counts the hits at each distance. It keeps the lowest rows of a tie, as rows come in order.
             with _one_thread():
                 distances, rows = faiss.knn_hamming(block, self.codes, k, variant="mc")
             offsets = np.arange(len(block) + 1) * k
             return Found(offsets, rows.ravel().astype(np.int64, copy=False), distances.ravel().astype(np.int32))
 
-        return _on_all_cores(search, queries, _COUNTING_BYTES // bytes_per_query)
+        return join(on_all_cores(search, queries, _COUNTING_BYTES // bytes_per_query, _SMALLEST_BLOCK))
 
-    def _within(self, queries: NDArray[np.uint8], radius: int) -> Found:
-        def search(block: NDArray[np.uint8]) -> Found:
+    def _within(self, queries: Codes, radius: int) -> Found:
+        def search(block: Codes) -> Found:
             result = faiss.RangeSearchResult(len(block))
             with _one_thread():
                 faiss.hamming_range_search(
@@ -85,19 +87,19 @@ class Flat:
             rows = faiss.rev_swig_ptr(result.labels, total)  # in faiss's memory, as long as the result lives
             distances = faiss.rev_swig_ptr(result.distances, total).astype(np.int32)
             keys = Keys(len(self.codes), self.bits)
-            asked = np.repeat(np.arange(len(block)), np.diff(offsets)) if len(block) > 1 else None
+            asked = np.repeat(np.arange(len(block)), np.diff(offsets)) if len(block) > 1 else 0
             packed = keys.pack(asked, distances, rows)
             packed.sort()
             return keys.found(packed, len(block))
 
-        return _on_all_cores(search, queries, _QUERIES_AT_A_TIME)
+        return join(on_all_cores(search, queries, _QUERIES_AT_A_TIME, _SMALLEST_BLOCK))
 
 
-def _on_all_cores(search: Callable[[NDArray[np.uint8]], Found], queries: NDArray[np.uint8], at_a_time: int) -> Found:
-    """Search for blocks of queries, each on one core."""
-    size = min(at_a_time, max(_SMALLEST_BLOCK, -(-len(queries) // cores())))
+def on_all_cores(search: Callable[[Codes], T], queries: Codes, most: int, least: int, per_core: int = 1) -> list[T]:
+    """Search for blocks of queries, each on one core: so many blocks per core, but of at least and at most so many."""
+    size = min(most, max(least, -(-len(queries) // (per_core * cores()))))
     blocks = [queries[start : start + size] for start in range(0, len(queries), size)]
-    return join(list(ordered_map(search, blocks) if len(blocks) > 1 else map(search, blocks)))
+    return list(ordered_map(search, blocks) if len(blocks) > 1 else map(search, blocks))
 
 
 @contextmanager

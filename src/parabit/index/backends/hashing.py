@@ -13,13 +13,13 @@ but codes of documents fill their tables unevenly.
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import combinations, pairwise
-from math import ceil, comb, log2, prod
+from math import ceil, comb, gcd, log2, prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.index.backends.flat import Arrays, Flat
+from parabit.index.backends.flat import Arrays, Codes, Flat, on_all_cores
 from parabit.index.results import Found, Keys, join
 from parabit.parallel import cores, ordered_map
 from parabit.progress import Progress, Report, silent
@@ -36,13 +36,11 @@ _ROUND = 40_000.0  # taking some rings for a block of queries, whatever they hol
 _TRIED = 0.06  # of what a scan costs, spent before a query is given up
 
 _SAMPLED = 20_000  # codes that show which bits go together
-_READ_AT_A_TIME = 8192  # codes whose substrings are read at once, so that what that takes stays in the cache
-_CODES_AT_A_TIME = 1 << 18  # codes read from disk at a time while building
+_READ_AT_A_TIME = 8192  # codes whose substrings are read at once while building: what that takes stays in the cache
 _QUERIES_AT_A_TIME = 64
 _SMALLEST_BLOCK = 32  # queries that are worth a thread
 _KEYS_AT_A_TIME = 1 << 17
 _CANDIDATES_AT_A_TIME = 1 << 15  # measured at once, so that memory stays bounded and most of it in the cache
-_WORDS = [np.dtype(f"u{size}") for size in (8, 1, 2, 1, 4, 1, 2, 1)]  # by the bytes left over from words of 8
 
 
 def scan_cost(codes: int, width: int) -> float:
@@ -57,30 +55,28 @@ class Hashing(Flat):
     with this value start, and the next entry where they end.
     """
 
-    def __init__(self, codes: NDArray[np.uint8], bits: int, arrays: Arrays | None = None) -> None:
+    def __init__(self, codes: Codes, bits: int, arrays: Arrays | None = None) -> None:
         super().__init__(codes, bits)
-        if arrays is None:
-            arrays = self.build(codes, bits)
+        arrays = self.build(codes, bits) if arrays is None else arrays
         self.starts, self.places = np.asarray(arrays["starts"]), np.asarray(arrays["places"])
         self.substrings, self.length = arrays["bits"].shape
         self._parts = _parts(np.asarray(arrays["bits"]), self.codes.shape[1])
         self._bases = np.arange(self.substrings) << self.length
         # How many keys so many rings have, those with fewest flips first.
         rings = [comb(self.length, flips) for flips in range(self.length + 1)]
-        self._keys_in = np.cumsum([0, *np.repeat(np.array(rings, dtype=np.float64), self.substrings)])
+        self._keys_in = np.cumsum([0.0, *np.repeat(rings, self.substrings)])
         self._keys = Keys(len(codes), bits)
         self._words = _words(self.codes)
-        self._scan_cost = scan_cost(*self.codes.shape)
 
     @classmethod
-    def build(cls, codes: NDArray[np.uint8], bits: int, report: Report = silent) -> dict[str, NDArray[Any]]:
+    def build(cls, codes: Codes, bits: int, report: Report = silent) -> dict[str, NDArray[Any]]:
         """Sort the rows by each of the substrings, one after the other."""
         total = len(codes)
         count, length = _shape(total, bits)
         groups = _spread(codes, bits, count, length)
         parts = _parts(groups, codes.shape[1])
         values = np.empty((count, total), dtype=np.uint32)
-        blocks = [slice(start, start + _CODES_AT_A_TIME) for start in range(0, total, _CODES_AT_A_TIME)]
+        blocks = [slice(start, start + _READ_AT_A_TIME) for start in range(0, total, _READ_AT_A_TIME)]
         for some, read in zip(blocks, ordered_map(lambda block: _read(codes[block], parts), blocks), strict=True):
             values[:, some] = read.T
         kind: type[np.unsignedinteger] = np.uint32 if total * count < 1 << 32 else np.uint64
@@ -101,47 +97,43 @@ class Hashing(Flat):
             report(Progress("building", substring + 1, "tables", (substring + 1) / count))
         return {"bits": groups, "starts": starts, "places": places}
 
-    def search(self, queries: NDArray[np.uint8], most: int | None = None, radius: int | None = None) -> Found:
+    def search(self, queries: Codes, most: int | None = None, radius: int | None = None) -> Found:
         """The nearest `most` codes of each query, or all within `radius` bits, or the nearest of those."""
         if not len(self.codes) or not len(queries):
             return Found.nothing(len(queries))
         farthest = self.bits if radius is None else min(radius, self.bits)
         # A scan has a thread for every query, looking up one for every block of them.
-        affordable = self._scan_cost * min(cores(), -(-len(queries) // _SMALLEST_BLOCK)) / min(cores(), len(queries))
+        available = cores()
+        threads = min(available, -(-len(queries) // _SMALLEST_BLOCK))
+        affordable = scan_cost(*self.codes.shape) * threads / min(available, len(queries))
         keys = self._keys_in[self._needed(farthest if most is None else 0)]
         if keys * _LOOK_UP > affordable:
             return super().search(queries, most, radius)
-        # At least two blocks per core, so that none waits for the other, but none so small that threads do not pay.
-        size = min(_QUERIES_AT_A_TIME, max(_SMALLEST_BLOCK, -(-len(queries) // (2 * cores()))))
-        size = max(1, min(size, int(_KEYS_AT_A_TIME / keys)))
-        blocks = [queries[start : start + size] for start in range(0, len(queries), size)]
         k = None if most is None else min(most, len(self.codes))
         look = partial(self._look, k=k, radius=farthest, affordable=affordable)
-        done = list(ordered_map(look, blocks) if len(blocks) > 1 else map(look, blocks))
-        found = join([part for part, _ in done])
-        dear = np.concatenate([left + size * number for number, (_, left) in enumerate(done)])
-        return found.replace(dear, super().search(queries[dear], most, radius)) if len(dear) else found
+        size = max(1, min(_QUERIES_AT_A_TIME, int(_KEYS_AT_A_TIME / keys)))
+        # At least two blocks per core, so that none waits for the other, but none so small that threads do not pay.
+        parts, dear = zip(*on_all_cores(look, queries, size, _SMALLEST_BLOCK, per_core=2), strict=True)
+        found, left = join(parts), np.concatenate(dear).nonzero()[0]
+        return found.replace(left, super().search(queries[left], most, radius)) if len(left) else found
 
     def _needed(self, radius: Any) -> Any:
         """How many rings hold all codes within a radius."""
         return np.minimum(radius + 1, len(self._keys_in) - 1)
 
-    def _look(
-        self, queries: NDArray[np.uint8], k: int | None, radius: int, affordable: float
-    ) -> tuple[Found, NDArray[np.int64]]:
-        """What is near some queries, and the queries that a scan answers faster: of those only a part was found."""
+    def _look(self, queries: Codes, k: int | None, radius: int, affordable: float) -> tuple[Found, NDArray[np.bool_]]:
+        """What is near some queries, and which of them a scan answers faster: of those only a part was found."""
         count, substrings = len(queries), self.substrings
         values = _read(queries, self._parts) | self._bases
         words = _words(np.ascontiguousarray(queries))
         limits = np.full(count, radius)  # what is farther is of no use
-        settled = np.zeros(count, dtype=np.bool_)  # whether the limit is the distance of k codes that were found
+        needed = self._needed(limits)
         hits, dear = np.empty(0, dtype=np.int64), np.zeros(count, dtype=np.bool_)  # hits are packed keys, sorted
         candidates = np.zeros(count)
         active, ring = np.arange(count), 0  # rings with fewer flips were taken of all substrings
         while len(active):
-            needed = self._needed(limits[active])
-            stop = self._stop(ring, needed.max(), len(active), k)
-            asked, starts, counts = self._take(values[active], needed, ring, stop)
+            stop = self._stop(ring, needed[active].max(), len(active), k)
+            asked, starts, counts = self._take(values[active], needed[active], ring, stop)
             asked = active[asked]
             more = np.bincount(asked, counts, minlength=count)
             dear |= more * _CANDIDATE > affordable
@@ -155,7 +147,12 @@ class Hashing(Flat):
                 hits = hits[np.concatenate([[True], hits[1:] != hits[:-1]])]
             if k is None:
                 break
-            hits = self._draw_in(hits, k, limits, settled)
+            # Of each query k hits are enough, and what is farther than the last of them is of no use any more.
+            offsets = self._keys.offsets(hits, count)
+            found = np.diff(offsets)
+            settled = found >= k
+            limits[settled] = self._keys.distances(hits[offsets[:-1][settled] + k - 1])
+            hits = hits[np.arange(len(hits)) - np.repeat(offsets[:-1], found) < k]
             # What is left should cost less than a scan. Before k codes are found, only the next ring counts.
             candidates += more
             needed, ring, looked = self._needed(limits), stop, self._keys_in[stop * substrings]
@@ -163,7 +160,7 @@ class Hashing(Flat):
             ahead = np.where(settled, needed, np.minimum(needed, (ring + 1) * substrings))
             dear |= (spent > _TRIED * affordable) & ((self._keys_in[ahead] / looked - 1) * spent > affordable)
             active = (~dear & (needed > ring * substrings)).nonzero()[0]
-        return self._keys.found(hits, count), dear.nonzero()[0]
+        return self._keys.found(hits, count), dear
 
     def _stop(self, ring: int, needed: int, queries: int, k: int | None) -> int:
         """Up to which ring to take them at once: all within a radius; of k nearest what costs less than a round."""
@@ -207,9 +204,8 @@ class Hashing(Flat):
         places = (starts - before).repeat(counts)
         places += np.arange(len(places), dtype=places.dtype)
         rows = self.places.take(places)
-        queries = None
+        queries = asked.repeat(counts)
         if len(words) > 1:
-            queries = asked.repeat(counts)
             words, limits = words.take(queries, axis=0), limits.take(queries)
         differ = self._words.take(rows, axis=0)
         differ ^= words
@@ -217,18 +213,7 @@ class Hashing(Flat):
         # numpy is slow at sums of few columns
         distances = columns.sum(axis=0, dtype=np.int32) if len(columns) > 2 else sum(columns[1:], start=columns[0])
         close = (distances <= limits).nonzero()[0]
-        return self._keys.pack(None if queries is None else queries[close], distances[close], rows[close])
-
-    def _draw_in(
-        self, hits: NDArray[np.int64], k: int, limits: NDArray[np.int64], settled: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
-        """Keep the k nearest hits of each query, and draw its limit in to the last of them."""
-        offsets = self._keys.offsets(hits, len(limits))
-        counts = np.diff(offsets)
-        full = (counts >= k).nonzero()[0]
-        limits[full] = self._keys.distances(hits[offsets[full] + k - 1])
-        settled[full] = True
-        return hits[np.arange(len(hits)) - np.repeat(offsets[:-1], counts) < k]
+        return self._keys.pack(queries[close], distances[close], rows[close])
 
 
 def _shape(codes: int, bits: int) -> tuple[int, int]:
@@ -240,7 +225,7 @@ def _shape(codes: int, bits: int) -> tuple[int, int]:
     return count, bits // count
 
 
-def _spread(codes: NDArray[np.uint8], bits: int, count: int, length: int) -> NDArray[np.int32]:
+def _spread(codes: Codes, bits: int, count: int, length: int) -> NDArray[np.int32]:
     """Bits for each substring, (count, length), each bit at most once, so that those in one agree by chance alone.
 
     Two bits in one substring that say the same would make its values half as many, and their rows twice as many.
@@ -267,12 +252,9 @@ def _parts(groups: NDArray[np.int32], width: int) -> NDArray[np.uint32]:
     return parts
 
 
-def _read(codes: NDArray[np.uint8], parts: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _read(codes: Codes, parts: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The substrings of codes as numbers, (codes, substrings)."""
-    read = np.empty((len(codes), parts.shape[2]), dtype=np.uint32)
-    for start in range(0, len(codes), _READ_AT_A_TIME):
-        some = slice(start, start + _READ_AT_A_TIME)
-        np.bitwise_or.reduce(parts[np.arange(len(parts)), codes[some]], axis=1, out=read[some])
+    read: NDArray[np.uint32] = np.bitwise_or.reduce(parts[np.arange(len(parts)), codes], axis=1)
     return read
 
 
@@ -296,7 +278,7 @@ def _pieces(counts: NDArray[np.integer]) -> Iterator[slice]:
     return (slice(start, stop) for start, stop in pairwise(edges))
 
 
-def _words(codes: NDArray[np.uint8]) -> NDArray[np.unsignedinteger]:
+def _words(codes: Codes) -> NDArray[np.unsignedinteger]:
     """The codes as the largest words that their bytes divide into, (codes, words), without a copy."""
-    words: NDArray[np.unsignedinteger] = codes.view(_WORDS[codes.shape[1] % 8])
+    words: NDArray[np.unsignedinteger] = codes.view(f"u{gcd(codes.shape[1], 8)}")
     return words
