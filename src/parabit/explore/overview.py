@@ -52,7 +52,7 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None
         return None
     sampled, whole = Counter(items), snapshot.documents <= _LOOKED_AT
     is_boolean = all(isinstance(item, bool) for item in items)
-    if not is_boolean and None not in numbers and (all(strings) or not any(strings)):
+    if None not in numbers and (all(strings) or not any(strings)):  # truth is no number
         every = _numbers(snapshot, name)
         every = np.array(numbers, dtype=np.float64) if every is None or np.isnan(every).all() else every
         ends = float(np.nanmin(every)), float(np.nanmax(every))

@@ -15,6 +15,7 @@ import shutil
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -217,12 +218,10 @@ def _may_write(folder: Path) -> bool:
 
 
 def _sealed(folder: Path) -> dict[str, Any]:
-    try:
+    with suppress(OSError, ValueError, KeyError, TypeError):
         about: dict[str, Any] = json.loads((folder / "parabit.json").read_text())
         if about.pop("checksum") == _checksum(folder, about) and about["format"] == FORMAT:
             return about
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
     raise _damaged(folder)
 
 
@@ -242,14 +241,12 @@ def _files(folder: Path) -> Iterable[Path]:
 def _check(files: Iterable[Path]) -> None:
     for path in files:
         content = path.read_bytes()
-        try:
+        with suppress(struct.error, ValueError, KeyError, TypeError):
             length, magic = _FOOTER.unpack(content[-8:])
             footer = json.loads(content[-8 - length : -8])
-            whole = magic == _MAGIC and zlib.crc32(memoryview(content)[: -8 - length]) == footer["crc"]
-        except (struct.error, ValueError, KeyError, TypeError):
-            whole = False
-        if not whole:
-            raise _damaged(path)
+            if magic == _MAGIC and zlib.crc32(memoryview(content)[: -8 - length]) == footer["crc"]:
+                continue
+        raise _damaged(path)
 
 
 def _damaged(path: Path) -> IndexFolderError:
