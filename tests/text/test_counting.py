@@ -186,7 +186,7 @@ def test_what_is_not_a_whole_vocabulary_file_is_refused(tmp_path: Path, monkeypa
         path.write_bytes(content)
         with pytest.raises(VocabularyError, match="is not a whole vocabulary file"):
             Vocabulary.load(path)
-    monkeypatch.setattr("parabit.text.vocabulary.FORMAT", 99)
+    monkeypatch.setattr("parabit.text.bags.FORMAT", 99)
     build_vocabulary(TEXTS).save(path)
     monkeypatch.undo()
     with pytest.raises(VocabularyError, match="was made by a newer version of parabit; upgrade"):
@@ -194,7 +194,7 @@ def test_what_is_not_a_whole_vocabulary_file_is_refused(tmp_path: Path, monkeypa
 
 
 def test_unknown_words_take_no_memory_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parabit.text.vocabulary._MOST_UNKNOWN", 50)
+    monkeypatch.setattr("parabit.text.bags._MOST_UNKNOWN", 50)
     vocabulary = build_vocabulary(["a b", "c"], VocabularyRule(TOKENIZER))
     for batch in "xyz":
         texts = [f"a {first}{second}{batch} b" for first in "abcdefgh" for second in "abcdefgh"]

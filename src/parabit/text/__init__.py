@@ -3,13 +3,12 @@
 from typing import TYPE_CHECKING
 
 from parabit.errors import lazy
-from parabit.text.bags import Bags, inverse_frequencies, make_bags, tf_idf_rows
+from parabit.text.bags import Bags, Vocabulary, inverse_frequencies, make_bags, tf_idf_rows
 from parabit.text.tokenizer import Tokenizer, english_stop_words, read_stop_words
 
 if TYPE_CHECKING:
     from parabit.text.counting import VocabularyRule, build_vocabulary, count_bags
     from parabit.text.duplicates import Copy, Group, copies_among, find_duplicates
-    from parabit.text.vocabulary import Vocabulary
 
 __all__ = [
     "Bags",
@@ -29,10 +28,9 @@ __all__ = [
     "tf_idf_rows",
 ]
 
-# Bags and TF-IDF need no polars and no safetensors, and baselines and `parabit reproduce` use them without.
+# Counting needs polars, which takes long to import; searching, baselines and `parabit reproduce` use text without it.
 __getattr__ = lazy(
     __name__,
     counting="VocabularyRule build_vocabulary count_bags",
     duplicates="Copy Group copies_among find_duplicates",
-    vocabulary="Vocabulary",
 )

@@ -11,9 +11,8 @@ from parabit.corpus import Texts, as_corpus
 from parabit.errors import VocabularyError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
-from parabit.text.bags import Bags, bags_of_ids, pair_keys, run_lengths
+from parabit.text.bags import Bags, Vocabulary, bags_of_ids, pair_keys, run_lengths
 from parabit.text.tokenizer import Numbering, Tokenizer
-from parabit.text.vocabulary import Vocabulary
 
 MOST_WORDS = 2_000_000  # different ones that `build_vocabulary` counts exactly
 MOST_BIGRAMS = 5_000_000
