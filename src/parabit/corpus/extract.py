@@ -78,37 +78,36 @@ def _encoding(declared: bytes) -> str | None:
 def _page(html: str) -> Extracted:
     if html.startswith("<?xml"):
         html = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", html)
-    # A template is not shown; a paragraph inside the elements that it stands for would end them.
-    node = LexborHTMLParser(_FALLBACK.sub(r"\1template", html)).root
     parts: list[str] = []
     titles: dict[str, str] = {}
-    inside: list[tuple[LexborNode, int]] = []  # the open elements, and where in `parts` each begins
     preformatted = 0
-    while node is not None:
-        tag, child = node.tag or "", None
+    # A template is not shown; a paragraph inside the elements that it stands for would end them.
+    root = LexborHTMLParser(_FALLBACK.sub(r"\1template", html)).root
+    waiting: list[tuple[LexborNode | None, int | None]] = [
+        (root, None)
+    ]  # the number: where in `parts` an element began
+    while waiting:
+        node, start = waiting.pop()
+        if node is None:
+            continue
+        tag = node.tag or ""
+        if start is not None:  # the element ends
+            preformatted -= tag in _PREFORMATTED
+            if tag in ("title", "h1") and tag not in titles and not (node.parent and node.parent.tag == "svg"):
+                titles[tag] = " ".join("".join(parts[start:]).split())
+                if tag == "title":  # it comes first, wherever it stands
+                    del parts[start:]
+            parts.append(_GAPS.get(tag, ""))
+            continue
+        waiting.append((node.next, None))
         if node.is_text_node:
             text = _INVISIBLE.sub("", node.text_content or "")
             parts.append(text if preformatted else text.replace("\n", " "))
         elif node.is_element_node and tag not in _RAW and not _is_hidden(node.attributes):
             parts.append(_GAPS.get(tag, ""))
-            child = node.first_child
-        if child is not None:
-            inside.append((node, len(parts)))
-            preformatted += tag in _PREFORMATTED
-            node = child
-            continue
-        following = node.next
-        while following is None and inside:
-            node, start = inside.pop()
-            tag = node.tag or ""
-            preformatted -= tag in _PREFORMATTED
-            if tag in ("title", "h1") and tag not in titles and not (inside and inside[-1][0].tag == "svg"):
-                titles[tag] = " ".join("".join(parts[start:]).split())
-                if tag == "title":  # it comes first, wherever it stands
-                    del parts[start:]
-            parts.append(_GAPS.get(tag, ""))
-            following = node.next
-        node = following
+            if node.first_child is not None:
+                waiting += [(node, len(parts)), (node.first_child, None)]
+                preformatted += tag in _PREFORMATTED
     lines = (" ".join(line.split()) for line in f"{titles.get('title', '')}\n{''.join(parts)}".split("\n"))
     return Extracted("\n".join(filter(None, lines)), titles.get("title") or titles.get("h1") or None)
 
