@@ -220,9 +220,9 @@ def test_a_format_reads_files_of_that_name_and_text_files(write: Write) -> None:
         ("csv", ["x", "y", "z"], {"d.jsonl": "another format"}),
         ("lines", ["text", "y", "text", "z"], {"a.csv": "another format", "d.jsonl": "another format"}),
     ):
-        corpus = open_corpus(folder, format=format)
+        corpus = open_corpus(folder, ReadOptions(format=format))
         assert ([d.text for d in corpus], skipped_of(corpus)) == (texts, skipped)
-    assert [d.text for d in open_corpus(write("page", "<p>Boats"), format="html")] == ["Boats"]
+    assert [d.text for d in open_corpus(write("page", "<p>Boats"), ReadOptions(format="html"))] == ["Boats"]
 
 
 def test_a_folder_with_nothing_to_read_says_why(write: Write, tmp_path: Path) -> None:

@@ -94,11 +94,11 @@ def test_lines_are_documents_when_asked_for(write: Write) -> None:
     content = "\ufeffone\r\n\r\nthree\u2028still three"
     for encoding in ("utf-8", "utf-16", "utf-32"):
         path = write("f.txt", content.encode(encoding))
-        assert [(d.id, d.text) for d in open_corpus(path, format="lines")] == [
+        assert [(d.id, d.text) for d in open_corpus(path, ReadOptions(format="lines"))] == [
             ("f.txt:1", "one"), ("f.txt:2", ""), ("f.txt:3", "three\u2028still three"),
         ]  # fmt: skip
     with pytest.raises(CorpusError, match="the formats are"):
-        open_corpus("f.txt", format="xml")
+        open_corpus("f.txt", ReadOptions(format="xml"))
 
 
 def test_fields_are_chosen_by_name(write: Write) -> None:
@@ -255,8 +255,8 @@ def test_options_are_checked() -> None:
 )
 def test_standard_input_is_read_more_than_once(content: bytes, format: str | None, expected: list[str]) -> None:
     program = (
-        "from parabit import open_corpus\n"
-        f"corpus = open_corpus('-', format={format!r})\n"
+        "from parabit import ReadOptions, open_corpus\n"
+        f"corpus = open_corpus('-', ReadOptions(format={format!r}))\n"
         "assert (first := list(corpus)) == list(corpus)\n"
         "print([d.id for d in first])"
     )
@@ -350,6 +350,6 @@ def test_compression_is_known_by_content(write: Write) -> None:
     packed = zstd.compress(b"line\n" * 9, options=window)
     skipped = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"skip"
     for content in (packed, skipped + packed):
-        assert len(list(open_corpus(write("g.txt.zst", content), format="lines"))) == 9
+        assert len(list(open_corpus(write("g.txt.zst", content), ReadOptions(format="lines")))) == 9
     two = gzip.compress(b"one\n") + gzip.compress(b"two\n")
     assert [d.text for d in open_corpus(write("h.txt", two))] == ["one\ntwo\n"]

@@ -79,7 +79,7 @@ def test_documents_on_other_storage_are_read_as_from_a_disk(memory: str, tmp_pat
     put("memory://.hid/a.jsonl", b'{"text": "asked for by its name"}')
     assert [document.text for document in open_corpus("memory://.hid/a.jsonl")] == ["asked for by its name"]
     assert len(list(open_corpus("memory://.hid/*.jsonl"))) == 1
-    assert len(list(open_corpus("memory://.hid/a.jsonl", format="lines"))) == 1
+    assert len(list(open_corpus("memory://.hid/a.jsonl", ReadOptions(format="lines")))) == 1
 
 
 def test_files_of_one_name_in_two_places_are_two(memory: str, tmp_path: Path) -> None:

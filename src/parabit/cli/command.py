@@ -85,17 +85,17 @@ class Reading:
         help_all: Annotated[bool, option("Show all options.", "--help-all", is_eager=True, callback=_show_all)] = False,
     ) -> None:
         self.options = ReadOptions(
-            text_fields=tuple(text_field or ("text",)), id_field=id_field, label_field=label_field, encoding=encoding,
-            quotes=not no_quotes, include=tuple(include or ()), exclude=tuple(exclude or ()), strict=strict,
+            text_fields=tuple(text_field or ("text",)), id_field=id_field, label_field=label_field, format=format,
+            encoding=encoding, quotes=not no_quotes, include=tuple(include or ()), exclude=tuple(exclude or ()),
+            strict=strict,
         )  # fmt: skip
-        self.format = format
         self.corpora: list[Corpus] = []
 
     def open(self, corpus: str | list[str], report: Report) -> Corpus:
         import_module("polars")  # all that read need it, and it has reads go on after Ctrl-C, which is undone here:
         if hasattr(signal, "siginterrupt"):  # a pipe that brings nothing would never be left
             signal.siginterrupt(signal.SIGINT, True)
-        self.corpora.append(open_corpus(corpus, self.options, self.format, report))
+        self.corpora.append(open_corpus(corpus, self.options, report))
         return self.corpora[-1]
 
 

@@ -331,7 +331,7 @@ def sync(
         raise ParabitError("--watch with --dry-run", hint="choose one of them")
     if watch:
         need("watchfiles", "watch")
-    chosen = reading.options != ReadOptions() or reading.format is not None
+    chosen = reading.options != ReadOptions()
     if chosen and not corpus:
         raise ParabitError("options of reading, but no CORPUS", hint=f"name it: parabit sync {index} CORPUS …")
     given: Any = reading.open(corpus, silent) if corpus and chosen else corpus or None

@@ -212,7 +212,7 @@ def encode(
     else:
         from parabit.engines.ray import connected, encode_shards, open_shards
 
-        shards = open_shards(corpus, reading.options, reading.format)
+        shards = open_shards(corpus, reading.options)
         how |= {"workers": workers, "cores": worker_cores or 1}
         again = f"the finished shards are in {output}; run the same command again to continue"
         with resumable(again), connected(address) as ray:

@@ -53,14 +53,13 @@ class FileCorpus(SourceCorpus):
     """The documents of files: text, Markdown, HTML and PDF files are one each, others have one per record.
 
     The id of a file that is one document is its path below the folder that was given, that of a record its id field or
-    `path:line`. `format` is how files are read whose names do not say it.
+    `path:line`.
     """
 
     def __init__(
         self,
         sources: Sequence[Source],
         options: ReadOptions,
-        format: str | None = None,
         name: str | None = None,
         unread: Sequence[Skipped] = (),
         single: bool = False,
@@ -68,7 +67,7 @@ class FileCorpus(SourceCorpus):
     ) -> None:
         super().__init__(sources)
         self.roots = roots  # the paths and addresses that were given; none for a pipe and for a shard
-        self.options, self.format = options, format
+        self.options = options
         self._name = name  # None for a shard of another corpus, which may be empty
         self.unread = unread  # files that were found and cannot be read, as their names already say
         self._single = single  # one file was asked for: that it cannot be read is an error
@@ -78,7 +77,7 @@ class FileCorpus(SourceCorpus):
 
         Shards can be sent to other processes. Files whose ids are in `but` are left out.
         """
-        return [FileCorpus([one], self.options, self.format) for one in self.sources if one.id not in but]
+        return [FileCorpus([one], self.options) for one in self.sources if one.id not in but]
 
     def __iter__(self) -> Iterator[Document]:
         skipped = self.skipped = Tally(self.unread)
@@ -103,7 +102,7 @@ class FileCorpus(SourceCorpus):
         source.note = ""
         number = -1
         try:
-            for number, item in enumerate(read(source, self.format or format_of(source.id), self.options)):
+            for number, item in enumerate(read(source, self.options.format or format_of(source.id), self.options)):
                 yield item if isinstance(item, UnreadableError) else self._document(source, item, number)
             if number < 0:
                 yield UnreadableError(source.name, "no records")
@@ -127,7 +126,6 @@ class FileCorpus(SourceCorpus):
 def open_corpus(
     name: str | Path | Sequence[str | Path] | Iterable[Document | Mapping[str, Any]],
     options: ReadOptions | None = None,
-    format: str | None = None,
     report: Report = silent,
 ) -> Corpus:
     """Open a corpus: a data set and split, a path or several, an address such as s3://…, or `-` for standard input.
@@ -151,17 +149,15 @@ def open_corpus(
         if isinstance(one, str) and one.partition("/")[0] in DATASETS:
             if len(names) > 1:
                 raise CorpusError(f"{one} is a data set", hint=f"read it alone, or write ./{one} for a path")
-            if format is not None or replace(options, strict=False) != ReadOptions():
+            if replace(options, strict=False) != ReadOptions():
                 hint = f"options such as --format and --text-field are for files; write ./{one} for a path"
                 raise CorpusError(f"{one} is a data set and read in its own way", hint)
             return open_dataset(one, report)
-    return _open_files(cast(Sequence[str | Path], names), options, format)
+    return _open_files(cast(Sequence[str | Path], names), options)
 
 
-def _open_files(paths: Sequence[str | Path], options: ReadOptions, format: str | None) -> FileCorpus:
-    """Open files, folders and addresses, or `-` for standard input; formats follow from names unless one is given."""
-    if format is not None and format not in FORMATS:
-        raise CorpusError(f"no such format: {format}", hint=f"the formats are {', '.join(FORMATS)}")
+def _open_files(paths: Sequence[str | Path], options: ReadOptions) -> FileCorpus:
+    """Open files, folders and addresses, or `-` for standard input."""
     name = ", ".join(map(str, paths))
     unread: list[Skipped] = []
     try:
@@ -176,7 +172,7 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions, format: str |
     single = len(paths) == 1 and ids == [in_utf_8(Path(paths[0]).name)] and not Path(paths[0]).is_dir()
     sources = []
     for source in chain.from_iterable(found):
-        if reason := _misfit(source, None if single else format):
+        if reason := _misfit(source, None if single else options.format):
             unread.append(Skipped(source.id, reason))
         else:
             sources.append(source)
@@ -189,7 +185,7 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions, format: str |
     if not sources:
         raise _nothing(name, Tally(unread), f"parabit reads {READABLE}")
     roots = [] if isinstance(sources[0], PipeSource) else [os.fspath(path) for path in paths]
-    return FileCorpus(sources, options, format, name, unread, single, roots)
+    return FileCorpus(sources, options, name, unread, single, roots)
 
 
 def format_of(name: str) -> str | None:

@@ -32,14 +32,15 @@ _HEADER = re.compile(r"[A-Za-z][\w-]*:(?:\s|$)|[ \t]")  # a line of a mail's hea
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read files: which fields hold what, in which encoding, which files, and whether to stop at a bad one.
+    """How to read files: which fields hold what, in which format and encoding, which files, and whether to be strict.
 
     Several text fields are joined by a blank line. The id of a record is its field `id`, or the one that `id_field`
     names; without such a field, and always if `id_field` is empty, it is the path and line of the record. Without a
-    label field, one named `labels` or `label` is used. Without an encoding, files are UTF-8, UTF-16 or UTF-32 as their
-    first bytes say, or else Windows-1252. `include` and `exclude` are patterns such as `*.md` or `drafts/**`, matched
-    with the path below the folder and with the name alone. What cannot be read is skipped and listed in
-    `Corpus.skipped`; with `strict` the first one is an error.
+    label field, one named `labels` or `label` is used. `format` is that of files whose names do not say one; files of a
+    folder whose names say another are skipped. Without an encoding, files are UTF-8, UTF-16 or UTF-32 as their first
+    bytes say, or else Windows-1252. `include` and `exclude` are patterns such as `*.md` or `drafts/**`, matched with
+    the path below the folder and with the name alone. What cannot be read is skipped and listed in `Corpus.skipped`;
+    with `strict` the first one is an error.
 
     Example:
         >>> ReadOptions(text_fields=("title", "body"), exclude=("drafts/**",)).strict
@@ -49,6 +50,7 @@ class ReadOptions:
     text_fields: tuple[str, ...] = ("text",)
     id_field: str | None = None
     label_field: str | None = None
+    format: str | None = None
     encoding: str | None = None
     quotes: bool = True  # of CSV and TSV: a field may be quoted
     include: tuple[str, ...] = ()
@@ -59,6 +61,8 @@ class ReadOptions:
         for name in ("text_fields", "include", "exclude"):
             if isinstance(getattr(self, name), str) or (name == "text_fields" and not self.text_fields):
                 raise CorpusError(f"{name} is {getattr(self, name)!r}", hint='it is a tuple, such as ("title", "body")')
+        if self.format not in (None, *READERS):
+            raise CorpusError(f"no such format: {self.format}", hint=f"the formats are {', '.join(READERS)}")
         try:
             "x".encode(self.encoding or "utf-8")  # not an empty string, for which Python does not even look
         except (LookupError, UnicodeError) as problem:

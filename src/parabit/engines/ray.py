@@ -92,11 +92,11 @@ def _check_versions(ray: Any) -> None:
                 raise ClusterError(problem, hint="install the same versions on every node")
 
 
-def open_shards(names: Sequence[str], options: ReadOptions, format: str | None = None) -> list[FileCorpus]:
+def open_shards(names: Sequence[str], options: ReadOptions) -> list[FileCorpus]:
     """The files of a corpus that all nodes see at the same path or address, each as a corpus of its own."""
     # The workers of a cluster have other current folders.
     paths = [str(Path(name).absolute()) if Path(name).exists() else name for name in names]
-    corpus = open_corpus(paths[0] if len(paths) == 1 else paths, options, format)
+    corpus = open_corpus(paths[0] if len(paths) == 1 else paths, options)
     if not isinstance(corpus, FileCorpus) or any(isinstance(source, PipeSource) for source in corpus.sources):
         raise CorpusError(f"{', '.join(names)} cannot be read by the nodes of a cluster", hint="give a folder of files")
     return corpus.shards()

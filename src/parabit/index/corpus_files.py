@@ -127,13 +127,12 @@ def memory_of(corpus: FileCorpus, folder: Path | str | None, files: str | None =
     return {
         "index": None if folder is None else os.path.abspath(folder),  # noqa: PTH100
         "paths": [root if is_address(root) else os.path.abspath(root) for root in corpus.roots],  # noqa: PTH100
-        "format": corpus.format,
         "options": asdict(corpus.options),
         "files": files or f"files-{token_hex(4)}.json.gz",  # a name that no other index has had
     }
 
 
-def remembered(memory: Mapping[str, Any], folder: Path) -> tuple[list[str], ReadOptions, str | None]:
+def remembered(memory: Mapping[str, Any], folder: Path) -> tuple[list[str], ReadOptions]:
     """Where the files of an index are and how they are read, as `open_corpus` takes it.
 
     If the index was moved, and the files with it, they are at the same places beside it.
@@ -146,20 +145,20 @@ def remembered(memory: Mapping[str, Any], folder: Path) -> tuple[list[str], Read
             paths[place] = beside if Path(beside).exists() else path
     options: dict[str, Any] = dict(memory["options"])
     options |= {name: tuple(value) for name, value in options.items() if isinstance(value, list)}  # which JSON made
-    return paths, ReadOptions(**options), memory["format"]
+    return paths, ReadOptions(**options)
 
 
 def note_below(corpus: Corpus, memory: Mapping[str, Any], folder: Path) -> NotedCorpus | None:
     """A corpus whose files lie below the folder of an index, with the ids that they have there; None if they do not."""
     if not memory or not isinstance(corpus, FileCorpus) or not corpus.roots:
         return None
-    paths, options, format = remembered(memory, folder)
+    paths, options = remembered(memory, folder)
     roots = [os.path.realpath(path) for path in paths if not is_address(path)]
     places = [source.place for source in corpus.sources if source.local]
     below = [place for place in places if any(place == root or place.startswith(root + os.sep) for root in roots)]
     if not below:
         return None
-    whole, wanted = open_corpus(paths, options, format), set(below)
+    whole, wanted = open_corpus(paths, options), set(below)
     assert isinstance(whole, FileCorpus)
     sources = [source for source in whole.sources if source.place in wanted]
     if len(below) < len(corpus.sources) or len(sources) < len(wanted):
@@ -168,4 +167,4 @@ def note_below(corpus: Corpus, memory: Mapping[str, Any], folder: Path) -> Noted
             "and some is not, or is excluded there",
             hint="add them one after the other, or index with other --include and --exclude",
         )
-    return NotedCorpus(FileCorpus(sources, options, format, ", ".join(corpus.roots)), corpus)
+    return NotedCorpus(FileCorpus(sources, options, ", ".join(corpus.roots)), corpus)

@@ -106,15 +106,15 @@ def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, all
         )
     corpus = given
     if not isinstance(given, Corpus):
-        paths, *options = remembered(memory, index.folder) if memory else ([], None, None)
+        paths, options = remembered(memory, index.folder) if memory else ([], None)
         if given is not None:
             paths = [str(given)] if isinstance(given, str | Path) else [*map(str, given)]
         if allow_empty:
-            paths = [path for path in paths if _has_files(path, *options)]
+            paths = [path for path in paths if _has_files(path, options)]
             if not paths:
                 return FileCorpus([], ReadOptions())
         try:
-            corpus = open_corpus(paths, *options)
+            corpus = open_corpus(paths, options)
         except NoFilesError as problem:
             raise _all_gone(index, problem.problem) from problem
     if not isinstance(corpus, FileCorpus) or not corpus.roots:
@@ -122,9 +122,9 @@ def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, all
     return corpus
 
 
-def _has_files(path: str | Path, options: ReadOptions | None, format: str | None) -> bool:
+def _has_files(path: str | Path, options: ReadOptions | None) -> bool:
     try:
-        return bool(open_corpus([path], options, format))
+        return bool(open_corpus([path], options))
     except NoFilesError:
         return False
 
@@ -258,7 +258,7 @@ class _Chosen(Corpus):
         self.waiting = {identity: digest for identity, digest in _digests(files).items() if identity in ids}
         self._digests = dict(self.waiting)
         chosen = {name for name, file in files.items() if not self.waiting.keys().isdisjoint(file.documents)}
-        self._corpus = FileCorpus([one for one in corpus.sources if one.id in chosen], corpus.options, corpus.format)
+        self._corpus = FileCorpus([one for one in corpus.sources if one.id in chosen], corpus.options)
 
     def __iter__(self) -> Iterator[Document]:
         for document in self._corpus:

@@ -135,8 +135,8 @@ def _rcv1_corpus(paths: Sequence[Path], split: str | None) -> Corpus:
 
 def _sample(source: Source, split: str | None) -> Iterator[Document]:
     """Articles in JSON lines, half of them held out by a hash of the title."""
-    options = ReadOptions(id_field="", label_field="categories", strict=True)
-    for article in FileCorpus([source], options, "jsonl", source.name):
+    options = ReadOptions(id_field="", label_field="categories", format="jsonl", strict=True)
+    for article in FileCorpus([source], options, source.name):
         if article.title is None:
             raise CorpusError(f"{article.id}: no title", hint="`parabit datasets` says what the file must hold")
         if in_split(article.title, split, held_out=0.5):
