@@ -21,15 +21,7 @@ from parabit.errors import IndexFolderError
 from parabit.index.code_search import Searcher, build_arrays
 from parabit.index.store import schema
 from parabit.index.store.log import new_log
-from parabit.index.store.manifest import (
-    REMEDY,
-    Form,
-    Manifest,
-    next_generation,
-    read_manifest,
-    remove_leftovers,
-    write_manifest,
-)
+from parabit.index.store.manifest import REMEDY, Form, Manifest, next_generation, remove_leftovers, write_manifest
 from parabit.index.store.schema import CODES, IDS, RECORDS, Batch, Columns, hashes, same_id
 from parabit.progress import Report
 from parabit.storage import ArrayWriter, array_header, sync
@@ -139,8 +131,7 @@ def write_generation(
             writer = GenerationWriter(folder / manifest.folder, manifest, stack)
             if isinstance(documents, Iterable):
                 for batch in documents:
-                    columns = schema.columns_of(batch, manifest.bits, manifest.dim, 1 + writer.documents)
-                    writer.add(columns)
+                    writer.add(schema.columns_of(batch, manifest.bits, manifest.dim, 1 + writer.documents))
             else:
                 writer.copy(documents, recode)
             manifest = writer.finish(report)
@@ -149,7 +140,7 @@ def write_generation(
         write_manifest(folder, manifest)
     finally:
         with suppress(IndexFolderError):  # a new folder without a manifest is removed as a whole
-            remove_leftovers(folder, read_manifest(folder))
+            remove_leftovers(folder)
 
 
 class GenerationWriter:

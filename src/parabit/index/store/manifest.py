@@ -120,8 +120,9 @@ def next_generation(folder: Path) -> int:
     return 1 + max((int(match[1]) for match in found if match), default=0)
 
 
-def remove_leftovers(folder: Path, manifest: Manifest) -> None:
+def remove_leftovers(folder: Path) -> None:
     """Remove what old generations and killed writers have left; for the one who holds the lock."""
+    manifest = read_manifest(folder)
     words = (manifest.meta.get("words") or {}).get("folder")
     files = (manifest.meta.get("corpus") or {}).get("files")
     current = {manifest.folder, manifest.log, manifest.model, words, files}

@@ -115,7 +115,7 @@ class Store(BaseStore):
             self.manifest = self._snapshot.manifest
             if write:
                 self._log.cut()
-                remove_leftovers(self.folder, self.manifest)
+                remove_leftovers(self.folder)
             self._held = self._held.pop_all()
 
     @staticmethod
