@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import islice
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +29,12 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     """The hint for a mistyped name; empty if no known name is similar."""
     close = get_close_matches(given, known, n=1)
     return f"did you mean {close[0]}?" if close else ""
+
+
+def folder_like(path: Path) -> str:
+    """The hint for a folder that does not exist: one beside it with a similar name; empty if there is none."""
+    beside = () if path.exists() else islice(path.parent.glob("*"), 1000)
+    return did_you_mean(str(path), [str(other) for other in beside if other.is_dir()])
 
 
 def need(library: str, extra: str, error: type[ParabitError] = ParabitError) -> ModuleType:

@@ -21,7 +21,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     # names that are nearly right
     (("serach",), "Did you mean 'search'?"),
     (("search", "news.index", "x", "--rank", "hybird"), "'hybird' is not one of 'hybrid', 'words'"),
-    (("search", "news.index", "x", "--where", "label=topic1"), "no field 'label'; did you mean labels?"),
+    (("search", "news.index", "x", "--where", "label=topic1"), "no document has a field 'label'; did you mean labels?"),
     (("search", "new.index", "x"), "no index in new.index; did you mean news.index?"),
     (("index", "posts.jsonl", "--model", "new-20", "-o", "a"), "did you mean news-20?"),
     (("train", "20newsgroup/train", "-o", "a"), "did you mean 20newsgroups/train?"),

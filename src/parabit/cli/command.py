@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -25,7 +24,7 @@ from parabit.cli import leave
 from parabit.cli.app import COLLAPSED
 from parabit.cli.output import complain, console, headline, reading_of, say_json
 from parabit.corpus import FORMATS, Corpus, ReadOptions, open_corpus
-from parabit.errors import Interrupted, ParabitError, did_you_mean
+from parabit.errors import Interrupted, ParabitError
 from parabit.progress import Progress, Report, silent
 
 Result = dict[str, Any]
@@ -157,7 +156,7 @@ def verb(show: Callable[[Result], None] | str | None = None, common: bool = True
         @functools.wraps(function)
         @_signals_as_exceptions()
         def run(**given: Any) -> None:
-            with _errors_as_lines(given):
+            with _errors_as_lines():
                 values = {name: make(**{key: given.pop(key) for key in options[name]}) for name, make in makers.items()}
                 flags = values.pop("common", {})
                 values |= {name: value for name, value in flags.items() if name in wanted}
@@ -190,7 +189,7 @@ def _subject(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 @contextmanager
-def _errors_as_lines(arguments: Mapping[str, Any]) -> Iterator[None]:
+def _errors_as_lines() -> Iterator[None]:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
             stream.reconfigure(errors="backslashreplace")
@@ -204,7 +203,7 @@ def _errors_as_lines(arguments: Mapping[str, Any]) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except ParabitError as problem:
-        _fail(_with_neighbour(problem, arguments))
+        _fail(str(problem))
     except MemoryError:
         _fail("out of memory; use a smaller --sample or -k, close other programs, or use a larger machine")
     except OSError as problem:
@@ -264,15 +263,6 @@ def _fail(message: str, code: int = 1) -> NoReturn:
         traceback.print_exc()
     complain("; ".join([message, *getattr(sys.exception(), "__notes__", [])]))
     raise typer.Exit(code) from None
-
-
-def _with_neighbour(problem: ParabitError, arguments: Mapping[str, Any]) -> str:
-    """An error in words; if a folder does not exist, with the one that may have been meant."""
-    for path in (arguments.get("index"), arguments.get("model")):
-        if isinstance(path, Path) and str(path) in problem.problem and not path.exists():
-            beside = [str(other) for other in islice(path.parent.glob("*"), 1000) if other.is_dir()]
-            return "; ".join([problem.problem, did_you_mean(str(path), beside) or problem.hint])
-    return str(problem)
 
 
 def _explained(problem: OSError) -> str:

@@ -14,6 +14,7 @@ from parabit.errors import ParabitError
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
+    from rich.text import Text
 
     from parabit.corpus import Corpus
     from parabit.index.sync import Synced
@@ -36,8 +37,8 @@ def console(stderr: bool = False) -> "Console":
     return PipeConsole(stderr=stderr, highlight=False, emoji=False)
 
 
-def say(line: str) -> None:
-    """Print a line for people, with markup; a terminal folds it, so that a long path in it can be copied."""
+def say(line: "str | Text") -> None:
+    """Print a line for people, a string with markup; a terminal folds it, so that a long path in it can be copied."""
     console().print(line, soft_wrap=True)
 
 

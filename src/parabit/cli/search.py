@@ -12,7 +12,7 @@ import parabit
 from parabit.choices import Backend, Rank
 from parabit.cli.command import IndexFolder, argument, option, verb
 from parabit.cli.output import console, escape, line_width, read_input, say, say_json
-from parabit.errors import ParabitError, did_you_mean
+from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -60,17 +60,11 @@ def search(
         parabit search news.index --like sci.space/60840 --explain
         parabit search news.index - --json < post.txt
     """
-    from parabit.index import conditions
-
     if (query is None) == (not like):
         raise typer.BadParameter("give either a query or --like", param_hint="QUERY")
     text = None if query is None else _text(query)
-    required = conditions(where)
     start = time.perf_counter()
     with parabit.Index.open(index) as opened:
-        for field in {condition.field for condition in required} - {"id", *opened.fields}:
-            if hint := did_you_mean(field, known := ["id", *opened.fields]):
-                raise ParabitError(f"no field {field!r}", hint=f"{hint} There are {', '.join(known)}")
         how: dict[str, Any] = {"where": where, "candidates": candidates, "backend": backend}
         if text is None:
             ids = opened.ids_of(like or [])
@@ -175,14 +169,16 @@ def _show_hit(hit: "Hit", place: int, passage: "Text") -> None:
     title = Text(f"{place:>2}. ").append(_cut(hit.title, room), "bold")
     origin = Text(_INDENT).append(_cut(name, room - len(figures))).append(figures, "dim")
     for line in (*([Text()] if passage else []), title, origin):
-        console().print(line, no_wrap=True, overflow="ignore", crop=False)
+        say(line)
     _show_block(passage)
 
 
 def _show_block(text: "Text") -> None:
+    from rich.text import Text
+
     for line in text.wrap(console(), max(line_width() - len(_INDENT), 20)) if text else ():
         line.rstrip()
-        console().print(_INDENT, line, sep="", no_wrap=True, overflow="ignore", crop=False)
+        say(Text(_INDENT).append_text(line))
 
 
 def _printable(text: str, lines: bool = False) -> str:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parabit.corpus import number_of
-from parabit.errors import QueryError
+from parabit.errors import QueryError, did_you_mean
 
 Where = Mapping[str, Any] | Sequence[str]
 EQUAL, UNEQUAL = "=", "!="
@@ -132,8 +132,10 @@ def need_field(condition: Condition, field_names: Sequence[str]) -> None:
         if condition.operator in ORDER:
             raise QueryError("ids have no order", hint="compare them with = or !=")
     elif condition.field not in field_names or condition.field == "text":
-        names = ", ".join(["id", *(name for name in field_names if name != "text")])
-        raise QueryError(f"no document has a field {condition.field!r}", hint=f"there are {names}")
+        names = ["id", *(name for name in field_names if name != "text")]
+        meant = did_you_mean(condition.field, names)
+        hint = f"{meant} There are {', '.join(names)}" if meant else f"there are {', '.join(names)}"
+        raise QueryError(f"no document has a field {condition.field!r}", hint)
 
 
 def no_numbers(field: str) -> QueryError:

@@ -19,7 +19,7 @@ from safetensors.numpy import save
 from parabit import __version__
 from parabit.codes import pack
 from parabit.corpus import Corpus, Document, Texts, as_corpus
-from parabit.errors import ModelError, VocabularyError, need
+from parabit.errors import ModelError, VocabularyError, folder_like, need
 from parabit.networks.config import Recipe, Shape
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
@@ -264,7 +264,8 @@ def load_model(folder: Path, device: str = "auto") -> TextEncoder:
         if not (folder / CONFIG).is_file():
             if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
                 raise ModelError(f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}")
-            raise ModelError(f"no model in {folder}", hint="make one with `parabit train CORPUS -o FOLDER`")
+            hint = folder_like(folder) or "make one with `parabit train CORPUS -o FOLDER`"
+            raise ModelError(f"no model in {folder}", hint)
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text())
         if config.pop("format") > FORMAT:
             raise ModelError(f"{folder} was made by a newer version of parabit", hint="upgrade parabit")

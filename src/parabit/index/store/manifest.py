@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from parabit import __version__
-from parabit.errors import IndexFolderError
+from parabit.errors import IndexFolderError, folder_like
 from parabit.index.store.schema import CODES, SERIALS, VECTORS
 from parabit.model import is_model
 from parabit.storage import whole_file
@@ -88,9 +88,8 @@ def read_manifest(folder: Path) -> Manifest:
                 f"{folder} is a model, not an index",
                 hint=f"index documents with `parabit index CORPUS -o INDEX --model {folder}`",
             ) from problem
-        raise IndexFolderError(
-            f"no index in {folder}", hint="make one with `parabit index CORPUS -o FOLDER`"
-        ) from problem
+        hint = folder_like(folder) or "make one with `parabit index CORPUS -o FOLDER`"
+        raise IndexFolderError(f"no index in {folder}", hint) from problem
     except PermissionError as problem:
         raise IndexFolderError(f"{path} cannot be read: {problem.strerror}", hint="change its permissions") from problem
     except (OSError, ValueError, KeyError, TypeError) as problem:
