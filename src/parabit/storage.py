@@ -81,6 +81,12 @@ def recover(path: Path) -> None:
             aside.rename(path)
 
 
+def need_new(path: Path, overwrite: bool) -> None:
+    """Raise if something has this name and may not be replaced."""
+    if os.path.lexists(path) and not overwrite:
+        raise ParabitError(f"{path} exists already", hint="choose another name, or replace it with --overwrite")
+
+
 def need_room(path: Path, folder: bool = False, replaces: Replaces | None = None) -> None:
     """Raise if `whole_file` or `whole_folder` cannot write to this name; to call before long work."""
     if folder:

@@ -13,7 +13,7 @@ import typer
 import parabit
 from parabit.choices import Backend
 from parabit.cli.command import Corpora, IndexFolder, Overwrite, Reading, Result, argument, option, progress, verb
-from parabit.cli.output import complain, escape, headline, need_new, read_input, reading_of, say, say_json, say_skipped
+from parabit.cli.output import complain, escape, headline, read_input, reading_of, say, say_json, say_skipped
 from parabit.corpus import Corpus, Document, ReadOptions
 from parabit.errors import ParabitError, need
 from parabit.progress import Report, silent
@@ -91,6 +91,8 @@ def index(
         parabit index articles.csv --text-field body -o articles.index
         parabit index new-posts/ --model news-128 -o posts.index
     """
+    from parabit.storage import need_new
+
     need_new(output, overwrite)
     given = {"bits": bits, "sample": sample, "seed": seed}
     learning = {name: value for name, value in given.items() if value is not None}

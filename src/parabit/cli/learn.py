@@ -12,19 +12,8 @@ from typing import Annotated, Any, Literal
 
 from parabit.choices import RELEVANCE, Architecture, Preset, Relevant, Solver
 from parabit.cli.app import COLLAPSED
-from parabit.cli.command import (
-    CORPUS,
-    Corpora,
-    Counting,
-    Overwrite,
-    Reading,
-    Result,
-    argument,
-    option,
-    resumable,
-    verb,
-)
-from parabit.cli.output import check_file, escape, headline, need_new, say, say_skipped
+from parabit.cli.command import CORPUS, Corpora, Counting, Overwrite, Reading, Result, argument, option, resumable, verb
+from parabit.cli.output import check_file, escape, headline, say, say_skipped
 from parabit.errors import EvaluationError, ParabitError, TrainingError, need
 from parabit.networks.config import Recipe
 from parabit.progress import Report
@@ -84,7 +73,7 @@ def train(
         parabit train papers/ -o dm --solver network --architecture dm --set epochs=9
     """
     from parabit.model import ParagraphVectors, is_model  # here: it costs more than a second, and --help should not
-    from parabit.storage import need_room
+    from parabit.storage import need_new, need_room
 
     if (settings or architecture == "dm") and (solver, preset) == ("closed-form", "default"):
         what = "--set" if settings else "--architecture dm"

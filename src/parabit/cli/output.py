@@ -107,18 +107,12 @@ def say_skipped(result: Mapping[str, Any]) -> None:
 
 def check_file(path: Path, endings: tuple[str, ...], overwrite: bool) -> None:
     """Find out before the work, not after, that a file could not be written."""
-    from parabit.storage import need_room
+    from parabit.storage import need_new, need_room
 
     if path.suffix not in endings:
         raise ParabitError(f"{path} ends in none of {', '.join(endings)}", hint="give one of these endings")
     need_new(path, overwrite)
     need_room(path)
-
-
-def need_new(path: Path, overwrite: bool) -> None:
-    """Raise if something has this name and may not be replaced."""
-    if (path.exists() or path.is_symlink()) and not overwrite:
-        raise ParabitError(f"{path} exists already", hint="choose another name, or replace it with --overwrite")
 
 
 def write_table(table: "pl.DataFrame", path: Path) -> None:

@@ -1,6 +1,7 @@
 """The codes of a corpus of any size as a file: `.npy` or `.parquet`."""
 
 import json
+import os
 import tempfile
 from collections.abc import Mapping
 from contextlib import closing
@@ -15,7 +16,7 @@ from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.errors import ParabitError
 from parabit.model.encoder import InferredBatches, TextEncoder
 from parabit.progress import Report, silent
-from parabit.storage import ArrayWriter, need_room, plain_disk_errors, whole_file
+from parabit.storage import ArrayWriter, need_new, need_room, plain_disk_errors, whole_file
 
 SUFFIXES = (".npy", ".parquet")
 META = "parabit"  # the key of the metadata in a Parquet file
@@ -73,11 +74,9 @@ def check_output(output: Path, overwrite: bool = False) -> None:
     """Raise if codes cannot be written to a file of this name; to call before long work."""
     if output.suffix not in SUFFIXES:
         raise ParabitError(f"{output} ends neither in {' nor in '.join(SUFFIXES)}", hint="give one of these endings")
-    there = output.exists() or output.is_symlink()
-    if there and not overwrite:
-        raise ParabitError(f"{output} exists already", hint="choose another name, or replace it with --overwrite")
+    need_new(output, overwrite)
     need_room(output)
-    if there and not is_codes(output):
+    if os.path.lexists(output) and not is_codes(output):
         raise ParabitError(f"{output} exists and is not a file of codes", hint="nothing was changed; use another name")
 
 
