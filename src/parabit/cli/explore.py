@@ -5,7 +5,7 @@ import sys
 from hashlib import sha256
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import parabit
 from parabit.cli.command import Corpora, Counting, Overwrite, Reading, Result, Table, argument, option, verb
@@ -17,7 +17,7 @@ from parabit.errors import ParabitError
 from parabit.progress import Report
 
 QUESTIONS = "shortest path between two nodes of a graph", "solve a sparse linear system", "send an e-mail message"
-_HITS = 4
+_HITS, _SHOWN = 4, ("id", "title", "distance", "score")
 _WORDS, _BIGRAMS = 8, 5  # that are shown
 
 
@@ -66,10 +66,9 @@ def demo(
                 shutil.rmtree(other, ignore_errors=True)
     queries = ask or (list(QUESTIONS) if path is None else result["examples"])
     with parabit.Index.open(folder) as index:
-        hits: Any = index.search(queries, _HITS) if queries else []
-        names = ("id", "title", "distance", "score")
-        shown = [[{name: getattr(hit, name) for name in names} for hit in some] for some in hits]
-    return {**result, "questions": [{"query": query, "hits": some} for query, some in zip(queries, shown, strict=True)]}
+        found = index.search(queries, _HITS)
+        shown = [[{name: getattr(hit, name) for name in _SHOWN} for hit in hits] for hits in found]
+    return {**result, "questions": [{"query": query, "hits": hits} for query, hits in zip(queries, shown, strict=True)]}
 
 
 def _folder(path: str | None) -> Path:

@@ -172,9 +172,7 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
         return {"id": stored.id, "text": stored.text[start:end], "fields": dict(stored.fields), **more}
 
     @tool
-    def duplicates(
-        k: Annotated[int, Field(description="How many groups at most.", ge=1)] = 50,
-    ) -> dict[str, Any]:
+    def duplicates(k: Annotated[int, Field(description="How many groups at most.", ge=1)] = 50) -> dict[str, Any]:
         """Find near-duplicates: groups of documents that share at least half of their words, the largest first."""
         groups = sorted(index.duplicates(), key=lambda group: -len(group.copies))
         return {"groups": [*map(as_json, groups[:k])], "found": len(groups)}
