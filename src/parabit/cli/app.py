@@ -14,34 +14,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from parabit import __version__
 
-# What the help lists, without importing the verbs: the module of each, and the first line of its doc string.
-VERBS = {
-    "Search": {
-        "index": ("index", "Learn a model from a corpus and index its documents."),
-        "search": ("search", "Find the documents that fit a query best."),
-        "serve": ("serve", "Search an index in the browser, or from programs."),
-        "mcp": ("serve", "Let an assistant search an index."),
-        "dedupe": ("dedupe", "Find near-duplicates, in groups."),
-    },
-    "Maintain": {
-        "info": ("index", "Show what an index holds."),
-        "sync": ("index", "Bring an index up to date with its files."),
-        "add": ("index", "Add documents to an index."),
-        "delete": ("index", "Delete documents from an index."),
-        "compact": ("index", "Merge what was added and deleted since an index was built."),
-        "retrain": ("index", "Learn a new model from the documents of an index."),
-    },
-    "Learn": {
-        "train": ("learn", "Learn a model from a corpus, without labels."),
-        "encode": ("learn", "Encode a corpus with a model, to a file of codes."),
-        "evaluate": ("learn", "Measure how well a model finds documents with the same labels."),
-        "reproduce": ("learn", "Run the paper's experiments again."),
-    },
-    "Explore": {
-        "demo": ("explore", "Index a collection and answer questions, in less than a minute."),
-        "datasets": ("explore", "List the data sets that can be read by name."),
-        "vocabulary": ("explore", "Count the words of a corpus."),
-    },
+VERBS = {  # as the help lists them, each with the module that has its function
+    "Search": {"index": "index", "search": "search", "serve": "serve", "mcp": "serve", "dedupe": "dedupe"},
+    "Maintain": dict.fromkeys(("info", "sync", "add", "delete", "compact", "retrain"), "index"),
+    "Learn": dict.fromkeys(("train", "encode", "evaluate", "reproduce"), "learn"),
+    "Explore": dict.fromkeys(("demo", "datasets", "vocabulary"), "explore"),
 }
 LIBRARIES = ("numpy", "polars", "faiss-cpu", "tantivy", "scipy", "scikit-learn", "safetensors", "torch", "fastapi")
 COLLAPSED = "more options"  # begins the title of a group that --help only names
@@ -120,30 +97,27 @@ def _reader_may_leave() -> Iterator[None]:
 
 
 class Verbs(_Help, TyperGroup):
-    """All verbs, listed without importing them."""
+    """All verbs; the module of one is imported when it is used, or listed with its first line."""
 
     make_context = _reader_may_leave()(TyperGroup.make_context)
     invoke = _reader_may_leave()(TyperGroup.invoke)
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        for verbs in VERBS.values():
-            for name, (_, summary) in verbs.items():
-                self.add_command(TyperCommand(name=name, help=summary))
+        names = [name for verbs in VERBS.values() for name in verbs]
+        super().__init__(**{**given, "commands": dict.fromkeys(names)})
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command and load_verb(command.name or ""), rest
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
+        return load_verb(cmd_name) if cmd_name in self.commands else None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         for panel, verbs in VERBS.items():
             with formatter.section(panel):
-                formatter.write_dl([(name, summary) for name, (_, summary) in verbs.items()], col_max=20)
+                formatter.write_dl([(name, str(load_verb(name).help).split("\n")[0]) for name in verbs], col_max=20)
         super().format_options(ctx, formatter)
 
 
 def load_verb(name: str) -> TyperCommand:
-    module = next(verbs[name][0] for verbs in VERBS.values() if name in verbs)
+    module = next(verbs[name] for verbs in VERBS.values() if name in verbs)
     function = getattr(import_module(f"parabit.cli.{module}"), name)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
     single.command(name, cls=Verb)(function)
