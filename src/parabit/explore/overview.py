@@ -50,8 +50,6 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None
     strings = [isinstance(item, str) for item in items]
     if not items or any(isinstance(item, list | dict) for item in items):
         return None
-    sampled, whole = Counter(items), snapshot.documents <= _LOOKED_AT
-    is_boolean = all(isinstance(item, bool) for item in items)
     if None not in numbers and (all(strings) or not any(strings)):  # truth is no number
         every = _numbers(snapshot, name)
         every = np.array(numbers, dtype=np.float64) if every is None or np.isnan(every).all() else every
@@ -59,6 +57,8 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None
         if not all(strings):
             return Field(name, "number", {}, True, *ends)
         return Field(name, "date", {}, True, *(datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends))
+    sampled, whole = Counter(items), snapshot.documents <= _LOOKED_AT
+    is_boolean = all(isinstance(item, bool) for item in items)
     several = any(isinstance(value, list) for value in values)
     few = name != "title" and len(sampled) <= min(_CHOICES, len(items) / 2)
     if not is_boolean and not (all(strings) and (several or name == "labels" or few)):

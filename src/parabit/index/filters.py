@@ -25,7 +25,6 @@ Where = Mapping[str, Any] | Sequence[str]
 EQUAL, UNEQUAL = "=", "!="
 ORDER = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
 _WRITTEN = re.compile(r"\s*([^=<>!]+?)\s*(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
-_FORMS = "labels=space, year=2000..2010, year>=2000 or labels!=space"
 
 
 class Condition(NamedTuple):
@@ -56,7 +55,8 @@ def _as_mapped(written: str) -> tuple[str, Any]:
     """A condition that was written, as a mapping has it."""
     match = _WRITTEN.fullmatch(written)
     if match is None:
-        raise QueryError(f"{written!r} is not a condition", hint=f"write {_FORMS}")
+        hint = "write labels=space, year=2000..2010, year>=2000 or labels!=space"
+        raise QueryError(f"{written!r} is not a condition", hint)
     field, operator, value = match[1], match[2], match[3].strip()
     lower, dots, upper = value.partition("..")
     if operator == EQUAL and dots and (_bound(lower) is not None or _bound(upper) is not None):

@@ -92,8 +92,8 @@ class Words(Stems):
         self._index.register_tokenizer("words", self.analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
         self.schema = self._index.schema
+        self.searcher = self._index.searcher()
         self._writer: Any = None
-        self.reload()
 
     @classmethod
     def create(cls, folder: Path, language: str | None = "en", fold_accents: bool = False) -> "Words":

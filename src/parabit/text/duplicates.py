@@ -48,6 +48,7 @@ _AT_ONCE = 1 << 22  # numbers that are looked at together
 
 Id: TypeAlias = str | int  # a number only in an index
 Numbers: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
 
 
 class Copy(NamedTuple):
@@ -157,7 +158,7 @@ def _different(numbers: Numbers, lengths: Numbers) -> tuple[NDArray[np.int32], N
 
 def _choose_among_all(
     matrix: "csr_array", hashes: Numbers, order: Numbers, shared: float, report: Report
-) -> tuple[Numbers, NDArray[np.float64]]:
+) -> tuple[Numbers, Floats]:
     """What is kept for each document, and the share of their common words: itself unless one like it is kept."""
     kept, share = np.arange(len(order)), np.ones(len(order))
     order = order[np.diff(matrix.indptr)[order] > 0]  # a document without words is no copy
@@ -172,7 +173,7 @@ def _choose_among_all(
     return kept, share
 
 
-def _rarest_first(matrix: "csr_array") -> NDArray[np.float64]:
+def _rarest_first(matrix: "csr_array") -> Floats:
     """Put the words of each document in order, the rarest first, and give the weight of each word."""
     frequencies = np.bincount(matrix.indices)
     rarest = np.argsort(frequencies, kind="stable")
@@ -190,9 +191,7 @@ def _ones(words: NDArray[np.int32], lengths: Numbers) -> "csr_array":
     return csr_array((np.ones(len(words), np.int8), words, row_offsets(lengths)), shape=shape)
 
 
-def _choose(
-    matrix: "csr_array", weights: NDArray[np.float64], shared: float, report: Report
-) -> tuple[Numbers, NDArray[np.float64]]:
+def _choose(matrix: "csr_array", weights: Floats, shared: float, report: Report) -> tuple[Numbers, Floats]:
     """What is kept for each row, and the share of their common words: the row itself unless one like it is kept."""
     rare, totals = _rare_words(matrix, weights, shared)
     counts, rows = np.diff(rare.indptr), matrix.shape[0]
@@ -220,12 +219,7 @@ def _choose(
 
 
 def _alike(
-    matrix: "csr_array",
-    weights: NDArray[np.float64],
-    totals: NDArray[np.float64],
-    first: Numbers,
-    second: Numbers,
-    shared: float,
+    matrix: "csr_array", weights: Floats, totals: Floats, first: Numbers, second: Numbers, shared: float
 ) -> Iterator[tuple[int, int, float]]:
     """Those of some pairs of rows that are near-duplicates, and the share of their common words."""
     lengths = np.diff(matrix.indptr).astype(np.int64)
@@ -253,9 +247,7 @@ def _limited(rare: "csr_array", frequencies: Numbers, most: float) -> "csr_array
     return rare
 
 
-def _rare_words(
-    matrix: "csr_array", weights: NDArray[np.float64], shared: float
-) -> tuple["csr_array", NDArray[np.float64]]:
+def _rare_words(matrix: "csr_array", weights: Floats, shared: float) -> tuple["csr_array", Floats]:
     """The words that propose candidates, as ones; and the weight of all words of each row.
 
     To have one in common with each near-duplicate, the rarest are enough, until what is left of the document, or of its
