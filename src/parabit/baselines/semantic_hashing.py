@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -76,7 +76,31 @@ class SemanticHashing:
         encoder, decoder = _layers(sizes, rng), _layers(sizes[::-1], rng)
         share = wanted.sum(axis=0) / wanted.sum()
         decoder[-1] = decoder[-1][0], _tensor(np.log(share), device)
-        self._train((encoder, decoder), inputs, wanted, rng, report)
+
+        parameters = [tensor.requires_grad_() for layer in (*encoder, *decoder) for tensor in layer]
+        adam = torch.optim.Adam(parameters, fused=True)
+        weights = wanted.sum(axis=1) ** -0.5
+        weights /= (weights * wanted.sum(axis=1)).mean()  # so that the rate means the same for any corpus
+        documents = inputs.shape[0]
+        size = int(np.clip(documents // _STEPS, *_BATCH))
+        steps = math.ceil(documents / size)
+        for epoch in range(self.epochs):
+            order = torch.randperm(documents, generator=generator(self.seed, "order", epoch)).numpy()
+            for step in range(steps):
+                batch = order[step * size : (step + 1) * size]
+                done = (epoch * steps + step) / (self.epochs * steps)
+                adam.param_groups[0]["lr"] = self.rate * (1 + math.cos(math.pi * done)) / 2
+                layer = _INPUT_LENGTH * _dropped(_tensor(inputs[batch].toarray(), device), self.word_dropout, rng)
+                code = _forward(layer, encoder, self.dropout, rng)  # (batch, bits)
+                noise = torch.empty_like(code).normal_(generator=rng)
+                activation = torch.sigmoid(code + done * self.noise * noise)
+                logits = _forward(activation, decoder, self.dropout, rng)  # (batch, words)
+                entropies = -(_tensor(wanted[batch].toarray(), device) * functional.log_softmax(logits, dim=1)).sum(1)
+                objective = torch.dot(_tensor(weights[batch], device), entropies)
+                adam.zero_grad()
+                torch.autograd.backward(objective / len(batch))
+                adam.step()
+            report(Progress("training semantic hashing", epoch + 1, "epochs", (epoch + 1) / self.epochs))
         self.encoder_ = [(weights.detach(), bias.detach()) for weights, bias in encoder]
         return self
 
@@ -101,37 +125,6 @@ class SemanticHashing:
             # Not torch's sigmoid: on some processors it uses another exponential for the last few numbers.
             found[block] = expit((steady_matmul(layer, weights) + bias).cpu().numpy())
         return found
-
-    def _train(
-        self, network: tuple[_Layers, _Layers], inputs: csr_array, wanted: csr_array, rng: Generator, report: Report
-    ) -> None:
-        encoder, decoder = network
-        parameters = [tensor.requires_grad_() for layer in (*encoder, *decoder) for tensor in layer]
-        adam = torch.optim.Adam(parameters, fused=True)
-        weights = wanted.sum(axis=1) ** -0.5
-        weights /= (weights * wanted.sum(axis=1)).mean()  # so that the rate means the same for any corpus
-        documents, device = inputs.shape[0], rng.device
-        size = int(np.clip(documents // _STEPS, *_BATCH))
-        steps = self.epochs * math.ceil(documents / size)
-        step = 0
-        for epoch in range(self.epochs):
-            order = torch.randperm(documents, generator=generator(self.seed, "order", epoch)).numpy()
-            for start in range(0, documents, size):
-                batch = order[start : start + size]
-                done = step / steps
-                adam.param_groups[0]["lr"] = self.rate * (1 + math.cos(math.pi * done)) / 2
-                layer = _INPUT_LENGTH * _dropped(_tensor(inputs[batch].toarray(), device), self.word_dropout, rng)
-                code = _forward(layer, encoder, self.dropout, rng)  # (batch, bits)
-                noise = torch.empty_like(code).normal_(generator=rng)
-                activation = torch.sigmoid(code + done * self.noise * noise)
-                logits = _forward(activation, decoder, self.dropout, rng)  # (batch, words)
-                entropies = -(_tensor(wanted[batch].toarray(), device) * functional.log_softmax(logits, dim=1)).sum(1)
-                objective = torch.dot(_tensor(weights[batch], device), entropies)
-                adam.zero_grad()
-                torch.autograd.backward(objective / len(batch))
-                adam.step()
-                step += 1
-            report(Progress("training semantic hashing", epoch + 1, "epochs", (epoch + 1) / self.epochs))
 
     def _rows(self, counts: csr_array) -> csr_array:
         """The counts of the words that are read, each once per row."""
@@ -163,5 +156,5 @@ def _dropped(layer: Tensor, share: float, rng: Generator) -> Tensor:
     return layer * ((torch.empty_like(layer).uniform_(generator=rng) >= share) / (1 - share)) if share else layer
 
 
-def _tensor(array: NDArray[np.floating], device: torch.device) -> Tensor:
+def _tensor(array: NDArray[Any], device: torch.device) -> Tensor:
     return torch.from_numpy(array.astype(np.float32, copy=False)).to(device)

@@ -41,11 +41,17 @@ class Relevance:
             raise EvaluationError(f"no relevance {kind!r}", hint=f"there are {' and '.join(RELEVANCE)}")
         self.kind = kind
         self.itself = searched is None  # whether the queries are the documents
-        sets = [label_sets(given) for given in ((labels,) if searched is None else (labels, searched))]
-        numbers = {label: number for number, label in enumerate(dict.fromkeys(chain(*chain(*sets))))}
-        matrices = [_matrix(given, numbers) for given in sets]
-        self._queries, self._documents = matrices[0], matrices[-1]
-        self.queries, self.documents = int(matrices[0].shape[0]), int(matrices[-1].shape[0])
+        sets = label_sets(labels)
+        self.queries = len(sets)
+        sets += [] if searched is None else label_sets(searched)
+        numbers = {label: number for number, label in enumerate(dict.fromkeys(chain(*sets)))}
+        columns = [numbers[label] for label in chain(*sets)]
+        offsets = row_offsets(np.array([len(mine) for mine in sets], dtype=np.int64))
+        # 1 where a document has the label: (queries, then documents that are searched; labels).
+        matrix = csr_array((np.ones(len(columns)), columns, offsets), shape=(len(sets), max(len(numbers), 1)))
+        self._queries = matrix[: self.queries]
+        self._documents = matrix if searched is None else matrix[self.queries :]
+        self.documents = int(self._documents.shape[0])
         self._transposed = self._documents.T.tocsr()
 
     def of(self, queries: slice) -> csr_array:
@@ -78,13 +84,6 @@ def label_sets(labels: Labels) -> list[frozenset[Any]]:
             raise _wrong(repr(odd[0]))
         sets.append(frozenset(mine))
     return sets
-
-
-def _matrix(labels: list[frozenset[Any]], numbers: dict[Any, int]) -> csr_array:
-    """Documents by labels, 1 where a document has the label."""
-    columns = [numbers[label] for label in chain(*labels)]
-    offsets = row_offsets(np.array([len(mine) for mine in labels], dtype=np.int64))
-    return csr_array((np.ones(len(columns)), columns, offsets), shape=(len(labels), max(len(numbers), 1)))
 
 
 def _wrong(found: str) -> EvaluationError:
