@@ -321,8 +321,15 @@ def entity_of(
             hint=f"Milvus finds a document by {MOST_KEYS:,} at most",
         )
     numbers = {_number_name(key): number for key, number in entries if math.isfinite(number)}
+    kept = b64encode(zlib.compress(record, 1)).decode()
+    if len(kept) > LONGEST * len(RECORDS):
+        raise IndexFolderError(
+            f"document {identity!r} takes {len(kept):,} bytes compressed",
+            hint=f"Milvus keeps up to {LONGEST * len(RECORDS):,}; index it in parts",
+        )
     entity = {KEY: key_of(identity), SERIAL: serial, VECTOR: code.tobytes(), CODE: b64encode(code.tobytes()).decode()}
-    entity |= {KEYS: keys, NUMBERS: numbers, **_record_parts(record, identity)}
+    entity |= {KEYS: keys, NUMBERS: numbers}
+    entity |= {name: kept[LONGEST * part : LONGEST * (part + 1)] for part, name in enumerate(RECORDS)}
     if words is not None:
         written = f" {' '.join(words)} ".encode("utf-8", "replace")
         if len(written) > LONGEST:
@@ -331,16 +338,6 @@ def entity_of(
     if vector is not None:
         entity[REAL] = b64encode(vector.tobytes()).decode()
     return entity
-
-
-def _record_parts(record: bytes, identity: Id) -> dict[str, str]:
-    written = b64encode(zlib.compress(record, 1)).decode()
-    if len(written) > LONGEST * len(RECORDS):
-        raise IndexFolderError(
-            f"document {identity!r} takes {len(written):,} bytes compressed",
-            hint=f"Milvus keeps up to {LONGEST * len(RECORDS):,}; index it in parts",
-        )
-    return {name: written[LONGEST * part : LONGEST * (part + 1)] for part, name in enumerate(RECORDS)}
 
 
 def fields_of_entity(entity: Mapping[str, Any]) -> dict[str, Any]:

@@ -198,34 +198,34 @@ class MilvusWords(Stems):
         text = _text(query)
         if not text:
             return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0, 0.0
-        filter = all_of([allowed or "", *self._required(query), *self._excluded(query)])
-        [near] = self._entities.best([text], min(count, WINDOW), filter)
+        [near] = self._entities.best([text], min(count, WINDOW), self._filter(query, allowed))
         scores = (near.scores / _SHARES).astype(np.float32)
         return near.rows, scores, float(scores[-1]) if near.cut else 0.0, float(scores.max(initial=0))
 
     def scores(self, query: WordQuery, rows: Rows) -> Scores:
         """BM25 of some rows; 0 if they have none of the words."""
         found: dict[int, float] = {}
-        parts = [*self._required(query), *self._excluded(query)]
+        filter = self._filter(query, None)
         for some in client.pieces(rows.tolist(), WINDOW // 2) if (text := _text(query)) else ():
-            [near] = self._entities.best([text], len(some), all_of([client.in_rows(some), *parts]))
+            [near] = self._entities.best([text], len(some), all_of([client.in_rows(some), filter]))
             found |= zip(near.rows.tolist(), near.scores.tolist(), strict=True)
         return np.array([found.get(row, 0.0) / _SHARES for row in rows.tolist()], dtype=np.float32)
 
     def restricted(self, query: WordQuery, allowed: str | None) -> tuple[str, bool]:
         """A filter that also asks for what documents must have and must not, and whether any has what it must have."""
-        required = self._required(query)
-        possible = not required or bool(self._entities.some(all_of(required), [], 1))
-        return all_of([allowed or "", *required, *self._excluded(query)]), possible
+        required = _required(query)
+        possible = not required or bool(self._entities.some(required, [], 1))
+        return self._filter(query, allowed), possible
 
-    def _required(self, query: WordQuery) -> list[str]:
-        return [
-            *(saying(words) for words in query.must),
-            *(" or ".join(saying([word]) for word in words) for words in query.any_of),
-        ]
+    def _filter(self, query: WordQuery, allowed: str | None) -> str:
+        excluded = [self._entities.opposite(saying(words)) for words in query.without]
+        return all_of([allowed or "", _required(query), *excluded])
 
-    def _excluded(self, query: WordQuery) -> list[str]:
-        return [self._entities.opposite(saying(words)) for words in query.without]
+
+def _required(query: WordQuery) -> str:
+    """A filter for what documents must have."""
+    any_of = (" or ".join(saying([word]) for word in words) for words in query.any_of)
+    return all_of([*map(saying, query.must), *any_of])
 
 
 def _text(query: WordQuery) -> str:
