@@ -114,7 +114,6 @@ def evaluate_filtered(
     radius: int,
     k: int = 10,
     relevance: str = "shared",
-    report: Report = silent,
 ) -> FilteredScores:
     """NDCG@k when codes select the documents within a Hamming radius of the query and cosines of vectors rank them.
 
@@ -151,7 +150,7 @@ def evaluate_filtered(
         ndcgs = np.divide(gained, of_list, out=np.zeros_like(gained), where=of_list > 0)
         return ndcgs, gained / highest_discounted_gain(gains, k), near.sum(axis=1).astype(np.float64)
 
-    ndcgs, strict, counts = _over_blocks(score, by_code, report)
+    ndcgs, strict, counts = _over_blocks(score, by_code)
     some = counts > 0
     return FilteredScores(
         ndcg=mean(ndcgs[some]) if some.any() else 0.0,
@@ -163,7 +162,7 @@ def evaluate_filtered(
     )
 
 
-def _over_blocks(score: Any, ranking: Ranking, report: Report) -> list[NDArray[np.float64]]:
+def _over_blocks(score: Any, ranking: Ranking, report: Report = silent) -> list[NDArray[np.float64]]:
     """Score queries block by block on all cores."""
     rows, queries = max(1, _BLOCK // ranking.documents), ranking.queries
     blocks = [slice(start, min(start + rows, queries)) for start in range(0, queries, rows)]

@@ -112,15 +112,15 @@ def prepare(
     vocabulary, bags = count_bags(trained, rule, report)
     arrays = _as_arrays("training", bags, trained, numbers, order=not bigrams)
     sizes = {"training_documents": len(bags), "words": len(vocabulary.words), "features": len(vocabulary)}
-    tests, fingerprint = {}, ""
+    tests, digest = {}, blake2b(digest_size=16)
     for number, tested in enumerate([corpus, *others]):
         labelled = labelled_documents(tested, report)
         bags = make_bags([document.text for document in labelled], vocabulary)
         arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
         tests[tested.name] = {"documents": len(labelled), "relevance": relevance_of(tested.name)}
-        # Of its own documents: other collections may come and go.
-        fingerprint = fingerprint or _fingerprint(arrays)
-    facts = {**sizes, "tests": tests, "fingerprint": fingerprint, "labels": list(numbers)}
+        for array in arrays.values() if tested is corpus else ():  # other collections may come and go
+            digest.update(np.ascontiguousarray(array).data)
+    facts = {**sizes, "tests": tests, "fingerprint": digest.hexdigest(), "labels": list(numbers)}
     arrays |= {"counts": vocabulary.counts, "facts": np.array(json.dumps(facts))}
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as partial, partial.open("wb") as file:
@@ -161,13 +161,6 @@ def sample_documents(documents: "Iterable[Document]", most: int | None) -> "Iter
         return documents
     chosen = set(np.random.default_rng(0).choice(count, most, replace=False).tolist())
     return [document for place, document in enumerate(documents) if place in chosen]
-
-
-def _fingerprint(arrays: dict[str, NDArray[Any]]) -> str:
-    digest = blake2b(digest_size=16)
-    for array in arrays.values():
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _as_arrays(

@@ -131,8 +131,7 @@ class Figures:
             if line["quick"] == quick and line["corpus"] in known and line["job"] in JOBS:
                 run = Run(JOBS[line["job"]], known[line["corpus"]], line["seed"], quick)
                 self.runs.append(line | {"stale": not store.is_current(run, line)})
-        performed = {line["corpus"] for line in self.runs}
-        self.shown = [corpus for corpus in self.corpora if corpus.name in performed]
+        self.shown = [corpus for name, corpus in known.items() if any(line["corpus"] == name for line in self.runs)]
         # By corpus, job, part and metric.
         self.cells = dict(self._aggregate(store.results, known)) if self.runs else {}
 
