@@ -4,24 +4,24 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import local
 from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_limit: int | None = None
+_limits = local()
 
 
 def limit_cores(most: int) -> None:
-    """Use at most this many cores in this process from now on."""
-    global _limit  # noqa: PLW0603
-    _limit = most
+    """Use at most this many cores for what this thread does from now on."""
+    _limits.cores = most
 
 
 def cores() -> int:
-    """How many cores this process may use."""
-    if _limit is not None:
-        return _limit
+    """How many cores this thread may use."""
+    if hasattr(_limits, "cores"):
+        return int(_limits.cores)
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -31,8 +31,11 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int | N
     """Apply a function to items on several threads; results come in the items' order.
 
     Threads help if the work is done in numpy or polars, which run in parallel. At most two items per thread are in
-    progress, so memory does not grow with the number of items.
+    progress, so memory does not grow with the number of items. One core needs no other thread.
     """
+    if threads is None and cores() == 1:
+        yield from map(function, items)
+        return
     threads = threads or cores()
     waiting: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="parabit") as pool:

@@ -364,7 +364,7 @@ def test_searches_that_wait_go_together_but_not_those_that_python_takes_for_equa
     batches = list[Sequence[Any]]()
 
     async def together() -> list[Any]:
-        worker, busy, free = Worker(most_waiting=10), threading.Event(), threading.Event()
+        worker, busy, free = Worker(most_waiting=10, threads=1), threading.Event(), threading.Event()
 
         def work(some: Sequence[Any]) -> Sequence[Any]:
             busy.set()
@@ -390,6 +390,38 @@ def test_searches_that_wait_go_together_but_not_those_that_python_takes_for_equa
     with ThreadPoolExecutor() as pool:  # in a thread, which surely has no event loop yet
         assert pool.submit(asyncio.run, together()).result() == [*"abcd"]
     assert repr(batches) == repr([[{"on": 1}], [{"on": 1}, {"on": 1}], [{"on": True}]])
+
+
+def test_an_index_is_read_again_while_nobody_searches() -> None:
+    order, busy, free, is_asked = list[str](), threading.Event(), threading.Event(), threading.Event()
+
+    def is_due() -> bool:
+        if busy.is_set():  # for the second request
+            is_asked.set()
+        return busy.is_set() and "refresh" not in order
+
+    def work(some: Sequence[str]) -> Sequence[str]:
+        if some == ["first"]:
+            busy.set()
+            free.wait()
+        order.extend(some)
+        return some
+
+    async def both() -> None:
+        worker = Worker(10, is_due, lambda: order.append("refresh"), threads=2)
+        asked = [asyncio.ensure_future(worker.ask("first", work, "first"))]
+        await asyncio.to_thread(busy.wait)
+        asked.append(asyncio.ensure_future(worker.ask("second", work, "second")))
+        await asyncio.to_thread(is_asked.wait)
+        free.set()
+        try:
+            await asyncio.gather(*asked)
+        finally:
+            worker.close()
+
+    with ThreadPoolExecutor() as pool:
+        pool.submit(asyncio.run, both()).result()
+    assert order == ["first", "refresh", "second"]
 
 
 def test_a_very_long_document_is_cut_and_says_so(news: Path) -> None:

@@ -4,9 +4,10 @@ import asyncio
 import gzip
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain
 from logging import getLogger
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ class Service:
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:
         """Answer requests, and draw the map if there is none."""
-        self.worker = Worker(self._settings.most_waiting, before=self._refresh)
+        self.worker = Worker(self._settings.most_waiting, self._is_due, self._refresh)
         if self._settings.map and self.map is None and self.documents >= _LEAST:
             self._drawing = Drawing(self._folder)
         try:
@@ -115,10 +116,11 @@ class Service:
         """The map, if it was kept or has been drawn."""
         return self._kept_map if self._drawing is None else self._drawing.map
 
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._looked >= _EVERY
+
     def _refresh(self) -> None:
         """See what others have written; an index that cannot be read any more is searched as it was."""
-        if time.monotonic() - self._looked < _EVERY:
-            return
         self._looked = time.monotonic()
         try:
             if self.index.refresh():
@@ -221,19 +223,19 @@ class Service:
 
     # In the worker's threads
 
-    def search(self, queries: Sequence[Query]) -> Iterable[bytes | RefusalError]:
-        """The answers to searches of one kind, as JSON: found here, and written when they are asked for."""
+    def search(self, queries: Sequence[Query]) -> list[bytes | RefusalError]:
+        """The answers to searches of one kind, as JSON."""
         first, start = queries[0], time.perf_counter()
         options: dict[str, Any] = {name: getattr(first, name) for name in ("k", "radius", "rank", "where")}
         if first.query is not None:
             # JSON may carry halves of surrogate pairs, which are no characters.
             texts = [(one.query or "").encode("utf-8", "replace").decode() for one in queries]
-            return self._answers(self.index.search(texts, **options), first, time.perf_counter() - start)
+            return [*self._answers(self.index.search(texts, **options), first, time.perf_counter() - start)]
         ids = [self._id_of(one.like) for one in queries]
         there = self.index.has(ids).tolist()
         hits = self.index.like([one for one, is_there in zip(ids, there, strict=True) if is_there], **options)
         answers = self._answers(hits, first, time.perf_counter() - start)
-        return (next(answers) if is_there else _missing(one.like) for one, is_there in zip(queries, there, strict=True))
+        return [next(answers) if is_there else _missing(one.like) for one, is_there in zip(queries, there, strict=True)]
 
     def document(self, written: str, query: str | None, like: str | None) -> bytes | RefusalError:
         """A whole document, as JSON; the words of a text are marked in it, or those of another document."""
@@ -245,7 +247,7 @@ class Service:
         pieces = [Piece(text, mark=False)] if text else []
         if text and (source := self._source_of_marks(query, like)):
             pieces = marked(self.index.model.vocabulary.tokenizer, text, matching(self.index, source, text))
-        code, [position] = stored.code.tobytes().hex(), self._positions(stored.code[None])
+        code, [position] = stored.code.tobytes().hex(), self._positions([stored.code])
         rest = {"text": _pieces(pieces), "cut": len(stored.text) > _WHOLE, "code": code, "position": position}
         return as_json(_listed(stored) | rest)
 
@@ -254,10 +256,14 @@ class Service:
         return self.index.knows_texts and self.index.keeps_text
 
     def _answers(self, hits: Hits, query: Query, seconds: float) -> Iterator[bytes]:
-        for place, (rows, words) in enumerate(zip(hits, hits.word_queries, strict=True)):
-            codes = np.array([hits.codes[place], *(hit.code for hit in rows)])
-            own, *positions = self._positions(codes, query.positions)
-            listed = [self._hit(hit, position, query.why) for hit, position in zip(rows, positions, strict=True)]
+        found = list(hits)
+        codes = chain.from_iterable(
+            (own, *(hit.code for hit in rows)) for own, rows in zip(hits.codes, found, strict=True)
+        )
+        positions = iter(self._positions([*codes], query.positions))
+        for place, (rows, words) in enumerate(zip(found, hits.word_queries, strict=True)):
+            own = next(positions)
+            listed = [self._hit(hit, next(positions), query.why) for hit in rows]
             if query.collapse and self.index.keeps_text:
                 firsts = copies_among([hit.text[:_COMPARED] for hit in rows])
                 for first, one in zip(firsts, listed, strict=True):
@@ -290,8 +296,11 @@ class Service:
             "copies": [],
         }
 
-    def _positions(self, codes: NDArray[np.uint8], wanted: bool = True) -> list[Any]:
-        return [None] * len(codes) if self.map is None or not wanted else self.map.place(codes).tolist()
+    def _positions(self, codes: Sequence[NDArray[np.uint8]], wanted: bool = True) -> list[Any]:
+        """Where codes lie on the map. Hundreds are placed in the time of a few, so this is asked for all at once."""
+        if self.map is None or not wanted or not codes:
+            return [None] * len(codes)
+        return list(self.map.place(np.array(codes)).tolist())
 
     def _source_of_marks(self, query: str | None, like: str | None) -> str:
         """The text whose words are marked in a document."""

@@ -1,20 +1,21 @@
-"""One thread that searches, for requests of the same kind together, and one that writes the answers meanwhile.
+"""Threads that answer requests, those of the same kind together.
 
-An index is searched faster by a batch than by single queries, so everything that waits when the thread is free is taken
-at once. One thread searches, because a search uses all cores by itself; answers are written in Python, which uses one.
+An index is searched faster by a batch than by single queries, so a thread that is free takes everything that waits.
+There is one per core, and each does all of its work alone: threads that share a search wait for each other.
 """
 
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from parabit.parallel import cores, limit_cores
+
 _AT_ONCE = 64  # requests that are answered together
 
-# An answer for each request, which may be written when it is asked for; an exception is an answer, too.
-Work = Callable[[Sequence[Any]], Iterable[Any]]
+Work = Callable[[Sequence[Any]], Sequence[Any]]  # an answer for each request; an exception is an answer, too
 
 
 class _Job(NamedTuple):
@@ -27,13 +28,19 @@ class _Job(NamedTuple):
 class Worker:
     """Answers requests of the running event loop in threads of its own."""
 
-    def __init__(self, most_waiting: int, before: Callable[[], None] = lambda: None) -> None:
-        """`before` is called before each batch, in the thread that searches."""
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None wakes the thread
-        self._most, self._before, self._closing = most_waiting, before, False
+    def __init__(
+        self,
+        most_waiting: int,
+        is_due: Callable[[], bool] = lambda: False,
+        refresh: Callable[[], None] = lambda: None,
+        threads: int | None = None,
+    ) -> None:
+        """Before each batch `is_due` is asked; then `refresh` is called while no thread is at work."""
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None wakes a thread
+        self._most, self._is_due, self._refresh, self._closing = most_waiting, is_due, refresh, False
         self._loop = asyncio.get_running_loop()
-        self._found: queue.Queue[tuple[list[_Job], Iterable[Any]] | None] = queue.Queue(maxsize=1)
-        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._search, self._write)]
+        self._entrance, self._left, self._at_work = threading.Lock(), threading.Condition(), 0
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(threads or cores())]
         for thread in self._threads:
             thread.start()
 
@@ -50,42 +57,49 @@ class Worker:
         return await job.answer
 
     def wake(self) -> None:
-        """Have `before` called soon, without waiting for it."""
+        """Have `refresh` called soon if it is due, without waiting for it."""
         if not self.waiting:
             self._jobs.put(None)
 
     def close(self) -> None:
         self._closing = True
-        self._jobs.put(None)
+        for _ in self._threads:
+            self._jobs.put(None)
         for thread in self._threads:
             thread.join(timeout=10)
 
-    def _search(self) -> None:
+    def _run(self) -> None:
+        limit_cores(1)
         while not (self._closing and self._jobs.empty()):
             jobs = [self._jobs.get()]
-            while len(jobs) < _AT_ONCE and not self._jobs.empty():
-                jobs.append(self._jobs.get())
-            self._before()
+            with suppress(queue.Empty):
+                while len(jobs) < _AT_ONCE:
+                    jobs.append(self._jobs.get_nowait())
             groups: dict[Hashable, list[_Job]] = {}
             for job in jobs:
                 if job is not None and not job.answer.done():  # the client may be gone
                     groups.setdefault(job.kind, []).append(job)
+            self._enter()
             for group in groups.values():
                 try:
-                    self._found.put((group, group[0].work([job.request for job in group])))
+                    answers = group[0].work([job.request for job in group])
                 except BaseException as problem:  # a client waits for any answer
-                    self._found.put((group, [problem] * len(group)))
-        self._found.put(None)
+                    answers = [problem] * len(group)
+                with suppress(RuntimeError):  # the loop has ended meanwhile
+                    self._loop.call_soon_threadsafe(_deliver, group, answers)
+            with self._left:
+                self._at_work -= 1
+                self._left.notify_all()
 
-    def _write(self) -> None:
-        while (found := self._found.get()) is not None:
-            jobs, answers = found
-            try:
-                answers = list(answers)
-            except BaseException as problem:
-                answers = [problem] * len(jobs)
-            with suppress(RuntimeError):  # the loop has ended meanwhile
-                self._loop.call_soon_threadsafe(_deliver, jobs, answers)
+    def _enter(self) -> None:
+        """Begin to work, perhaps after a refresh: meanwhile others wait at the entrance."""
+        with self._entrance:
+            if self._is_due():
+                with self._left:
+                    self._left.wait_for(lambda: not self._at_work)
+                self._refresh()
+            with self._left:
+                self._at_work += 1
 
 
 def _deliver(jobs: Sequence[_Job], answers: Sequence[Any]) -> None:
