@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import parabit
 from parabit.choices import Keep
@@ -70,18 +70,19 @@ def dedupe(
     if print_delete and json:
         raise ParabitError("--print-delete and --json are two kinds of output", hint="leave out one of them")
     result: Result = {"documents": 0}
-    if len(corpus) == 1 and _is_index(Path(corpus[0])):
+
+    def count(state: Progress) -> None:
+        if state.stage == "reading":
+            result["documents"] = state.done
+        report(state)
+
+    how: dict[str, Any] = {"shared": shared, "date": date_field, "report": count}
+    # A folder with these files is not read as documents, so it is an index.
+    if len(corpus) == 1 and all(Path(corpus[0], name).is_file() for name in ("manifest.json", "lock")):
         with parabit.Index.open(corpus[0]) as opened:
-            found = opened.duplicates(keep, shared=shared, date=date_field, report=report)
-            result["documents"] = len(opened)
+            found = opened.duplicates(keep, **how)
     else:
-
-        def count(state: Progress) -> None:
-            if state.stage == "reading":
-                result["documents"] = state.done
-            report(state)
-
-        found = find_duplicates(reading.open(corpus, report), keep, shared=shared, date=date_field, report=count)
+        found = find_duplicates(reading.open(corpus, report), keep, **how)
     result["copies"] = sum(len(group.copies) for group in found)
     groups = [*map(as_json, found)]
     if output is not None:
@@ -91,14 +92,6 @@ def dedupe(
         sys.stdout.writelines(f"{copy['id']}\n" for group in groups for copy in group["copies"])
         return None
     return {**result, "groups": groups}
-
-
-def _is_index(folder: Path) -> bool:
-    if not (folder / "lock").exists():  # a corpus needs no index, which takes longer to import
-        return False
-    from parabit.index.store.manifest import is_index
-
-    return is_index(folder)
 
 
 def as_json(group: "Group") -> Result:
