@@ -1,7 +1,7 @@
 """The vocabulary: the words and bigrams that a model knows; and bags: texts as arrays of their ids, with weights."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b, sha256
@@ -173,6 +173,16 @@ class Vocabulary:
 def row_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
     """Where each row begins, and where the last one ends: (rows + 1,)."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def blocks(sizes: NDArray[np.integer], most: int) -> Iterator[slice]:
+    """Consecutive parts of rows whose sizes add up to `most` at most; a larger row is a part of its own."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    start = 0
+    while start < len(sizes):
+        stop = max(start + 1, int(np.searchsorted(ends, (ends[start - 1] if start else 0) + most, "right")))
+        yield slice(start, stop)
+        start = stop
 
 
 @dataclass(frozen=True)

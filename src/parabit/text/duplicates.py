@@ -28,7 +28,7 @@ from parabit.corpus import Corpus, Document, as_corpus, number_of, title_of
 from parabit.errors import ParabitError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
-from parabit.text.bags import row_offsets
+from parabit.text.bags import blocks, row_offsets
 from parabit.text.tokenizer import Numbering, Tokenizer
 
 if TYPE_CHECKING:
@@ -196,13 +196,13 @@ def _choose(matrix: "csr_array", weights: Floats, shared: float, report: Report)
     rare, totals = _rare_words(matrix, weights, shared)
     counts, rows = np.diff(rare.indptr), matrix.shape[0]
     kept, share = np.arange(rows), np.ones(rows)
-    for part in _blocks(counts, max(_AT_ONCE, rare.nnz // _PARTS)):
+    for part in blocks(counts, max(_AT_ONCE, rare.nnz // _PARTS)):
         earlier = np.flatnonzero(kept[: part.stop] == np.arange(part.stop))
         proposing = rare[earlier].T.tocsr()
         frequencies = np.diff(proposing.indptr).astype(np.int64)
         own = _limited(rare[part], frequencies, _WORK * (part.stop - part.start) / rows)
         counts[part] = np.diff(own.indptr)
-        for here in _blocks(own @ frequencies, _AT_ONCE):
+        for here in blocks(own @ frequencies, _AT_ONCE):
             pairs = (own[here] @ proposing).tocoo()
             first, second = earlier[pairs.col], pairs.row + part.start + here.start
             likely = (first < second) & (pairs.data >= _PROPOSED * np.minimum(counts[first], counts[second]))
@@ -226,7 +226,7 @@ def _alike(
     sizes = lengths[first] + lengths[second]
     possible = np.minimum(lengths[first], lengths[second]) >= shared * np.maximum(lengths[first], lengths[second])
     first, second, sizes = first[possible], second[possible], sizes[possible]
-    for some in _blocks(sizes, _AT_ONCE):
+    for some in blocks(sizes, _AT_ONCE):
         one, other = first[some], second[some]
         common = matrix[one].multiply(matrix[other])
         count, weight = np.diff(common.indptr), common @ weights
@@ -258,7 +258,7 @@ def _rare_words(matrix: "csr_array", weights: Floats, shared: float) -> tuple["c
     frequencies = np.bincount(matrix.indices)
     alone = np.searchsorted(frequencies, 2)  # words that only one document has; they propose nothing
     rare, sizes, totals = [np.zeros(0, np.int32)], np.zeros(len(lengths), np.int64), np.zeros(len(lengths))
-    for here in _blocks(lengths, _AT_ONCE):
+    for here in blocks(lengths, _AT_ONCE):
         words = matrix.indices[matrix.indptr[here.start] : matrix.indptr[here.stop]]
         row, starts = np.repeat(np.arange(len(lengths[here])), lengths[here]), row_offsets(lengths[here])[:-1]
         position = np.arange(len(words)) - starts[row]
@@ -271,13 +271,3 @@ def _rare_words(matrix: "csr_array", weights: Floats, shared: float) -> tuple["c
         rare.append(words[taken])
         sizes[here] = np.bincount(row[taken], minlength=len(starts))
     return _ones(np.concatenate(rare), sizes), totals
-
-
-def _blocks(sizes: Numbers, most: int) -> Iterator[slice]:
-    """Consecutive parts whose sizes add up to `most`, or a bit more."""
-    ends = np.cumsum(sizes)
-    start = 0
-    while start < len(sizes):
-        stop = max(start + 1, int(np.searchsorted(ends, (ends[start - 1] if start else 0) + most, "right")))
-        yield slice(start, stop)
-        start = stop

@@ -10,9 +10,8 @@ Norouzi, Punjani and Fleet, "Fast exact search in Hamming space with multi-index
 but codes of documents fill their tables unevenly.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache, partial
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import ceil, comb, gcd, log2, prod
 from typing import Any, TypeAlias
 
@@ -23,6 +22,7 @@ from parabit.index.backends.flat import Arrays, Codes, Flat, on_all_cores
 from parabit.index.results import Found, Keys, join
 from parabit.parallel import cores, ordered_map
 from parabit.progress import Progress, Report, silent
+from parabit.text.bags import blocks
 
 Integers: TypeAlias = NDArray[np.integer]
 
@@ -140,7 +140,8 @@ class Hashing(Flat):
             if dear.any():
                 left = ~dear[asked]
                 asked, starts, counts = asked[left], starts[left], counts[left]
-            parts = [self._measure(words, starts[some], counts[some], asked[some], limits) for some in _pieces(counts)]
+            pieces = blocks(counts, _CANDIDATES_AT_A_TIME)
+            parts = [self._measure(words, starts[some], counts[some], asked[some], limits) for some in pieces]
             hits = np.concatenate([hits, *parts])
             hits.sort()
             if substrings > 1 and len(hits):  # a code that is near is found in several
@@ -269,13 +270,6 @@ def _masks(length: int, ring: int, stop: int, substrings: int) -> tuple[NDArray[
     cells = (cells + np.arange(substrings)[:, None]).ravel()
     numbers.flags.writeable = cells.flags.writeable = False
     return numbers, cells
-
-
-def _pieces(counts: NDArray[np.integer]) -> Iterator[slice]:
-    """Stretches of so many places each, in pieces of a bounded number of places, or one stretch."""
-    group = np.cumsum(counts, dtype=np.int64) // _CANDIDATES_AT_A_TIME
-    edges = [0, *((np.diff(group).nonzero()[0] + 1).tolist()), len(counts)]
-    return (slice(start, stop) for start, stop in pairwise(edges))
 
 
 def _words(codes: Codes) -> NDArray[np.unsignedinteger]:
