@@ -2,8 +2,8 @@
 
 from parabit.corpus.datasets import cache_folder, data_folder
 from parabit.corpus.document import Corpus, Document, Texts, as_corpus, documents_from, number_of, title_of
-from parabit.corpus.files import FORMATS, open_corpus
-from parabit.corpus.readers import ReadOptions
+from parabit.corpus.files import open_corpus
+from parabit.corpus.readers import FORMATS, ReadOptions
 
 __all__ = [
     "FORMATS",

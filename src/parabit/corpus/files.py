@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from parabit.corpus.datasets import DATASETS, open_dataset
 from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus, document_from
-from parabit.corpus.readers import READABLE, READERS, ReadOptions, Record, read
+from parabit.corpus.readers import READABLE, ReadOptions, Record, format_of, read
 from parabit.corpus.sources import (
     STANDARD_INPUT,
     NoFilesError,
@@ -31,13 +31,6 @@ from parabit.corpus.sources import (
 from parabit.errors import CorpusError
 from parabit.progress import Report, silent
 
-FORMATS = tuple(READERS)
-_ENDINGS = {
-    "txt": "text", "text": "text", "md": "markdown", "markdown": "markdown", "html": "html", "htm": "html",
-    "xhtml": "html", "pdf": "pdf", "jsonl": "jsonl", "ndjson": "jsonl", "json": "json", "csv": "csv", "tsv": "tsv",
-    "tab": "tsv", "parquet": "parquet", "pq": "parquet",
-}  # fmt: skip
-_COMPRESSED = re.compile(r"\.(?:gz|zst|zstd|bz2)$", re.I)
 _ARCHIVE = re.compile(
     r"\.(?:tar\.\w+|tar|tgz|tbz2?|txz|tzst|zip|7z|rar|xz|lzma|lz4|cab|iso|jar|war|whl|egg|apk|deb|rpm|dmg)$", re.I
 )
@@ -102,7 +95,7 @@ class FileCorpus(SourceCorpus):
         source.note = ""
         number = -1
         try:
-            for number, item in enumerate(read(source, self.options.format or format_of(source.id), self.options)):
+            for number, item in enumerate(read(source, self.options)):
                 yield item if isinstance(item, UnreadableError) else self._document(source, item, number)
             if number < 0:
                 yield UnreadableError(source.name, "no records")
@@ -157,7 +150,6 @@ def open_corpus(
 
 
 def _open_files(paths: Sequence[str | Path], options: ReadOptions) -> FileCorpus:
-    """Open files, folders and addresses, or `-` for standard input."""
     name = ", ".join(map(str, paths))
     unread: list[Skipped] = []
     try:
@@ -186,12 +178,6 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions) -> FileCorpus
         raise _nothing(name, Tally(unread), f"parabit reads {READABLE}")
     roots = [] if isinstance(sources[0], PipeSource) else [os.fspath(path) for path in paths]
     return FileCorpus(sources, options, name, unread, single, roots)
-
-
-def format_of(name: str) -> str | None:
-    """The format that the name of a file says, compressed or not."""
-    ending = re.search(r"\.(\w+)$", _COMPRESSED.sub("", name))
-    return _ENDINGS.get(ending[1].lower()) if ending else None
 
 
 def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> list[Source]:

@@ -24,6 +24,12 @@ WIDE_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 GUESSED = "decoded as Windows-1252"
+_ENDINGS = {
+    "txt": "text", "text": "text", "md": "markdown", "markdown": "markdown", "html": "html", "htm": "html",
+    "xhtml": "html", "pdf": "pdf", "jsonl": "jsonl", "ndjson": "jsonl", "json": "json", "csv": "csv", "tsv": "tsv",
+    "tab": "tsv", "parquet": "parquet", "pq": "parquet",
+}  # fmt: skip
+_COMPRESSED = re.compile(r"\.(?:gz|zst|zstd|bz2)$", re.I)
 _PARQUET_ROWS = 1024
 _LONGEST = 100_000_000  # bytes of a text file that is one document
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -85,11 +91,17 @@ Item = Record | UnreadableError
 Reader = Callable[[Source, ReadOptions, str | None], Iterator[Item]]
 
 
-def read(source: Source, format: str | None, options: ReadOptions) -> Iterator[Item]:
+def format_of(name: str) -> str | None:
+    """The format that the name of a file says, compressed or not."""
+    ending = re.search(r"\.(\w+)$", _COMPRESSED.sub("", name))
+    return _ENDINGS.get(ending[1].lower()) if ending else None
+
+
+def read(source: Source, options: ReadOptions) -> Iterator[Item]:
     """What a file holds; one that is empty or binary is refused before more than its first 8 KB are read.
 
-    If no format is known, PDF and Parquet files are known by their first bytes. Of pipes JSON lines are, too, and all
-    else has one document per line. Other files are text.
+    If neither the options nor the name say the format, PDF and Parquet files are known by their first bytes. Of pipes
+    JSON lines are, too, and all else has one document per line. Other files are text.
     """
     with source.open() as stream:
         start = stream.read(8192)
@@ -97,6 +109,7 @@ def read(source: Source, format: str | None, options: ReadOptions) -> Iterator[I
         raise UnreadableError(source.name, "empty file")
     mark = next((encoding for mark, encoding in WIDE_MARKS.items() if start.startswith(mark)), None)
     encoding = options.encoding or mark
+    format = options.format or format_of(source.id)
     if format in (None, "text"):
         format = "pdf" if start.startswith(b"%PDF-") else "parquet" if start.startswith(b"PAR1") else format
     if format is None and isinstance(source, PipeSource):
@@ -192,9 +205,10 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
             _check_fields(schema.names(), source, options)
             named = {*options.text_fields, options.id_field, options.label_field, "id", "labels", "label"}
             # Vectors, pictures and nested records are not fields to filter by, and may be most of the file.
-            other = {name for name, kind in schema.items() if kind.is_nested() or kind == pl.Binary}
             wanted = [
-                name for name in schema if name in named or name not in other or schema[name] == pl.List(pl.String)
+                name
+                for name, kind in schema.items()
+                if name in named or kind == pl.List(pl.String) or not (kind.is_nested() or kind == pl.Binary)
             ]
             rows = table.select(pl.len()).collect().item()  # from the end of the file, without reading the rest
             for frame in table.select(wanted).collect_batches(chunk_size=_PARQUET_ROWS, maintain_order=True):
@@ -239,6 +253,7 @@ READERS: dict[str, Reader] = {
     "parquet": read_parquet,
     **{format: partial(read_page, format=format) for format in ("markdown", "html", "pdf")},
 }
+FORMATS = tuple(READERS)
 
 
 def _is_wide(encoding: str | None) -> bool:
