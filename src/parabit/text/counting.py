@@ -85,16 +85,12 @@ def count_bags(
 
 def _tokens(documents: Texts, tokenizer: Tokenizer, report: Report) -> Iterator[tuple[pl.Series, NDArray[np.int64]]]:
     """The documents in batches, split on all cores."""
-    corpus = as_corpus(documents)
-
-    def texts() -> Iterator[list[str]]:
-        done = 0
-        for batch in corpus.batches(_CHARACTERS):
-            done += len(batch)
-            report(Progress("reading", done, "documents", corpus.share_read))
-            yield [document.text for document in batch]
-
-    return ordered_map(tokenizer.content_tokens, texts())
+    corpus, done = as_corpus(documents), 0
+    texts = ([document.text for document in batch] for batch in corpus.batches(_CHARACTERS))
+    for words, lengths in ordered_map(tokenizer.content_tokens, texts):
+        done += len(lengths)
+        report(Progress("reading", done, "documents", corpus.share_read))
+        yield words, lengths
 
 
 def _tally(keys: NDArray[np.int64], documents: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], ...]:

@@ -115,7 +115,7 @@ class Tokenizer:
 
     def content_words(self, text: str) -> list[str]:
         """The tokens of one text that models count."""
-        stop, shortest, longest = self.normal_stop_words, self.min_length, self.max_length
+        stop, shortest, longest = self._stop_words, self.min_length, self.max_length
         return [word for word in self.words(text) if shortest <= len(word) <= longest and word not in stop]
 
     def content_tokens(self, texts: Iterable[str]) -> "tuple[pl.Series, NDArray[np.int64]]":
@@ -124,7 +124,7 @@ class Tokenizer:
 
         parts = pl.Series(self.spaced(list(texts)), dtype=pl.String).str.split(" ")
         words = parts.explode()  # empty ones too, where several spaces stand side by side
-        counted = words.str.len_chars().is_between(self.min_length, self.max_length) & ~words.is_in(self._stop_series)
+        counted = words.str.len_chars().is_between(self.min_length, self.max_length) & ~words.is_in(self._stop_words)
         before = np.concatenate([[0], np.cumsum(counted.to_numpy())])
         return words.filter(counted), np.diff(before[np.cumsum(parts.list.len().to_numpy())], prepend=0)
 
@@ -225,15 +225,9 @@ class Tokenizer:
         return re.sub("[^a-z]" if self.pattern == PAPER_WORDS else "[^A-Za-z0-9]", " ", lowered)
 
     @cached_property
-    def normal_stop_words(self) -> frozenset[str]:
+    def _stop_words(self) -> frozenset[str]:
         """The stop words as tokens are written."""
         return frozenset(map(self._normalized, self.stop_words))
-
-    @cached_property
-    def _stop_series(self) -> "pl.Series":
-        import polars as pl
-
-        return pl.Series([sorted(self.normal_stop_words)], dtype=pl.List(pl.String))
 
 
 class _Folding(dict[int, str]):
