@@ -254,7 +254,7 @@ def save_model(encoder: TextEncoder, folder: Path, overwrite: bool = False) -> N
         # Not save_file, which ignores the umask: nobody else could read its file.
         (partial / TENSORS).write_bytes(save({name: np.ascontiguousarray(t) for name, t in encoder.tensors.items()}))
         encoder.vocabulary.save(partial / VOCABULARY)
-        (partial / CARD).write_text(_card(encoder.config))
+        (partial / CARD).write_text(_card(encoder))
 
 
 def load_model(folder: Path, device: str = "auto") -> TextEncoder:
@@ -315,18 +315,17 @@ def _explained(path: Path) -> Iterator[None]:
         raise ModelError(f"{path} is damaged or missing", hint=_AGAIN) from problem
 
 
-def _card(config: Mapping[str, Any]) -> str:
+def _card(encoder: TextEncoder) -> str:
     """What a model is and what it was learned from, in Markdown; without a date, so that training can be reproduced."""
-    training = config["training"]
-    size = f"{config['bits']} bits" if config["bits"] else f"{config['dim']} numbers"
+    config, training = encoder.config, encoder.config["training"]
     lines = [
-        f"# {config['name'][0].upper()}{config['name'][1:]}, {size} per document",
+        f"# {encoder.name[0].upper()}{encoder.name[1:]}, {encoder.size} per document",
         "",
         f"Learned by parabit {config['parabit']}. Load it with `parabit.ParagraphVectors.load(folder)`.",
         "",
         "| | |",
         "| --- | --- |",
-        f"| solver | {config['solver']} |",
+        f"| solver | {encoder.solver} |",
         f"| documents | {training['documents']:,}, learned from {training['sampled']:,} |",
         f"| words of text | {training['tokens']:,} |",
         f"| vocabulary | {training['words']:,} words, {training['bigrams']:,} bigrams |",

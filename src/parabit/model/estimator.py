@@ -108,7 +108,9 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         saved in the folder `work` every so many seconds and on Ctrl-C, and training continues from there.
         """
         network, rule, seed = self.network(), self.rule(), self._seed()
-        corpus, parameters = self._corpus(X), self._parameters(seed)
+        corpus = self._corpus(X)
+        given = {name: _plain(value) for name, value in self.get_params(deep=False).items() if name != "device"}
+        parameters = {**given, "random_state": seed}  # what determines the model, as JSON
         self.embeddings_: NDArray[np.float32] | None = None
         if network is None:
             bits, dim, sample = (_plain(value) for value in (self.bits, self.dim, self.sample))
@@ -232,11 +234,6 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise TrainingError(f"random_state is {self.random_state!r}", hint="it must be a whole number, at least 0")
         return seed
-
-    def _parameters(self, seed: int) -> dict[str, Any]:
-        """The parameters that determine the model, as JSON."""
-        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items() if name != "device"}
-        return {**parameters, "random_state": seed}
 
     def _corpus(self, texts: Texts) -> Corpus:
         """Texts in any form as a corpus that can be read once."""
