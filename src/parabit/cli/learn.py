@@ -186,13 +186,12 @@ def encode(
         parabit encode articles articles.csv -o articles.parquet --vectors
         parabit encode articles s3://bucket/in/ -o s3://bucket/out --engine ray
     """
-    from parabit.model import check_output, encode_to_file, load_model
+    from parabit.model import encode_to_file, load_model
 
     if engine == "local":
         for name, value in (("address", address), ("workers", workers), ("worker-cores", worker_cores)):
             if value is not None:
                 raise ParabitError(f"--{name} is for a cluster", hint="add --engine ray")
-        check_output(Path(output), overwrite)
     loaded = load_model(model)
     how: dict[str, Any] = {"vectors": vectors, "overwrite": overwrite, "report": report}
     if engine == "local":

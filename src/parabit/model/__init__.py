@@ -7,7 +7,7 @@ from parabit.model.encoder import Inferred, TextEncoder, is_model, load_model, s
 
 if TYPE_CHECKING:
     from parabit.model.closed_form import learn_closed_form
-    from parabit.model.code_files import EncodedFile, check_output, encode_to_file
+    from parabit.model.code_files import EncodedFile, encode_to_file
     from parabit.model.estimator import ParagraphVectors
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "Inferred",
     "ParagraphVectors",
     "TextEncoder",
-    "check_output",
     "encode_to_file",
     "is_model",
     "learn_closed_form",
@@ -27,6 +26,6 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     closed_form="learn_closed_form",
-    code_files="EncodedFile check_output encode_to_file",
+    code_files="EncodedFile encode_to_file",
     estimator="ParagraphVectors",
 )

@@ -59,7 +59,7 @@ def encode_to_file(
         (20, (20, 2), True)
     """
     output, corpus = Path(output), as_corpus(texts)
-    check_output(output, overwrite)
+    _check_output(output, overwrite)
     widths = widths_of(model, output, vectors)
     with whole_file(output, durable=True) as partial, closing(model.infer_each(corpus, report)) as batches:
         if output.suffix == ".npy":
@@ -70,8 +70,8 @@ def encode_to_file(
     return EncodedFile(documents, unknown, sum(widths.values()))
 
 
-def check_output(output: Path, overwrite: bool = False) -> None:
-    """Raise if codes cannot be written to a file of this name; to call before long work."""
+def _check_output(output: Path, overwrite: bool) -> None:
+    """Raise if codes cannot be written to a file of this name, before any is made."""
     if output.suffix not in SUFFIXES:
         raise ParabitError(f"{output} ends neither in {' nor in '.join(SUFFIXES)}", hint="give one of these endings")
     need_new(output, overwrite)
