@@ -108,12 +108,7 @@ def evaluate_vectors(
 
 
 def evaluate_filtered(
-    codes: NDArray[np.uint8],
-    vectors: Any,
-    labels: Labels,
-    radius: int,
-    k: int = 10,
-    relevance: str = "shared",
+    codes: NDArray[np.uint8], vectors: Any, labels: Labels, radius: int, k: int = 10, relevance: str = "shared"
 ) -> FilteredScores:
     """NDCG@k when codes select the documents within a Hamming radius of the query and cosines of vectors rank them.
 

@@ -152,28 +152,21 @@ class Recipe:
             raise TrainingError(problem, hint=f"use {' or '.join(STOCHASTIC)}")
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-_BOUNDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "count": (lambda value: _is_whole(value) and value >= 1, "a whole number, at least 1"),
-    "count or 0": (lambda value: _is_whole(value) and value >= 0, "a whole number, at least 0"),
-    "positive": (lambda value: _is_number(value) and value > 0, "a number above 0"),
-    "not negative": (lambda value: _is_number(value) and value >= 0, "a number, at least 0"),
-    "share": (lambda value: _is_number(value) and 0 <= value < 1, "a number, at least 0 and below 1"),
-    "flag": (lambda value: isinstance(value, bool), "true or false"),
-    "method": (lambda value: value in METHODS, f"one of {', '.join(METHODS)}"),
+# The type of a value, what must hold for it, and how the error says so.
+_BOUNDS: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
+    "count": (int, lambda value: value >= 1, "a whole number, at least 1"),
+    "count or 0": (int, lambda value: value >= 0, "a whole number, at least 0"),
+    "positive": (int | float, lambda value: 0 < value < math.inf, "a number above 0"),
+    "not negative": (int | float, lambda value: 0 <= value < math.inf, "a number, at least 0"),
+    "share": (int | float, lambda value: 0 <= value < 1, "a number, at least 0 and below 1"),
+    "flag": (bool, lambda value: True, "true or false"),
+    "method": (str, lambda value: value in METHODS, f"one of {', '.join(METHODS)}"),
 }
 
 
 def _check(name: str, value: object, bound: str, example: str = "") -> None:
-    holds, must = _BOUNDS[bound]
-    if not holds(value):
+    kind, holds, must = _BOUNDS[bound]
+    if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool) or not holds(value):
         raise TrainingError(f"{name} is {value!r}", hint=f"it must be {must}{example}")
 
 
