@@ -6,6 +6,7 @@ It is kept as a folder: config.json, model.safetensors, vocabulary.safetensors a
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +26,7 @@ from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.storage import recover, whole_folder
 from parabit.text import Bags, Vocabulary, inverse_frequencies, make_bags
-from parabit.text.bags import FEW, row_offsets, tf_idf_weights
+from parabit.text.bags import FEW, tf_idf_weights
 
 FORMAT = 1
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.safetensors", "README.md"
@@ -168,43 +169,33 @@ class LinearEncoder:
         self._idf, self._bits, self._dim = idf, bits, dim
 
     def __call__(self, bags: Bags) -> Inferred:
-        features, documents, lengths = bags.features, len(bags), bags.feature_lengths
-        of = np.repeat(np.arange(documents), lengths)
-        weights = self._weigh(bags, of)
-        totals = np.maximum(np.bincount(of, weights, documents), 1e-30)
-        whole = np.rint(weights * (_WHOLE / totals)[of]).astype(np.int32)  # of a document they add up to _WHOLE
-        sums = self._product(whole, features, lengths)  # (documents, columns)
+        known, weights = bags.feature_lengths > 0, self._weigh(bags)
+        totals = np.maximum(np.bincount(bags.rows, weights, len(bags)), 1e-30)
+        whole = np.rint(weights * (_WHOLE / totals)[bags.rows]).astype(np.int32)  # of a document they add up to _WHOLE
+        sums = self._product(whole, bags)  # (documents, columns)
         activations = (sums * (totals / _WHOLE)[:, None] + self._offset).astype(np.float32)
-        activations[lengths == 0] = 0
+        activations[~known] = 0
         if self._bits is None:
-            return Inferred(None, None, activations, lengths > 0)
+            return Inferred(None, None, activations, known)
         # The columns of a vector, if there is one beside the code, come first.
         own = activations[:, -self._bits :]
-        return Inferred(pack(own > 0), own, activations[:, : self._dim], lengths > 0)
+        return Inferred(pack(own > 0), own, activations[:, : self._dim], known)
 
     def parts(self, bags: Bags) -> NDArray[np.float32]:
         """What each word of a single document adds to its activations: (words, columns)."""
-        weights = self._weigh(bags, np.zeros(len(bags.features), dtype=np.int64))
-        parts: NDArray[np.float32] = weights[:, None].astype(np.float32) * self._weights[bags.features]
+        parts: NDArray[np.float32] = self._weigh(bags)[:, None].astype(np.float32) * self._weights[bags.features]
         return parts if self._bits is None else parts[:, -self._bits :]
 
-    def _weigh(self, bags: Bags, of: NDArray[np.int64]) -> NDArray[np.float32]:
-        weights = tf_idf_weights(bags.features, bags.counts, of, len(bags), self._idf)
+    def _weigh(self, bags: Bags) -> NDArray[np.float32]:
+        weights = tf_idf_weights(bags.features, bags.counts, bags.rows, len(bags), self._idf)
         return weights * self._scales[bags.features]
 
-    def _product(
-        self, whole: NDArray[np.int32], features: NDArray[np.int32], lengths: NDArray[np.int64]
-    ) -> NDArray[np.int32]:
-        if len(lengths) > FEW:
-            from scipy.sparse import csr_array  # here: it takes half a second to import, and a query needs none
-
-            rows = csr_array((whole, features, row_offsets(lengths)), shape=(len(lengths), len(self._weights)))
-            return np.asarray(rows @ self._integers)
-        sums, start = np.zeros((len(lengths), self._weights.shape[1]), dtype=np.int32), 0
-        for number, length in enumerate(lengths.tolist()):
-            own = slice(start, start + length)
-            sums[number] = whole[own] @ self._weights[features[own]].astype(np.int32)
-            start += length
+    def _product(self, whole: NDArray[np.int32], bags: Bags) -> NDArray[np.int32]:
+        if len(bags) > FEW:
+            return np.asarray(replace(bags, counts=whole).matrix(len(self._weights)) @ self._integers)
+        sums = np.zeros((len(bags), self._weights.shape[1]), dtype=np.int32)
+        for number, own in enumerate(map(slice, bags.feature_offsets[:-1], bags.feature_offsets[1:])):
+            sums[number] = whole[own] @ self._weights[bags.features[own]].astype(np.int32)
         return sums
 
     @cached_property

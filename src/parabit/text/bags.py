@@ -225,6 +225,11 @@ class Bags:
         """(documents,) distinct words and bigrams."""
         return np.diff(self.feature_offsets)
 
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """(entries,) the document of each entry."""
+        return np.repeat(np.arange(len(self)), self.feature_lengths)
+
     @property
     def token_lengths(self) -> NDArray[np.int64]:
         """(documents,) known tokens."""
