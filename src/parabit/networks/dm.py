@@ -184,15 +184,10 @@ class PositionTable:
         sizes = [int(chosen.sum()) for chosen in parts[1]]
         chunks = []
         for owners, chosen, *around in zip(*parts, *(torch.split(context, sizes) for context in contexts), strict=True):
-            groups = tuple(map(group, around))
-            chunks.append(
-                PositionChunk(
-                    documents=torch.repeat_interleave(owners, chosen),
-                    starts=torch.cumsum(chosen, 0) - chosen,
-                    contexts=groups,
-                    hidden=tuple(network.embed_context(slot.ids).hidden for slot in groups),
-                )
-            )
+            slots = tuple(map(group, around))
+            hidden = tuple(network.embed_context(slot.ids).hidden for slot in slots)
+            starts = torch.cumsum(chosen, 0) - chosen
+            chunks.append(PositionChunk(torch.repeat_interleave(owners, chosen), starts, slots, hidden))
         distinct = group(targets)
         code = network.words[:, : network.shape.parts[0]].index_select(0, distinct.ids)  # (distinct targets, code + 1)
         return WantedPositions(sum_rows(code, distinct.of, torch.cumsum(lengths, 0) - lengths), first_pieces, chunks)

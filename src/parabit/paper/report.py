@@ -152,7 +152,8 @@ def _render(figures: Figures, pictures: list[Picture], store: Store, **about: An
     environment.filters["number"] = lambda value: f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:,.1f}"
     kinds = ["code", "stale", "device", "torch", "date"]
     made = pl.DataFrame(figures.runs).group_by(kinds).agg(pl.len(), pl.sum("seconds")).sort(kinds)
-    page: str = environment.from_string((files("parabit.paper") / "report.html.j2").read_text("utf-8")).render(
+    template = environment.from_string((files("parabit.paper") / "report.html.j2").read_text("utf-8"))
+    return template.render(
         about,
         figures=figures,
         claims=claims(figures),
@@ -166,4 +167,3 @@ def _render(figures: Figures, pictures: list[Picture], store: Store, **about: An
         machine=f"{processor()}, {cores()} cores",
         versions=versions("torch", "numpy", "scipy", "scikit-learn", "polars"),
     )
-    return page

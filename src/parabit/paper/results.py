@@ -219,8 +219,6 @@ def claims(figures: Figures) -> list[Claim]:
                     compared.append((", ".join(filter(None, (corpus.title, name))), first, share * second))
         true = [first - second > margin for _, first, second in compared]
         verdict = UNTESTED if not true else HOLDS if all(true) else PARTLY if any(true) else FAILS
-        shown = "; ".join(f"{name}: {first:.3f} and {second:.3f}" for name, first, second in compared).replace(
-            " 0.", " ."
-        )
-        judged.append(Claim(claim["text"], verdict, shown or "no such runs"))
+        shown = "; ".join(f"{name}: {first:.3f} and {second:.3f}" for name, first, second in compared)
+        judged.append(Claim(claim["text"], verdict, shown.replace(" 0.", " .") or "no such runs"))
     return judged
