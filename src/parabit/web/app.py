@@ -157,7 +157,7 @@ def _add_api(app: FastAPI, service: Service, registry: CollectorRegistry) -> Non
     async def search(query: schemas.Query) -> Response:
         """Find the documents that fit a text best, or that are most like one that is in the index."""
         service.check(query)
-        return _json(await service.ask(query.kind, service.search, query))
+        return _json(await service.answer(query))
 
     @app.get("/api/document", summary="A document", response_model=schemas.Whole, responses=_NOT_FOUND)
     async def document(

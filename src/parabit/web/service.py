@@ -31,6 +31,7 @@ _LEAST = 4  # documents on a map
 _WHOLE = 200_000  # characters of a document that are shown
 _COMPARED = 20_000  # characters by which near-copies are recognised
 _RECENT = 6  # documents on the start page
+_KEPT, _LARGEST = 2048, 1 << 15  # answers that are remembered, and the bytes of one at most
 _SAFE = 1 << 53  # whole numbers up to here are exact in every reader of JSON
 _log = getLogger(__name__)
 
@@ -77,6 +78,7 @@ class Service:
         self._lock, self._known = threading.RLock(), dict[str, Any]()  # what is known about all documents
         self._kept_map = kept_map(self.index) if settings.map else None
         self._drawing: Drawing | None = None
+        self._answers_given = dict[Hashable, bytes]()
 
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:
@@ -111,6 +113,18 @@ class Service:
             _log.error("the index cannot be read: %s", problem)
             raise RefusalError(503, "the index cannot be read", "the server's log says why", retry=5) from problem
 
+    async def answer(self, query: Query) -> bytes:
+        """The answer to a search, from memory if it was asked before and the index has not changed."""
+        given, search = self._answers_given, (query.kind, query.query, query.like, self.map is None)
+        if search in given and not self._is_due():
+            return given[search]
+        answer = await self.ask(query.kind, self.search, query)
+        if len(answer) <= _LARGEST:
+            given[search] = answer
+        if len(given) > _KEPT:
+            del given[next(iter(given))]  # the oldest
+        return answer
+
     @property
     def map(self) -> Map | None:
         """The map, if it was kept or has been drawn."""
@@ -124,7 +138,7 @@ class Service:
         self._looked = time.monotonic()
         try:
             if self.index.refresh():
-                self._known = {}
+                self._known, self._answers_given = {}, {}
             self.documents = len(self.index)
             self.failure = ""
         except (ParabitError, OSError) as problem:
