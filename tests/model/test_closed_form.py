@@ -179,7 +179,7 @@ def test_the_same_seed_gives_the_same_model_on_any_number_of_cores(
     topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def learned(cores: int, seed: int) -> dict[str, np.ndarray]:
-        monkeypatch.setattr(parallel, "_limit", cores)
+        monkeypatch.setattr(parallel._limits, "cores", cores, raising=False)
         texts = make_topics(2500).texts  # more than one block of documents
         return learn_closed_form(as_corpus(texts), 32, seed=seed).tensors
 
