@@ -149,7 +149,7 @@ def test_what_is_there_is_overwritten_only_if_asked_for_and_nobody_writes_it(fol
     Index.open(folder).verify()
 
 
-def test_a_flipped_byte_in_any_file_is_an_error_or_makes_no_difference(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_has_a_flipped_byte_is_an_error_or_makes_no_difference(tmp_path: Path) -> None:
     """The files of the store and the model are checked, and a word index that is damaged is built again."""
     whole = tmp_path / "whole"
     with Index.build(documents(0, 30), whole, model=binary(), vectors=True) as index:
@@ -157,12 +157,14 @@ def test_a_flipped_byte_in_any_file_is_an_error_or_makes_no_difference(tmp_path:
         expected = of_everything(index)
     rng, errors, same = np.random.default_rng(0), set[str](), set[str]()
     for path in sorted(path.relative_to(whole) for path in whole.rglob("*") if path.stat().st_size and path.is_file()):
-        for flip in range(4 if "words" in str(path) else 2):
+        for flip in range(5 if "words" in str(path) else 3):
             folder = tmp_path / "-".join([*path.parts, str(flip)])
             shutil.copytree(whole, folder)
             content = bytearray((folder / path).read_bytes())
             content[rng.integers(len(content))] ^= 1 << rng.integers(8)
             (folder / path).write_bytes(content)
+            if flip == 2:
+                (folder / path).unlink()
             try:
                 with Index.open(folder, write=bool(flip % 2)) as index:
                     assert of_everything(index) == expected, path

@@ -156,6 +156,17 @@ def test_beside_a_writer_a_word_index_that_is_damaged_is_told(folder: Path) -> N
             assert reader.search(TEXTS[3], rank="hamming").ids[0][0] == "d3"
 
 
+def test_damage_that_is_found_only_while_searching_is_explained(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parabit.index.words._SMALL", 0)
+    [positions] = words_folder(folder).glob("*.pos")
+    positions.write_bytes(positions.with_suffix(".fieldnorm").read_bytes())
+    with Index.open(folder) as index, pytest.raises(ParabitError, match="is damaged; remove .*words-"):
+        index.search('"zebra runs"')
+    shutil.rmtree(words_folder(folder))
+    with Index.open(folder) as index:
+        assert ids(index, '"zebra runs"') == {"a0"}
+
+
 def test_an_index_that_cannot_be_written_can_be_read_and_finds_words(folder: Path) -> None:
     with Index.open(folder, write=True) as index:
         index.add([Document("new", "a new zebra")])

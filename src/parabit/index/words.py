@@ -14,8 +14,8 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -37,6 +37,7 @@ LANGUAGES = {
 # Bytes of new words that are collected before they are written as one segment. To search a million abstracts in 7
 # segments takes a quarter longer than in one.
 _HEAP = 512 << 20
+_PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # the files of a segment, beside that of its deletions
 _SMALL = 64 << 20  # bytes that are all checked at opening
 _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic number
 _MAGIC = 1337
@@ -112,8 +113,9 @@ class Words(Stems):
             files = list(_files(folder))
             if sum(path.stat().st_size for path in files) <= _SMALL:
                 _check(files)
-            return cls(folder, about["language"], about["fold_accents"])
-        except (ValueError, OSError) as problem:  # what tantivy raises, and files that a writer removes meanwhile
+            with _readable(folder):
+                return cls(folder, about["language"], about["fold_accents"])
+        except OSError as problem:  # files that a writer removes meanwhile
             raise _damaged(folder) from problem
 
     def verify(self) -> None:
@@ -143,7 +145,8 @@ class Words(Stems):
     @property
     def last_serial(self) -> int:
         """The highest serial number that was committed; 0 if there is none."""
-        hits = self.searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=SERIAL).hits
+        with _readable(self.folder):
+            hits = self.searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=SERIAL).hits
         return int(hits[0][0]) if hits else 0
 
     # Writing
@@ -201,8 +204,9 @@ class Words(Stems):
 
     def search(self, query: tantivy.Query, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The serial numbers of the best documents for a query, at most so many, and their BM25."""
-        hits = self.searcher.search(query, count, count=False).hits
-        serials = self.searcher.fast_field_values(SERIAL, [address for _, address in hits])
+        with _readable(self.folder):
+            hits = self.searcher.search(query, count, count=False).hits
+            serials = self.searcher.fast_field_values(SERIAL, [address for _, address in hits])
         return np.array(serials, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
 
 
@@ -231,17 +235,16 @@ def _checksum(folder: Path, about: dict[str, Any]) -> int:
 
 
 def _files(folder: Path) -> Iterable[Path]:
-    """The files that count, of those in the folder."""
+    """The files that count; others may lie in the folder."""
     for segment in json.loads((folder / "meta.json").read_text())["segments"]:
-        name = segment["segment_id"].replace("-", "")
-        deleted = f"{name}.{segment['deletes']['opstamp']}.del" if segment["deletes"] else ""
-        yield from (path for path in folder.glob(f"{name}.*") if path.suffix != ".del" or path.name == deleted)
+        deleted = [f"{segment['deletes']['opstamp']}.del"] if segment["deletes"] else []
+        yield from (folder / f"{segment['segment_id'].replace('-', '')}.{part}" for part in (*_PARTS, *deleted))
 
 
 def _check(files: Iterable[Path]) -> None:
     for path in files:
-        content = path.read_bytes()
-        with suppress(struct.error, ValueError, KeyError, TypeError):
+        with suppress(FileNotFoundError, struct.error, ValueError, KeyError, TypeError):
+            content = path.read_bytes()
             length, magic = _FOOTER.unpack(content[-8:])
             footer = json.loads(content[-8 - length : -8])
             if magic == _MAGIC and zlib.crc32(memoryview(content)[: -8 - length]) == footer["crc"]:
@@ -249,5 +252,16 @@ def _check(files: Iterable[Path]) -> None:
         raise _damaged(path)
 
 
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    """Explain how tantivy ends if a file is damaged: large ones are not checked at opening."""
+    try:
+        yield
+    except BaseException as problem:
+        if isinstance(problem, ValueError) or type(problem).__name__ == "PanicException":  # Rust's, not an Exception
+            raise _damaged(folder) from problem
+        raise
+
+
 def _damaged(path: Path) -> IndexFolderError:
-    return IndexFolderError(f"{path} is damaged", hint="it is built again when the index is opened for writing")
+    return IndexFolderError(f"{path} is damaged", hint="remove the whole folder words-…, which is then built again")
