@@ -423,6 +423,7 @@ def test_an_index_is_read_again_while_nobody_searches() -> None:
             await asyncio.gather(*asked)
         finally:
             worker.close()
+        assert not any(thread.is_alive() for thread in worker._threads)
 
     with ThreadPoolExecutor() as pool:
         pool.submit(asyncio.run, both()).result()

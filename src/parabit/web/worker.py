@@ -63,8 +63,7 @@ class Worker:
 
     def close(self) -> None:
         self._closing = True
-        for _ in self._threads:
-            self._jobs.put(None)
+        self._jobs.put(None)
         for thread in self._threads:
             thread.join(timeout=10)
 
@@ -90,6 +89,7 @@ class Worker:
             with self._left:
                 self._at_work -= 1
                 self._left.notify_all()
+        self._jobs.put(None)  # for the next thread
 
     def _enter(self) -> None:
         """Begin to work, perhaps after a refresh: meanwhile others wait at the entrance."""
