@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from parabit.errors import VocabularyError
 from parabit.storage import whole_file
@@ -121,6 +119,8 @@ class Vocabulary:
 
     def save(self, path: Path | str) -> None:
         """Write the vocabulary to a file that is read in milliseconds; `table` is for other programs."""
+        from safetensors.numpy import save  # here: machines that only train have none
+
         kind = np.int32 if self.counts.max(initial=0) <= np.iinfo(np.int32).max else np.int64
         arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=kind) for name in _ARRAYS}
         with whole_file(Path(path)) as partial:
@@ -129,6 +129,8 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path | str) -> "Vocabulary":
         """Read a vocabulary that was saved."""
+        from safetensors import SafetensorError, safe_open
+
         try:
             with safe_open(path, framework="numpy") as file:
                 summary = json.loads(file.metadata()["vocabulary"])
