@@ -359,7 +359,7 @@ def serve_load() -> list[str]:
             continue
         search, failed = row["search"], sum(row["errors"].values())
         waits = f"{search['p50_ms']:,.0f}, {search['p99_ms']:,.0f}"
-        who = name if name.startswith("commit") else "parabit"
+        who = name if name.startswith("commit") else "parabit" + ", no text twice" * (name == "no_text_twice")
         memory = f"{row['memory_mb']['at_the_end']:,.0f} MB"
         rows.append((who, row["clients"], f"{row['requests_per_second']:,.0f}", waits, failed, memory))
     return [f"{result['index']['documents']:,} documents, {result['index']['megabytes']:,} MB:", "", *_rows(*rows)]

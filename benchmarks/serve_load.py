@@ -6,7 +6,8 @@
 The documents are the abstracts of the arxiv sample, ten times over, each time with another two thirds of their
 sentences, so that only short ones come twice; text, words and labels are kept. Each client sends a question as soon as
 the last was answered: mostly a text that is not in the index (the first sentence of another abstract), every fifth time
-more like a document, and every tenth time a whole document. Clients, server and index share the machine's cores.
+more like a document, and every tenth time a whole document. Clients, server and index share the machine's cores. The
+server remembers answers, so two loads are measured: 2,000 texts that are asked again and again, and no text twice.
 `--folder` keeps the indexes for another time. The bare call is `Index.search` in a process of its own, for one text
 and for 64 at once.
 
@@ -29,6 +30,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -101,10 +103,10 @@ def environment(root: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(root / "src")}
 
 
-def questions() -> list[str]:
-    """Texts to ask with."""
-    texts = (document.text for document in open_corpus("arxiv/test"))
-    return [_SENTENCE.split(text)[0] for _, text in zip(range(2000), texts, strict=False)]
+def questions(most: int = 2000) -> list[str]:
+    """Texts to ask with, all different."""
+    texts = (_SENTENCE.split(document.text)[0] for document in open_corpus("arxiv/test"))
+    return list(dict.fromkeys(islice(texts, most)))
 
 
 def bare(folder: Path, texts: list[str]) -> dict[str, float]:
@@ -137,8 +139,9 @@ def memory_mb(process: int) -> float:
 class Client:
     """Connections that are kept open, each with one question at a time."""
 
-    def __init__(self, port: int, texts: list[str], documents: int, options: dict[str, Any]) -> None:
-        self._port, self._texts, self._documents, self._options = port, texts, documents, options
+    def __init__(self, port: int, texts: list[str], documents: int, options: dict[str, Any], once: bool) -> None:
+        self._port, self._documents, self._options = port, documents, options
+        self._texts, self._next = texts, iter(texts) if once else None
         self.took: list[tuple[str, float]] = []
         self.errors: Counter[str] = Counter()
 
@@ -166,12 +169,15 @@ class Client:
         if dice < 0.1:
             return "document", f"GET /api/document?id={identity} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
         question: dict[str, Any] = (
-            {"like": identity, "k": K} if dice < 0.3 else {"query": rng.choice(self._texts), "k": K}
+            {"like": identity, "k": K} if dice < 0.3 else {"query": self._text(rng), "k": K}
         )
         body = json.dumps(question | self._options).encode()
         head = "POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(body)}\r\n\r\n"
         return "like" if "like" in question else "search", head.encode() + body
+
+    def _text(self, rng: random.Random) -> str:
+        return rng.choice(self._texts) if self._next is None else next(self._next)
 
 
 async def _answer(reader: asyncio.StreamReader) -> int:
@@ -184,9 +190,11 @@ async def _answer(reader: asyncio.StreamReader) -> int:
     return int(head[9:12])
 
 
-def load(port: int, clients: int, seconds: float, documents: int, options: dict[str, Any]) -> dict[str, Any]:
+def load(
+    port: int, clients: int, seconds: float, documents: int, options: dict[str, Any], once: bool
+) -> dict[str, Any]:
     """Ask from this process; how long answers took."""
-    client = Client(port, questions(), documents, options)
+    client = Client(port, questions(100_000 if once else 2000), documents, options, once)
 
     async def all_of_them() -> None:
         since = time.perf_counter() + WARM_UP
@@ -203,7 +211,9 @@ def load(port: int, clients: int, seconds: float, documents: int, options: dict[
     return {**summary, "errors": dict(client.errors)}
 
 
-def measure(folder: Path, clients: int, seconds: float, documents: int, root: Path | None = None) -> dict[str, Any]:
+def measure(
+    folder: Path, clients: int, seconds: float, documents: int, once: bool = False, root: Path | None = None
+) -> dict[str, Any]:
     """A server, of an older commit if a root is given, and its clients, each in a process of its own."""
     command = [sys.executable, "-m", "parabit", "serve", str(folder), "--port", "0"]
     env = environment(root or Path(__file__).parent.parent)
@@ -214,6 +224,7 @@ def measure(folder: Path, clients: int, seconds: float, documents: int, root: Pa
             assert port is not None
             ask = [sys.executable, __file__, "--port", port[1], "--clients", str(clients), "--seconds", str(seconds)]
             ask += ["--documents", str(documents), "--options", json.dumps({} if root else AS_THE_PAGE_ASKS)]
+            ask += ["--once"] if once else []
             with subprocess.Popen(ask, stdout=subprocess.PIPE, text=True) as asking:
                 memory = []
                 while asking.poll() is None:
@@ -224,7 +235,7 @@ def measure(folder: Path, clients: int, seconds: float, documents: int, root: Pa
         finally:
             server.terminate()
     quarter = max(1, len(memory) // 4)
-    print(f"{clients} clients: {json.dumps(summary)}; memory {memory[quarter]} to {memory[-1]} MB")
+    print(f"{clients} clients{', no text twice' * once}: {json.dumps(summary)}; memory {memory[quarter]} to {memory[-1]} MB")
     return {
         "clients": clients,
         "seconds": seconds,
@@ -240,7 +251,7 @@ def beside(commit: str, folder: Path, given: argparse.Namespace) -> dict[str, An
         if not old.exists():
             arguments = [sys.executable, "-c", OLD_BUILD, str(old.absolute()), str(given.documents)]
             subprocess.run(arguments, cwd=root, env=environment(root), check=True)
-        return {f"commit {commit}": measure(old, given.clients, given.seconds, given.documents, root)}
+        return {f"commit {commit}": measure(old, given.clients, given.seconds, given.documents, root=root)}
 
 
 def main() -> None:
@@ -253,11 +264,12 @@ def main() -> None:
     parser.add_argument("--beside", metavar="COMMIT", help="an older commit to measure in the same run")
     parser.add_argument("--port", type=int, help="only ask a server that is there, and print JSON")
     parser.add_argument("--options", type=json.loads, default=AS_THE_PAGE_ASKS, help="more of a search, as JSON")
+    parser.add_argument("--once", action="store_true", help="with --port: no text is asked for twice")
     given = parser.parse_args()
     if given.small:
         given.documents, given.clients, given.seconds = 500, 4, 2.0
     if given.port:
-        print(json.dumps(load(given.port, given.clients, given.seconds, given.documents, given.options)))
+        print(json.dumps(load(given.port, given.clients, given.seconds, given.documents, given.options, given.once)))
         return
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch, "load.index")
@@ -265,7 +277,10 @@ def main() -> None:
         texts = questions()
         alone = bare(folder, texts)
         print(f"the index alone: {alone}")
-        few, many = (measure(folder, clients, given.seconds, given.documents) for clients in (1, given.clients))
+        few, many, different = (
+            measure(folder, clients, given.seconds, given.documents, once)
+            for clients, once in ((1, False), (given.clients, False), (given.clients, True))
+        )
         old = beside(given.beside, folder, given) if given.beside else {}
         with Index.open(folder) as index:
             size = {"documents": len(index), "bits": index.bits, "megabytes": round(index.info()["bytes"] / 1e6)}
@@ -276,6 +291,7 @@ def main() -> None:
             "bare": alone,
             "one_client": few,
             "many_clients": many,
+            "no_text_twice": different,
             **old,
             "run": about(
                 "fastapi", "uvicorn", "faiss-cpu", threads=cores(), repetitions=f"1, {given.seconds:.0f} seconds"
