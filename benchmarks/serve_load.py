@@ -168,9 +168,7 @@ class Client:
         dice, identity = rng.random(), str(rng.randrange(self._documents))
         if dice < 0.1:
             return "document", f"GET /api/document?id={identity} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-        question: dict[str, Any] = (
-            {"like": identity, "k": K} if dice < 0.3 else {"query": self._text(rng), "k": K}
-        )
+        question: dict[str, Any] = {"like": identity, "k": K} if dice < 0.3 else {"query": self._text(rng), "k": K}
         body = json.dumps(question | self._options).encode()
         head = "POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(body)}\r\n\r\n"
@@ -235,7 +233,8 @@ def measure(
         finally:
             server.terminate()
     quarter = max(1, len(memory) // 4)
-    print(f"{clients} clients{', no text twice' * once}: {json.dumps(summary)}; memory {memory[quarter]} to {memory[-1]} MB")
+    which = ", no text twice" if once else ""
+    print(f"{clients} clients{which}: {json.dumps(summary)}; memory {memory[quarter]} to {memory[-1]} MB")
     return {
         "clients": clients,
         "seconds": seconds,
