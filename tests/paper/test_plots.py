@@ -10,9 +10,9 @@ from parabit.paper.plots import Curve, draw, points, precision_recall
 
 RECALL = (0.001, 0.01, 0.1, 1.0)
 CURVES = [
-    Curve("codes", 0, "binary", RECALL, (0.9, 0.7, 0.4, 0.05)),
-    Curve("floats", 1, "real", RECALL, (0.95, 0.8, 0.5, 0.06)),
-    Curve("other", 2, "baseline", RECALL, (0.8, 0.6, 0.3, 0.05)),
+    Curve("words", "Binary PV-DBOW, words", RECALL, (0.9, 0.7, 0.4, 0.05)),
+    Curve("bigrams", "Binary PV-DBOW", RECALL, (0.9, 0.7, 0.4, 0.05)),
+    Curve("floats", "PV-DBOW", RECALL, (0.95, 0.8, 0.5, 0.06)),
 ]
 
 
@@ -22,10 +22,14 @@ def test_curves_are_in_per_cent_and_differ_by_marker_and_line_not_only_by_colour
     assert np.allclose(lines[0].get_ydata(), [90, 70, 40, 5])
     assert len({line.get_marker() for line in lines}) == 3
     assert len({(line.get_linewidth(), str(vars(line)["_unscaled_dash_pattern"])) for line in lines}) == 3
-    assert len({line.get_markevery() for line in lines}) == 3  # where curves coincide, all are still seen
+    # Where curves coincide, all are still seen: a narrower one lies on a wider one, and markers stand apart.
+    assert lines[0].get_linewidth() > lines[1].get_linewidth()
+    assert lines[0].get_zorder() < lines[1].get_zorder()
+    assert len({line.get_markevery() for line in lines}) == 3
     legend = axes.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["codes", "floats", "other"]
+    assert [text.get_text() for text in legend.get_texts()] == ["words", "bigrams", "floats"]
+    assert axes.get_ylim() == (40, 100)  # but for the last point, at which all curves meet
 
 
 def test_every_label_has_its_points_and_its_own_shape() -> None:

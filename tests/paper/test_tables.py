@@ -7,7 +7,8 @@ import pytest
 from parabit.paper.corpora import PAPER, PaperCorpus, paper_corpora
 from parabit.paper.experiments import CURVES, JOBS, TABLES, Run
 from parabit.paper.jobs import Rows
-from parabit.paper.results import FAILS, HOLDS, PUBLISHED, UNTESTED, Figures, Store, claims, tables
+from parabit.paper.plots import LOOKS
+from parabit.paper.results import FAILS, HOLDS, PARTLY, PUBLISHED, UNTESTED, Figures, Store, claims, tables
 
 CORPORA = NEWS, HEADERS_KEPT, REUTERS = paper_corpora([])
 
@@ -40,8 +41,9 @@ def test_all_36_distinct_figures_of_20_newsgroups_are_compared_once(tmp_path: Pa
     assert cell.command == "parabit reproduce table1 --corpus 20newsgroups --job pv-dbow-128-words"
 
 
-def test_every_job_that_the_data_file_names_exists() -> None:
+def test_every_job_and_look_that_the_data_file_names_exists() -> None:
     rows = [*(table.rows for table in TABLES.values()), *CURVES.values()]
+    assert {look for curves in CURVES.values() for _, look, _, _ in curves} == LOOKS.keys()
     names = {row[-2] for some in rows for row in some} | {job for _, job, _, _ in PUBLISHED}
     pairs = [pair for claim in PAPER["claims"] for pair in claim["pairs"]]
     assert names | {figure.partition("/")[0] for _, *both in pairs for figure in both} <= JOBS.keys()
@@ -63,14 +65,32 @@ def test_a_cell_is_the_mean_over_seeds_of_the_last_runs(tmp_path: Path) -> None:
     assert not cell.stale
 
 
-def test_a_claim_is_judged_by_the_figures(tmp_path: Path) -> None:
-    codes = "binary-pv-dbow-128-bigrams"
-    keep(tmp_path, NEWS, codes, [("codes", "map", 0.4)])
-    keep(tmp_path, NEWS, "semantic-hashing-128", [("codes", "map", 0.3)])
-    keep(tmp_path, NEWS, "binary-pv-dm-128", [("codes", "map", 0.5)])
-    found = claims(Figures(tmp_path, CORPORA))
-    verdicts = {claim.text.partition(" (")[0]: claim.verdict for claim in found}
-    assert verdicts["128-bit Binary PV-DBOW with bigrams beats 128-bit semantic hashing"] == HOLDS
-    assert verdicts["Binary PV-DBOW beats Binary PV-DM at 128 bits"] == FAILS
-    assert verdicts["Binary PV-DBOW beats Binary PV-DM at 32 bits"] == UNTESTED
-    assert "20 Newsgroups: .400 and .300" in next(claim.figures for claim in found if claim.verdict == HOLDS)
+def test_a_claim_is_judged_by_means_and_their_spread(tmp_path: Path) -> None:
+    codes, shorter = "binary-pv-dbow-128-bigrams", "binary-pv-dbow-32-bigrams"
+    for job, part, values in [
+        (codes, "codes", (0.430, 0.440)),
+        ("semantic-hashing-128", "codes", (0.3, 0.3)),
+        ("binary-pv-dm-128", "codes", (0.434, 0.441)),  # within the spread of the first
+        (shorter, "codes", (0.35, 0.36)),
+        ("pv-dbow-32-bigrams", "itq", (0.35, 0.37)),  # as good
+        ("binary-pv-dm-32", "codes", (0.37, 0.371)),
+        ("binary-pv-dbow-32-words", "codes", (0.3, 0.3)),
+        ("binary-pv-dbow-128-words", "codes", (0.5, 0.5)),
+        ("pv-dbow-32-bigrams", "vectors", (0.5, 0.5)),
+        ("pv-dbow-32-words", "vectors", (0.4, 0.4)),
+        ("window-3", "codes", (0.4, 0.4)),
+        ("window-1-two-sided", "codes", (0.5, 0.5)),
+    ]:
+        for seed, value in enumerate(values):
+            keep(tmp_path, NEWS, job, [(part, "map", value)], seed)
+    found = {claim.text: claim for claim in claims(Figures(tmp_path, CORPORA))}
+    judged = {text.partition(" (")[0]: (one.verdict, one.agree, len(one.compared)) for text, one in found.items()}
+    assert judged["128-bit Binary PV-DBOW with bigrams beats 128-bit semantic hashing"] == (HOLDS, 1, 1)
+    assert judged["Binary PV-DBOW beats Binary PV-DM at 128 bits"] == (FAILS, 0, 1)  # equal is not more
+    assert judged["Binary PV-DBOW beats Binary PV-DM at 32 bits"] == (FAILS, 0, 1)
+    benefit = "Iterative quantization of real-valued vectors brings no benefit over 32-bit Binary PV-DBOW"
+    assert judged[benefit] == (HOLDS, 1, 1)
+    assert judged["A context of one word, on one side, is the best for Binary PV-DM"] == (PARTLY, 1, 2)
+    assert judged["Bigrams usually raise MAP"] == (HOLDS, 2, 3)
+    assert judged["Separate networks"] == (UNTESTED, 0, 0)
+    assert [one.sign for claim in found.values() for one in claim.compared if "DM at" in claim.text] == ["≈", "<"]

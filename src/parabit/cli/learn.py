@@ -281,7 +281,7 @@ def evaluate(
         from parabit.paper.plots import Curve, draw, precision_recall
 
         label = f"{model.absolute().name} on {corpus}"
-        curve = Curve(label, 0, "binary", scores.curve.recall, scores.curve.precision)
+        curve = Curve(label, "Binary PV-DBOW", scores.curve.recall, scores.curve.precision)
         draw(plot, lambda axes: precision_recall(axes, [curve]))
     return {
         "searched": searched,

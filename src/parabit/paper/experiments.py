@@ -96,7 +96,7 @@ def _jobs() -> dict[str, Job]:
 JOBS = _jobs()
 PICTURED = "binary-pv-dbow-128-bigrams"  # whose codes the t-SNE pictures show
 
-Row = tuple[str, ...]  # labels, job, part
+Row = tuple[str, ...]  # label (of a curve also its look), job, part
 
 
 # What is filled into rows.
@@ -119,7 +119,7 @@ class Layout(NamedTuple):
 
     title: str
     caption: str
-    heads: list[str]  # of the labels
+    head: str  # of the labels
     rows: list[Row]
     experiment: str
     metrics: tuple[str, ...] = ("map", "ndcg@10")

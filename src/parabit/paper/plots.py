@@ -6,7 +6,7 @@ program that uses it finds its figures and settings unchanged.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,32 +16,46 @@ from parabit.storage import whole_file
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Family = Literal["binary", "real", "baseline"]
-
 
 class Curve(NamedTuple):
     """A precision-recall curve; both are shares, from 0 to 1."""
 
     label: str
-    number: int  # decides colour and marker, so that a method has the same in every figure
-    family: Family  # decides the kind of line
+    look: str  # one of LOOKS
     recall: Sequence[float]
     precision: Sequence[float]
 
 
-# Okabe and Ito's colours, for all kinds of eyes, with a darker purple and without the yellow that is invisible on
-# white. In grey, each curve still has its own marker, and each family its own kind of line.
-_COLOURS = ("#0072B2", "#E69F00", "#882255", "#009E73", "#56B4E9", "#1A1A1A", "#D55E00")
-_MARKERS = "os^DvP<"
-
-_LINES: dict[Family, dict[str, Any]] = {
-    "binary": {"linestyle": "-", "linewidth": 1.7},
-    "real": {"linestyle": (0, (5, 2)), "linewidth": 1.3, "markerfacecolor": "white"},
-    "baseline": {"linestyle": (0, (1, 1.5)), "linewidth": 1.3, "markerfacecolor": "white"},
+# How each method is drawn, in every figure. The colours are Okabe and Ito's, for all kinds of eyes. Real-valued vectors
+# are dashed, codes solid, semantic hashing dotted. Codes often coincide, so they are drawn from wide and pale to thin
+# and dark, each on the one before, and all are seen, also in grey.
+_REAL: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 1.3, "markerfacecolor": "white", "zorder": 2.3}
+LOOKS: dict[str, dict[str, Any]] = {
+    "PV-DBOW": {**_REAL, "color": "#0072B2", "marker": "o"},
+    "PV-DM": {**_REAL, "color": "#D55E00", "marker": "s"},
+    "Binary PV-DBOW, words": {
+        "color": "#F0C36D",
+        "marker": "^",
+        "linewidth": 5.5,
+        "markersize": 8,
+        "markeredgecolor": "#7A5200",
+        "zorder": 2.4,
+    },
+    "Binary PV-DBOW": {"color": "#009E73", "marker": "D", "linewidth": 2.8, "zorder": 2.5},
+    "Binary PV-DM": {"color": "#3B0F2B", "marker": "v", "linewidth": 0.9, "zorder": 2.6},
+    "closed form": {"color": "#1A1A1A", "marker": "P", "linestyle": (0, (6, 1.5, 1, 1.5)), "linewidth": 1.6},
+    "semantic hashing": {**_REAL, "color": "#882255", "marker": "<", "linestyle": (0, (1, 1.5))},
+    "Real-Binary vectors": {**_REAL, "color": "#CC79A7", "marker": "X"},
+    "Real-Binary codes": {"color": "#CC79A7", "marker": "X", "linewidth": 1.7},
+    "Wikipedia": {"color": "#56B4E9", "marker": ">", "linewidth": 1.7},
 }
 
 # Per cent of recall, each twice the one before, as in Salakhutdinov and Hinton's figures.
 RECALLS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 100.0)
+
+# Of points in the plane.
+_COLOURS = ("#0072B2", "#E69F00", "#882255", "#009E73", "#56B4E9", "#1A1A1A", "#D55E00")
+_MARKERS = "os^DvP<"
 
 _NEWSGROUPS: dict[str, str] = PAPER["newsgroups"]
 _STYLE = {
@@ -60,24 +74,22 @@ def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
     """Draw precision over recall, both in per cent, recall on a logarithmic axis; the legend is below."""
     from matplotlib.ticker import NullLocator
 
-    for curve in curves:
+    for number, curve in enumerate(curves):
         axes.plot(
             100 * np.array(curve.recall),
             100 * np.array(curve.precision),
             label=curve.label,
-            color=_COLOURS[curve.number % len(_COLOURS)],
-            marker=_MARKERS[curve.number % len(_MARKERS)],
-            markersize=4.5,
-            markevery=(curve.number % 3, 3),  # at different places, so that curves that coincide all show
-            zorder=3 if curve.family == "binary" else 2.5,
-            **_LINES[curve.family],
+            markevery=(number % 4, 4),  # at different places, so that curves that coincide all show
+            **{"markersize": 4.5} | LOOKS[curve.look],
         )
     axes.set_xscale("log")
     axes.set_xlim(RECALLS[0], RECALLS[-1])
     axes.set_xticks(RECALLS, [f"{recall:g}" for recall in RECALLS])
     axes.xaxis.set_minor_locator(NullLocator())
+    # The last point is that of all documents, where every curve falls to the same precision: it may leave the frame.
     highest = 100 * max(max(curve.precision) for curve in curves)
-    axes.set_ylim(0, min(100.0, 10 * np.ceil(1.02 * highest / 10)))
+    lowest = 100 * min(min(curve.precision[:-1]) for curve in curves)
+    axes.set_ylim(10 * np.floor(lowest / 10), min(100.0, 10 * np.ceil(1.02 * highest / 10)))
     axes.set_xlabel("Recall (%)")
     axes.set_ylabel("Precision (%)")
     axes.grid(color="#DDDDDD", linewidth=0.6)

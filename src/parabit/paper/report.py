@@ -15,7 +15,7 @@ from parabit.errors import BaselineError, EvaluationError, need
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.experiments import CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
 from parabit.paper.jobs import perform, processor, versions
-from parabit.paper.plots import RECALLS, Curve, Family, draw, points, precision_recall
+from parabit.paper.plots import RECALLS, Curve, draw, points, precision_recall
 from parabit.paper.results import Figures, Store, claims, tables
 from parabit.parallel import cores
 from parabit.progress import Progress, Report, silent
@@ -105,27 +105,27 @@ def _perform(runs: list[Run], corpora: list[PaperCorpus], store: Store, device: 
         store.keep(*perform(run, store.data(run), device, report))
 
 
-Picture = tuple[str, str, str]  # file, the collection, and what is shown of it
+Picture = tuple[str, str, str, list[str]]  # file, the collection, what is shown of it, and which curves are missing
 
 
 def _curve_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
     """Precision-recall curves: all networks, transfer, and Real-Binary's two representations."""
     for corpus in figures.corpora:
         for shown, lines in CURVES.items():
-            curves = []
-            for number, (label, job, part) in enumerate(lines):
+            curves, missing = [], []
+            for label, look, job, part in lines:
                 values = [
                     (at / 100, figures.value(corpus.name, job, part, f"precision@recall={at:g}%")) for at in RECALLS
                 ]
                 if known := [(at, value) for at, value in values if value is not None]:
-                    baseline = job.startswith(("semantic-hashing", "separate", "transfer"))
-                    family: Family = "baseline" if baseline else "real" if part == "vectors" else "binary"
-                    curves.append(Curve(label, number, family, *zip(*known, strict=True)))
+                    curves.append(Curve(label, look, *zip(*known, strict=True)))
+                else:
+                    missing.append(label)
             # Several networks are shown as far as they have run, what is compared in pairs only whole.
-            if curves and (shown.isdigit() or (len(curves) == len(lines) and not corpus.wikipedia)):
+            if curves and (shown.isdigit() or not (missing or corpus.wikipedia)):
                 name = f"curves-{corpus.name}-{shown}" if shown.isdigit() else f"{shown.lower()}-{corpus.name}"
                 draw(folder / "figures" / f"{name}.svg", partial(precision_recall, curves=curves))
-                yield f"figures/{name}.svg", corpus.heading, shown
+                yield f"figures/{name}.svg", corpus.heading, shown, missing
 
 
 def _point_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
@@ -142,7 +142,7 @@ def _point_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
             x, y = embed_codes(codes).T.tolist()
             draw(folder / file, partial(points, x=x, y=y, labels=labels), square=True)
         if (folder / file).exists():
-            yield file, corpus.title, "t-SNE"
+            yield file, corpus.title, "t-SNE", []
 
 
 def _render(figures: Figures, pictures: list[Picture], store: Store, **about: Any) -> str:
@@ -150,6 +150,7 @@ def _render(figures: Figures, pictures: list[Picture], store: Store, **about: An
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = lambda value: f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:,.1f}"
+    environment.filters["paper"] = lambda value: f"{value:.2f}".removeprefix("0")
     kinds = ["code", "stale", "device", "torch", "date"]
     made = pl.DataFrame(figures.runs).group_by(kinds).agg(pl.len(), pl.sum("seconds")).sort(kinds)
     template = environment.from_string((files("parabit.paper") / "report.html.j2").read_text("utf-8"))
