@@ -187,11 +187,16 @@ def test_in_a_large_collection_frequent_words_of_a_long_query_are_not_searched(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "space telescope repaired astronauts nasa night car hockey goalies temperature ocean"
-    searched = index.search([text]).word_queries[0].words.keys()
+    with_all = index.search([text])
+    searched = with_all.word_queries[0].words.keys()
     frequencies = index._words.of(index.snapshot()).frequencies(searched)
     monkeypatch.setattr(queries, "_LISTED", sum(frequencies.values()) - 1)  # as if they were many
-    fewer = index.search([text]).word_queries[0].words.keys()
+    hits = index.search([text])
+    fewer, rest = hits.word_queries[0].words.keys(), hits.word_queries[0].rest.keys()
     assert [frequencies[word] for word in searched - fewer] == [max(frequencies.values())]
+    assert rest == searched - fewer  # and decides between the best
+    assert hits.ids == with_all.ids
+    assert hits.scores[0] == pytest.approx(with_all.scores[0], rel=1e-5)
     short = index.search(["telescope space repaired car hockey goalies ocean"]).word_queries[0].words
     assert searched - fewer <= short.keys()
 

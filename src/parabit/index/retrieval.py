@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -287,7 +287,7 @@ class Hits:
         (rows, distances, scores, by_words), alone = self._ranked[query], dict[str, NDArray[np.float32]]()
         if self._words is not None and by_words.any():
             asked = self.word_queries[query]
-            weights = {**dict.fromkeys((word for words in asked.any_of for word in words), 1.0), **asked.words}
+            weights = dict.fromkeys(chain.from_iterable(asked.any_of), 1.0) | asked.words | asked.rest
             alone = {word: self._words.scores(WordQuery({word: weight}), rows) for word, weight in weights.items()}
         totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
         code = np.round((scores - by_words).astype(np.float64), 4).tolist()

@@ -61,9 +61,9 @@ class RowWords:
         rows, scores, bound = self._best(terms, count, allowed)
         if terms is None or not len(rows):
             return rows, scores, bound, 0.0
-        if query.stop_words:  # to look for them everywhere would take longer than all else
-            details = _either([self._term([word], STOP_WEIGHT) for word in query.stop_words])
-            scores[:RANKED_AGAIN] += self._scores(details, rows[:RANKED_AGAIN])
+        details = {**dict.fromkeys(query.stop_words, STOP_WEIGHT), **query.rest}
+        if details:  # to look for them everywhere would take longer than all else
+            scores[:RANKED_AGAIN] += self._sums(details, rows[:RANKED_AGAIN])
         highest = float(scores.max())
         if query.quotation:
             quotation = self._term(query.quotation, QUOTATION_WEIGHT)
@@ -84,7 +84,7 @@ class RowWords:
         if allowed is not None:
             number = int(np.count_nonzero(allowed))
             if number <= _FEW:
-                query, allowed = self._among(self._snapshot.serials[allowed], query), None
+                query, allowed = _both(self._some(np.flatnonzero(allowed)), query), None
             else:  # as many as should hold enough that are let through, and then twice as many
                 more += count * self.documents // number
         while True:
@@ -104,13 +104,21 @@ class RowWords:
         if terms is not None and query.quotation:
             quotation = self._term(query.quotation, QUOTATION_WEIGHT)
             terms = tantivy.Query.boolean_query([(tantivy.Occur.Must, terms), (tantivy.Occur.Should, quotation)])
-        return self._scores(terms, rows)
+        return np.zeros(len(rows), np.float32) if terms is None else self._scores(_both(self._some(rows), terms), rows)
 
-    def _scores(self, query: tantivy.Query | None, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        scores = np.zeros(len(rows), dtype=np.float32)
-        if query is not None and len(rows):
-            serials = self._snapshot.serials[rows]
-            matching, found = self._words.search(self._among(serials, query), len(rows))
+    def _sums(self, words: Mapping[str, float], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What words add to the scores of a few rows; to look up one after the other is faster than any of them."""
+        query = self._some(rows)
+        for word, weight in words.items():
+            parts = [(tantivy.Occur.Must, query), (tantivy.Occur.Should, self._term([word], weight))]
+            query = tantivy.Query.boolean_query(parts)
+        return self._scores(query, rows)
+
+    def _scores(self, query: tantivy.Query, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The scores of a query that finds some of the rows; 0 for those that it does not find."""
+        scores, serials = np.zeros(len(rows), dtype=np.float32), self._snapshot.serials[rows]
+        if len(rows):
+            matching, found = self._words.search(query, len(rows))
             order = np.argsort(serials)
             scores[order[np.searchsorted(serials[order], matching)]] = found
         return scores
@@ -160,14 +168,14 @@ class RowWords:
         alternatives = (_either([self._term([word]) for word in words]) for words in query.any_of)
         return [*map(self._term, query.must), *alternatives]
 
-    def _among(self, serials: NDArray[np.int64], query: tantivy.Query) -> tantivy.Query:
-        """A query for some of the given documents."""
-        schema, numbers = self._words.schema, serials.tolist()
+    def _some(self, rows: NDArray[np.int64]) -> tantivy.Query:
+        """A query for some rows, with scores of 0."""
+        schema, numbers = self._words.schema, self._snapshot.serials[rows].tolist()
         if len(numbers) <= _NAMED:
             named = _either([tantivy.Query.term_query(schema, SERIAL, serial) for serial in numbers])
         else:
             named = tantivy.Query.term_set_query(schema, SERIAL, numbers)
-        return _both(tantivy.Query.const_score_query(named, 0.0), query)
+        return tantivy.Query.const_score_query(named, 0.0)
 
     def _term(self, words: Sequence[str], boost: float = 1.0) -> tantivy.Query:
         """A query for a word or a phrase."""
