@@ -199,7 +199,8 @@ def _errors_as_lines() -> Iterator[None]:
             warnings.showwarning = lambda message, *place, **more: complain(f"warning: {message}")
             yield
     except KeyboardInterrupt as stop:
-        _fail(str(stop) or "interrupted; nothing half-written was left", 128 + _number_of(stop))
+        left = "" if hasattr(stop, "__notes__") else "; nothing half-written was left"
+        _fail(str(stop) or f"interrupted{left}", 128 + _number_of(stop))
     except BrokenPipeError:
         raise
     except ParabitError as problem:

@@ -26,7 +26,7 @@ from parabit.index.documents import stored_fields
 from parabit.index.retrain import retrain_reason
 from parabit.index.store import Batch
 from parabit.index.store.schema import TEXT
-from parabit.index.writing import Written, put_encoded, there
+from parabit.index.writing import Written, noted_progress, put_encoded, there
 from parabit.progress import Progress, Report
 
 if TYPE_CHECKING:
@@ -83,15 +83,16 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
         write_files(table, stay | unsure(before, after))
     if learns:
         index._store.change_manifest(meta={**index._store.manifest.meta, "corpus": memory})
-    if result.changed:
-        lost = _write(index, corpus, after, reuse, result, report)
-        index.delete(there(index, result.deleted))
-        for name, file in after.items():
-            if not lost.isdisjoint(file.documents):
-                result.kept.append(Skipped(name, _CHANGED))
-                final |= unsure({name: file})
-    if result.changed or final != known:
-        write_files(table, final)
+    with noted_progress(Written(), "the same command goes on") as written:
+        if result.changed:
+            lost = _write(index, corpus, after, reuse, result, written, report)
+            index.delete(there(index, result.deleted))
+            for name, file in after.items():
+                if not lost.isdisjoint(file.documents):
+                    result.kept.append(Skipped(name, _CHANGED))
+                    final |= unsure({name: file})
+        if result.changed or final != known:
+            write_files(table, final)
     if result.changed:
         result.retrain = retrain_reason(index)
     return result
@@ -188,10 +189,10 @@ def _out_of_reach(corpus: FileCorpus, missing: Sequence[str]) -> list[Skipped]:
 
 
 def _in_store(index: "Index", ids: Sequence[str]) -> dict[str, str]:
-    """The digests of those of some documents that the index holds, if it does not know of which files they are."""
+    """The digests of some documents of an index, as far as its texts tell."""
     digests = dict[str, str]()
     for start in range(0, len(ids), _AT_ONCE):
-        some = there(index, ids[start : start + _AT_ONCE])
+        some = ids[start : start + _AT_ONCE]
         for identity, stored in zip(some, index.stored(some), strict=True):
             digests[identity] = digest_of({**stored.fields, TEXT: stored.text}) if index.keeps_text else ""
     return digests
@@ -205,7 +206,12 @@ def _compare(index: "Index", stay: Files, before: Files, after: Files, result: S
             if owner.setdefault(identity, name) != name:
                 raise _twice(identity, owner[identity], name)
     old, now = _digests(before), _digests(after)
-    old |= _in_store(index, [identity for identity in now if not old.get(identity)])
+    changed = [identity for identity, digest in now.items() if digest != old.get(identity)]
+    held = dict.fromkeys(there(index, changed))
+    for identity in changed:
+        if identity not in held:
+            old.pop(identity, None)  # the file had it, but the index does not
+    old |= _in_store(index, [identity for identity in held if not old.get(identity)])
     gone: dict[str, list[str]] = {}  # the ids of documents that are not in the files any more, by their texts
     for identity in there(index, [identity for identity in old if identity not in owner]):
         gone.setdefault(text_part(old[identity]) or identity, []).append(identity)
@@ -232,10 +238,16 @@ def _digests(files: Files) -> dict[str, str]:
 
 
 def _write(
-    index: "Index", corpus: FileCorpus, files: Files, reuse: Mapping[str, str], result: Synced, report: Report
+    index: "Index",
+    corpus: FileCorpus,
+    files: Files,
+    reuse: Mapping[str, str],
+    result: Synced,
+    written: Written,
+    report: Report,
 ) -> set[str]:
     """Put new and changed documents in the index; the ids of those that are not as they were a moment ago."""
-    snapshot, written = index.snapshot(), Written()
+    snapshot = index.snapshot()
     changed = {*result.added, *result.replaced} - reuse.keys()
     encoded, reused = _Chosen(corpus, files, changed), _Chosen(corpus, files, reuse)
     if changed:
@@ -248,6 +260,7 @@ def _write(
         fields = [stored_fields(document, index.keeps_text) for document in documents]
         renamed = [reuse[identity] for identity in ids if reuse[identity] != identity]
         index._words.put(Batch(ids, snapshot.codes(rows), fields, vectors), renamed)
+        written.replaced += len(ids)
     return encoded.waiting.keys() | reused.waiting.keys()
 
 

@@ -2,8 +2,8 @@
 
 import shutil
 import weakref
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -172,18 +172,24 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
     _check_ids(index, corpus, new, report)
     if files is not None:
         files.note(index.folder / memory["files"], sure=False)
-    written = Written()
-    try:
+    with noted_progress(Written(), "go on with --update") as written:
         put_encoded(index, corpus, written, report)
         index._words.commit()
-    except BaseException as stop:
-        if done := written.added + written.replaced:
-            stop.add_note(f"{done:,} documents are in the index and stay; go on with --update")
-        raise
     if files is not None:
         files.note(index.folder / memory["files"], sure=True)
     index.left_out = written.left_out
     return written
+
+
+@contextmanager
+def noted_progress(written: Written, how: str) -> Iterator[Written]:
+    """An error or an interrupt says how many documents were written, and how the work goes on."""
+    try:
+        yield written
+    except BaseException as stop:
+        if done := written.added + written.replaced:
+            stop.add_note(f"{done:,} documents are in the index and stay; {how}")
+        raise
 
 
 def put_encoded(index: "Index", corpus: Corpus, written: Written, report: Report) -> None:
