@@ -20,7 +20,9 @@ EVALUATE = ("evaluate", "news-20", "posts.jsonl")
 WRONG: list[tuple[tuple[str, ...], str]] = [
     # names that are nearly right
     (("serach",), "Did you mean 'search'?"),
-    (("search", "news.index", "x", "--rank", "hybird"), "'hybird' is not one of 'hybrid', 'words'"),
+    (("search", "news.index", "x", "--rank", "hybird"), "'--rank': 'hybird' is not one of 'hybrid', 'words'"),
+    (("search", "news.index", "x", "-k", "x"), "'-k': it must be a whole number"),
+    (("search", "news.index", "x", "-k", "0"), "'-k': it must be at least 1"),
     (("search", "news.index", "x", "--where", "label=topic1"), "no document has a field 'label'; did you mean labels?"),
     (("search", "new.index", "x"), "no index in new.index; did you mean news.index?"),
     (("index", "posts.jsonl", "--model", "new-20", "-o", "a"), "did you mean news-20?"),
@@ -30,7 +32,11 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("vocabulary", "posts.jsonl", "--format", "word"), "no such format: word; the formats are text, lines"),
     (("vocabulary", "posts.jsonl", "-o", "no/such/v.csv"), "there is no folder no/such to write v.csv in"),
     (("vocabulary", "posts.jsonl", "-o", "v"), "v ends in none of .csv, .tsv, .jsonl, .parquet; give one of these"),
+    (("vocabulary", "posts.jsonl", "--pattern", "("), "error: unclosed group; try"),
+    (("dedupe", "news.index", "posts.jsonl"), "news.index is an index, and more is named beside it"),
     # learning
+    ((*TRAIN, "--bits", "7"), "parabit: bits is 7; it must be a whole number from 8 to 1,024"),
+    (("index", "posts.jsonl", "-o", "a", "--bits", "7"), "parabit: bits is 7; it must be a whole number from 8 to"),
     ((*TRAIN, "--bits", "abc"), "--bits abc; write it as 128, or none"),
     ((*TRAIN, "--levels", "8,8"), "--levels 8,8; write it as 96+24+8"),
     ((*TRAIN, "--set", "epochs=2"), "--set is for networks; add --solver network"),

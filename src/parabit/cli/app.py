@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -22,6 +23,13 @@ VERBS = {  # as the help lists them, each with the module that has its function
 }
 LIBRARIES = ("numpy", "polars", "faiss-cpu", "tantivy", "scipy", "scikit-learn", "safetensors", "torch", "fastapi")
 COLLAPSED = "more options"  # begins the title of a group that --help only names
+_WORDINGS = (
+    ("^Value error, ", ""),
+    ("^Input should be a valid integer.*", "it must be a whole number"),
+    ("^Input should be a valid number.*", "it must be a number"),
+    ("^Input should be greater than or equal to", "it must be at least"),
+    ("^Input should be less than or equal to", "it must be at most"),
+)
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -82,7 +90,15 @@ def _record(param: Any) -> tuple[str, str]:
 
 
 class Verb(_Help, TyperCommand):
-    """A verb."""
+    """A verb; what is wrong with an option's value is said in its own words, not in pydantic's."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as problem:
+            for theirs, ours in _WORDINGS:
+                problem.message = re.sub(theirs, ours, problem.message)
+            raise
 
 
 @contextmanager

@@ -78,8 +78,11 @@ def dedupe(
 
     how: dict[str, Any] = {"shared": shared, "date": date_field, "report": count}
     # A folder with these files is not read as documents, so it is an index.
-    if len(corpus) == 1 and all(Path(corpus[0], name).is_file() for name in ("manifest.json", "lock")):
-        with parabit.Index.open(corpus[0]) as opened:
+    indexes = [one for one in corpus if all(Path(one, name).is_file() for name in ("manifest.json", "lock"))]
+    if indexes and len(corpus) > 1:
+        raise ParabitError(f"{indexes[0]} is an index, and more is named beside it", hint="an index is read alone")
+    if indexes:
+        with parabit.Index.open(indexes[0]) as opened:
             found = opened.duplicates(keep, **how)
     else:
         found = find_duplicates(reading.open(corpus, report), keep, **how)

@@ -69,8 +69,8 @@ def index(
     corpus: Corpora,
     output: Annotated[Path, option("The folder for the index.", "--output", "-o", "INDEX")],
     model: Annotated[Path | None, option("Use this model instead of learning one from CORPUS.", "MODEL")] = None,
-    bits: Annotated[int | None, option("Bits per code.", min=8, max=1024, show_default="128")] = None,
-    sample: Annotated[int | None, option("Learn from N random documents.", min=1, show_default="50000")] = None,
+    bits: Annotated[int | None, option("Bits per code.", show_default="128")] = None,
+    sample: Annotated[int | None, option("Learn from N random documents; 0: all.", min=0, show_default="50000")] = None,
     seed: Annotated[int | None, option("The same seed gives the same model.", min=0, show_default="0")] = None,
     overwrite: Overwrite = False,
     no_text: Annotated[bool, option("No texts: hits have none.", "--no-text", panel=_KEEP)] = False,
@@ -95,7 +95,9 @@ def index(
 
     need_new(output, overwrite)
     given = {"bits": bits, "sample": sample, "seed": seed}
-    learning = {name: value for name, value in given.items() if value is not None}
+    learning: Result = {name: value for name, value in given.items() if value is not None}
+    if sample == 0:
+        learning["sample"] = None
     if model is not None and learning:
         what = f"--{next(iter(learning))} is for learning a model, and --model gives one"
         raise ParabitError(what, hint="leave out one")
@@ -392,7 +394,9 @@ def _follow(roots: list[str], index: Path, once: Callable[[], object], quiet: bo
                     once()
                     last = ""
         except (ParabitError, FileNotFoundError) as problem:
-            if str(problem) != last:
-                complain(str(problem))
-            last = str(problem)
+            # watchfiles says "No path was found."
+            said = str(problem) if isinstance(problem, ParabitError) else f"waiting for {', '.join(roots)}"
+            if said != last:
+                complain(said)
+            last = said
             time.sleep(_PAUSE)

@@ -176,7 +176,7 @@ class Words(Stems):
         except ValueError as problem:
             raise IndexFolderError(
                 f"words cannot be written to {self.folder}: {problem}",
-                hint="no document is lost; open the index again to catch up",
+                hint="documents are stored and deleted as asked; their words catch up when the index is opened again",
             ) from problem
         self._seal()  # for processes that open it meanwhile
         writer.wait_merging_threads()  # which change meta.json again

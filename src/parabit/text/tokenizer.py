@@ -99,7 +99,8 @@ class Tokenizer:
             try:
                 pl.Series([""]).str.contains(self.pattern)
             except pl.exceptions.ComputeError as problem:
-                reason = f"the pattern {self.pattern!r} is not valid: {' '.join(str(problem).split())}"
+                theirs = str(problem).partition("This error occurred")[0]  # then polars shows its own expression
+                reason = f"the pattern {self.pattern!r} is not valid: {' '.join(theirs.split())}"
                 raise VocabularyError(reason, hint=r"try \p{L}+") from problem
 
     @classmethod
