@@ -136,6 +136,7 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
     "text is a number": ("f.jsonl", b'{"text": 7}', "text not usable: the field 'text' has type int"),
     "text is null": ("f.jsonl", b'{"text": null}', "text is missing"),
     "id is a list": ("f.jsonl", b'{"text": "a", "id": []}', "id not usable: the field 'id' has type list"),
+    "id is empty": ("f.csv", b"id,text\n,a\n", "line 2: id is missing: the field 'id' is empty; .*--id-field ''"),
     "labels are objects": ("f.jsonl", b'{"text": "a", "labels": {"x": 1}}', "label not usable"),
     "binary": ("f.txt", bytes(range(256)) * 10, "binary file; parabit reads text, Markdown, HTML"),
     "no zeros, yet binary": ("f.key", bytes(range(1, 256)), "binary file"),

@@ -32,7 +32,10 @@ def test_fields_are_counted_without_deleted_documents(
         assert (year.least, len(labels.values), labels.complete) == (1991, 1, False)
     monkeypatch.setattr(overview, "_LOOKED_AT", 100)
     _, labels = field_types(index.snapshot())  # values come from a sample of a large index, and counts from all
-    assert (labels.values, labels.complete) == (everything[1].values, False)
+    assert (labels.values, labels.complete) == (everything[1].values, True)
+    index.add([Document("other", topic_documents[0].text, fields={"labels": ["rare"]})])
+    _, labels = field_types(index.snapshot())
+    assert labels.complete == ("rare" in labels.values)
 
 
 def test_every_kind_of_field_is_recognised() -> None:

@@ -295,6 +295,9 @@ def _field(values: Mapping[str, Any], name: str, what: str) -> Any:
             raise CorpusError(f"text is missing: the field {name!r} is empty", hint="leave out records without a text")
         usable, wanted = isinstance(value, str), "a string"
     elif what == "id":
+        if isinstance(value, str) and not value:
+            hint = "give it one, or name records by path and line with --id-field ''"
+            raise CorpusError(f"id is missing: the field {name!r} is empty", hint)
         usable = isinstance(value, str | Integral) and not isinstance(value, bool)
         wanted = "a string or whole number"
     elif what == "label":

@@ -354,6 +354,6 @@ def _check_fields(names: list[str], source: Source, options: ReadOptions) -> Non
     if twice:
         raise UnreadableError(source.name, f"two fields of one name: {twice[0]!r}", "rename one of them")
     try:
-        document_from(dict.fromkeys(names, ""), "", options.text_fields, options.id_field, options.label_field)
+        document_from(dict.fromkeys(names, "?"), "", options.text_fields, options.id_field, options.label_field)
     except CorpusError as problem:
         raise UnreadableError(source.name, problem.problem, problem.hint) from problem

@@ -31,7 +31,7 @@ class Field(NamedTuple):
     name: str
     kind: str  # choice (few strings, or lists of them), string, number, date, or boolean
     values: dict[Any, int]  # of choices and booleans, with the number of documents, the most frequent first
-    complete: bool  # whether all values are listed; of a large collection a sample is read
+    complete: bool  # whether all values are surely listed; of a large collection a sample is read
     least: float | str | None = None  # of numbers and dates
     most: float | str | None = None
 
@@ -68,7 +68,10 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None
     listed = {value: counts[value] for value in sorted(first, key=lambda value: -counts[value])}
     if is_boolean:
         return Field(name, "boolean", listed, True)
-    return Field(name, "choice", listed, whole and len(sampled) <= _LISTED)
+    # If each document has one value, and all have one that is listed, there is no other.
+    single = not any(isinstance(value, list) and len(value) > 1 for value in values)
+    complete = len(sampled) <= _LISTED if whole else single and sum(listed.values()) == snapshot.documents
+    return Field(name, "choice", listed, complete)
 
 
 def _numbers(snapshot: Snapshot, name: str) -> NDArray[np.float64] | None:

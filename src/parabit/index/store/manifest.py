@@ -88,6 +88,8 @@ def read_manifest(folder: Path) -> Manifest:
                 f"{folder} is a model, not an index",
                 hint=f"index documents with `parabit index CORPUS -o INDEX --model {folder}`",
             ) from problem
+        if (folder / LOCK).is_file():
+            raise IndexFolderError(f"{path} is missing", hint=REMEDY) from problem
         hint = folder_like(folder) or "make one with `parabit index CORPUS -o FOLDER`"
         raise IndexFolderError(f"no index in {folder}", hint) from problem
     except PermissionError as problem:
@@ -155,7 +157,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
         ) from problem
     except OSError as problem:
         raise IndexFolderError(
-            f"{folder} cannot be written: {problem.strerror}", hint="open it for reading, or change its permissions"
+            f"{folder} cannot be written: {problem.strerror}", hint="search it as it is, or change its permissions"
         ) from problem
     try:
         with suppress(OSError), path.open("r+b", buffering=0) as file:
