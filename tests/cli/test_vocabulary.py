@@ -83,6 +83,7 @@ def test_datasets_are_listed_with_what_they_need(data: Path, write: Write) -> No
     assert "rcv1/" in rows["rcv1"]["needs"]
     table = run("datasets", "--quiet").stdout
     assert all(name in table for name in DATASETS)
+    assert max(len(line) for line in table.splitlines() if str(data) not in line) <= 80
 
 
 def test_names_that_look_like_patterns_are_names(write: Write) -> None:

@@ -302,13 +302,12 @@ def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path,
     index = build(root, tmp_path / "x.index", words=False)
     put(root, {"new.txt": TEXTS[3], "b.jsonl": json.dumps({"id": "r2", "text": TEXTS[5]})})
     (root / "a/one.txt").rename(root / "renamed.txt")
-    done = None
     with (
         mock.patch("parabit.index.sync.write_files", stopping(write_files)),
         mock.patch.object(WordIndex, "put", stopping(WordIndex.put)),  # deletions too
         suppress(Killed) if moment == 5 else pytest.raises(Killed) as killed,  # there are five steps
     ):
-        done = index.sync()
+        index.sync()
     if killed is not None:
         number = [0, 0, 2, 3, 3][moment]
         assert getattr(killed.value, "__notes__", []) == (

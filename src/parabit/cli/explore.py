@@ -10,7 +10,7 @@ from typing import Annotated
 import parabit
 from parabit.cli.command import Corpora, Counting, Overwrite, Reading, Result, Table, argument, option, verb
 from parabit.cli.index import build_index, show_index
-from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
+from parabit.cli.output import TABLES, check_file, console, escape, headline, line_width, say, say_skipped, write_table
 from parabit.corpus import as_corpus, cache_folder
 from parabit.corpus.datasets import DATASETS, SPLITS, data_folder, find_dataset
 from parabit.errors import ParabitError
@@ -82,12 +82,15 @@ def _folder(path: str | None) -> Path:
 
 
 def _show_datasets(result: Result) -> None:
+    from rich.table import Table as Grid
+
     say(f"Data sets in {escape(result['folder'])}")
-    width = max(len(row["name"]) for row in result["datasets"])
+    grid = Grid.grid(padding=(0, 2))
     for row in result["datasets"]:
-        state = "[green]here[/green]   " if row["here"] else "missing"
+        state = "[green]here[/green]" if row["here"] else "missing"
         about = f"{row['about']} ({row['licence']})" + ("" if row["here"] else f"; {row['needs']}")
-        say(f"  [bold]{row['name']:<{width}}[/bold]  {state}  {escape(about)}")
+        grid.add_row(f"[bold]{row['name']}[/bold]", state, escape(about))
+    console().print(grid, width=line_width())
 
 
 @verb(_show_datasets)
