@@ -167,7 +167,7 @@ def learn(
 
     The activations of a row x are x @ matrix + offset, with the matrix (words, columns) and the offset (columns,).
     `codes` are the levels of each code that the encoder gives, one after the other in its columns. The same seed gives
-    the same encoder, bit for bit, on any number of cores.
+    the same encoder, bit for bit, on any number of cores of one kind of processor.
     """
     rng = np.random.default_rng(seed)
     columns = sum(sum(levels) for levels in codes)
