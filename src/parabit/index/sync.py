@@ -24,7 +24,6 @@ from parabit.index.corpus_files import (
 )
 from parabit.index.documents import stored_fields
 from parabit.index.retrain import retrain_reason
-from parabit.index.store import Batch
 from parabit.index.store.schema import TEXT
 from parabit.index.writing import Written, noted_progress, put_encoded, there
 from parabit.progress import Progress, Report
@@ -69,7 +68,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     # Files that stay as they were known, and those that were read, as they are now and as they were known.
     stay, after = _read_changed(corpus, known, result, report)
     before = {name: file for name, file in known.items() if name not in stay}
-    reuse = _compare(index, stay, before, after, result)
+    _compare(index, stay, before, after, result)
     final = stay | after
     if result.deleted and not allow_empty and not any(file.documents for file in final.values()):
         raise _all_gone(index, f"no document is left in {', '.join(result.roots)}")
@@ -85,8 +84,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
         index._store.change_manifest(meta={**index._store.manifest.meta, "corpus": memory})
     with noted_progress(Written(), "the same command goes on") as written:
         if result.changed:
-            lost = _write(index, corpus, after, reuse, result, written, report)
-            index.delete(there(index, result.deleted))
+            lost = _write(index, corpus, after, result, written, report)
             for name, file in after.items():
                 if not lost.isdisjoint(file.documents):
                     result.kept.append(Skipped(name, _CHANGED))
@@ -198,8 +196,8 @@ def _in_store(index: "Index", ids: Sequence[str]) -> dict[str, str]:
     return digests
 
 
-def _compare(index: "Index", stay: Files, before: Files, after: Files, result: Synced) -> dict[str, str]:
-    """Find out what there is to do; the ids of documents that are not to be encoded, and of those with their codes."""
+def _compare(index: "Index", stay: Files, before: Files, after: Files, result: Synced) -> None:
+    """Find out what there is to do."""
     owner = dict[str, str]()
     for name, file in (stay | after).items():
         for identity in file.documents:
@@ -215,22 +213,17 @@ def _compare(index: "Index", stay: Files, before: Files, after: Files, result: S
     gone: dict[str, list[str]] = {}  # the ids of documents that are not in the files any more, by their texts
     for identity in there(index, [identity for identity in old if identity not in owner]):
         gone.setdefault(text_part(old[identity]) or identity, []).append(identity)
-    recoded = []
     for identity, digest in now.items():
-        text = text_part(digest)
-        if identity in old:
-            if digest == old[identity]:
-                result.unchanged += 1
-                continue
+        if digest == old.get(identity):
+            result.unchanged += 1
+        elif identity in old:
             result.replaced.append(identity)
-            recoded += [identity] if text == text_part(old[identity]) else []
-        elif gone.get(text):
-            result.renamed.append((gone[text].pop(0), identity))
+        elif same := gone.get(text_part(digest)):
+            result.renamed.append((same.pop(0), identity))
         else:
             result.added.append(identity)
     result.unchanged += sum(len(file.documents) for file in stay.values())
     result.deleted = [identity for ids in gone.values() for identity in ids]
-    return {new: one for one, new in result.renamed} | {one: one for one in there(index, recoded)}
 
 
 def _digests(files: Files) -> dict[str, str]:
@@ -238,30 +231,16 @@ def _digests(files: Files) -> dict[str, str]:
 
 
 def _write(
-    index: "Index",
-    corpus: FileCorpus,
-    files: Files,
-    reuse: Mapping[str, str],
-    result: Synced,
-    written: Written,
-    report: Report,
+    index: "Index", corpus: FileCorpus, files: Files, result: Synced, written: Written, report: Report
 ) -> set[str]:
-    """Put new and changed documents in the index; the ids of those that are not as they were a moment ago."""
-    snapshot = index.snapshot()
-    changed = {*result.added, *result.replaced} - reuse.keys()
-    encoded, reused = _Chosen(corpus, files, changed), _Chosen(corpus, files, reuse)
-    if changed:
-        put_encoded(index, encoded, written, report)
+    """Change the documents of the index; the ids of those that are not in the files as they were a moment ago."""
+    ids = [*result.added, *result.replaced, *(new for _, new in result.renamed)]
+    documents = _Chosen(corpus, files, set(ids))
+    put_encoded(index, documents, written, report)
+    replaced = [old for old, new in result.renamed if new not in documents.waiting]
+    index.delete(there(index, [*result.deleted, *replaced]))
     result.left_out, result.added = written.left_out, there(index, result.added)
-    for documents in reused.batches(documents=_AT_ONCE):
-        ids = [document.id for document in documents]
-        rows = snapshot.rows_of([reuse[identity] for identity in ids])
-        vectors = snapshot.vectors(rows) if index._store.manifest.dim else None
-        fields = [stored_fields(document, index.keeps_text) for document in documents]
-        renamed = [reuse[identity] for identity in ids if reuse[identity] != identity]
-        index._words.put(Batch(ids, snapshot.codes(rows), fields, vectors), renamed)
-        written.replaced += len(ids)
-    return encoded.waiting.keys() | reused.waiting.keys()
+    return {*documents.waiting}
 
 
 class _Chosen(Corpus):
