@@ -43,7 +43,8 @@ def need(library: str, extra: str, error: type[ParabitError] = ParabitError) -> 
         return import_module(library)
     except ImportError as problem:
         name = library.partition(".")[0]
-        raise error(f"{name} is not installed", hint=f"pip install 'parabit[{extra}]'") from problem
+        hint = f"run pip install '.[{extra}]' in a copy of the repository"
+        raise error(f"{name} is not installed", hint) from problem
 
 
 def lazy(package: str, **modules: str) -> Callable[[str], Any]:

@@ -147,5 +147,8 @@ def test_a_missing_library_is_named_with_its_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     name = library.partition(".")[0]
-    with pytest.raises(BaselineError, match=re.escape(f"{name} is not installed; pip install 'parabit[baselines]'")):
+    with pytest.raises(
+        BaselineError,
+        match=re.escape(f"{name} is not installed; run pip install '.[baselines]' in a copy of the repository"),
+    ):
         call(MADE)

@@ -131,6 +131,12 @@ def test_people_see_titles_passages_and_why(news: Path, text: str) -> None:
 def test_what_was_done_with_the_query_is_said(news: Path, text: str) -> None:
     first = text.split(maxsplit=1)[0]
     assert run("search", news, f"{first} qqqqqqqq", "-k", "1").stdout.splitlines()[1] == "no document has qqqqqqqq"
+    for query, note in (
+        ("qqqqqqqq", "no document has qqqqqqqq"),
+        ("?!", "nothing that can be searched for is in the query"),
+    ):
+        found = answer("search", news, query)  # to find nothing is no failure
+        assert (found["hits"], found["notes"]) == ([], [note])
     assert answer("search", news, f"{first}x", "-k", "1")["notes"][0].endswith(f"instead of {first}x")
 
 

@@ -108,8 +108,16 @@ def test_a_signal_that_training_saw_ends_with_its_number(here: Path, monkeypatch
 @pytest.mark.parametrize(
     ("missing", "arguments", "words"),
     [
-        ("matplotlib", TABLE_2, "parabit: matplotlib is not installed; pip install 'parabit[plot]'\n"),
-        ("openTSNE", ("figures", "--quick"), "parabit: openTSNE is not installed; pip install 'parabit[plot]'\n"),
+        (
+            "matplotlib",
+            TABLE_2,
+            "parabit: matplotlib is not installed; run pip install '.[plot]' in a copy of the repository\n",
+        ),
+        (
+            "openTSNE",
+            ("figures", "--quick"),
+            "parabit: openTSNE is not installed; run pip install '.[plot]' in a copy of the repository\n",
+        ),
         ("", TABLE_2, "parabit: "),  # a collection that cannot be downloaded
     ],
 )

@@ -259,7 +259,9 @@ def test_pdfs_are_read_by_an_extra_and_in_silence(write: Write, monkeypatch: pyt
     write("docs/good.md", "good")
     corpus = open_corpus(path.parent)
     assert [d.id for d in corpus] == ["good.md"]
-    assert [*corpus.skipped] == [Skipped("f.pdf", "pypdf is not installed: pip install 'parabit[pdf]'")]
+    assert [*corpus.skipped] == [
+        Skipped("f.pdf", "pypdf is not installed: run pip install '.[pdf]' in a copy of the repository")
+    ]
 
 
 def test_titles_fall_back_to_the_first_line(write: Write) -> None:

@@ -71,7 +71,10 @@ def test_a_port_that_is_taken_and_a_missing_library_are_explained(news: Path, mo
     )
     monkeypatch.setitem(sys.modules, "fastapi", None)
     result = CliRunner().invoke(app, ["serve", str(news), "--port", "0"])
-    assert (result.exit_code, result.stderr) == (1, "parabit: fastapi is not installed; pip install 'parabit[web]'\n")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "parabit: fastapi is not installed; run pip install '.[web]' in a copy of the repository\n",
+    )
 
 
 def test_a_map_that_cannot_be_kept_is_drawn_all_the_same(

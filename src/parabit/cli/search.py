@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Mapping, Sequence
-from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -71,9 +70,6 @@ def search(
             found = opened.like(ids, k, radius, rank, **how)
         else:
             ids, found = [], opened.search([text], k, radius, rank, **how)
-            if not found.known[0]:
-                problem = f"no document has a word of the query {shorten(text, 60, placeholder='...')!r}"
-                raise ParabitError(problem, hint="use words that the documents have")
         result: dict[str, Any] = {
             "index": str(index),
             "query": text,

@@ -263,7 +263,9 @@ class Hits:
     @property
     def notes(self) -> list[list[str]]:
         """What was done with each query, in words."""
-        return [one.notes for one in self.word_queries]
+        nothing = ["nothing that can be searched for is in the query"]
+        each = zip(self.word_queries, self.known, strict=True)
+        return [query.notes if known or query.notes else nothing for query, known in each]
 
     @cached_property
     def word_queries(self) -> Sequence[WordQuery]:
