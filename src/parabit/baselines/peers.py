@@ -60,7 +60,6 @@ class IterativeQuantization(RandomHyperplanes):
     """As many principal components as bits, rotated so that rounding them to signs loses little.
 
     (Y. Gong and S. Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes", CVPR 2011.)
-    After `fit`, `errors_` has the squared error per vector after each round.
     """
 
     def fit(self, vectors: NDArray[Any]) -> Self:
@@ -71,8 +70,7 @@ class IterativeQuantization(RandomHyperplanes):
         centred = rows - self.mean_
         _, directions = np.linalg.eigh(centred.T @ centred)  # by ascending variance
         components = directions[:, ::-1][:, : self.bits]  # (dim, bits) orthonormal columns
-        rotation, self.errors_ = quantizing_rotation(centred @ components, seed=self.seed)  # (bits, bits)
-        self.planes_ = components @ rotation
+        self.planes_ = components @ quantizing_rotation(centred @ components, seed=self.seed)
         return self
 
 

@@ -229,7 +229,7 @@ def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
     some = components[rng.permutation(len(components))[:_ROTATED]]
     blocks = -(-size // components.shape[1])
     sizes = [size // blocks + (number < size % blocks) for number in range(blocks)]
-    rotations = [quantizing_rotation(some, bits, rng, _ROTATION_ROUNDS)[0] for bits in sizes]
+    rotations = [quantizing_rotation(some, bits, rng, _ROTATION_ROUNDS) for bits in sizes]
     signs = rng.choice(np.array([-1, 1], dtype=np.float32), size)  # so that few components do not give codes of zeros
     rotated = components @ (np.concatenate(rotations, axis=1) * signs)
     return np.asarray(rotated / max(float(rotated.std()), 1e-9))
@@ -237,25 +237,22 @@ def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
 
 def quantizing_rotation(
     vectors: NDArray[np.floating], bits: int | None = None, seed: Any = 0, rounds: int = 50
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """The rotation of centred vectors after which rounding to signs loses little, and the squared error per vector.
+) -> NDArray[Any]:
+    """The rotation of centred vectors after which rounding to signs loses little.
 
     From a random rotation R on, two steps alternate: the signs B of the rotated vectors V R, and the rotation that
-    brings V nearest to B, by the singular value decomposition of V' B. Neither can make the error |B - V R| larger
+    brings V nearest to B, by the singular value decomposition of V' B. Neither can make the error |V - B R'| larger
     (Y. Gong and S. Lazebnik, "Iterative quantization: a Procrustean approach to learning binary codes", CVPR 2011; 50
     rounds are theirs). With fewer `bits` than dimensions R has orthonormal columns, and every bit mixes all dimensions.
     """
     dim, one = vectors.shape[1], vectors.dtype.type(1)
     rotation, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((dim, bits or dim)))
     rotation = rotation.astype(vectors.dtype, copy=False)
-    squares = (vectors**2).sum(dtype=np.float64) + len(vectors) * rotation.shape[1]  # |V|^2 + |B|^2
-    errors = []
     for _ in range(rounds):
         signs = np.where(vectors @ rotation > 0, one, -one)  # B
-        left, products, right = np.linalg.svd(vectors.T @ signs, full_matrices=False)
+        left, _, right = np.linalg.svd(vectors.T @ signs, full_matrices=False)
         rotation = left @ right
-        errors.append((squares - 2 * products.sum(dtype=np.float64)) / len(vectors))  # the sum is the trace of B' V R
-    return rotation, np.array(errors)
+    return rotation
 
 
 def _word_vectors(by_word: csr_array, targets: Matrix) -> Matrix:
