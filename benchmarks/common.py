@@ -17,7 +17,7 @@ from typing import Any
 
 import parabit
 from parabit import Document, ParabitError, open_corpus
-from parabit.corpus import data_folder
+from parabit.corpus.datasets import data_folder
 from parabit.parallel import cores
 
 RESULTS = Path(__file__).parent / "results"

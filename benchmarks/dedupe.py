@@ -47,7 +47,7 @@ from semhash import SemHash
 
 from common import about, abstracts, keep, kept, options, run, write_lines
 from parabit import open_corpus
-from parabit.corpus import data_folder
+from parabit.corpus.datasets import data_folder
 from parabit.parallel import cores
 from parabit.text import english_stop_words, find_duplicates
 

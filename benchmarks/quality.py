@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from common import about, keep, kept, options, run
 from parabit import Document, ParagraphVectors, Tokenizer
 from parabit.baselines.peers import LSA, IterativeQuantization
-from parabit.corpus import Corpus, data_folder, open_corpus
+from parabit.corpus import Corpus, open_corpus
+from parabit.corpus.datasets import data_folder
 from parabit.evaluation import evaluate_codes, evaluate_vectors
 from parabit.evaluation.relevance import relevance_of
 from parabit.paper.corpora import labelled_documents, paper_corpora, sample_documents

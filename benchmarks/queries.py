@@ -33,7 +33,7 @@ import tantivy
 
 from common import about, keep, kept, options, run
 from parabit import Document, Index, ParagraphVectors, open_corpus
-from parabit.corpus import data_folder
+from parabit.corpus.datasets import data_folder
 from parabit.index import ranking, word_index
 from parabit.parallel import cores
 

@@ -8,7 +8,8 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.evaluation import Curve, FilteredScores, Scores
+from parabit.evaluation import FilteredScores, Scores
+from parabit.evaluation.metrics import Curve
 
 Metric = Callable[[list[float]], float]
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from parabit import Document, Index, ParabitError, ParagraphVectors
 from parabit.errors import CodesError
-from parabit.index import marked, passage
+from parabit.index import marked
+from parabit.index.retrieval import passage
 from parabit.text import Tokenizer, find_duplicates
 from topics import make_topics
 

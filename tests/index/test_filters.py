@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import milvus_file
 from parabit.errors import QueryError
-from parabit.index import Index, conditions
+from parabit.index import Index
+from parabit.index.filters import conditions
 from parabit.index.store import Id
 
 FIELDS: dict[Id, dict[str, Any]] = {

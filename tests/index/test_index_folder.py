@@ -14,7 +14,8 @@ from index_models import TEXTS, UNKNOWN, binary, documents, queries, real_binary
 from sklearn.exceptions import NotFittedError
 
 from parabit import Document, ParabitError, ParagraphVectors
-from parabit.index import RANKS, Hits, Index
+from parabit.choices import RANKS
+from parabit.index import Hits, Index
 from parabit.progress import Progress
 
 QUERIES = queries(5)

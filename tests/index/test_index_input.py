@@ -13,7 +13,8 @@ from index_models import TEXTS, binary, documents, queries
 from numpy.typing import NDArray
 
 from parabit import Document, ParabitError, ParagraphVectors
-from parabit.index import RANKS, Index
+from parabit.choices import RANKS
+from parabit.index import Index
 
 BITS = 28
 CODES = oracle.made_up(50, BITS)

@@ -12,8 +12,9 @@ from index_models import LEARNT, TEXTS, UNKNOWN, binary, documents, queries, rea
 from numpy.typing import NDArray
 
 from parabit import Document, ParabitError, ParagraphVectors
+from parabit.choices import RANKS
 from parabit.codes import hamming, unpack
-from parabit.index import RANKS, Hits, Index, ranking
+from parabit.index import Hits, Index, ranking
 from parabit.index.ranking import CODE_WEIGHT
 
 BUILT, ALL = 200, 260

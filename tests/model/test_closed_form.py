@@ -2,6 +2,7 @@
 
 import warnings
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_neighbours_are_the_nearest_by_vectors_and_words_together() -> None:
     vectors = unit(np.random.default_rng(3).standard_normal((25, 5)).astype(np.float32))
     scores = vectors @ vectors.T + (rows @ rows.T).toarray()
     np.fill_diagonal(scores, -np.inf)
-    assert (nearest(vectors, rows, 4) == np.argsort(-scores, axis=1)[:, :4]).all()
+    assert (nearest(vectors, rows) == np.argsort(-scores, axis=1)[:, :10]).all()
 
 
 def test_a_document_is_no_neighbour_of_itself_among_its_copies() -> None:
@@ -72,7 +73,7 @@ def test_a_document_is_no_neighbour_of_itself_among_its_copies() -> None:
 
 def test_diffusion_moves_documents_towards_their_neighbours() -> None:
     vectors = unit(np.random.default_rng(4).standard_normal((30, 6)).astype(np.float32))
-    neighbours = nearest(vectors, csr_array(np.ones((30, 1), dtype=np.float32)), 3)
+    neighbours = nearest(vectors, csr_array(np.ones((30, 1), dtype=np.float32)))
 
     def alike(rows: np.ndarray) -> float:
         return float((rows[:, None] * rows[neighbours]).sum(axis=2).mean())
@@ -95,7 +96,7 @@ def centred_clusters(dim: int = 12) -> NDArray[np.float64]:
 def test_the_rotation_is_orthogonal_and_no_round_makes_the_error_larger(
     dim: int, bits: int, dtype: type, precision: float
 ) -> None:
-    vectors = centred_clusters(dim).astype(dtype)
+    vectors: NDArray[Any] = centred_clusters(dim).astype(dtype)
     rotation = quantizing_rotation(vectors, bits)
     np.testing.assert_allclose(rotation.T @ rotation, np.eye(bits), atol=precision)
     assert (np.abs(rotation) > 1e-6).all()  # every bit mixes all dimensions

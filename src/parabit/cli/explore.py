@@ -11,8 +11,8 @@ import parabit
 from parabit.cli.command import Corpora, Counting, Overwrite, Reading, Result, Table, argument, option, verb
 from parabit.cli.index import build_index, show_index
 from parabit.cli.output import TABLES, check_file, console, escape, headline, line_width, say, say_skipped, write_table
-from parabit.corpus import as_corpus, cache_folder
-from parabit.corpus.datasets import DATASETS, SPLITS, data_folder, find_dataset
+from parabit.corpus import as_corpus
+from parabit.corpus.datasets import DATASETS, SPLITS, cache_folder, data_folder, find_dataset
 from parabit.errors import ParabitError
 from parabit.progress import Report
 

@@ -1,6 +1,5 @@
 """Reading documents: files, folders, standard input, Python objects, and the public data sets."""
 
-from parabit.corpus.datasets import cache_folder, data_folder
 from parabit.corpus.document import Corpus, Document, Texts, as_corpus, documents_from, number_of, title_of
 from parabit.corpus.files import open_corpus
 from parabit.corpus.readers import FORMATS, ReadOptions
@@ -12,8 +11,6 @@ __all__ = [
     "ReadOptions",
     "Texts",
     "as_corpus",
-    "cache_folder",
-    "data_folder",
     "documents_from",
     "number_of",
     "open_corpus",

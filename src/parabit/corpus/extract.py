@@ -83,9 +83,8 @@ def _page(html: str) -> Extracted:
     preformatted = 0
     # A template is not shown; a paragraph inside the elements that it stands for would end them.
     root = LexborHTMLParser(_FALLBACK.sub(r"\1template", html)).root
-    waiting: list[tuple[LexborNode | None, int | None]] = [
-        (root, None)
-    ]  # the number: where in `parts` an element began
+    # The number: where in `parts` an element began.
+    waiting: list[tuple[LexborNode | None, int | None]] = [(root, None)]
     while waiting:
         node, start = waiting.pop()
         if node is None:

@@ -1,6 +1,6 @@
 """Measuring codes, vectors and rankings: tie-aware metrics, relevance by labels, and the protocols of the field."""
 
-from parabit.evaluation.metrics import Curve, mean_average_precision, ndcg
+from parabit.evaluation.metrics import mean_average_precision, ndcg
 from parabit.evaluation.rankings import HammingRanking, Ranking, ScoreRanking, asymmetric_ranking, cosine_ranking
 from parabit.evaluation.relevance import Relevance
 from parabit.evaluation.scoring import (
@@ -13,7 +13,6 @@ from parabit.evaluation.scoring import (
 )
 
 __all__ = [
-    "Curve",
     "FilteredScores",
     "HammingRanking",
     "Ranking",

@@ -93,8 +93,8 @@ def kept_map(index: "Index") -> Map | None:
     return drawn if same >= (1 - _WORTH) * len(drawn.ids) else None
 
 
-def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent) -> NDArray[np.float64]:
-    """A point for each code, (codes, 2), by t-SNE over exact Hamming neighbours; the same for the same seed.
+def embed_codes(codes: NDArray[np.uint8], report: Report = silent) -> NDArray[np.float64]:
+    """A point for each code, (codes, 2), by t-SNE over exact Hamming neighbours; the same each time.
 
     The perplexity is 30, and lower if there are fewer than 91 codes.
 
@@ -118,7 +118,7 @@ def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent
     affinities = tsne.affinity.PerplexityBasedNN(knn_index=neighbours, perplexity=perplexity, n_jobs=1)
     # Two principal components, so that what is far apart begins far apart; equal codes have none.
     different = (codes != codes[0]).any()
-    start = tsne.initialization.pca(unpack(codes, bits), random_state=seed) if different else "random"
+    start = tsne.initialization.pca(unpack(codes, bits), random_state=0) if different else "random"
     done = count(_REPORTED_EVERY, _REPORTED_EVERY)  # openTSNE counts its two stages each from 0
 
     def show(_iteration: int, error: float, _embedding: object) -> None:
@@ -130,7 +130,7 @@ def embed_codes(codes: NDArray[np.uint8], seed: int = 0, report: Report = silent
         perplexity=perplexity,
         early_exaggeration_iter=_ROUNDS[0],
         n_iter=_ROUNDS[1],
-        random_state=seed,
+        random_state=0,
         n_jobs=1,
         callbacks=show,
         callbacks_every_iters=_REPORTED_EVERY,

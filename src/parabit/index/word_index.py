@@ -27,7 +27,7 @@ _NAMED = 64  # documents that are named one by one in a query: a set takes half 
 # query word for word says more than all else: it finds what somebody quotes, and other queries lose nothing.
 QUOTATION_WEIGHT = 2.0
 STOP_WEIGHT = 0.25
-_PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
+PREFIXED = 64  # words that `word*` stands for at most: the most frequent ones
 _PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 
 
@@ -46,7 +46,7 @@ class RowWords:
     def starting_with(self, prefix: str) -> list[str]:
         """The most frequent words that begin so."""
         found = sorted(self._words.searcher.terms_with_prefix(TEXT, prefix), key=lambda item: (-item[1], item[0]))
-        return [word for word, _ in found[:_PREFIXED]]
+        return [word for word, _ in found[:PREFIXED]]
 
     def best(
         self, query: WordQuery, count: int, allowed: NDArray[np.bool_] | None = None

@@ -336,8 +336,8 @@ def _orthogonal(basis: Matrix) -> Matrix:
     return np.asarray(basis @ (directions * scales).astype(np.float32))
 
 
-def nearest(vectors: Matrix, rows: csr_array, count: int = NEIGHBOURS) -> NDArray[np.int64]:
-    """The nearest other documents of each, by the cosine of their vectors plus that of their words: (documents, count).
+def nearest(vectors: Matrix, rows: csr_array) -> NDArray[np.int64]:
+    """The nearest other documents of each, by the cosine of their vectors plus that of their words: (documents, 10).
 
     Candidates are the nearest by vectors alone, three times as many as wanted. `rows` have length 1.
     """
@@ -356,7 +356,7 @@ def nearest(vectors: Matrix, rows: csr_array, count: int = NEIGHBOURS) -> NDArra
         for part in range(0, len(own), _WORDS_BLOCK):
             here = slice(part, part + _WORDS_BLOCK)
             cosines[here] += _word_cosines(rows, own[here], found[here])
-        best = np.argsort(-cosines, axis=1, kind="stable")[:, : min(count, documents - 1)]
+        best = np.argsort(-cosines, axis=1, kind="stable")[:, : min(NEIGHBOURS, documents - 1)]
         return np.take_along_axis(found, best, axis=1)
 
     return np.concatenate(list(ordered_map(find, range(0, documents, _BLOCK))))

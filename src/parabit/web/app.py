@@ -59,9 +59,8 @@ _NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": schemas.Problem, "
 _FAILING: dict[int | str, dict[str, Any]] = {503: {"model": schemas.Health, "description": "it cannot answer"}}
 
 
-def create_app(folder: Path | str, settings: Settings | None = None) -> FastAPI:
+def create_app(folder: Path | str, settings: Settings) -> FastAPI:
     """The application that serves an index; opening one that cannot be read raises here."""
-    settings = settings or Settings()
     service, registry = Service(Path(folder), settings), CollectorRegistry()
     app = FastAPI(
         title="parabit",

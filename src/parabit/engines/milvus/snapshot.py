@@ -17,14 +17,13 @@ from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_fie
 from parabit.index.query import WordQuery
 from parabit.index.results import Found
 from parabit.index.store import Id, Value
-from parabit.index.word_index import nearest_form, searchable, written_forms
+from parabit.index.word_index import PREFIXED, nearest_form, searchable, written_forms
 from parabit.index.words import Stems
 from parabit.text.bags import row_offsets
 
 _FIRST = 1024  # hits that are asked for at first, if all are wanted
 _SPARE = 64  # hits beside twice as many as are wanted, for those that are as near as the last
 _LOOKED_AT = 500  # documents in which words are looked for that begin in some way
-_PREFIXED = 64  # words that `word*` stands for at most
 _SHARES = 4  # a word of a query is repeated so often per unit of weight, and scores are divided by it
 _SHOWN = 20  # documents in which the form of a corrected word is looked for
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -120,10 +119,10 @@ class MilvusSnapshot:
         rows = (row for block in self.entities.walk(allowed or "") for row in block.tolist())
         return np.fromiter(islice(rows, most), dtype=np.int64)
 
-    def sample(self, most: int, seed: int = 0) -> Rows:
+    def sample(self, most: int) -> Rows:
         """The rows of all documents, ascending; of more than `most` one in so many, as they came in."""
         step = -(-max(1, self.documents) // most)
-        every = f"{SERIAL} % {step} == {seed % step}" if step > 1 else ""
+        every = f"{SERIAL} % {step} == 0" if step > 1 else ""
         return np.concatenate([np.zeros(0, np.int64), *self.entities.walk(every)])
 
     def blocks(self, size: int) -> Iterator[Rows]:
@@ -176,7 +175,7 @@ class MilvusWords(Stems):
         """The most frequent words that begin so, in some documents that have one."""
         found = self._entities.some(saying([prefix], end=""), [WORDS], _LOOKED_AT)
         counts = Counter(word for entity in found for word in {*entity[WORDS].split()} if word.startswith(prefix))
-        return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_PREFIXED]]
+        return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:PREFIXED]]
 
     def nearest_word(self, token: str) -> tuple[str, str] | None:
         """The most frequent word that is one letter apart from one that no document has, as a stem and as written."""

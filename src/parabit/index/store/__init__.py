@@ -5,12 +5,4 @@ from parabit.index.store.schema import Batch, Id, Value
 from parabit.index.store.snapshot import Snapshot
 from parabit.index.store.store import Store
 
-__all__ = [
-    "MAP",
-    "Batch",
-    "Id",
-    "Manifest",
-    "Snapshot",
-    "Store",
-    "Value",
-]
+__all__ = ["MAP", "Batch", "Id", "Manifest", "Snapshot", "Store", "Value"]

@@ -222,12 +222,12 @@ class Snapshot:
         tail = self.tail.arrays[CODES][: self.added]
         return self.base.searcher.search(codes, most, radius, allowed, backend, tail)
 
-    def sample(self, most: int, seed: int = 0) -> NDArray[np.int64]:
-        """The rows of all documents, ascending; of more than `most` a random sample."""
+    def sample(self, most: int) -> NDArray[np.int64]:
+        """The rows of all documents, ascending; of more than `most` a random sample, always the same."""
         rows = self.first(self.rows, None)
         if len(rows) <= most:
             return rows
-        return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+        return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
     def blocks(self, size: int) -> Iterator[NDArray[np.int64]]:
         """The rows of all documents, ascending, so many at a time."""
