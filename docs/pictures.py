@@ -44,12 +44,12 @@ def how_it_works() -> str:
         _text(796, 177, "8 bits per number", colour=SOFT),
         _text(24, 246, "Search", size=16, weight="600", colour=OURS),
         _text(96, 246, "millions of documents", size=13, colour=SOFT),
-        *_box(24, 260, 216, 150, "Index: 16 bytes each"),
+        *_box(24, 260, 216, 150, "Index: 16 bytes per code"),
     ]
     for row, code in enumerate((other, "0100110111010001", "1110001010010110", "0011101001101100")):
         parts += _squares(40, 298 + row * 22, code, size=9, gap=2, strong=row == 0)
     parts += [
-        _text(40, 400, "every document, encoded", colour=SOFT),
+        _text(40, 400, "and the words of the texts", colour=SOFT),
         *_box(24, 428, 216, 62, "Query"),
         _text(40, 474, "“hubble telescope repair”", style="italic"),
         *_arrow(240, 459, 300, 459),
@@ -62,13 +62,13 @@ def how_it_works() -> str:
         *_squares(316, 328, other, size=9, gap=2, strong=True),
         *_squares(316, 344, "".join("10"[a == b] for a, b in zip(bits, other, strict=True)), size=9, gap=2, marks=True),
         _text(500, 353, "2", weight="600", colour="#b03a2e"),
-        _text(316, 382, "exact, and without a scan", colour=SOFT),
-        _text(316, 398, "if there are many", colour=SOFT),
+        _text(316, 378, "and the best by words, BM25"),
+        _text(316, 398, "exact, no scan if there are many", colour=SOFT),
         *_arrow(240, 335, 300, 335),
         *_arrow(530, 335, 560, 335),
         *_box(560, 260, 190, 150, "2  Rank"),
         *_listed(
-            576, 308, ("by distance, or by", "real activations,", "real vectors, words,", "words and activations"), 19
+            576, 308, ("by words and code,", "or by one of: distance,", "real activations,", "real vectors, words"), 19
         ),
         _text(576, 394, "what was selected", colour=SOFT),
         *_arrow(750, 335, 780, 335),

@@ -81,7 +81,8 @@ def fits(shown: str, found: str) -> bool:
     """Whether output is as a page shows it: the same words, and figures near those shown; `...` stands for anything.
 
     Times and distances of codes may differ, and other figures by a fifth: most pages search the documentation of
-    Python, which is another in each version.
+    Python, which is another in each version, with a model that each kind of processor learns a little differently. So
+    a page may show somewhat older figures: run its commands again before a release.
     """
     checker = doctest.OutputChecker()
     if not checker.check_output(_plain(shown), _plain(found), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE):
