@@ -254,7 +254,7 @@ def test_pdfs_are_read_by_an_extra_and_in_silence(write: Write, monkeypatch: pyt
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert (told.stdout, told.stderr) == (b"boats float\n", b"")
     monkeypatch.setitem(sys.modules, "pypdf", None)  # as if it were not installed
-    with pytest.raises(CorpusError, match=r"pypdf is not installed: pip install 'parabit\[pdf\]'"):
+    with pytest.raises(CorpusError, match=r"pypdf is not installed: run pip install '.\[pdf\]'"):
         list(open_corpus(path))
     write("docs/good.md", "good")
     corpus = open_corpus(path.parent)

@@ -96,8 +96,7 @@ def index(
     need_new(output, overwrite)
     given = {"bits": bits, "sample": sample, "seed": seed}
     learning: Result = {name: value for name, value in given.items() if value is not None}
-    if sample == 0:
-        learning["sample"] = None
+    learning |= {"sample": None} if sample == 0 else {}
     if model is not None and learning:
         what = f"--{next(iter(learning))} is for learning a model, and --model gives one"
         raise ParabitError(what, hint="leave out one")
@@ -393,8 +392,7 @@ def _follow(roots: list[str], index: Path, once: Callable[[], object], quiet: bo
                 if number == 0 or found:
                     once()
                     last = ""
-        except (ParabitError, FileNotFoundError) as problem:
-            # watchfiles says "No path was found."
+        except (ParabitError, FileNotFoundError) as problem:  # watchfiles says "No path was found."
             said = str(problem) if isinstance(problem, ParabitError) else f"waiting for {', '.join(roots)}"
             if said != last:
                 complain(said)
