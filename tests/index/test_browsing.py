@@ -62,9 +62,10 @@ def test_an_index_has_the_groups_of_its_documents_and_says_how_far_their_codes_a
         groups = index.duplicates("longest")
         expected = find_duplicates([*left, Document("new", texts[0])], "longest")
         assert len(groups) > 20
-        assert [(group.ids, group.title) for group in groups] == [(group.ids, group.title) for group in expected]
-        for group in groups:
-            kept, *codes = (stored.code for stored in index.stored(group.ids))
+        for group, same in zip(groups, expected, strict=True):
+            ids = [group.kept, *(copy.id for copy in group.copies)]
+            assert (ids, group.title) == ([same.kept, *(copy.id for copy in same.copies)], same.title)
+            kept, *codes = (stored.code for stored in index.stored(ids))
             assert [copy.bits for copy in group.copies] == [int(np.bitwise_count(kept ^ code).sum()) for code in codes]
     with pytest.raises(ParabitError, match="found by their texts, which this index does not keep; build it with them"):
         Index.of_codes(np.zeros((2, 2), dtype=np.uint8), bits=16).duplicates()

@@ -57,9 +57,6 @@ class UnreadableError(CorpusError):
         super().__init__(f"{name}{'' if line is None else f', line {line}'}: {reason}", hint)
         self.name, self.reason, self.line = name, reason, line
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return UnreadableError, (self.name, self.reason, self.hint, self.line)
-
 
 class NoFilesError(CorpusError):
     """A path with nothing to read: it is missing, or it has no files that are read."""

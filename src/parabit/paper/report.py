@@ -23,7 +23,6 @@ from parabit.storage import whole_file
 
 _QUICK_TRAINED, _QUICK_TESTED = 2000, 600  # documents
 _QUICK_CORPORA = ("20newsgroups", "reuters21578")
-_FEWEST_POINTS = 4  # that t-SNE can place
 
 
 def reproduce(
@@ -137,8 +136,6 @@ def _point_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
         if path.exists():
             with np.load(path) as picture:
                 codes, labels = picture["codes"], picture["labels"].tolist()
-            if len(labels) < _FEWEST_POINTS:
-                continue
             x, y = embed_codes(codes).T.tolist()
             draw(folder / file, partial(points, x=x, y=y, labels=labels), square=True)
         if (folder / file).exists():

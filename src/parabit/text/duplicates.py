@@ -67,11 +67,6 @@ class Group(NamedTuple):
     title: str
     copies: tuple[Copy, ...]
 
-    @property
-    def ids(self) -> list[Id]:
-        """All documents of the group, the one that is kept first."""
-        return [self.kept, *(copy.id for copy in self.copies)]
-
 
 def copies_among(texts: Sequence[str]) -> list[int]:
     """For each of a few texts, such as hits, the position of the first that it is a near-copy of, or else its own.
