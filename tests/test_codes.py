@@ -31,9 +31,7 @@ def test_bits_come_back_as_they_were(bits: NDArray[np.uint8]) -> None:
 
 
 @given(two_sets(), st.sampled_from([1, 20, 50, codes._BLOCK]))
-def test_distances_are_those_of_bits_counted_one_by_one(
-    sets: tuple[NDArray[np.uint8], NDArray[np.uint8]], block: int
-) -> None:
+def test_distances_are_bits_counted_one_by_one(sets: tuple[NDArray[np.uint8], NDArray[np.uint8]], block: int) -> None:
     one, other = sets
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codes, "_BLOCK", block)

@@ -262,9 +262,7 @@ def test_the_tutorial_leads_from_files_to_an_index(tutorial: Path) -> None:
     ],
     ids=lambda path: str(path.relative_to(ROOT).with_suffix("")),
 )
-def test_what_a_page_shows_runs(
-    page: Path, tutorial: Path, shims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_runs(page: Path, tutorial: Path, shims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "here"
     shutil.copytree(tutorial, folder)
     monkeypatch.chdir(folder)

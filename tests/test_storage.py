@@ -104,9 +104,7 @@ def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
 
 
-def test_a_reader_that_puts_the_old_folder_back_does_not_stop_the_writer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_recovers_does_not_stop_the_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     write_folder(path)
     rename, done = os.rename, list[bool]()

@@ -72,9 +72,7 @@ def test_a_seed_gives_the_same_codes_and_another_seed_others(model: SemanticHash
     assert (small(seed=1).fit(TRAIN.counts).transform(NEW.counts) != codes).any()
 
 
-def test_a_document_has_the_same_activations_alone_and_in_any_batch(
-    model: SemanticHashing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_activations_are_the_same_alone_and_in_a_batch(model: SemanticHashing, monkeypatch: pytest.MonkeyPatch) -> None:
     together = model.activations(NEW.counts)
     chosen = np.array([140, 3, 77])
     assert (model.activations(NEW.counts[chosen]) == together[chosen]).all()

@@ -48,7 +48,7 @@ def test_your_own_documents_are_indexed_and_answer_questions(folder: Path, cache
     assert len(list(cache.iterdir())) == 1
 
 
-def test_the_packages_documentation_is_read_once_and_again_if_it_changed(
+def test_documentation_is_read_again_if_it_changed(
     monkeypatch: pytest.MonkeyPatch, topics: Topics, cache: Path
 ) -> None:
     read = []

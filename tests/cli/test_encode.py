@@ -26,9 +26,7 @@ def real_model(topics: Topics, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-def test_codes_and_vectors_have_the_columns_and_types_that_are_documented(
-    topic_model: Path, real_model: Path, here: Path, topics: Topics
-) -> None:
+def test_columns_and_types_are_as_documented(topic_model: Path, real_model: Path, here: Path, topics: Topics) -> None:
     for model, options, columns in (
         (topic_model, (), ["id", "code"]),
         (topic_model, ("--vectors",), ["id", "code", "vector"]),

@@ -96,9 +96,7 @@ def things(
 @pytest.mark.parametrize(
     ("arguments", "words"), WRONG, ids=lambda part: " ".join(part)[:60] if isinstance(part, tuple) else part[:40]
 )
-def test_what_is_wrong_is_explained_and_nothing_is_written(
-    arguments: tuple[str, ...], words: str, things: Path
-) -> None:
+def test_what_is_wrong_is_explained_and_nothing_written(arguments: tuple[str, ...], words: str, things: Path) -> None:
     before = contents(things)
     result = run(*arguments)
     assert result.exit_code in (1, 2)

@@ -212,9 +212,7 @@ def test_progress_goes_to_a_terminal_on_standard_error_alone(large: Path) -> Non
     assert b"\x1b" not in out
 
 
-def test_output_fits_the_terminals_encoding_and_colours_are_for_terminals(
-    news: Path, parabit: Run, topic_documents: list[Document]
-) -> None:
+def test_output_fits_encodings_and_colours_terminals(news: Path, parabit: Run, topic_documents: list[Document]) -> None:
     result = parabit("vocabulary", "-", stdin="Привет мир", PYTHONIOENCODING="ascii")
     assert (result.returncode, "\\u043f" in result.stdout) == (0, True)
     word = topic_documents[7].text.split()[0]

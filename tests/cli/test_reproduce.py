@@ -52,9 +52,7 @@ def performed(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     return made
 
 
-def test_a_report_is_summed_up_in_words_and_as_json_and_nothing_is_run_twice(
-    performed: list[Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_is_summed_up_and_nothing_is_run_twice(performed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["parabit", "reproduce", *TABLE_2])
     result = run("reproduce", *TABLE_2)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -69,9 +67,7 @@ def test_a_report_is_summed_up_in_words_and_as_json_and_nothing_is_run_twice(
     assert f"<code>parabit reproduce {' '.join(TABLE_2)}</code>" in Path("report/report.html").read_text()
 
 
-def test_an_interrupt_keeps_what_is_finished_and_says_how_to_go_on(
-    here: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_report_goes_on(here: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     go_on: Any = vars(report)["perform"]
 
     def stop_after_one(*arguments: Any) -> Any:

@@ -24,9 +24,7 @@ def uninterrupted(lines: str, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return contents(here / "model")
 
 
-def test_a_signal_saves_everything_and_the_resumed_model_is_the_same(
-    here: Path, uninterrupted: dict[str, bytes]
-) -> None:
+def test_a_signal_saves_all_and_the_resumed_model_is_the_same(here: Path, uninterrupted: dict[str, bytes]) -> None:
     result = signalled(signal.SIGINT, "parabit.networks.training._progress", 8, here, *TRAIN)
     assert (result.returncode, result.stdout) == (128 + signal.SIGINT, "")
     assert result.stderr == (
@@ -41,9 +39,7 @@ def test_a_signal_saves_everything_and_the_resumed_model_is_the_same(
     assert names(here) == {"news.jsonl", "model"}
 
 
-def test_killed_at_any_moment_and_resumed_the_model_is_the_same_to_the_byte(
-    here: Path, uninterrupted: dict[str, bytes]
-) -> None:
+def test_killed_anywhere_the_resumed_model_is_the_same_to_the_byte(here: Path, uninterrupted: dict[str, bytes]) -> None:
     moments = {
         "parabit.networks.training._progress": 3,  # between two steps
         "parabit.networks.training.np.save": 12,  # while a checkpoint, of five files, is written for the third time
@@ -63,9 +59,7 @@ def test_killed_at_any_moment_and_resumed_the_model_is_the_same_to_the_byte(
 
 
 @pytest.mark.parametrize("moment", ["parabit.model.estimator.count_bags", "parabit.model.encoder._card"])
-def test_an_interrupt_before_or_after_training_says_how_to_go_on(
-    moment: str, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupts_around_training_say_how_to_go_on(moment: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 

@@ -37,9 +37,7 @@ def test_the_closed_form_is_the_default_and_all_is_in_the_json(here: Path, topic
     assert names(here) == {"news.jsonl", "model"}
 
 
-def test_the_command_reads_standard_input_and_makes_the_librarys_model_to_the_byte(
-    parabit: Run, tmp_path: Path, lines: str, topics: Topics
-) -> None:
+def test_standard_input_makes_the_librarys_model(parabit: Run, tmp_path: Path, lines: str, topics: Topics) -> None:
     result = parabit("train", "-", "-o", "model", "--bits", "16", stdin=lines)
     assert (result.returncode, result.stderr) == (0, "")
     ParagraphVectors(16).fit(topics.texts).save(tmp_path / "same")
@@ -92,9 +90,7 @@ def test_every_kind_of_model_can_be_learned_and_used(options: tuple[str, ...], n
     assert run("encode", "model", "news.jsonl", "-o", "codes.npy").exit_code == 0
 
 
-def test_the_preset_is_the_papers_recipe_and_set_changes_any_parameter_of_it(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_preset_is_the_papers_recipe_and_set_changes_any_part(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arrived: list[Recipe] = []
 
     def train(documents: object, counts: object, shape: object, recipe: Recipe, **_: object) -> None:

@@ -33,9 +33,7 @@ def dense(relevance: Relevance, block: slice | None = None) -> NDArray[np.float6
 
 
 @given(label_lists, label_lists, st.sampled_from(list(RELEVANCE)))
-def test_documents_are_as_relevant_to_each_other_as_their_sets_of_labels_say(
-    labels: list[set[Any]], searched: list[set[Any]], kind: str
-) -> None:
+def test_relevance_is_what_the_sets_of_labels_say(labels: list[set[Any]], searched: list[set[Any]], kind: str) -> None:
     expected = by_sets(labels, labels, kind)
     for document, row in enumerate(expected):
         row[document] = 0  # itself
@@ -83,9 +81,7 @@ def with_labels(labels: Sequence[tuple[str, ...]], least: int = 1) -> Labelled:
 
 
 @given(st.lists(st.lists(st.sampled_from("abcd"), max_size=4).map(tuple), max_size=30), st.integers(1, 4))
-def test_what_is_left_has_a_common_label_and_what_is_left_out_has_none(
-    labels: list[tuple[str, ...]], least: int
-) -> None:
+def test_what_is_kept_has_a_common_label_and_what_is_left_out_none(labels: list[tuple[str, ...]], least: int) -> None:
     common = {label for label in "abcd" if sum(label in mine for mine in labels) >= least}
     if not common:
         with pytest.raises(EvaluationError):

@@ -37,9 +37,7 @@ def test_the_map_lays_codes_where_they_belong(index: Index) -> None:
     assert np.array_equal(draw_map(index).points, drawn.points)
 
 
-def test_a_map_that_does_not_show_the_index_is_not_given(
-    index: Index, topic_documents: list[Document], news: Path
-) -> None:
+def test_an_outdated_map_is_not_given(index: Index, topic_documents: list[Document], news: Path) -> None:
     ids = [document.id for document in topic_documents]
     keep_map(index, draw_map(index))
     index.delete(ids[:50])

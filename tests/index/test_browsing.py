@@ -21,9 +21,7 @@ def index(news: Path) -> Index:
 
 
 @pytest.mark.parametrize("rank", ["hamming", "asymmetric", "words", "hybrid"])
-def test_what_is_like_a_document_is_what_its_text_would_find_without_it(
-    index: Index, topic_documents: list[Document], rank: str
-) -> None:
+def test_like_a_document_is_what_its_text_would_find(index: Index, topic_documents: list[Document], rank: str) -> None:
     for document in (topic_documents[place] for place in (0, 5, 9)):
         like, inside = index.like(document.id, k=8, rank=rank), index.like(document.id, radius=4, rank=rank)
         some = index.like(document.id, k=3, rank=rank, where={"labels": "topic1"})

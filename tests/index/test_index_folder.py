@@ -106,9 +106,7 @@ def test_an_index_without_a_folder_is_gone_with_the_object(closed: bool) -> None
     assert not place.parent.exists()
 
 
-def test_an_index_that_could_not_be_built_leaves_nothing_behind(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_that_fails_leaves_nothing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     twice = [*documents(0, 5), *documents(2, 3)]
     for place in (None, folder):

@@ -68,9 +68,7 @@ def test_codes_and_vectors_are_ranked_alike(texts: Both, rank: str) -> None:
 
 @pytest.mark.parametrize("rank", ["hybrid", "words"])
 @pytest.mark.parametrize("options", [{}, {"where": {"odd": True}}, {"where": {"place": (10, 90), "odd": {"!=": True}}}])
-def test_words_find_the_same_documents_with_nearly_the_same_scores(
-    texts: Both, rank: str, options: dict[str, Any]
-) -> None:
+def test_words_find_the_same_documents_with_similar_scores(texts: Both, rank: str, options: dict[str, Any]) -> None:
     """BM25 differs a little, as tantivy rounds lengths."""
     one, other = (index.search([*queries(6), UNKNOWN], k=10, rank=rank, **options) for index in texts)
     for query in range(6):

@@ -183,9 +183,7 @@ def test_a_long_text_is_searched_by_its_most_distinctive_words(index: Index) -> 
     assert index.search("telescope\n-hockey", k=1, rank="words").ids == [["hockey"]]
 
 
-def test_in_a_large_collection_frequent_words_of_a_long_query_are_not_searched(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_query_in_a_large_collection_drops_frequent_words(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "space telescope repaired astronauts nasa night car hockey goalies temperature ocean"
     with_all = index.search([text])
     searched = with_all.word_queries[0].words.keys()

@@ -93,9 +93,7 @@ def centred_clusters(dim: int = 12) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize(("dim", "bits"), [(1, 1), (2, 2), (12, 12), (12, 5)])
 @pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-12), (np.float32, 1e-5)])
-def test_the_rotation_is_orthogonal_and_no_round_makes_the_error_larger(
-    dim: int, bits: int, dtype: type, precision: float
-) -> None:
+def test_rotations_are_orthogonal_and_no_round_adds_error(dim: int, bits: int, dtype: type, precision: float) -> None:
     vectors: NDArray[Any] = centred_clusters(dim).astype(dtype)
     rotation = quantizing_rotation(vectors, bits)
     np.testing.assert_allclose(rotation.T @ rotation, np.eye(bits), atol=precision)
@@ -177,9 +175,7 @@ def test_a_level_is_a_code_of_its_own(topics: Topics) -> None:
         assert distances[same].mean() < 0.5 * distances[~same].mean()
 
 
-def test_the_same_seed_gives_the_same_model_on_any_number_of_cores(
-    topics: Topics, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_seed_gives_the_same_model_on_any_number_of_cores(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
     def learned(cores: int, seed: int) -> dict[str, np.ndarray]:
         monkeypatch.setattr(parallel._limits, "cores", cores, raising=False)
         texts = make_topics(2500).texts  # more than one block of documents

@@ -156,9 +156,7 @@ def untouched() -> Iterator[str]:
         ({"min_count": 0}, "min_count is 0"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused_before_a_text_is_read(
-    parameters: dict[str, Any], words: str
-) -> None:
+def test_parameters_without_sense_are_refused_before_a_text_is_read(parameters: dict[str, Any], words: str) -> None:
     with pytest.raises(ParabitError) as refused:
         ParagraphVectors(**parameters).fit(untouched())
     assert str(refused.value).startswith(words)

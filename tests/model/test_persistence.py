@@ -42,9 +42,7 @@ def saved(model: ParagraphVectors, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("parameters", MODELS.values(), ids=MODELS)
-def test_a_model_that_was_saved_and_loaded_is_the_same(
-    parameters: dict[str, Any], topics: Topics, tmp_path: Path
-) -> None:
+def test_a_model_saved_and_loaded_is_the_same(parameters: dict[str, Any], topics: Topics, tmp_path: Path) -> None:
     model = ParagraphVectors(**parameters, device="cpu").fit(topics.texts)
     model.save(tmp_path / "model")
     loaded = ParagraphVectors.load(tmp_path / "model", device="cpu")

@@ -48,9 +48,7 @@ def test_an_epoch_of_bags_has_every_document_once(documents: list[list[int]], ba
 
 @settings(max_examples=40)
 @given(documents=DOCUMENTS, batch_size=st.integers(1, 9), two_sided=st.booleans())
-def test_an_epoch_of_positions_has_every_word_once_with_what_stands_around_it(
-    documents: list[list[int]], batch_size: int, two_sided: bool
-) -> None:
+def test_an_epoch_has_every_position_once(documents: list[list[int]], batch_size: int, two_sided: bool) -> None:
     shape = choose_shape(4, architecture="dm", window=2, two_sided=two_sided)
     table = PositionTable(count_ids(documents, VOCABULARY)[0], VOCABULARY, shape, CPU)
     found, sizes = [], []

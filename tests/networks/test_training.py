@@ -117,9 +117,7 @@ def stop_after(calls: int) -> Any:
 
 @pytest.mark.parametrize("calls", [3, 5])
 @pytest.mark.parametrize("case", CASES)
-def test_training_stopped_again_and_again_and_resumed_ends_as_if_it_had_never_stopped(
-    case: str, calls: int, corpus: Corpus, tmp_path: Path
-) -> None:
+def test_training_resumed_many_times_ends_as_if_unbroken(case: str, calls: int, corpus: Corpus, tmp_path: Path) -> None:
     shape, changes = CASES[case]
     unbroken = run(corpus, shape, **changes)
     stops = 0
@@ -156,9 +154,7 @@ def send(number: signal.Signals, share: float) -> Any:
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.6, 1.0], ids=["begin", "between epochs", "middle", "end"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.usefixtures("steady_handlers")
-def test_a_signal_stops_training_after_the_step_with_everything_saved(
-    number: signal.Signals, share: float, corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_signal_stops_with_all_saved(number: signal.Signals, share: float, corpus: Corpus, tmp_path: Path) -> None:
     shape, changes = CASES["dbow"]
     kept = tmp_path / "kept"
     with pytest.raises(Interrupted) as stopped:
@@ -281,9 +277,7 @@ LEARNERS: dict[str, tuple[Shape, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_every_network_learns_and_gives_documents_of_a_topic_similar_codes(
-    name: str, corpus: Corpus, topics: Topics
-) -> None:
+def test_every_network_learns_similar_codes_for_documents_of_a_topic(name: str, corpus: Corpus, topics: Topics) -> None:
     shape, changes = LEARNERS[name]
     trained = run(corpus, shape, **LEARNING, **changes)
     losses = [epoch["loss"] for epoch in trained.history]

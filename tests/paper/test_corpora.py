@@ -102,9 +102,7 @@ def test_a_cap_takes_the_same_documents_every_time_in_their_order(tmp_path: Path
     assert names_of(once.training, once) == [document.labels for document in taken]
 
 
-def test_a_collection_whose_test_documents_have_no_labels_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_collection_without_labels_for_testing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     articles = [{"title": f"number {number}", "text": "tin kettle, rope", "categories": []} for number in range(20)]
     write_sample(tmp_path / "arxiv", articles)
     monkeypatch.setenv("PARABIT_DATA", str(tmp_path))

@@ -57,9 +57,7 @@ def test_about_says_what_the_index_is(client: httpx.Client) -> None:
     assert about["limits"] == {"k": 100, "radius": 20, "characters": 100_000, "seconds": 600.0}
 
 
-def test_a_search_gives_what_the_index_gives(
-    client: httpx.Client, folder: Path, topic_documents: list[Document]
-) -> None:
+def test_hits_are_those_of_the_index(client: httpx.Client, folder: Path, topic_documents: list[Document]) -> None:
     text = topic_documents[7].text
     with Index.open(folder) as index:
         for rank in index.ranks:
@@ -160,9 +158,7 @@ def test_a_document_is_shown_whole_with_words_marked_without_a_search(
     assert client.get("/api/document").status_code == 422
 
 
-def test_a_start_has_queries_with_answers_and_the_newest_documents(
-    client: httpx.Client, topic_documents: list[Document]
-) -> None:
+def test_a_start_has_queries_and_the_newest_documents(client: httpx.Client, topic_documents: list[Document]) -> None:
     start = client.get("/api/start").json()
     assert [one["id"] for one in start["recent"]] == [one.id for one in topic_documents[:-7:-1]]
     assert start["recent_by"] == ""
@@ -182,9 +178,7 @@ def test_near_copies_are_collapsed_under_one_hit(news: Path, topic_documents: li
         assert [hit["id"] for hit in others] == [hit["id"] for hit in flat if hit["id"] not in family]
 
 
-def test_the_map_has_a_point_for_each_document_and_hits_lie_on_it(
-    client: httpx.Client, topic_documents: list[Document]
-) -> None:
+def test_the_map_has_a_point_for_each_document_and_hit(client: httpx.Client, topic_documents: list[Document]) -> None:
     response = client.get("/api/map")
     chart = response.json()
     assert response.headers["content-encoding"] == "gzip"
@@ -254,7 +248,7 @@ def test_a_token_is_asked_for(folder: Path) -> None:
         assert client.get("/").status_code == client.get("/healthz").status_code == 200
 
 
-def test_what_others_write_is_found_and_a_deleted_document_is_gone(
+def test_changes_by_others_are_seen(
     news: Path, topic_documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("parabit.web.service._EVERY", 3600)
@@ -476,9 +470,7 @@ def test_what_cannot_be_answered_in_time_may_come_again(folder: Path, limits: di
     assert words in response.json()["error"]
 
 
-def test_an_error_that_nobody_foresaw_shows_nothing_of_the_inside(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unforeseen_error_shows_nothing_of_the_inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a secret of the inside")
 

@@ -23,9 +23,7 @@ HOSTILE = [
 ]
 
 
-def test_a_hostile_document_is_shown_and_never_run(
-    opened: Opened, topic_model: Path, topics: Topics, tmp_path: Path
-) -> None:
+def test_hostile_text_is_shown_and_never_run(opened: Opened, topic_model: Path, topics: Topics, tmp_path: Path) -> None:
     documents = [
         Document(
             HOSTILE[number % 4] + str(number),
@@ -75,9 +73,7 @@ def test_a_hostile_document_is_shown_and_never_run(
         assert page.locator("main script, main img, dialog img, dialog script, main b[onmouseover]").count() == 0
 
 
-def test_an_empty_index_says_how_to_fill_it_and_sees_when_it_is(
-    opened: Opened, news: Path, topic_documents: list[Document]
-) -> None:
+def test_an_empty_index_waits_to_be_filled(opened: Opened, news: Path, topic_documents: list[Document]) -> None:
     with Index.open(news, write=True) as index:
         index.delete([document.id for document in topic_documents])
     with serving(news, PATIENT) as address, opened(address) as page:

@@ -130,9 +130,7 @@ def test_an_unknown_split_is_refused_with_those_that_exist() -> None:
             open_corpus(name)
 
 
-def test_a_path_that_is_called_like_a_data_set_is_still_reachable(
-    write: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_may_have_a_data_sets_name(write: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(write("arxiv/1.txt", "mine").parents[1])
     assert [document.text for document in open_corpus("./arxiv")] == ["mine"]
 
