@@ -62,17 +62,10 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def parabit(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the real command in a process of its own, in an empty folder."""
 
-    def run(*arguments: str | Path, stdin: str | bytes = b"", **environment: str) -> subprocess.CompletedProcess[str]:
-        result = subprocess.run(
-            [sys.executable, "-m", "parabit", *map(str, arguments)],
-            input=stdin.encode() if isinstance(stdin, str) else stdin,
-            capture_output=True,
-            cwd=tmp_path,
-            env={**os.environ, **environment},
-            check=False,
-        )
-        return subprocess.CompletedProcess(
-            result.args, result.returncode, result.stdout.decode(), result.stderr.decode()
+    def run(*arguments: str | Path, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        command, environment = [sys.executable, "-m", "parabit", *map(str, arguments)], {**os.environ, **environment}
+        return subprocess.run(
+            command, input=stdin, capture_output=True, cwd=tmp_path, env=environment, encoding="utf-8", check=False
         )
 
     return run

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from caught_at_work import INTERRUPTED, interrupting, signalled
-from commands import answer, contents, names, run
+from commands import contents, names, run
 
 from parabit import Document
 from parabit.index import Index
@@ -180,15 +180,6 @@ def test_closed_and_full_streams_are_explained(news: Path) -> None:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (result.returncode, result.stderr.count("\n")) == (1, 1)
         assert words in result.stderr
-
-
-def test_a_second_writer_is_told_who_the_first_is_and_readers_continue(news: Path, large: Path) -> None:
-    with Index.open(news, write=True):
-        result = run("add", news, large)
-        said = f"parabit: news.index is being written by process {os.getpid()}; wait until it is done\n"
-        assert (result.exit_code, result.stdout, result.stderr) == (1, "", said)
-        assert answer("info", news)["documents"] == 300
-    assert run("delete", news, "post1").exit_code == 0
 
 
 def test_progress_goes_to_a_terminal_on_standard_error_alone(large: Path) -> None:

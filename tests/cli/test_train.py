@@ -72,24 +72,6 @@ def test_a_warning_is_one_line_without_a_place_in_the_source(parabit: Run) -> No
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        (("--bits", "none", "--dim", "12"), "paragraph vectors in closed form, 12 numbers"),
-        (("--bits", "16", "--dim", "12"), "binary paragraph vectors in closed form, 16 bits"),
-        ((*NETWORK[2:], "--preset", "paper"), "Binary PV-DBOW, 16 bits"),
-        ((*NETWORK, "--bits", "none", "--dim", "12", "--bigrams"), "PV-DBOW, 12 numbers"),
-        ((*NETWORK, "--architecture", "dm", "--set", "two_sided=true"), "Binary PV-DM, 16 bits"),
-    ],
-)
-def test_every_kind_of_model_can_be_learned_and_used(options: tuple[str, ...], name: str, here: Path) -> None:
-    result = run("train", "news.jsonl", "-o", "model", *options)
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith(f"model: {name} per document\n")
-    assert names(here) == {"news.jsonl", "model"}  # and nothing of the work is left
-    assert run("encode", "model", "news.jsonl", "-o", "codes.npy").exit_code == 0
-
-
 def test_the_preset_is_the_papers_recipe_and_set_changes_any_part(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arrived: list[Recipe] = []
 
@@ -140,3 +122,10 @@ def test_every_option_of_the_model_and_its_vocabulary_arrives(here: Path) -> Non
     assert not tokenizer.stop_words
     assert run("train", "news.jsonl", "-o", "all", "--bits", "16", "--sample", "0").exit_code == 0
     assert config_of(here / "all")["parameters"]["sample"] is None
+    for kind, name in (
+        (("--bits", "none", "--dim", "12"), "paragraph vectors in closed form, 12 numbers"),
+        ((*NETWORK, "--bits", "none", "--dim", "12", "--bigrams"), "PV-DBOW, 12 numbers"),
+        ((*NETWORK, "--architecture", "dm", "--set", "two_sided=true"), "Binary PV-DM, 16 bits"),
+    ):
+        result = run("train", "news.jsonl", "-o", "model", "--overwrite", *kind)
+        assert (result.stdout.partition(" per document\n")[0], result.stderr) == (f"model: {name}", "")

@@ -84,11 +84,3 @@ def test_datasets_are_listed_with_what_they_need(data: Path, write: Write) -> No
     table = run("datasets", "--quiet").stdout
     assert all(name in table for name in DATASETS)
     assert max(len(line) for line in table.splitlines() if str(data) not in line) <= 80
-
-
-def test_names_that_look_like_patterns_are_names(write: Write) -> None:
-    source, _ = write("[2024]/d[1].jsonl", '{"text": "hubble space"}'), write("[2024]/d1.jsonl", '{"text": "not this"}')
-    kept = source.with_name("v[1].parquet")
-    for options in ((), ("--overwrite",)):
-        assert run("vocabulary", source, "--bigrams", "-o", kept, *options).exit_code == 0
-        assert pl.read_parquet(kept, glob=False)["feature"].to_list() == ["hubble", "space", "hubble space"]

@@ -62,18 +62,10 @@ def expected_scores(
     def mean(metric: Metric) -> float:
         return float(np.mean([np.mean([metric(order) for order in orders]) for orders in answered]))
 
-    return Scores(
-        mean(average_precision),
-        mean(partial(ndcg, k=k)),
-        mean(partial(precision, k=depth)),
-        Curve(
-            tuple(ranks),
-            tuple(mean(partial(recall, k=rank)) for rank in ranks),
-            tuple(mean(partial(precision, k=rank)) for rank in ranks),
-        ),
-        len(answered),
-        len(similarities) - len(answered),
-    )
+    recalls, precisions = (tuple(mean(partial(metric, k=rank)) for rank in ranks) for metric in (recall, precision))
+    scores = mean(average_precision), mean(partial(ndcg, k=k)), mean(partial(precision, k=depth))
+    curve = Curve(tuple(ranks), recalls, precisions)
+    return Scores(*scores, curve, len(answered), len(similarities) - len(answered))
 
 
 def filtered_slowly(

@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 from parabit.choices import RELEVANCE
 from parabit.codes import hamming, pack
 from parabit.evaluation import (
-    FilteredScores,
     HammingRanking,
     Relevance,
     Scores,
@@ -27,8 +26,6 @@ from parabit.evaluation import (
 )
 from parabit.parallel import ordered_map
 
-CODES = np.array([[0], [1], [3], [255]], dtype=np.uint8)
-LABELS = ["orbit", "orbit", "goal", "goal"]
 BOTH: list[Callable[..., Scores]] = [evaluate_codes, evaluate_vectors]
 
 Bits = NDArray[np.uint8]
@@ -175,12 +172,6 @@ def test_filtered_scores_are_those_of_a_slow_search(
     for form in (np.asarray, csr_array):
         scores = evaluate_filtered(pack(bits), form(vectors), labels, radius, k, kind)
         assert scores == pytest.approx(expected, rel=1e-12, abs=1e-15)
-
-
-def test_a_filter_that_lets_nothing_pass_scores_0_where_documents_are_lost() -> None:
-    vectors = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]])
-    nothing = evaluate_filtered(CODES, vectors, LABELS, radius=0)
-    assert nothing == FilteredScores(0.0, 0.0, retrieved=0.0, queries=0, empty=4, skipped=0)
 
 
 @pytest.mark.parametrize("score", ["codes", "vectors", "filtered"])

@@ -1,6 +1,5 @@
 """Texts to codes: the same alone and in any batch, whatever learned them."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,7 @@ import pytest
 
 from parabit import ParagraphVectors
 from parabit.corpus import as_corpus
-from parabit.errors import ParabitError
-from parabit.model import Inferred, TextEncoder, encode_to_file, learn_closed_form
+from parabit.model import Inferred, TextEncoder, learn_closed_form
 from parabit.text.bags import FEW
 from topics import make_topics
 
@@ -94,12 +92,3 @@ def test_a_fingerprint_tells_models_apart() -> None:
     prints = {fingerprint(), fingerprint(200), fingerprint(bits=24), fingerprint(seed=1), fingerprint(dim=20)}
     assert len(prints | {fingerprint(levels=[12, 4])}) == 6
     assert fingerprint() in prints
-
-
-def test_what_is_no_file_of_codes_is_never_replaced(topic_encoder: TextEncoder, tmp_path: Path) -> None:
-    mine = tmp_path / "mine.npy"
-    mine.write_bytes(b"my data")
-    for overwrite, words in ((False, "exists already"), (True, "is not a file of codes")):
-        with pytest.raises(ParabitError, match=words):
-            encode_to_file(topic_encoder, TOPICS.texts, mine, overwrite=overwrite)
-    assert mine.read_bytes() == b"my data"

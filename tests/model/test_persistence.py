@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from parabit import ParagraphVectors, Tokenizer, Vocabulary, __version__
+from parabit import ParagraphVectors, Tokenizer, __version__
 from parabit.errors import ModelError, ParabitError
 from parabit.model import is_model, load_model
 from topics import Topics
@@ -126,17 +126,6 @@ def test_files_of_two_models_do_not_make_a_third(saved: Path, topics: Topics, tm
         load_model(saved)
 
 
-def test_an_old_model_is_replaced_only_if_asked_for(saved: Path, topics: Topics) -> None:
-    before = contents(saved)
-    other = ParagraphVectors(8).fit(topics.texts[:50])
-    with pytest.raises(ParabitError, match="model exists already"):
-        other.save(saved)
-    assert contents(saved) == before
-    other.save(saved, overwrite=True)
-    assert load_model(saved).bits == 8
-    assert [path.name for path in saved.parent.iterdir()] == ["model"]
-
-
 @pytest.mark.parametrize("kind", ["file", "empty folder", "folder of mine", "model with notes", "link"])
 def test_what_is_no_model_is_never_replaced(kind: str, saved: Path, model: ParagraphVectors) -> None:
     place = saved.with_name("place")
@@ -155,20 +144,3 @@ def test_what_is_no_model_is_never_replaced(kind: str, saved: Path, model: Parag
     assert place.is_symlink() == (kind == "link")
     assert mine is None or mine.read_text() == '{"mine": true}'
     assert {path.name for path in saved.parent.iterdir()} == {"model", "place"}
-
-
-@pytest.mark.parametrize("there", [False, True])
-def test_an_interrupted_save_leaves_the_old_model_and_nothing_else(
-    there: bool, saved: Path, model: ParagraphVectors, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = contents(saved)
-
-    def interrupted(self: Vocabulary, path: Path) -> None:
-        path.write_bytes(b"half")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Vocabulary, "save", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.save(saved if there else saved.with_name("new"), overwrite=True)
-    assert contents(saved) == before
-    assert [path.name for path in saved.parent.iterdir()] == ["model"]
