@@ -1,10 +1,11 @@
 """Files and folders are complete or not there, whenever the work stops."""
 
+import gc
 import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ from parabit.storage import copy_folder, need_room, recover, whole_file, whole_f
 
 CALLS = ("open", "fsync", "close", "mkdir", "rename", "replace", "unlink", "rmdir")  # all that change the disk
 OLD, NEW = {"a": "old", "b": "old"}, {"a": "new", "c": "new"}
+
+
+@pytest.fixture(autouse=True)
+def no_garbage_collection() -> Iterator[None]:
+    """What other tests left is not removed meanwhile, by the calls that are counted here."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def write_folder(path: Path) -> None:
