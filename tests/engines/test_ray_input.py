@@ -50,7 +50,7 @@ def test_what_can_never_work_is_explained(monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(CorpusError, match="cannot be read by the nodes of a cluster"):
             open_shards([name], ReadOptions())
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ClusterError, match=r"ray is not installed; pip install 'parabit\[ray\]'"), connected():
+    with pytest.raises(ClusterError, match=r"ray is not installed; run pip install '.\[ray\]'"), connected():
         pass
 
 

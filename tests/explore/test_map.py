@@ -67,5 +67,5 @@ def test_few_codes_and_equal_ones_are_laid_out_and_what_cannot_be_is_explained(m
         with pytest.raises(CodesError, match=words):
             embed_codes(wrong)
     monkeypatch.setitem(sys.modules, "openTSNE", None)
-    with pytest.raises(CodesError, match=r"openTSNE is not installed.*parabit\[plot\]"):
+    with pytest.raises(CodesError, match=r"openTSNE is not installed.*\[plot\]"):
         embed_codes(codes)
