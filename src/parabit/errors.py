@@ -60,7 +60,7 @@ def lazy(package: str, **modules: str) -> Callable[[str], Any]:
 
 
 class CorpusError(ParabitError, ValueError):
-    """Documents that cannot be read, or not with these options."""
+    """Documents that cannot be read, or not with these options, or a data set that cannot be downloaded."""
 
 
 class VocabularyError(ParabitError, ValueError):
@@ -69,10 +69,6 @@ class VocabularyError(ParabitError, ValueError):
 
 class TrainingError(ParabitError, ValueError):
     """Parameters that make no sense, or training that cannot start or continue."""
-
-
-class DownloadError(ParabitError):
-    """A data set that could not be downloaded completely."""
 
 
 class CodesError(ParabitError, ValueError):

@@ -1,6 +1,7 @@
 """What the store keeps, and how it is changed."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def test_what_cannot_be_done_is_an_error_and_writes_nothing(folder: Path) -> Non
         (lambda store: store.put(one()._replace(vectors=None)), "found no vectors"),
         (lambda store: store.put(one()._replace(vectors=np.zeros((1, 4), np.float16))), r"\(1, 3\), found .* \(1, 4\)"),
     ]
-    with Store(folder, write=True) as store:
+    with closing(Store(folder, write=True)) as store:
         log = (folder / "log-1").read_bytes()
         for act, problem in refused:
             with pytest.raises(ParabitError, match=problem):
@@ -42,7 +43,7 @@ def test_a_back_end_that_fails_leaves_the_index_as_it_was(folder: Path, monkeypa
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    with Store(folder, write=True) as writer:
+    with closing(Store(folder, write=True)) as writer:
         with monkeypatch.context() as patch:
             patch.setattr(generation, "build_arrays", fail)
             with pytest.raises(OSError, match="No space left"):
@@ -58,7 +59,7 @@ def test_a_back_end_that_fails_leaves_the_index_as_it_was(folder: Path, monkeypa
 def test_a_long_log_is_merged_on_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = some_documents(40)
     monkeypatch.setattr(store, "_MERGED_CHANGES", 25)
-    with Store(folder, write=True) as writer:
+    with closing(Store(folder, write=True)) as writer:
         added = []
         for first in range(40, 140, 10):
             writer.put(batch_of(some_documents(10, first)), delete=[first - 39])
@@ -77,12 +78,12 @@ def test_a_long_log_is_merged_on_its_own(folder: Path, monkeypatch: pytest.Monke
 def test_the_serial_number_of_a_deleted_document_is_not_given_again(tmp_path: Path) -> None:
     codes = np.zeros((3, 1), np.uint8)
     Store.create(tmp_path / "index", Manifest(8), [Batch(["a", "b", "c"], codes)])
-    with Store(tmp_path / "index", write=True) as store:
+    with closing(Store(tmp_path / "index", write=True)) as store:
         store.put(Batch(["d", "e"], codes[:2]))
         store.put(None, ["a", "e"])
         store.compact()
         store.save(tmp_path / "copy", store.manifest.meta)
     for name in ("index", "copy"):
-        with Store(tmp_path / name, write=True) as store:
+        with closing(Store(tmp_path / name, write=True)) as store:
             store.put(Batch(["f"], codes[:1]))
             assert (store.snapshot().serials.tolist(), store.snapshot().last_serial) == ([2, 3, 4, 6], 6)

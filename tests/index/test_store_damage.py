@@ -4,7 +4,7 @@ import json
 import resource
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index with a log of three records."""
     path = tmp_path_factory.mktemp("template") / "index"
     make_store(path, some_documents(12))
-    with Store(path, write=True) as store:
+    with closing(Store(path, write=True)) as store:
         store.put(batch_of(some_documents(3, first=12)))
         store.put(None, [1])
         store.put(batch_of({3: document(1003)}))
@@ -50,7 +50,7 @@ def opens_right_or_not_at_all(index: Path) -> bool:
     except IndexFolderError as problem:
         assert problem.hint  # noqa: PT017
         return False
-    with store:
+    with closing(store):
         check(store, EXPECTED, [1])
     return True
 
@@ -104,7 +104,7 @@ def test_a_large_index_is_checked_by_verify_and_by_merging(tmp_path: Path, monke
         place = 128 + (len(content) - 128) * 30_000 // 40_000
         content[place] ^= 1
         path.write_bytes(content)
-        with Store(tmp_path / "index", write=True) as store:
+        with closing(Store(tmp_path / "index", write=True)) as store:
             for ask in (Store.verify, Store.compact):
                 with pytest.raises(IndexFolderError, match=f"{path.name} is damaged"):
                     ask(store)
@@ -115,7 +115,7 @@ def test_a_large_index_is_checked_by_verify_and_by_merging(tmp_path: Path, monke
             Store(tmp_path / "index")
         content[60] ^= 1
         path.write_bytes(content)
-    with Store(tmp_path / "index", write=True) as store:
+    with closing(Store(tmp_path / "index", write=True)) as store:
         store.verify()
         assert store.snapshot().ids_of(np.array([30_000])) == ["030000"]
         assert np.array_equal(store.snapshot().rows_of(ids[::7]), np.arange(0, 40_000, 7))
@@ -128,7 +128,7 @@ def test_impossible_offsets_in_a_large_index_are_errors(tmp_path: Path, monkeypa
     content = bytearray(path.read_bytes())
     content[128 + 8 * 5 + 6] ^= 1
     path.write_bytes(content)
-    with Store(tmp_path / "index") as store:
+    with closing(Store(tmp_path / "index")) as store:
         for row in (4, 5):
             with pytest.raises(IndexFolderError, match="is damaged"):
                 store.snapshot().fields_of(np.array([row]))
@@ -175,7 +175,7 @@ def test_a_full_disk_at_any_step_is_an_error_and_the_index_stays_as_it_was(index
     expected, outcomes = dict(EXPECTED), []
     long = batch_of({"long": document(1)})._replace(fields=[{"text": "long " * 100_000}])
     for limit in (0, 100, 130, 200, 300, 500, 1000, 2000, 100_000):
-        with Store(index, write=True) as store:
+        with closing(Store(index, write=True)) as store:
             before = {path: path.read_bytes() for path in files_of(index) if path.name != "lock"}
             with full_disk(limit), pytest.raises(OSError, match="File too large"):
                 store.put(long)
@@ -192,7 +192,7 @@ def test_a_full_disk_at_any_step_is_an_error_and_the_index_stays_as_it_was(index
             expected[f"new {limit}"] = document(limit)
             check(store, expected)
             assert len([*index.iterdir()]) == 4
-        with Store(index) as store:
+        with closing(Store(index)) as store:
             check(store, expected)
     assert outcomes == ["error"] * 16 + ["done"] * 2
 

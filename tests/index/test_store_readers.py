@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ def batch(number: int) -> Batch:
 
 def test_threads_read_while_another_writes(tmp_path: Path) -> None:
     Store.create(tmp_path / "index", Manifest(16), [batch(0)])
-    with Store(tmp_path / "index", write=True) as store, ThreadPoolExecutor(4) as pool:
+    with closing(Store(tmp_path / "index", write=True)) as store, ThreadPoolExecutor(4) as pool:
         done, looks = False, [0] * 3
 
         def read(reader: int) -> None:
@@ -90,7 +91,7 @@ def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:
     for reader in readers:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "ready\n"
-    with Store(folder, write=True) as store:
+    with closing(Store(folder, write=True)) as store:
         for number in range(1, last + 1):
             store.put(batch(number))
             if number % 10 == 0:

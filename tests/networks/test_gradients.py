@@ -30,7 +30,7 @@ def a_network(shape: Shape, method: str = "rounding") -> Network:
     rng = torch.Generator().manual_seed(5)
     frequencies = torch.rand(VOCABULARY, generator=rng, dtype=DOUBLE) + 0.1
     network = Network.start(shape, Binarization(method), frequencies, 1.0, rng)
-    network.words = torch.randn(VOCABULARY, shape.hidden, generator=rng, dtype=DOUBLE)
+    network.words = torch.randn(VOCABULARY, sum(shape.parts), generator=rng, dtype=DOUBLE)
     return network
 
 

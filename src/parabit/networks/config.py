@@ -58,14 +58,9 @@ class Shape:
         """
         return [self.code + 1, *[self.word_dim] * len(self.slots)]
 
-    @property
-    def hidden(self) -> int:
-        """Units of the layer that the softmax sees."""
-        return sum(self.parts)
-
     def tensors(self, vocabulary: int) -> dict[str, tuple[int, ...]]:
         """The names and shapes of the network's tensors, for a vocabulary of this size."""
-        shapes: dict[str, tuple[int, ...]] = {"words": (vocabulary, self.hidden)}
+        shapes: dict[str, tuple[int, ...]] = {"words": (vocabulary, sum(self.parts))}
         if self.projected:
             shapes["projection"] = (self.dim, self.code)
         if self.slots:

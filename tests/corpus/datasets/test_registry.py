@@ -12,7 +12,7 @@ import pytest
 from parabit.corpus import datasets, open_corpus
 from parabit.corpus.datasets import Dataset, DatasetCorpus, data_folder, fetch, in_split
 from parabit.corpus.document import Document
-from parabit.errors import CorpusError, DownloadError
+from parabit.errors import CorpusError
 from parabit.progress import Progress
 
 CONTENT = bytes(range(256)) * 4000
@@ -88,14 +88,14 @@ def test_a_file_arrives_whole_from_the_first_place_that_has_it(paths: list[str],
     ],
 )
 def test_a_file_that_does_not_arrive_leaves_nothing(url: str, problem: str, server: str, data: Path) -> None:
-    with pytest.raises(DownloadError, match=problem):
+    with pytest.raises(CorpusError, match=problem):
         fetch(tiny(url if "://" in url else server + url), data)
     assert list((data / "set").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_named(server: str, data: Path) -> None:
     (data / "set").write_text("a file where the folder should be")
-    with pytest.raises(DownloadError, match=r"cannot be written to .*set PARABIT_DATA"):
+    with pytest.raises(CorpusError, match=r"cannot be written to .*set PARABIT_DATA"):
         fetch(tiny(f"{server}/good"), data)
 
 

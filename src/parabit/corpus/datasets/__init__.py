@@ -9,7 +9,7 @@ from pathlib import Path
 
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source, SourceCorpus
-from parabit.errors import CorpusError, DownloadError
+from parabit.errors import CorpusError
 from parabit.progress import Progress, Report, silent
 
 # The module that describes and reads each; it is imported only if the data set is asked for.
@@ -130,5 +130,5 @@ def fetch(dataset: Dataset, data: Path, report: Report = silent) -> Path:
         except OSError as problem:
             reason = f"{target.name} cannot be written to {target.parent}: {problem.strerror or problem}"
             hint = "set PARABIT_DATA to a folder that can be written and has room"
-            raise DownloadError(reason, hint) from problem
-    raise DownloadError("; ".join(dict.fromkeys(failures)), hint=f"try again, or put the file at {target} yourself")
+            raise CorpusError(reason, hint) from problem
+    raise CorpusError("; ".join(dict.fromkeys(failures)), hint=f"try again, or put the file at {target} yourself")

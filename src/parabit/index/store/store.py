@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from logging import getLogger
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from parabit.errors import IndexFolderError
 from parabit.index.store.generation import DERIVED, Generation, Recode, SaveModel, write_generation
@@ -54,12 +54,6 @@ class BaseStore(ABC):
     def close(self) -> None:
         """Release the lock, and let go of everything that is open."""
         self._held.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def model_folder(self) -> Path:
