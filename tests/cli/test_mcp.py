@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -58,4 +59,5 @@ def test_an_assistant_searches_reads_and_finds_copies(news: Path, topic_document
             assert "not a condition" in await call("search", query="x", where=["year"])
             assert "k" in await call("search", query="x", k=0)
 
-    anyio.run(ask)
+    with ThreadPoolExecutor() as pool:  # in a thread, which surely has no event loop yet
+        pool.submit(anyio.run, ask).result()
