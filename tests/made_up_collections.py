@@ -70,14 +70,10 @@ def story_topics(number: int, label: int) -> Sequence[str]:
 def write_articles(folder: Path, texts: Topics) -> None:
     """The sample of Wikipedia, or that of arXiv, as JSON lines."""
     start = sum(POSTS.values()) + sum(STORIES.values())
-    articles = [
-        {
-            "title": f"article {place}",
-            "text": texts.texts[place],
-            "categories": [CATEGORIES[texts.labels[place]], f"Things of {place}"],
-        }
-        for place in range(start, start + ARTICLES)
-    ]
+    articles = []
+    for place in range(start, start + ARTICLES):
+        categories = [CATEGORIES[texts.labels[place]], f"Things of {place}"]
+        articles.append({"title": f"article {place}", "text": texts.texts[place], "categories": categories})
     write_sample(folder, articles)
 
 

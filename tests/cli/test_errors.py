@@ -52,6 +52,9 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     ((*EVALUATE, "--plot", "a.pdf"), "a.pdf ends in none of .svg, .png"),
     (("evaluate", "real", "posts.jsonl", "--rank", "hamming"), "this model has no codes to rank by"),
     (("reproduce", "table3", "--job", "transfer", "--corpus", "20newsgroups", "--quick"), "there is nothing to run"),
+    (("reproduce", "table2", "--job", "bm25"), "no job 'bm25' in table2"),
+    (("reproduce", "table2", "--corpus", "moon"), "no collection 'moon' here"),
+    (("reproduce", "table2", "--only-report"), "no run is finished"),
     (("reproduce", "table2", "--quick", "--corpus", "20newsgroups", "-o", "posts.jsonl"), "Not a directory"),
     # indexing
     (("index", "posts.jsonl", "--model", "news-20", "-o", "a", "--bits", "64"), "--bits is for learning a model, and"),

@@ -100,7 +100,7 @@ def test_an_unfinished_training_is_not_lost_by_accident(here: Path) -> None:
     thesis = unfinished.parent / "thesis.txt"
     thesis.write_text("mine")
     for option in ((), ("--resume",), ("--overwrite",)):
-        result = run("train", "news.jsonl", "-o", "model", *NETWORK, *option)
+        result = run("train", "no-such-file.jsonl", "-o", "model", *NETWORK, *option)  # which it does not come to
         assert result.exit_code == 1
         assert "model.training exists and is not a training folder; nothing was changed" in result.stderr
     assert (thesis.read_text(), unfinished.exists()) == ("mine", True)

@@ -58,11 +58,7 @@ def test_every_kind_of_field_is_recognised() -> None:
 
 
 def test_typical_phrases_are_pairs_of_words_that_stand_together_and_no_names() -> None:
-    texts = [
-        "A space telescope by Ada Moore.",
-        "The space telescope, again.",
-        "No space telescope? Ada Moore",
-        "Ada Moore",
-    ]
+    texts = ["A space telescope by Ada Moore.", "The space telescope, again.", "No space telescope? Ada Moore"]
+    texts.append("Ada Moore")
     index = Index.of_codes(np.zeros((4, 1), np.uint8), 8, fields=[{"text": text} for text in texts])
     assert typical_phrases(index.snapshot()) == ["space telescope"]

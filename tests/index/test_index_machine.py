@@ -36,14 +36,9 @@ class Question(NamedTuple):
     scan: bool
 
 
-WHERE = st.fixed_dictionaries(
-    {},
-    optional={
-        "labels": st.one_of(st.sampled_from(LABELS), st.lists(st.sampled_from(LABELS))),
-        "year": st.sampled_from([1990, 1991.0, "1990", None]),
-        "id": st.one_of(IDS, st.lists(IDS)),
-    },
-)
+SOME_LABELS = st.sampled_from(LABELS) | st.lists(st.sampled_from(LABELS))
+YEARS = st.sampled_from([1990, 1991.0, "1990", None])
+WHERE = st.fixed_dictionaries({}, optional={"labels": SOME_LABELS, "year": YEARS, "id": IDS | st.lists(IDS)})
 QUESTION = st.builds(
     Question,
     seeds=st.lists(SEEDS, max_size=3),

@@ -81,17 +81,13 @@ def hybrid(model: ParagraphVectors, asked: list[str], texts: list[str], **option
     return np.asarray(by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * by_code[:, among])
 
 
-def share_of_equal_bits(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
+def equal_bits(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
     return 1 - hamming(model.transform(asked), model.transform(texts)) / 20
 
 
-PLAIN: dict[str, Callable[..., NDArray[np.float64]]] = {
-    "hamming": share_of_equal_bits,
-    "asymmetric": asymmetric,
-    "cosine": cosine,
-    "words": bm25,
-    "hybrid": hybrid,
-}
+Plain = Callable[..., NDArray[np.float64]]
+PLAIN: dict[str, Plain] = {"hamming": equal_bits, "asymmetric": asymmetric, "cosine": cosine, "words": bm25}
+PLAIN["hybrid"] = hybrid
 
 
 def placed(ids: list[Any]) -> list[int]:

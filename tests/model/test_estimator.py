@@ -116,8 +116,6 @@ def test_texts_come_in_any_form(topics: Topics, model: ParagraphVectors) -> None
 
 def test_what_is_no_list_of_texts_is_refused_with_words_that_help(model: ParagraphVectors) -> None:
     for ask in (model.transform, ParagraphVectors().fit):
-        with pytest.raises(CorpusError, match="a DataFrame does not say which column holds the text"):
-            ask(pd.DataFrame({"text": ["a"]}))
         with pytest.raises(CorpusError, match=r"texts have shape \(2, 1\)"):
             ask(np.array([["a"], ["b"]]))
 
@@ -160,12 +158,6 @@ def test_parameters_without_sense_are_refused_before_a_text_is_read(parameters: 
     with pytest.raises(ParabitError) as refused:
         ParagraphVectors(**parameters).fit(untouched())
     assert str(refused.value).startswith(words)
-
-
-def test_a_folder_with_something_else_is_refused_for_checkpoints_before_a_text_is_read(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").touch()
-    with pytest.raises(ParabitError, match="is not a training folder"):
-        ParagraphVectors(8, solver="network", device="cpu").fit(untouched(), work=tmp_path)
 
 
 def test_the_papers_networks_are_trained_by_gradient_descent(topics: Topics) -> None:

@@ -61,15 +61,10 @@ def corpus(topics: Topics) -> Corpus:
 
 
 def run(
-    corpus: Corpus,
-    shape: Shape,
-    seed: int = 0,
-    checkpoints: Checkpoints | None = None,
-    report: Any = silent,
-    **changes: Any,
+    corpus: Corpus, shape: Shape, seed: int = 0, kept: Checkpoints | None = None, report: Any = silent, **changes: Any
 ) -> Trained:
     recipe = paper_recipe(shape, **((QUICK_DM if shape.architecture == "dm" else QUICK) | changes))
-    return train(*corpus, shape, recipe, seed=seed, device="cpu", checkpoints=checkpoints, report=report)
+    return train(*corpus, shape, recipe, seed=seed, device="cpu", checkpoints=kept, report=report)
 
 
 def same(one: Trained, other: Trained) -> bool:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from made_up_collections import lay_out
-from parabit.errors import EvaluationError
 from parabit.paper import experiments, jobs, report
 from parabit.paper.corpora import paper_corpora
 from parabit.paper.experiments import EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
@@ -111,17 +109,3 @@ def test_runs_are_each_once_and_transfer_is_from_wikipedia_only() -> None:
     assert {run.corpus.name for run in everything if run.job.name == "transfer"} == {"enwiki"}
     assert {run.seed for run in everything if run.job.name == "bm25"} == {0}
     assert {run.corpus.name for run in everything if run.job.name.startswith("window")} == {"20newsgroups"}
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"jobs": ["bm25"]}, "no job 'bm25' in table2"),
-        ({"corpora": ["moon"]}, "no collection 'moon' here"),
-        ({"only_report": True}, "no run is finished"),
-    ],
-)
-def test_what_cannot_be_done_is_said(asked: dict[str, Any], words: str, tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError) as refused:
-        reproduce("table2", tmp_path, "", **asked)
-    assert str(refused.value).startswith(words)

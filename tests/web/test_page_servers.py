@@ -24,19 +24,11 @@ HOSTILE = [
 
 
 def test_hostile_text_is_shown_and_never_run(opened: Opened, topic_model: Path, topics: Topics, tmp_path: Path) -> None:
-    documents = [
-        Document(
-            HOSTILE[number % 4] + str(number),
-            f"{HOSTILE[number % 4]} {topics.texts[number]} {HOSTILE[(number + 1) % 4]}",
-            (HOSTILE[number % 4], HOSTILE[(number + 2) % 4]),
-            {
-                HOSTILE[3]: f"{HOSTILE[1]}{number}",
-                "title": HOSTILE[(number + 3) % 4],
-                "url": f"javascript:alert({number})",
-            },
-        )
-        for number in range(12)
-    ]
+    documents = []
+    for number, text in enumerate(topics.texts[:12]):
+        one, another, label, title = (HOSTILE[(number + more) % 4] for more in range(4))
+        fields = {HOSTILE[3]: f"{HOSTILE[1]}{number}", "title": title, "url": f"javascript:alert({number})"}
+        documents.append(Document(f"{one}{number}", f"{one} {text} {another}", (one, label), fields))
     folder = tmp_path / "<b onmouseover=alert(4)>.index"
     with Index.build(documents, folder, model=ParagraphVectors.load(topic_model)) as index:
         keep_map(index, draw_map(index))

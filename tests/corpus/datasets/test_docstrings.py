@@ -74,19 +74,12 @@ def site(write: Write, tmp_path: Path) -> Path:
 def test_public_definitions_are_found_and_nothing_runs(site: Path) -> None:
     found = {document.id: document.text for document in DocstringCorpus([site])}
     assert found == {
-        "single.public": "What public does.",
-        "single.later": "Awaited.",
-        "single.Thing": "A thing.",
-        "single.Thing.method": "Does it.",
-        "single.Thing.Part": "A part.",
-        "single.guarded": "Under try.",
-        "single.fallback": "Under except.",
-        "single.Deep": "Under if under else.",
-        "package.handed_on": "In private.",
-        "package.starred": "By the star.",
-        "package.quick": "Fast.",
+        "single.public": "What public does.", "single.later": "Awaited.", "single.Thing": "A thing.",
+        "single.Thing.method": "Does it.", "single.Thing.Part": "A part.", "single.guarded": "Under try.",
+        "single.fallback": "Under except.", "single.Deep": "Under if under else.",
+        "package.handed_on": "In private.", "package.starred": "By the star.", "package.quick": "Fast.",
         "package.sub.module.far": "Far \\down.",
-    }
+    }  # fmt: skip
     assert "single" not in sys.modules
     corpus = DocstringCorpus([site])
     labels = {document.id: document.labels for document in corpus}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -58,14 +58,11 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tiny(*urls: str) -> Dataset:
-    return Dataset(
-        about="",
-        licence="",
-        files="set/file.bin",
-        corpus=lambda paths, split: DatasetCorpus(paths, split, lambda source, _: iter([Document("0", source.name)])),
-        urls=urls,
-        sha256=sha256(CONTENT).hexdigest(),
-    )
+    def corpus(paths: Any, split: str | None) -> DatasetCorpus:
+        return DatasetCorpus(paths, split, lambda source, _: iter([Document("0", source.name)]))
+
+    digest = sha256(CONTENT).hexdigest()
+    return Dataset(about="", licence="", files="set/file.bin", corpus=corpus, urls=urls, sha256=digest)
 
 
 @pytest.mark.parametrize("paths", [["/good"], ["/breaks-once"], ["/missing", "/other", "/good"]])
