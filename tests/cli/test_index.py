@@ -1,6 +1,7 @@
 """`parabit index`, `search`, `info`, `add`, `delete` and `compact`."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -118,13 +119,14 @@ def test_people_see_titles_passages_and_why(news: Path, text: str) -> None:
     assert max(map(cell_len, shown)) <= 80
     [why] = [line for line in shown if line.startswith("    why: ")][:1]
     assert "code " in why
-    assert " of 20 bits" in shown[4]
+    assert shown[4].endswith(" of 20 bits differ")
     full = run("search", news, text, "-k", "1", "--full").stdout
     assert all(word in full for word in words)
     wide = run("search", news, text, "-k", "2", COLUMNS="").stdout.splitlines()
     assert 80 < max(map(cell_len, wide)) <= 100
     assert run("search", news, text, "--where", "id=nobody").stdout == (
         "0 of 300 documents where id=nobody, by hybrid\n"
+        "no document meets the conditions; = and != compare whole values\n"
     )
 
 
@@ -138,6 +140,21 @@ def test_what_was_done_with_the_query_is_said(news: Path, text: str) -> None:
         found = answer("search", news, query)  # to find nothing is no failure
         assert (found["hits"], found["notes"]) == ([], [note])
     assert answer("search", news, f"{first}x", "-k", "1")["notes"][0].endswith(f"instead of {first}x")
+    operators = answer("search", news, f"{first} -qqqqqqqq labels:nobody", "-k", "1", "--explain")
+    assert list(operators["moved"]) == [first]
+    assert operators["notes"] == ["no document has labels=nobody; field:value needs the whole value"]
+
+
+def test_what_is_only_listed_has_no_score(news: Path) -> None:
+    assert "needs -- before it" in run("search", news, "-zzzzzz").stderr
+    listed = run("search", news, "-k", "1", "--explain", "--", "-zzzzzz").stdout
+    assert not re.search("score|bits|why", listed)
+
+
+def test_json_has_no_numbers_that_json_does_not_know(tmp_path: Path) -> None:
+    documents = [Document("a", "red tabs", fields={"n": float("inf")}), Document("b", "red", fields={"n": 1.5})]
+    Index.build(documents, tmp_path / "a.index", model=ParagraphVectors(8).fit(["red tabs"] * 9)).close()
+    assert [hit["fields"]["n"] for hit in answer("search", tmp_path / "a.index", "red tabs")["hits"]] == [None, 1.5]
 
 
 def test_lines_fit_whatever_the_text_has_in_it(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ class IndexMachine(RuleBasedStateMachine):
         assert [some.tolist() for some in hits.distances] == [[away for _, away in some[:k]] for some in found]
         for place, some in enumerate(hits):
             assert [{**hit.fields, "text": hit.text} for hit in some] == [fields_of(kept[hit.id]) for hit in some]
-            assert [hit.score for hit in some] == pytest.approx([1 - hit.distance / self.bits for hit in some])
+            assert [hit.score for hit in some] == pytest.approx([1 - (hit.distance or 0) / self.bits for hit in some])
             rows = index.snapshot().rows_of(hits.ids[place])
             assert (np.diff(rows) > 0)[np.diff(hits.distances[place]) == 0].all()
 

@@ -134,6 +134,37 @@ def test_words_that_are_misspelt_or_that_no_document_has_are_named(index: Index)
     assert (nothing.ids, nothing.known.tolist(), nothing.notes) == ([[]], [False], [["no document has qqqqqqqq"]])
 
 
+def test_a_word_that_no_document_has_becomes_one_that_several_have() -> None:
+    texts = ["a black hole in space", "the equation of schrodinger", "enclosed by an oak", "twice in a town", "zzx"]
+    with Index.build([*texts * 300, "blackwell", "a chance lepton"], model=binary()) as index:
+        for query, right in (
+            ("blackhole", "black hole"),  # documents have it as two words
+            ("Schrödinger", "schrodinger"),
+            ("shcrodinger", "schrodinger"),  # the first letters are swapped
+            ("hcrodinger", None),
+            ("unclosed", None),  # two letters apart
+            ("encloesd", "enclosed"),
+            ("tonw", "town"),
+            ("tovn", None),  # as well taken for toon or torn
+            ("leptom", None),  # only one document has lepton
+        ):
+            words = index.search(query, k=1, rank="words").word_queries[0]
+            assert words.corrected.get(query.lower()) == right, query
+            assert words.unknown == (() if right else (query.lower(),))
+
+
+def test_the_code_is_that_of_the_corrected_words_without_operators(index: Index) -> None:
+    known = LEARNT[0].split()[0]
+    wrong = known[:2] + known[3] + known[2] + known[4:]
+    hits = index.search([known, f"{wrong} -hockey", f"{known} year:1993", f"{known} labels:nope"], k=1)
+    assert hits.texts == [known, known, known, f"{known} nope"]
+    assert (hits.codes == hits.codes[0]).all()
+    assert hits.encoded.all()
+    nothing = index.search(["labels:science", "hockey"], k=1)
+    assert nothing.encoded.tolist() == [False, False]  # the model knows no such word
+    assert [[hit.distance for hit in some] for some in nothing] == [[None], [None]]
+
+
 def test_what_no_document_has_is_not_required(index: Index) -> None:
     for query in ("+qqqqqqqq telescope", '"telescope nasa"', "+nasa +hockey", "qqqqqqqq* telescope"):
         hits = index.search(query, k=100, rank="words")
@@ -203,14 +234,14 @@ def test_a_hit_says_why(index: Index) -> None:
     hits = index.search("telescopes nasa", k=3)
     hit = hits[0][0]
     assert (hit.id, hit.title) == ("space", DOCUMENTS[0].text)
-    assert list(hit.why.words) == ["nasa", "telescop"]  # the rarer word first
+    assert list(hit.why.words) == ["nasa", "telescopes"]  # as the query has them, the rarer word first
     assert [piece.text for piece in hit.snippet if piece.mark] == ["telescope", "nasa"]
     assert json.loads(json.dumps(hit.why._asdict()))["bits"] == 20
     assert matching(index, "repair* telescope", DOCUMENTS[0].text) == {"telescope", "repaired"}
     without = Index.build(DOCUMENTS, model=binary(), words=False)
     assert matching(without, "telescope", DOCUMENTS[0].text) == set()
     [begun] = index.search("repairm*")[0]
-    assert begun.why.words == {"repairman": pytest.approx(1.0)}
+    assert begun.why.words == {"repairm*": pytest.approx(1.0)}
 
 
 def test_stop_words_tell_apart_documents_that_have_the_other_words(index: Index) -> None:

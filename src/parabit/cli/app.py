@@ -99,6 +99,11 @@ class Verb(_Help, TyperCommand):
             for theirs, ours in _WORDINGS:
                 problem.message = re.sub(theirs, ours, problem.message)
             raise
+        except Exception as problem:
+            wrong: Any = problem  # typer says what, and names an option that does not exist
+            if re.match("-[^-]", getattr(wrong, "option_name", "")):
+                wrong.message += "; a query or an id that begins with - needs -- before it"
+            raise
 
 
 @contextmanager

@@ -10,7 +10,18 @@ from typing import Annotated
 import parabit
 from parabit.cli.command import Corpora, Counting, Overwrite, Reading, Result, Table, argument, option, verb
 from parabit.cli.index import build_index, show_index
-from parabit.cli.output import TABLES, check_file, console, escape, headline, line_width, say, say_skipped, write_table
+from parabit.cli.output import (
+    TABLES,
+    check_file,
+    console,
+    escape,
+    headline,
+    line_width,
+    nearness,
+    say,
+    say_skipped,
+    write_table,
+)
 from parabit.corpus import as_corpus
 from parabit.corpus.datasets import DATASETS, SPLITS, cache_folder, data_folder, find_dataset
 from parabit.errors import ParabitError
@@ -28,7 +39,7 @@ def _show_demo(result: Result) -> None:
         say(f"\n[bold underline]{escape(question['query'])}[/bold underline]")
         for place, hit in enumerate(question["hits"], 1):
             say(f"{place:>2}. [bold]{escape(hit['title'])}[/bold]")
-            say(f"    {escape(hit['id'])}  [dim]score {hit['score']:.2f}, {hit['distance']} bits differ[/dim]")
+            say(f"    {escape(hit['id'])}  [dim]{nearness(hit['score'], hit['distance'], result['bits'])}[/dim]")
     say(f"\nSearch page: [bold]parabit serve {escape(result['index'])}[/bold]")
     say("Your own documents: [bold]parabit demo PATH[/bold]; your own question: --ask TEXT")
 
@@ -66,7 +77,7 @@ def demo(
                 shutil.rmtree(other, ignore_errors=True)
     queries = ask or (list(QUESTIONS) if path is None else result["examples"])
     with parabit.Index.open(folder) as index:
-        found = index.search(queries, _HITS)
+        result["bits"], found = index.bits, index.search(queries, _HITS)
         shown = [[{name: getattr(hit, name) for name in _SHOWN} for hit in hits] for hits in found]
     return {**result, "questions": [{"query": query, "hits": hits} for query, hits in zip(queries, shown, strict=True)]}
 

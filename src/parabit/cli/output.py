@@ -64,6 +64,13 @@ def line_width() -> int:
     return int(columns) if columns.isdecimal() else console().width if console().is_terminal else _WIDTH
 
 
+def nearness(score: float, distance: int | None, bits: int) -> str:
+    """How well a document fits a query; nothing if it was only listed, and has neither score nor distance."""
+    if distance is None:
+        return f"score {score:.2f}" if score else ""
+    return f"score {score:.2f}, {distance} of {bits} bits differ"
+
+
 def read_input() -> str:
     if sys.stdin is None:
         raise ParabitError("standard input is closed", hint="give it something to read")
@@ -73,7 +80,11 @@ def read_input() -> str:
 def say_json(result: Mapping[str, Any]) -> None:
     if sys.stdout is None:
         raise ParabitError("standard output is closed", hint="redirect it to a file or a pipe")
-    sys.stdout.write(json.dumps(result) + "\n")
+    try:
+        text = json.dumps(result, allow_nan=False)
+    except ValueError:  # JSON has no such numbers
+        text = json.dumps(json.loads(json.dumps(result), parse_constant=lambda _: None))
+    sys.stdout.write(text + "\n")
 
 
 def reading_of(corpora: "Sequence[Corpus | Synced]") -> dict[str, Any]:

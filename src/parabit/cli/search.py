@@ -10,7 +10,7 @@ import typer
 import parabit
 from parabit.choices import Backend, Rank
 from parabit.cli.command import IndexFolder, argument, option, verb
-from parabit.cli.output import console, escape, line_width, read_input, say, say_json
+from parabit.cli.output import console, escape, line_width, nearness, read_input, say, say_json
 from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def search(
             "notes": [note for notes in found.notes for note in notes],
         }
         if explain and text is not None:
-            result["moved"] = opened.model.word_shares(text)
+            result["moved"] = opened.model.word_shares(found.texts[0])
         if json:  # while the index is open, from which the texts are read
             hits = [_as_json(hit, ids[number] if ids else None) for number, some in enumerate(found) for hit in some]
             say_json({**result, "hits": hits})
@@ -130,15 +130,14 @@ def _show(opened: "parabit.Index", found: "Hits", result: Mapping[str, Any], ful
             shares = list(result["moved"].items())[:_MOST_WORDS]
             say(f"the query's code comes from {escape(', '.join(f'{word} {share:.0%}' for word, share in shares))}")
         for place, hit in enumerate(hits, 1):
-            words = found.matching(number, hit.text) if full or explain else set()
             if full:
+                words = found.matching(number, hit.text)
                 passage = _joined(marked(opened.model.vocabulary.tokenizer, hit.text, words), lines=True)
             else:
                 passage = _without(hit.title, _joined(hit.snippet))
-            _show_hit(hit, place, passage)
+            _show_hit(hit, place, passage, opened.bits)
             if explain:
-                own = [*(result["query"] or "").lower().split(), *sorted(words)]
-                _show_block(Text(_why(hit, own)))
+                _show_block(Text(_why(hit)))
 
 
 def _joined(passage: "Sequence[Piece]", lines: bool = False) -> "Text":
@@ -154,14 +153,15 @@ def _without(title: str, passage: "Text") -> "Text":
     return passage[len(passage) - len(rest) :] if rest else passage[:0]
 
 
-def _show_hit(hit: "Hit", place: int, passage: "Text") -> None:
+def _show_hit(hit: "Hit", place: int, passage: "Text", bits: int) -> None:
     """A hit for people: its title, what it is and how near, and a passage."""
     from rich.text import Text
 
     room, stored = line_width() - len(_INDENT), hit.fields.get("labels") or []
     labels = [stored] if isinstance(stored, str) else stored
     name = " · ".join([str(hit.id), *(label for label in labels if label not in str(hit.id).split("/"))])
-    figures = f"  score {hit.score:.2f}, {hit.distance} of {hit.why.bits} bits"
+    figures = nearness(hit.score, hit.distance, bits)
+    figures = f"  {figures}" if figures else ""
     title = Text(f"{place:>2}. ").append(_cut(hit.title, room), "bold")
     origin = Text(_INDENT).append(_cut(name, room - len(figures))).append(figures, "dim")
     for line in (*([Text()] if passage else []), title, origin):
@@ -187,20 +187,14 @@ def _cut(text: str, width: int) -> str:
     from rich.text import Text
 
     line = Text(_printable(text).strip())
-    line.truncate(max(width, 12), overflow="ellipsis")
+    line.truncate(max(width, 9), overflow="ellipsis")
     return line.plain
 
 
-def _written(stem: str, words: Sequence[str]) -> str:
-    """A stem as the query writes it, or else the text."""
-    return next((word for word in words if word.startswith(stem[: max(3, len(stem) - 1)])), stem)
-
-
-def _why(hit: "Hit", words: Sequence[str]) -> str:
+def _why(hit: "Hit") -> str:
     why = hit.why
     whole = sum(why.words.values()) + max(why.code, 0.0)
-    near = f"{why.bits - why.distance} of {why.bits} bits of the code agree"
     if whole <= 0:
-        return near
-    shares = [f"{_written(stem, words)} {share / whole:.0%}" for stem, share in why.words.items()]
-    return f"why: {', '.join([*shares, f'code {max(why.code, 0.0) / whole:.0%}'])}; {near}"
+        return ""
+    shares = [f"{word} {share / whole:.0%}" for word, share in why.words.items()]
+    return f"why: {', '.join([*shares, f'code {max(why.code, 0.0) / whole:.0%}'])}"

@@ -4,10 +4,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-
-from parabit.text import english_stop_words
 
 if TYPE_CHECKING:
     from parabit.index.word_index import RowWords
@@ -82,7 +80,9 @@ def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
 class WordQuery:
     """What is searched for in the words of documents. Words are stems, as the index has them."""
 
+    text: str = ""  # without operators, and corrected
     words: dict[str, float] = field(default_factory=dict)  # with how much each counts
+    written: dict[str, str] = field(default_factory=dict)  # what the query has for a word: `telescopes`, or `tele*`
     quotation: tuple[str, ...] = ()  # all words in their order, stop words too: a document may have them word for word
     stop_words: tuple[str, ...] = ()  # these decide between the best documents
     rest: dict[str, float] = field(default_factory=dict)  # and so do words of a long query that many documents have
@@ -109,46 +109,55 @@ class WordQuery:
         return notes
 
 
-def word_query(parsed: Parsed, lexicon: "RowWords") -> WordQuery:
+def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> WordQuery:
     """What to search for in the words of documents.
 
     Stop words count only if nothing else is left. A word that no document has is replaced by the nearest one that some
     have. Of a long text the 32 most distinctive words are taken. A word that the query has several times counts more.
     """
     tokens = lexicon.tokenizer.words(parsed.text)
-    stop = english_stop_words()
+    stop = lexicon.stop_words(tokens)
     places = [place for place, token in enumerate(tokens) if token not in stop] or list(range(len(tokens)))
     stems = lexicon.stemmed(tokens) if tokens else []
     frequencies = lexicon.frequencies(list(dict.fromkeys(stems[place] for place in places)))
-    unknown, nearest = list[str](), dict[str, tuple[str, str]]()
+    unknown, corrected = list[str](), dict[str, str]()
     if len(places) <= MOST_WORDS and not all(frequencies.values()):
         begun = {token for prefix in parsed.prefixes for token in lexicon.tokenizer.words(prefix)}  # may be no words
         for token, stem in dict.fromkeys((tokens[place], stems[place]) for place in places):
             if frequencies[stem] or token in begun:
                 continue
-            if token.isalpha() and (near := lexicon.nearest_word(token)) is not None:  # a number is not misspelt
-                nearest[token] = near
-                frequencies |= lexicon.frequencies([near[0]])
+            if correct and token.isalpha() and (near := lexicon.nearest_word(token)):  # a number is not misspelt
+                corrected[token] = near
             else:
                 unknown.append(token)
-        stems = [nearest.get(token, (stem, ""))[0] for token, stem in zip(tokens, stems, strict=True)]
+    if corrected:
+
+        def right(text: str) -> str:
+            return " ".join(corrected.get(token, token) for token in lexicon.tokenizer.words(text))
+
+        parsed = replace(parsed, text=right(parsed.text), must=tuple(map(right, parsed.must)))
+        return replace(word_query(parsed, lexicon, correct=False), corrected=corrected)
     counts = Counter(stems[place] for place in places)
     weights = {stem: 1 + math.log(count) for stem, count in counts.items() if frequencies[stem]}
     rest = dict[str, float]()
     if len(weights) > _ALWAYS:
         weights, rest = _most_distinctive(weights, frequencies, lexicon.documents)
     is_short = len(tokens) <= _SHORT
-    must = [tuple(nearest.get(token, (stem, ""))[0] for token, stem in lexicon.stems(one)) for one in parsed.must]
+    must = [tuple(stem for _, stem in lexicon.stems(one)) for one in parsed.must]
+    any_of = [_beginning(lexicon, prefix) for prefix in parsed.prefixes]
+    written = dict(zip(reversed(stems), reversed(tokens), strict=True))
+    written |= {stem: f"{prefix}*" for prefix, some in zip(parsed.prefixes, any_of, strict=True) for stem in some}
     return WordQuery(
+        parsed.text,
         weights,
+        written,
         tuple(stems) if is_short and len(stems) > 1 and not unknown else (),
         tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if is_short else (),
         rest,
         tuple(stems for stems in dict.fromkeys(must) if stems),
         tuple(found for word in parsed.without if (found := tuple(stem for _, stem in lexicon.stems(word)))),
-        tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes),
+        tuple(any_of),
         tuple(unknown),
-        {token: written for token, (_, written) in nearest.items()},
     )
 
 

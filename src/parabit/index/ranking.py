@@ -66,10 +66,11 @@ class Query:
     A filter is a mask of rows or None for all, or what an engine takes.
     """
 
-    code: NDArray[np.uint8]  # (bytes,)
-    known: bool  # whether the model knows a word of it
     filter: Any  # by fields
     parsed: Parsed = field(default_factory=Parsed)
+    notes: list[str] = field(default_factory=list)  # what was done with its fields
+    code: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))  # (bytes,)
+    known: bool = True  # whether the model knows a word of it; if not, the code means nothing
     activations: NDArray[np.float32] | None = None  # (bits,) what its bits were rounded from
     vector: NDArray[np.float32] | None = None  # (dim,) to compare with stored vectors
     own: int = -1  # the row of the document that the query is; it is not found
@@ -77,6 +78,11 @@ class Query:
 
     def __post_init__(self) -> None:
         self.narrow = self.filter  # by fields, and by the words that documents must have or not have
+
+    @property
+    def text(self) -> str:
+        """The words that describe what is looked for, corrected if they were looked up."""
+        return self.parsed.text if self.words is None else self.words.text
 
     def look_up(self, words: "RowWords") -> None:
         """Find out what to search for in the words of documents, and what it may find by its words, too."""

@@ -1,6 +1,7 @@
 """From queries to hits: how `Index.search` and `Index.like` find documents, and what they answer."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import chain, islice
@@ -15,7 +16,7 @@ from parabit.corpus import as_corpus
 from parabit.errors import CodesError, IndexFolderError, QueryError
 from parabit.index.code_search import check_backend
 from parabit.index.documents import Stored, rows_with, stored_in
-from parabit.index.filters import Where, conditions
+from parabit.index.filters import Condition, Where, conditions
 from parabit.index.query import Parsed, WordQuery, matching_tokens, parse, word_query
 from parabit.index.ranking import NEEDS, Query, Ranked, Request, retrieve
 from parabit.index.store import Id, Snapshot
@@ -36,7 +37,7 @@ def search(
     request, snapshot = _start(index, request, by_text, vectors is not None)  # before the queries are read
     if by_text:
         texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
-        asked = _of_texts(index, _parsed(snapshot, texts, where))
+        asked = _queries(snapshot, texts, where)
     else:
         if queries.ndim != 2:
             raise CodesError(
@@ -45,7 +46,7 @@ def search(
             )
         check_codes(queries, index.bits)
         filter = _filter(snapshot, where)
-        asked = [Query(code, True, filter) for code in queries]
+        asked = [Query(filter, code=code) for code in queries]
     if vectors is not None:
         vectors, dim = np.asarray(vectors, dtype=np.float32), index._store.manifest.dim
         if vectors.shape != (len(asked), dim):
@@ -67,9 +68,9 @@ def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: R
     rows = rows_with(snapshot, [ids] if isinstance(ids, str | int) else ids)
     filter = _filter(snapshot, where)
     if by_text:
-        asked = _of_texts(index, [(Parsed(searchable(fields)), filter) for fields in snapshot.fields_of(rows)])
+        asked = [Query(filter, Parsed(searchable(fields))) for fields in snapshot.fields_of(rows)]
     else:
-        asked = [Query(code, True, filter) for code in snapshot.codes(rows)]
+        asked = [Query(filter, code=code) for code in snapshot.codes(rows)]
     for query, row in zip(asked, rows.tolist(), strict=True):
         query.own = row
     return _find(index, snapshot, asked, request, by_text)
@@ -80,8 +81,8 @@ def matching(index: "Index", query: str, text: str) -> set[str]:
     if not index.has_words:
         return set()
     snapshot = index.snapshot()
-    words, [[parsed, _]] = index._words.of(snapshot), _parsed(snapshot, [query], None)
-    return matching_tokens(word_query(parsed, words), words, text)
+    words, [asked] = index._words.of(snapshot), _queries(snapshot, [query], None)
+    return matching_tokens(word_query(asked.parsed, words), words, text)
 
 
 def _start(index: "Index", request: Request, by_text: bool, has_vectors: bool = False) -> tuple[Request, Snapshot]:
@@ -125,29 +126,34 @@ def _filter(snapshot: Snapshot, where: Where | None) -> Any:
     return snapshot.select(wanted) if wanted else None
 
 
-def _parsed(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> list[tuple[Parsed, Any]]:
-    """Queries of the search box taken apart, and a filter for each by its fields."""
+def _queries(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> list[Query]:
+    """Queries of the search box taken apart, each with a filter by its fields."""
     shared, queries = _filter(snapshot, where), []
     for text in texts:
-        parsed, filter = parse(text, snapshot.field_names if ":" in text else ()), shared
-        if parsed.fields:
-            try:
-                own = conditions([f"{name}={value}" for name, value in parsed.fields])
-                filter = snapshot.select((*conditions(where), *own))
-            except QueryError:  # no document can match a field in this form, so these are words
-                words = " ".join([parsed.text, *(f"{name} {value}" for name, value in parsed.fields)])
-                parsed = replace(parsed, text=words.strip(), fields=())
-        queries.append((parsed, filter))
+        query = Query(shared, parse(text, snapshot.field_names if ":" in text else ()))
+        if query.parsed.fields:
+            written = [f"{name}={value}" for name, value in query.parsed.fields]
+            own = _conditions_met(snapshot, written)
+            if own:
+                query = Query(snapshot.select((*conditions(where), *own)), query.parsed)
+            else:  # these are words
+                words = " ".join([query.parsed.text, *(value for _, value in query.parsed.fields)]).strip()
+                note = f"no document has {' and '.join(written)}; field:value needs the whole value"
+                query = Query(shared, replace(query.parsed, text=words, fields=()), [note])
+        queries.append(query)
+    if where and not len(snapshot.first(1, shared)):
+        for query in queries:
+            query.notes.append("no document meets the conditions; = and != compare whole values")
     return queries
 
 
-def _of_texts(index: "Index", parsed: Sequence[tuple[Parsed, Any]]) -> list[Query]:
-    """Queries with what the model says about them."""
-    codes, activations, vectors, known = index.model.infer([one.text for one, _ in parsed])
-    assert codes is not None
-    assert activations is not None
-    columns = zip(parsed, codes, known.tolist(), activations, vectors, strict=True)
-    return [Query(code, knows, filter, one, *rest) for (one, filter), code, knows, *rest in columns]
+def _conditions_met(snapshot: Snapshot, written: Sequence[str]) -> tuple[Condition, ...]:
+    """Conditions, if a document meets them."""
+    with suppress(QueryError):  # no document can match a field in this form
+        wanted = conditions(written)
+        if len(snapshot.first(1, snapshot.select(wanted))):
+            return wanted
+    return ()
 
 
 def _find(index: "Index", snapshot: Snapshot, queries: Sequence[Query], request: Request, by_text: bool) -> "Hits":
@@ -159,6 +165,11 @@ def _find(index: "Index", snapshot: Snapshot, queries: Sequence[Query], request:
         words = open_words()
         for query in queries:
             query.look_up(words)
+    if by_text:
+        encoded = index.model.infer([query.text for query in queries])
+        for query, code, activations, vector, known in zip(queries, *encoded, strict=True):  # type: ignore[arg-type]
+            query.code, query.activations, query.known = code, activations, bool(known)
+            query.vector = vector if query.vector is None else query.vector
     return Hits(queries, retrieve(snapshot, queries, request, words), request.rank, snapshot, open_words, tokenizer)
 
 
@@ -172,9 +183,9 @@ class Piece(NamedTuple):
 class Why(NamedTuple):
     """What a hit's score is made of."""
 
-    words: dict[str, float]  # the words of the query that it has, with their share of the score
+    words: dict[str, float]  # the words of the query that it has, as written there, with their share of the score
     code: float  # the share that comes from its code
-    distance: int  # in how many bits the codes differ
+    distance: int | None  # in how many bits the codes differ; None if the query has no code
     bits: int  # of how many
 
 
@@ -183,7 +194,7 @@ class Hit(Stored):
     """A document that was found."""
 
     score: float  # higher is better
-    distance: int  # Hamming
+    distance: int | None  # Hamming; None if the query has no code
     _hits: "Hits" = field(repr=False, compare=False)
     _query: int = field(repr=False, compare=False)
     _place: int = field(repr=False, compare=False)
@@ -205,8 +216,9 @@ class Hits:
 
     `hits[i]` are those of query i with their text and fields, which are read when they are asked for. `known[i]` is
     False if neither the model nor any document knows a word of query i: it then has no hits, as any would be arbitrary.
-    `codes` are the queries', `rank` is what they were ranked by, and `notes[i]` say in words what was done with query
-    i: words that were corrected, words that no document has.
+    `encoded[i]` is False if the model knows none, so that the query has no code to compare, and its hits no distance.
+    `texts` are the queries without operators and corrected, `codes` theirs, `rank` is what they were ranked by, and
+    `notes[i]` say in words what was done with query i: words that were corrected, words that no document has.
     """
 
     def __init__(
@@ -221,8 +233,10 @@ class Hits:
         self._queries, self._ranked, self.rank, self._snapshot = queries, ranked, rank, snapshot
         self._open_words, self._tokenizer = words, tokenizer
         self._whys = cache(self._shares)  # of a query's hits together, if they are asked for
+        self.texts = [one.text for one in queries]
         width = -(-snapshot.bits // 8)
         self.codes = np.array([one.code for one in queries], dtype=np.uint8).reshape(len(queries), width)
+        self.encoded = np.array([one.known for one in queries], dtype=np.bool_)
         known = [one.known or one.parsed.lists or (one.words is not None and one.words.finds) for one in queries]
         self.known = np.array(known, dtype=np.bool_)
 
@@ -237,7 +251,7 @@ class Hits:
         query = range(len(self))[query]
         ranked = self._ranked[query]
         stored = stored_in(self._snapshot, ranked.rows)
-        each = zip(stored, ranked.scores.tolist(), ranked.distances.tolist(), strict=True)
+        each = zip(stored, ranked.scores.tolist(), self._distances(query), strict=True)
         return [
             Hit(one.id, one.code, one.text, one.fields, score, distance, self, query, place)
             for place, (one, score, distance) in enumerate(each)
@@ -264,14 +278,16 @@ class Hits:
     def notes(self) -> list[list[str]]:
         """What was done with each query, in words."""
         nothing = ["nothing that can be searched for is in the query"]
-        each = zip(self.word_queries, self.known, strict=True)
-        return [query.notes if known or query.notes else nothing for query, known in each]
+        each = zip(self._queries, self.word_queries, self.known, strict=True)
+        return [[*one.notes, *words.notes] or ([] if known else nothing) for one, words, known in each]
 
     @cached_property
     def word_queries(self) -> Sequence[WordQuery]:
         """What was searched for in the words of documents: `words`, and which were `corrected` or are `unknown`."""
-        words = self._words  # ranks by code need them only to show which words match
-        return [one.words or (WordQuery() if words is None else word_query(one.parsed, words)) for one in self._queries]
+        if self._words is None:
+            return [WordQuery() for _ in self._queries]
+        # Ranks by code need them only to show which words match.
+        return [one.words or word_query(one.parsed, self._words, correct=False) for one in self._queries]
 
     def matching(self, query: int, text: str) -> set[str]:
         """The words of a text that match the query, as they are written there."""
@@ -284,17 +300,24 @@ class Hits:
         except IndexFolderError:  # it was not needed for the search
             return None
 
+    def _distances(self, query: int) -> list[int | None]:
+        distances = self._ranked[query].distances.tolist()
+        return distances if self.encoded[query] else [None] * len(distances)
+
     def _shares(self, query: int) -> list[Why]:
         """What the scores of a query's hits are made of: the share of each word, the highest first, and of the code."""
-        (rows, distances, scores, by_words), alone = self._ranked[query], dict[str, NDArray[np.float32]]()
+        (rows, _, scores, by_words), alone = self._ranked[query], dict[str, NDArray[np.float32]]()
         if self._words is not None and by_words.any():
             asked = self.word_queries[query]
             weights = dict.fromkeys(chain.from_iterable(asked.any_of), 1.0) | asked.words | asked.rest
-            alone = {word: self._words.scores(WordQuery({word: weight}), rows) for word, weight in weights.items()}
+            for word, weight in weights.items():
+                own = self._words.scores(WordQuery(words={word: weight}), rows)
+                name = asked.written[word]
+                alone[name] = alone.get(name, np.float32(0)) + own
         totals = np.maximum(sum(alone.values(), np.zeros(len(rows))), 1e-9)
         code = np.round((scores - by_words).astype(np.float64), 4).tolist()
         whys = []
-        for place, distance in enumerate(distances.tolist()):
+        for place, distance in enumerate(self._distances(query)):
             score, total = by_words[place], totals[place]
             found = {word: round(float(score * own[place] / total), 4) for word, own in alone.items() if own[place]}
             words = dict(sorted(found.items(), key=lambda item: -item[1]))

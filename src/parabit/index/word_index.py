@@ -1,7 +1,6 @@
 """The words of an index's documents: searched by row, and the word index kept up to date with the store."""
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
@@ -12,16 +11,17 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
 from parabit.index.query import WordQuery
+from parabit.index.spelling import nearest_word
 from parabit.index.store import Batch, Id, Snapshot, Store
 from parabit.index.store.manifest import bytes_in
-from parabit.index.words import SERIAL, TEXT, Stems, Words
+from parabit.index.words import SERIAL, TEXT, Words
 from parabit.progress import Progress, Report, silent
 
 _AT_ONCE = 4096  # documents that are read together
+_LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
+_COUNTED = 1000  # documents with two words next to each other
 RANKED_AGAIN = 40  # of the best documents, that are ranked again by stop words
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
-_ONE_EDIT, _TWO_EDITS = 4, 8  # letters from which a word is taken for another that differs in one, or in two
-_LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
 _NAMED = 64  # documents that are named one by one in a query: a set takes half a millisecond, however small
 # What adds to the BM25 of single words, chosen with `benchmarks/queries.py --weights`. That a document has the whole
 # query word for word says more than all else: it finds what somebody quotes, and other queries lose nothing.
@@ -37,6 +37,7 @@ class RowWords:
     def __init__(self, words: Words, snapshot: Snapshot) -> None:
         self._words, self._snapshot = words, snapshot
         self.tokenizer, self.stemmed, self.stems = words.tokenizer, words.stemmed, words.stems
+        self.stop_words = words.stop_words
         self.documents = words.documents
 
     def frequencies(self, stems: Iterable[str]) -> dict[str, int]:
@@ -133,21 +134,19 @@ class RowWords:
             mask &= ~self._having(self._term(words))
         return mask if allowed is None else mask & allowed, possible
 
-    def nearest_word(self, token: str) -> tuple[str, str] | None:
-        """The word nearest to one that no document has, as a stem and as it is written: the most frequent one that is
-        a letter apart, or two.
-        """
-        stem = self.stemmed([token])[0]
-        for edits in range(1, 1 + (len(stem) >= _ONE_EDIT) + (len(stem) >= _TWO_EDITS)):
-            fuzzy = tantivy.Query.fuzzy_term_query(self._words.schema, TEXT, stem, edits)
-            serials, _ = self._words.search(fuzzy, _LOOKED_AT)
-            rows = self._snapshot.rows_of_serials(serials)
-            written = written_forms(self, map(searchable, self._snapshot.fields_of(rows[rows >= 0])))
-            near = self.frequencies(word for word in written if _edits(word, stem, edits) <= edits)
-            best = max(near, key=lambda word: (near[word], word), default="")
-            if best and near[best]:
-                return best, nearest_form(written[best], token)
-        return None
+    def nearest_word(self, token: str) -> str | None:
+        """What to search for instead of a word that no document has, as it is written; None if nothing is near."""
+        return nearest_word(self, token)
+
+    def together(self, stems: Sequence[str]) -> int:
+        """How many documents have two words next to each other, counted up to 1,000."""
+        return len(self._words.search(self._term(stems), _COUNTED)[0])
+
+    def texts_near(self, stem: str, edits: int) -> list[str]:
+        """Some texts with a word that differs in so many letters."""
+        fuzzy = tantivy.Query.fuzzy_term_query(self._words.schema, TEXT, stem, edits)
+        rows = self._snapshot.rows_of_serials(self._words.search(fuzzy, _LOOKED_AT)[0])
+        return list(map(searchable, self._snapshot.fields_of(rows[rows >= 0])))
 
     def _having(self, query: Any) -> NDArray[np.bool_]:
         mask = np.zeros(self._snapshot.rows, dtype=np.bool_)
@@ -192,20 +191,6 @@ def _either(parts: list[tantivy.Query]) -> tantivy.Query:
 
 def _both(*parts: tantivy.Query) -> tantivy.Query:
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, part) for part in parts])
-
-
-def written_forms(stems: "RowWords | Stems", texts: Iterable[str]) -> dict[str, Counter[str]]:
-    """The words of texts as they are written, by their stems."""
-    forms: dict[str, Counter[str]] = {}
-    for text in texts:
-        for token, stem in stems.stems(text):
-            forms.setdefault(stem, Counter())[token] += 1
-    return forms
-
-
-def nearest_form(written: Counter[str], token: str) -> str:
-    """The form of a word that is most like another one, of equal ones the most frequent."""
-    return min(written, key=lambda form: (_edits(form, token, len(token)), -written[form], form))
 
 
 class WordIndex:
@@ -344,18 +329,3 @@ def searchable(fields: Mapping[str, Any]) -> str:
     """What the words of a document are taken from: its text, and its title if the text does not begin with it."""
     text, title = fields.get("text", ""), fields.get("title")
     return f"{title}\n{text}" if isinstance(title, str) and not text.startswith(title) else text
-
-
-def _edits(first: str, second: str, most: int) -> int:
-    """How many letters must be added, removed, changed or swapped to make one word of another, or more than `most`."""
-    if abs(len(first) - len(second)) > most:
-        return most + 1
-    before, row = list[int](), list(range(len(second) + 1))
-    for i, letter in enumerate(first, 1):
-        older, before, row = before, row, [i]
-        for j, other in enumerate(second, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
-            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
-                cost = min(cost, older[j - 2] + 1)
-            row.append(cost)
-    return row[-1]

@@ -14,7 +14,7 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.storage import whole_file
-from parabit.text import Tokenizer
+from parabit.text import Tokenizer, english_stop_words
 
 FORMAT = 1
 LANGUAGES = {
@@ -57,12 +57,23 @@ class Stems:
     """Cuts texts into words and stems them."""
 
     def __init__(self, language: str | None, fold_accents: bool) -> None:
-        self.tokenizer = Tokenizer(fold_accents=fold_accents)
+        self.tokenizer, self.language = Tokenizer(fold_accents=fold_accents), language
         analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
         if language is not None:
             analyzer = analyzer.filter(tantivy.Filter.stemmer(LANGUAGES[language]))
         self.analyzer = analyzer.build()
         self._stems: dict[str, str] = {}  # of tokens, which come again and again
+
+    def stop_words(self, tokens: Sequence[str]) -> Collection[str]:
+        """Those of some tokens, and perhaps others, that are stop words; of some languages there is no list of them."""
+        if self.language in (None, "en"):
+            return english_stop_words()
+        builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        try:
+            others = builder.filter(tantivy.Filter.stopword(LANGUAGES[self.language])).build().analyze(" ".join(tokens))
+        except ValueError:
+            return ()
+        return {*tokens}.difference(others)
 
     def stems(self, text: str) -> list[tuple[str, str]]:
         """The words of a text in order, as they are written and as they are searched for."""
@@ -85,7 +96,7 @@ class Words(Stems):
 
     def __init__(self, folder: Path, language: str | None, fold_accents: bool) -> None:
         super().__init__(language, fold_accents)
-        self.folder, self.language, self.fold_accents = folder, language, fold_accents
+        self.folder, self.fold_accents = folder, fold_accents
         # tantivy locks a file to open an index. If the folder is read-only, a temporary one has links to its files.
         self._links = None if _may_write(folder) else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
         self._link()

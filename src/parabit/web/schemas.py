@@ -102,14 +102,14 @@ class Query(BaseModel):
 class Why(BaseModel):
     """What a score is made of."""
 
-    words: dict[str, float] = Field(description="the words that matched, as the index has them, with their share")
+    words: dict[str, float] = Field(description="the words of the query that matched, with their share")
     code: float = Field(description="the share that comes from the code")
 
 
 class Hit(Listed):
     """A document that was found."""
 
-    distance: int = Field(description="the number of bits that differ from the query's code")
+    distance: int | None = Field(description="the number of bits that differ from the query's code, if it has one")
     score: float = Field(description="higher is better")
     code: Code
     snippet: list[Piece] = Field(description="the part of its text with most words of the query")
@@ -125,7 +125,7 @@ class Answer(BaseModel):
     rank: str
     documents: int
     seconds: float
-    code: Code
+    code: Code | None = Field(description="the query's; null if the model knows no word of it")
     words: list[str] = Field(description="the words that were searched for, as the index has them")
     unknown: list[str] = Field(description="words of the query that no document has")
     corrected: dict[str, str] = Field(description="words that no document has, each with what was searched instead")

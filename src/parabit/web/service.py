@@ -289,12 +289,12 @@ class Service:
                 "rank": hits.rank,
                 "documents": self.documents,
                 "seconds": round(seconds, 6),
-                "code": hits.codes[place].tobytes().hex(),
+                "code": hits.codes[place].tobytes().hex() if hits.encoded[place] else None,
                 "words": list(words.words),
                 "unknown": words.unknown,
                 "corrected": words.corrected,
-                "position": own if hits.known[place] else None,
-                "notes": words.notes,
+                "position": own if hits.encoded[place] else None,
+                "notes": hits.notes[place],
                 "hits": listed,
             }
             yield as_json(answer)

@@ -16,8 +16,9 @@ from parabit.errors import CodesError, IndexFolderError
 from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.query import WordQuery
 from parabit.index.results import Found
+from parabit.index.spelling import begin_alike, nearest_form, plain_form, written_forms
 from parabit.index.store import Id, Value
-from parabit.index.word_index import PREFIXED, nearest_form, searchable, written_forms
+from parabit.index.word_index import PREFIXED, searchable
 from parabit.index.words import Stems
 from parabit.text.bags import row_offsets
 
@@ -177,20 +178,24 @@ class MilvusWords(Stems):
         counts = Counter(word for entity in found for word in {*entity[WORDS].split()} if word.startswith(prefix))
         return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:PREFIXED]]
 
-    def nearest_word(self, token: str) -> tuple[str, str] | None:
-        """The most frequent word that is one letter apart from one that no document has, as a stem and as written."""
+    def nearest_word(self, token: str) -> str | None:
+        """What to search for instead of a word that no document has: the word without accents, or the most frequent one
+        that begins alike and is a letter apart.
+        """
+        if plain := plain_form(self, token):
+            return plain
         [stem] = self.stemmed([token])
         cuts = [(stem[:place], stem[place:]) for place in range(len(stem) + 1)]
         letters = dict.fromkeys(_LETTERS + stem)
         changed = {a + b[1:] for a, b in cuts if b} | {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
         changed |= {a + letter + rest for a, b in cuts for letter in letters for rest in ([b, b[1:]] if b else [b])}
-        near = self.frequencies(sorted(changed - {"", stem}))
+        near = self.frequencies(sorted(word for word in changed - {"", stem} if begin_alike(word, stem)))
         best = max((word for word in near if near[word]), key=lambda word: (near[word], word), default=None)
         if best is None:
             return None
         rows = np.array([entity[SERIAL] for entity in self._entities.some(saying([best]), [], _SHOWN)], dtype=np.int64)
         written = written_forms(self, map(searchable, self._snapshot.fields_of(rows)))
-        return best, nearest_form(written[best], token) if best in written else best
+        return nearest_form(written[best], token) if best in written else best
 
     def best(self, query: WordQuery, count: int, allowed: str | None = None) -> tuple[Rows, Scores, float, float]:
         """The rows with the highest BM25 that a filter lets through, the most that any other has, and the highest."""

@@ -53,7 +53,7 @@ const map = new DocumentMap({
   point: (id) => hits.point(id),
   drawn: () => {
     // What was answered before there was a map knows no places on it.
-    if (answer?.known && answer.position === null) search.run(state.current(), { again: true });
+    if (answer?.code && answer.position === null) search.run(state.current(), { again: true });
   },
 });
 const panel = new DocumentPanel(acts, () => answer?.hits.map((hit) => hit.id) ?? []);
@@ -92,7 +92,7 @@ function show(found, asked) {
   hits.show(found, about, state.current().where);
   messages.notes(found);
   map.light(found.hits, found.position);
-  panel.answered(found.known ? found.code : null);
+  panel.answered(found.code);
   const more = Math.min(asked.k + 10, about.limits.k);
   $("more").hidden = countOf(found.hits) < asked.k || more <= asked.k;
   put($("more"), `Show ${more - asked.k} more`);

@@ -97,11 +97,11 @@ export function notes({ unknown: words, corrected, notes: all, known }) {
   const structured = new RegExp("^(no document has .*|searched for .* instead of .*)$", "s");
   const lines = [
     ...Object.entries(corrected).map(([wrong, right]) => el("p", {}, "Showing hits for ", el("b", {}, right), ". No document has ", el("s", {}, wrong), ".")),
-    words.length ? el("p", {}, "No document has ", words.map((word, at) => [at ? ", " : "", el("s", {}, word)]), ".") : null,
-    ...all.filter((note) => !structured.test(note) || /all that is required/.test(note)).map((note) => el("p", {}, sentence(note))),
+    known && words.length ? el("p", {}, "No document has ", words.map((word, at) => [at ? ", " : "", el("s", {}, word)]), ".") : null,
+    ...all.filter((note) => !structured.test(note) || /all that is required|the whole value$/.test(note)).map((note) => el("p", {}, sentence(note))),
   ].filter(Boolean);
-  $("notes").hidden = !known || !lines.length;
-  put($("notes"), known ? lines : []);
+  $("notes").hidden = !lines.length;
+  put($("notes"), lines);
 }
 
 /** A line of the server's as a sentence. */

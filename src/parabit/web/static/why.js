@@ -2,7 +2,6 @@
 
 import { grid } from "./bits.js";
 import { counted, el, put } from "./dom.js";
-import { current } from "./state.js";
 
 const NEAR = [[0, "the same code"], [0.1, "almost the same"], [0.22, "very near"], [0.32, "near"], [0.4, "related"], [1, "not near"]];
 
@@ -20,7 +19,7 @@ function bar(name, share, most, kind) {
 /** Fill the panel of a hit; what a score is made of is asked for when somebody wants to know. */
 export async function whyPanel(panel, hit, answer, about, acts) {
   const bits = counted(about.bits, "bit");
-  const near = el("div", { class: "near" },
+  const near = hit.distance === null ? null : el("div", { class: "near" },
     grid(hit.code, about.bits, { other: answer.code, cell: about.bits <= 160 ? 9 : 6, label: `${hit.distance} of ${bits} differ` }),
     el("p", {}, "The codes are ", el("b", {}, nearness(hit.distance, about.bits)), `: ${hit.distance} of ${bits} differ `,
       el("span", { class: "swatch" }, el("i", { class: "one differs", "aria-hidden": "true" }), "."), el("br"),
@@ -32,16 +31,11 @@ export async function whyPanel(panel, hit, answer, about, acts) {
   else put(shares, sharesOf(why, hit, answer));
 }
 
-/** A word of the index, which is a stem, as it is written in the query or in the passage. */
-function written(stem, hit, query) {
-  const words = [...query.split(/[^\p{L}\p{N}]+/u), ...hit.snippet.filter(({ mark }) => mark).map(({ text }) => text)].map((word) => word.toLowerCase());
-  return words.find((word) => word.startsWith(stem.slice(0, Math.max(3, stem.length - 1)))) ?? stem;
-}
-
 function sharesOf({ words, code }, hit, answer) {
-  const listed = Object.entries(words).filter(([, share]) => share > 0).map(([stem, share]) => [written(stem, hit, current().q), share]);
+  const listed = Object.entries(words).filter(([, share]) => share > 0);
   const total = listed.reduce((sum, [, share]) => sum + share, Math.max(code, 0));
   const score = el("p", { class: "quiet" }, `Score ${hit.score.toFixed(3)}, ranked by ${answer.rank}.`);
+  if (!total && hit.distance === null) return [el("p", {}, "The query only restricts: documents are in the order in which they were added.")];
   if (!total) return [el("p", {}, "No word of the query; it was found by its code."), score];
   const parts = [...listed.map(([word, share]) => [word, share / total, "by-word"]), ...(code > 0 ? [["meaning (code)", code / total, "by-code"]] : [])];
   const most = Math.max(...parts.map(([, share]) => share));

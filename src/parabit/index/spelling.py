@@ -1,0 +1,94 @@
+"""Words that no document has: what was probably meant."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from parabit.text import Tokenizer
+
+if TYPE_CHECKING:
+    from parabit.index.word_index import RowWords
+    from parabit.index.words import Stems
+
+_ONE_EDIT, _TWO_EDITS = 4, 10  # letters from which a word is taken for another that differs in one, or in two
+_SURE = 6  # letters from which one may stand for another, or stems alone be near: cones and codes, wildly and wind
+_WRONG_ENDING = 8  # letters from which stems may be two apart, as a wrong ending is not cut off: encloesd and enclos
+_SEVERAL = 5  # documents that must have a word, so that another is taken for it: fewer if there are less than 4,000
+_PLAIN = Tokenizer(fold_accents=True)
+
+
+def nearest_word(words: "RowWords", token: str) -> str | None:
+    """What to search for instead of a word that no document has: the word without accents, two words that documents
+    have next to each other, or the most frequent word that begins alike and is a letter apart, or two.
+    """
+    if plain := plain_form(words, token):
+        return plain
+    least = min(_SEVERAL, 1 + words.documents // 1000)  # what fewer have may be misspelt, too
+    pairs = [[token[:cut], token[cut:]] for cut in range(2, len(token) - 1)]
+    split = {" ".join(pair): _together(words, pair) for pair in pairs}
+    if split and max(split.values()) >= least:
+        return max(split, key=lambda pair: split[pair])
+    [stem] = words.stemmed([token])
+    most = 1 + (len(token) >= _TWO_EDITS)
+
+    def is_near(word: str, forms: Iterable[str]) -> bool:
+        if len(stem) >= _SURE and _edits(word, stem, 1) <= 1:
+            return True
+        if len(token) < _SURE:
+            forms = [form for form in forms if len(form) != len(token) or sorted(form) == sorted(token)]
+        return any(_edits(form, token, most) <= most for form in forms)
+
+    for edits in range(1, 1 + (len(token) >= _ONE_EDIT) + (len(token) >= _WRONG_ENDING)):
+        written = written_forms(words, words.texts_near(stem, edits))
+        alike = {word: forms for word, forms in written.items() if begin_alike(word, stem)}
+        near = words.frequencies(word for word, forms in alike.items() if is_near(word, forms))
+        best = max(near, key=lambda word: (near[word], word), default="")
+        if best and near[best] >= least:
+            return nearest_form(written[best], token)
+    return None
+
+
+def _together(words: "RowWords", pair: Sequence[str]) -> int:
+    """How many documents have two words next to each other."""
+    stems = words.stemmed(pair)
+    return words.together(stems) if all(words.frequencies(stems).values()) else 0
+
+
+def plain_form(stems: "RowWords | Any", token: str) -> str | None:
+    """A word without its accents, if documents have it so."""
+    [plain] = _PLAIN.words(token)
+    return plain if plain != token and all(stems.frequencies(stems.stemmed([plain])).values()) else None
+
+
+def begin_alike(word: str, other: str) -> bool:
+    """Whether two words have the same first letter, but for accents, or the first two swapped."""
+    return _PLAIN.words(word[:1]) == _PLAIN.words(other[:1]) or word[:2] == other[1::-1]
+
+
+def written_forms(stems: "RowWords | Stems", texts: Iterable[str]) -> dict[str, Counter[str]]:
+    """The words of texts as they are written, by their stems."""
+    forms: dict[str, Counter[str]] = {}
+    for text in texts:
+        for token, stem in stems.stems(text):
+            forms.setdefault(stem, Counter())[token] += 1
+    return forms
+
+
+def nearest_form(written: Counter[str], token: str) -> str:
+    """The form of a word that is most like another one, of equal ones the most frequent."""
+    return min(written, key=lambda form: (_edits(form, token, len(token)), -written[form], form))
+
+
+def _edits(first: str, second: str, most: int) -> int:
+    """How many letters must be added, removed, changed or swapped to make one word of another, or more than `most`."""
+    if abs(len(first) - len(second)) > most:
+        return most + 1
+    before, row = list[int](), list(range(len(second) + 1))
+    for i, letter in enumerate(first, 1):
+        older, before, row = before, row, [i]
+        for j, other in enumerate(second, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
