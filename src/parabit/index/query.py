@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from parabit.index.word_index import RowWords
 
 MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctive words, and have no operators
-# Of more than 8 words only those are searched for that few documents have, as the time of a search is that of reading
+# Of more than 6 words only those are searched for that few documents have, as the time of a search is that of reading
 # the lists of documents that have its words; the others decide between the best. Of a million abstracts and 14 words,
-# 96% of the first ten stay the same so, and all of the first. Ten thousand documents never come near the limit.
-_ALWAYS, _LISTED = 8, 50_000
+# 92% of the first ten stay the same so, and all of the first. Ten thousand documents never come near the limit.
+_ALWAYS, _LISTED = 6, 50_000
 _MARKED = 200_000  # characters of a text in which words are marked
 _SHORT = 12  # words of a query, up to which documents that quote it come first, and its stop words count
 _OPERATORS = re.compile(r'[":*]|(?<!\S)[+-]')  # without any, there is nothing to take apart
