@@ -254,6 +254,15 @@ def test_words_are_stemmed_by_language_and_accents_folded_if_the_model_folds_the
             Index.build(documents(0, 9), model=binary(), **options)
 
 
+def test_stop_words_are_those_of_the_language() -> None:
+    with Index.build(["una battaglia", "un treno francese", "of a train"], model=binary(), language="it") as index:
+        for query, words in (("le battaglie dei francesi", {"battagl", "frances"}), ("treni of", {"tren", "of"})):
+            searched = index.search(query).word_queries[0]
+            assert (set(searched.words), searched.unknown) == (words, ())
+    with Index.build(["ο στρατός", "και ο πόλεμος"], model=binary(), language="el") as index:  # which has no list
+        assert index.search("ο πόλεμος", k=1, rank="words").ids == [["1"]]
+
+
 @given(text=st.text(), language=st.sampled_from([None, *LANGUAGES]))
 def test_every_word_has_one_stem(text: str, language: str | None, tmp_path_factory: pytest.TempPathFactory) -> None:
     words = Words.create(tmp_path_factory.getbasetemp() / f"stems-{language}", language)

@@ -72,7 +72,9 @@ def index(
     bits: Annotated[int | None, option("Bits per code.", show_default="128")] = None,
     sample: Annotated[int | None, option("Learn from N random documents; 0: all.", min=0, show_default="50000")] = None,
     seed: Annotated[int | None, option("The same seed gives the same model.", min=0, show_default="0")] = None,
+    fold_accents: Annotated[bool, option("Remove accents: é becomes e.", "--fold-accents")] = False,
     overwrite: Overwrite = False,
+    language: Annotated[str, option("Stem words as in en, de, fr, …, or none.", "LANGUAGE", panel=_KEEP)] = "en",
     no_text: Annotated[bool, option("No texts: hits have none.", "--no-text", panel=_KEEP)] = False,
     no_words: Annotated[bool, option("No word index: search by codes alone.", "--no-words", panel=_KEEP)] = False,
     vectors: Annotated[bool, option("Real vectors too, for --rank cosine.", "--vectors", panel=_KEEP)] = False,
@@ -91,15 +93,21 @@ def index(
         parabit index articles.csv --text-field body -o articles.index
         parabit index new-posts/ --model news-128 -o posts.index
     """
+    from parabit.index.words import check_language
     from parabit.storage import need_new
+    from parabit.text import Tokenizer, VocabularyRule
 
     need_new(output, overwrite)
-    given = {"bits": bits, "sample": sample, "seed": seed}
+    kept = None if language == "none" else language
+    check_language(kept)
+    given = {"bits": bits, "sample": sample, "seed": seed, "fold-accents": fold_accents or None}
     learning: Result = {name: value for name, value in given.items() if value is not None}
-    learning |= {"sample": None} if sample == 0 else {}
     if model is not None and learning:
         what = f"--{next(iter(learning))} is for learning a model, and --model gives one"
         raise ParabitError(what, hint="leave out one")
+    learning |= {"sample": None} if sample == 0 else {}
+    if learning.pop("fold-accents", False):
+        learning["rule"] = VocabularyRule(Tokenizer(fold_accents=True))
     engine = None
     if milvus is not None:
         from parabit.engines.milvus import Milvus
@@ -107,7 +115,8 @@ def index(
         engine = Milvus(milvus).checked()
     return build_index(
         reading.open(corpus, report), output, report, model, learning, text=not no_text,
-        words=not (no_words or no_text), vectors=vectors, backend=backend, engine=engine, overwrite=overwrite,
+        words=not (no_words or no_text), language=kept, vectors=vectors, backend=backend, engine=engine,
+        overwrite=overwrite,
     )  # fmt: skip
 
 
