@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,8 @@ import typer
 import parabit
 from parabit.choices import Backend
 from parabit.cli.command import Corpora, IndexFolder, Overwrite, Reading, Result, argument, option, progress, verb
-from parabit.cli.output import complain, escape, headline, read_input, reading_of, say, say_json, say_skipped
+from parabit.cli.output import escape, headline, read_input, reading_of, say, say_json, say_skipped
+from parabit.cli.watch import follow
 from parabit.corpus import Corpus, Document, ReadOptions
 from parabit.errors import ParabitError, need
 from parabit.progress import Report, silent
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 _KEEP = "What to keep"
 _FEW, _LOOKED_AT = 10, 500  # documents
-_ROUND = 500  # milliseconds without a change, after which it is looked whether to stop
-_PAUSE = 1.0  # seconds until it is tried again, if a folder is missing or another process writes the index
 
 
 def show_index(result: Result) -> None:
@@ -376,34 +375,7 @@ def sync(
     roots = once(always=True)
     if watch:
         try:
-            _follow(roots, index, once, quiet or json)
+            follow(roots, index, once, quiet or json)
         except KeyboardInterrupt:  # the way to end it
             if not (quiet or json):
                 say("stopped")
-
-
-def _follow(roots: list[str], index: Path, once: Callable[[], object], quiet: bool) -> None:
-    """Sync whenever a file changes, until Ctrl-C."""
-    from watchfiles import watch
-
-    inside, last = index.resolve(), ""
-    if not quiet:
-        say(f"watching {escape(', '.join(roots))}; Ctrl-C stops it")
-
-    def is_outside(_: object, path: str) -> bool:
-        return not Path(path).is_relative_to(inside)
-
-    while True:
-        try:
-            changes = watch(*roots, watch_filter=is_outside, rust_timeout=_ROUND, yield_on_timeout=True)
-            for number, found in enumerate(changes):
-                # Also once at the beginning: something may have changed just before the files were watched.
-                if number == 0 or found:
-                    once()
-                    last = ""
-        except (ParabitError, FileNotFoundError) as problem:  # watchfiles says "No path was found."
-            said = str(problem) if isinstance(problem, ParabitError) else f"waiting for {', '.join(roots)}"
-            if said != last:
-                complain(said)
-            last = said
-            time.sleep(_PAUSE)
