@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.codes import unpack
 from parabit.corpus import number_of
 from parabit.index.documents import Stored, stored_in
 from parabit.index.store import Snapshot
@@ -95,25 +96,30 @@ def newest(snapshot: Snapshot, count: int, dated: str | None = None) -> list[Sto
 
 def typical_phrases(snapshot: Snapshot, count: int = 6) -> list[str]:
     """Pairs of words that are typical of the documents and make good queries, by pointwise mutual information times
-    frequency. They are taken from the beginning of a text, which says what it is about, and are written in lower case,
-    which names are not.
+    frequency, and by how near the codes of their documents are: `paper presents` is about nothing. They are taken from
+    the beginning of a text, which says what it is about, and are written in lower case, which names are not.
     """
-    stop, words, pairs = english_stop_words(), Counter[str](), Counter[tuple[str, str]]()
-    found = snapshot.fields_of(snapshot.sample(_LOOKED_AT))
-    for fields in found:
+    stop, words, having = english_stop_words(), Counter[str](), defaultdict[tuple[str, str], list[int]](list)
+    rows = snapshot.sample(_LOOKED_AT)
+    found, bits = snapshot.fields_of(rows), unpack(snapshot.codes(rows), snapshot.bits)
+    for place, fields in enumerate(found):
         parts = _PARTS.findall(searchable(fields)[:_BEGINNING])
         parts = [part if part.isalpha() and part == part.lower() and len(part) > 2 else "" for part in parts]
         parts = ["" if part in stop else part for part in parts]
         words.update({*parts})
-        pairs.update({pair for pair in pairwise(parts) if all(pair) and pair[0] != pair[1]})
+        for pair in {pair for pair in pairwise(parts) if all(pair) and pair[0] != pair[1]}:
+            having[pair].append(place)
     # What many texts have belongs to their form; in a small collection that cannot be said.
     least, most = max(3, len(found) // 500), len(found) * (1 if len(found) < 200 else _COMMON)
 
     def worth(pair: tuple[str, str]) -> float:
-        return pairs[pair] * math.log(pairs[pair] * len(found) / (words[pair[0]] * words[pair[1]]))
+        number, ones = len(having[pair]), bits[having[pair]].mean(axis=0)
+        apart = float((2 * ones * (1 - ones)).mean()) * number / (number - 1)  # of the bits of two of the documents
+        information = math.log(number * len(found) / (words[pair[0]] * words[pair[1]]))
+        return number * information * max(1 - 2 * apart, 0)
 
     chosen: list[tuple[str, str]] = []
-    several = [pair for pair, number in pairs.items() if least <= number <= most]
+    several = [pair for pair, places in having.items() if least <= len(places) <= most]
     for pair in sorted(several, key=lambda one: (-worth(one), one)):
         if len(chosen) < count and not any({*pair} & {*other} for other in chosen):
             chosen.append(pair)
