@@ -31,7 +31,7 @@ _LEAST = 4  # documents on a map
 _WHOLE = 200_000  # characters of a document that are shown
 _COMPARED = 20_000  # characters by which near-copies are recognised
 _RECENT = 6  # documents on the start page
-_KEPT, _LARGEST = 2048, 1 << 15  # answers that are remembered, and the bytes of one at most
+_KEPT, _LARGEST = 4096, 1 << 15  # answers that are remembered, and the bytes of one at most
 _SAFE = 1 << 53  # whole numbers up to here are exact in every reader of JSON
 _log = getLogger(__name__)
 
@@ -116,13 +116,13 @@ class Service:
     async def answer(self, query: Query) -> bytes:
         """The answer to a search, from memory if it was asked before and the index has not changed."""
         given, search = self._answers_given, (query.kind, query.query, query.like, self.map is None)
-        if search in given and not self._is_due():
-            return given[search]
-        answer = await self.ask(query.kind, self.search, query)
+        answer = None if self._is_due() else given.pop(search, None)
+        if answer is None:
+            answer = await self.ask(query.kind, self.search, query)
         if len(answer) <= _LARGEST:
-            given[search] = answer
+            given[search] = answer  # at the end
         if len(given) > _KEPT:
-            del given[next(iter(given))]  # the oldest
+            del given[next(iter(given))]  # what nobody has asked for the longest
         return answer
 
     @property
