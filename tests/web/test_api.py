@@ -197,6 +197,8 @@ def test_the_map_has_a_point_for_each_document_and_hit(client: httpx.Client, top
     for hit in answer["hits"]:  # documents of the same code may share a place
         assert tuple(hit["position"]) in [places[one] for one, code in codes.items() if code == hit["code"]]
     assert len(answer["position"]) == 2
+    listed = ask(client, query="-xyzzy", positions=True)  # which describes nothing, so that there is no code
+    assert (listed["known"], listed["code"], listed["position"], listed["hits"][0]["distance"]) == (True, *[None] * 3)
 
 
 def test_health_and_metrics(client: httpx.Client) -> None:
