@@ -3,7 +3,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,14 @@ POSIX_ALONE += [f"index/test_{name}.py" for name in ("store_damage", "kills")]
 collect_ignore = POSIX_ALONE if os.name == "nt" else []
 
 REAL_DATA = data_folder() if os.environ.get("PARABIT_DATA") else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Nobody pulls the plug here, and on a busy disk some tests would wait for minutes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What cannot be done is explained, and changes nothing."""
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -22,9 +21,8 @@ QUERY = CODES[:1]
 
 
 @pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+def index() -> Iterator[Index]:
     """50 codes, of which the last 5 were added later and the first is deleted."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # it is made for every test
     fields = [{"labels": ["even", "odd"][row % 2], "text": f"text {row}"} for row in range(50)]
     with Index.of_codes(CODES[:45], BITS, fields=fields[:45], backend="hashing") as index:
         index.put_codes(CODES[45:], list(range(45, 50)), fields[45:])

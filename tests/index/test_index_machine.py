@@ -1,6 +1,5 @@
 """Whatever is done to an index in whatever order, a search finds what a scan of a plain dictionary finds."""
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -82,7 +81,6 @@ class IndexMachine(RuleBasedStateMachine):
         self.make(documents, bits, backend)
 
     def make(self, documents: dict[Id, int], bits: int, backend: str) -> None:
-        self.patch.setattr(os, "fsync", lambda _: None)  # nobody pulls the plug here, and waiting takes half the time
         self.root = Path(tempfile.mkdtemp())
         self.bits, self.backend = bits, backend
         self.codes = oracle.made_up(61, bits, clusters=4)

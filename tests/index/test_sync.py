@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from index_models import TEXTS, UNKNOWN, binary
 
 from parabit import Document, Index, open_corpus
+from parabit.corpus import as_corpus
 from parabit.corpus.sources import Source
 from parabit.errors import ParabitError
 from parabit.index.corpus_files import Files, write_files
@@ -250,7 +251,7 @@ def test_an_index_that_knows_no_files_learns_of_them(root: Path, tmp_path: Path)
         with pytest.raises(ParabitError, match="does not know its corpus.*standard input"):
             index.sync()
         with pytest.raises(ParabitError, match="synced with files and folders"):
-            index.sync(open_corpus("docstrings"))
+            index.sync(as_corpus(TEXTS[:2]))
         assert counts(index.sync(root)) == (2, 1, 0, 0, 0)
         (root / "two.txt").unlink()
         assert index.sync().deleted == ["two.txt"]
