@@ -41,7 +41,7 @@ class Index:
         >>> index = Index.build(texts, model=ParagraphVectors(bits=16).fit(texts * 6))
         >>> hits = index.search(["telescopes in orbit"], k=2)[0]
         >>> hits[0].title, sorted(hits[0].why.words)
-        ('The telescope was repaired in orbit.', ['orbit', 'telescop'])
+        ('The telescope was repaired in orbit.', ['orbit', 'telescopes'])
         >>> index.delete(["2"])
         >>> len(index)
         2
