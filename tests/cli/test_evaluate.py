@@ -8,14 +8,14 @@ import pytest
 from commands import answer, run
 
 from made_up_collections import lay_out
-from parabit import ParagraphVectors
+from parabit import ParagraphVectors, open_corpus
 from parabit.evaluation import evaluate_codes, evaluate_vectors
+from parabit.evaluation.relevance import Labelled, labelled
 from topics import Topics
 
 TRAINED = 100  # the first so many texts; the next are evaluated
 TESTED = 80
 NAMES = ("tin", "wool", "tea", "rope")
-RARE = {"goods", "wool", "tin"}  # fewer than 17 documents of the test half have each
 
 
 @pytest.fixture(scope="module")
@@ -60,28 +60,27 @@ def here(tmp_path: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch) -> Pat
         ("both", ("--rank", "cosine", "--searched", "train.jsonl")),
     ],
 )
-def test_the_figures_are_the_librarys(name: str, options: tuple[str, ...], models: Path, topics: Topics) -> None:
+def test_the_figures_are_the_librarys(name: str, options: tuple[str, ...], models: Path) -> None:
     found = answer("evaluate", models / name, "test.jsonl", *options)
     rank = "cosine" if name == "vectors" or "cosine" in options else "hamming"
-    dropped = RARE if "--least" in options else set[str]()
-
-    def part(start: int, end: int) -> tuple[list[str], list[set[str]]]:
-        labels = {place: {*labels_of(place, topics)} - dropped for place in range(start, end)}
-        return [topics.texts[place] for place in labels if labels[place]], [some for some in labels.values() if some]
-
     model = ParagraphVectors.load(models / name)
-    (texts, labels), (others, other_labels) = part(TRAINED, TRAINED + TESTED), part(0, TRAINED)
-    inferred = [model.infer(some) for some in (texts, others)]
-    codes_or_vectors: list[Any] = [one.codes if rank == "hamming" else one.vectors for one in inferred]
+
+    def part(corpus: str) -> tuple[Any, Labelled]:
+        some = labelled(open_corpus(corpus), corpus, 17 if "--least" in options else 1)
+        inferred = model.infer([document.text for document in some.documents])
+        return inferred.codes if rank == "hamming" else inferred.vectors, some
+
+    codes_or_vectors, tested = part("test.jsonl")
+    others, trained = part("train.jsonl")
     evaluate: Any = evaluate_codes if rank == "hamming" else evaluate_vectors
-    searched = (codes_or_vectors[1], other_labels) if "--searched" in options else None
+    searched = (others, trained.labels) if "--searched" in options else None
     relevance = "overlap" if "overlap" in options else "shared"
-    scores = evaluate(codes_or_vectors[0], labels, relevance=relevance, searched=searched)
+    scores = evaluate(codes_or_vectors, tested.labels, relevance=relevance, searched=searched)
     assert found.pop("seconds") > 0
     assert found.pop("curve") == {name: [*values] for name, values in scores.curve._asdict().items()}
     assert found == {
         "model": str(models / name), "corpus": "test.jsonl", "searched": "train.jsonl" if searched else None,
-        "rank": rank, "relevance": relevance, "documents": len(labels), "unlabelled": TESTED - len(labels),
+        "rank": rank, "relevance": relevance, "documents": len(tested.labels), "unlabelled": tested.unlabelled,
         "skipped": 0, "reading": {"skipped": {}, "places": [], "notes": []}, "map": scores.map, "ndcg@10": scores.ndcg,
         "precision@100": scores.precision, "queries": scores.queries, "queries_skipped": scores.skipped,
     }  # fmt: skip

@@ -1,3 +1,6 @@
+"""What rankings score, and what cannot be scored."""
+
+import re
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -10,22 +13,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
+from sklearn.metrics.pairwise import cosine_similarity
 
 from parabit.choices import RELEVANCE
 from parabit.codes import hamming, pack
+from parabit.corpus import Document, as_corpus
+from parabit.errors import CodesError, EvaluationError
 from parabit.evaluation import (
     HammingRanking,
     Relevance,
+    ScoreRanking,
     Scores,
+    cosine_ranking,
     evaluate,
     evaluate_codes,
     evaluate_filtered,
     evaluate_vectors,
+    mean_average_precision,
+    ndcg,
+    relevance,
     scoring,
 )
 from parabit.parallel import ordered_map
 
+CODES = np.array([[0], [1], [3], [255]], dtype=np.uint8)
+LABELS = ["orbit", "orbit", "goal", "goal"]
 BOTH: list[Callable[..., Scores]] = [evaluate_codes, evaluate_vectors]
 
 Bits = NDArray[np.uint8]
@@ -190,3 +203,115 @@ def test_no_matrix_of_all_pairs_is_ever_held(score: str, monkeypatch: pytest.Mon
         assert tracemalloc.get_traced_memory()[1] < 3000**2 * 4 / 3
     finally:
         tracemalloc.stop()
+
+
+def test_values_that_a_sparse_array_stores_in_parts_are_their_sum() -> None:
+    parts = csr_array((np.array([3.0, -1.0, 0.0, 1.0]), np.array([0, 0, 1, 1]), np.array([0, 2, 4])), (2, 2))
+    ranking = cosine_ranking(parts, np.array([[1.0, 0.0], [0.0, 1.0]]))
+    assert ranking.scores(slice(0, 2)).tolist() == [[1, 0], [0, 1]]
+    assert parts.nnz == 4  # what was given is as it was
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int8, np.uint8, np.bool_])
+def test_cosines_are_those_of_scikit_learn_for_vectors_in_every_form_and_numbers_of_any_kind(dtype: type) -> None:
+    rng = np.random.default_rng(4)
+    vectors: NDArray[Any] = (9 * np.abs(rng.standard_normal((60, 12))) * rng.integers(0, 2, (60, 12))).astype(dtype)
+    vectors[:12] = 0
+    expected = pytest.approx(cosine_similarity(vectors.astype(np.float64))[10:15], abs=1e-14)
+    forms = (csr_array, csc_array, coo_array, csr_matrix)
+    for form in (np.asarray, *(() if dtype == np.float16 else forms)):  # scipy has no float16
+        given = form(vectors)
+        for ranking in (cosine_ranking(given), cosine_ranking(given, vectors), cosine_ranking(vectors, given)):
+            assert ranking.scores(slice(10, 15)) == expected
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize("length", [1e-38, 1e38])
+def test_only_the_direction_of_a_vector_counts(form: Callable[[Any], Any], length: float) -> None:
+    vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+    expected = evaluate(cosine_ranking(vectors), Relevance(LABELS))
+    vectors[2] *= length
+    assert evaluate(cosine_ranking(form(vectors)), Relevance(LABELS)) == expected
+
+
+def test_what_is_ranked_stays_as_it_was() -> None:
+    vectors, _, labels = many_documents(6, 60)
+    kept, scores = vectors.copy(), vectors @ vectors.T
+    stored = scores.copy()
+    evaluate(cosine_ranking(vectors), Relevance(labels))
+    evaluate(ScoreRanking(lambda block: scores[block], 60, 60, itself=True), Relevance(labels))
+    assert (vectors == kept).all()
+    assert (scores == stored).all()
+
+
+def test_a_query_never_finds_itself_however_it_scores() -> None:
+    # Each is by far its own best, or worst; without itself, the two of a label find each other first.
+    scores = np.array([[0, 2, 1, 1], [2, 0, 1, 1], [1, 1, 0, 2], [1, 1, 2, 0]])
+    for own in (-9, 1, 2, 99):
+        np.fill_diagonal(scores, own)
+        ranking = ScoreRanking(lambda block: scores[block], 4, 4, itself=True)
+        found = evaluate(ranking, Relevance(LABELS))
+        assert (found.map, found.ndcg, found.curve.recall) == (1, 1, (1, 1, 1))
+
+
+def test_scores_no_further_apart_than_the_tolerance_are_tied() -> None:
+    scores = np.array([[0.0, 0.4, 0.8, 2.0]])  # the first three, one by one
+
+    def score(tolerance: float) -> float:
+        ranking = ScoreRanking(lambda block: scores[block], 1, 4, itself=False, tolerance=tolerance)
+        return evaluate(ranking, Relevance(["goal"], searched=["goal", "orbit", "orbit", "orbit"])).map
+
+    assert score(0.1) == pytest.approx(1 / 4)
+    assert score(0.5) == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
+    assert score(5.0) == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+
+
+ONE_LABEL = "labels must be integers or strings, one or several per document; found "
+
+
+def evaluate_scores(scores: Any) -> object:
+    return evaluate(ScoreRanking(lambda _: np.array(scores), 4, 4, itself=True), Relevance(LABELS))
+
+
+def labelled_of(*labels: tuple[str, ...], least: int = 1) -> object:
+    return relevance.labelled(as_corpus([Document("a", "text", mine) for mine in labels]), "news.jsonl", least)
+
+
+WRONG: list[tuple[Callable[[], object], str]] = [
+    (lambda: mean_average_precision([[np.nan, 1.0]], [[0, 1]]), "not finite"),
+    (lambda: ndcg([[1, 2]], [[-1, 1]]), "relevances below 0"),
+    (lambda: ndcg([[1, 2]], [[1, 0, 0]]), "found (1, 2) and (1, 3)"),
+    (lambda: ndcg([[0, 0]], [[0, 0]]), "no query has a relevant document"),
+    (lambda: mean_average_precision([[1, 2]], [[3, 1]]), "at most 1 for precision, found 3; divide by the highest"),
+    (lambda: ndcg([[1, 2]], [[0, 1]], k=0), "k must be at least 1, found 0"),
+    (lambda: relevance.label_sets([0.5, 1.0]), ONE_LABEL + "0.5; give one label or a list"),
+    (lambda: relevance.label_sets("orbit"), ONE_LABEL + "str of shape ()"),
+    (lambda: relevance.label_sets(np.zeros((4, 2), dtype=np.int64)), ONE_LABEL + "ndarray of shape (4, 2)"),
+    (lambda: Relevance(LABELS, "cosine"), "no relevance 'cosine'; there are shared and overlap"),
+    (lambda: cosine_ranking(np.where(np.eye(4), np.nan, 1)), "vectors or scores that are not finite"),
+    (lambda: cosine_ranking(csr_array(np.where(np.eye(4), np.inf, 1))), "vectors or scores that are not finite"),
+    (lambda: cosine_ranking(np.zeros(4)), "rows of a 2-d array of numbers, found float64 of shape (4,)"),
+    (lambda: cosine_ranking(np.ones((2, 3)), np.ones((2, 5))), "vectors of 3 numbers cannot be compared with"),
+    (lambda: evaluate_scores(np.full((4, 4), np.nan)), "vectors or scores that are not finite"),
+    (lambda: evaluate_scores(np.zeros((3, 4))), "(queries, documents), here (4, 4), found (3, 4)"),
+    (lambda: HammingRanking(CODES, np.zeros((4, 2), np.uint8)), "codes of 1 bytes cannot be compared with codes of 2"),
+    (lambda: evaluate_codes(CODES, LABELS[:3]), "4 documents but 3 labels; give one for each document"),
+    (lambda: evaluate_codes(CODES, [1, 2, 3, 4]), "no two documents share a label"),
+    (lambda: evaluate_codes(CODES[:1], LABELS[:1]), "too few: 1 queries for 1 documents"),
+    (lambda: evaluate(HammingRanking(CODES), Relevance(LABELS), depth=0), "k must be at least 1, found 0"),
+    (lambda: evaluate_codes(CODES, LABELS, searched=(CODES, LABELS[:3])), "4 documents to search but 3 labels"),
+    (lambda: evaluate(HammingRanking(CODES, CODES), Relevance(LABELS)), "codes and labels; give both, or neither"),
+    (lambda: evaluate_filtered(CODES, CODES[:3], LABELS, radius=1), "4 codes but 3 vectors; give both"),
+    (labelled_of, "news.jsonl has no documents"),
+    (lambda: labelled_of((), ()), "no document of news.jsonl has a label"),
+    (
+        lambda: labelled_of(("a", "a"), ("b",), least=2),
+        "no label of news.jsonl has 2 documents; the most frequent has 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), WRONG)
+def test_what_cannot_be_scored_is_explained(call: Callable[[], object], words: str) -> None:
+    with pytest.raises((EvaluationError, CodesError), match=re.escape(words)):
+        call()
