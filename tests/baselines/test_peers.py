@@ -145,9 +145,8 @@ def test_a_missing_library_is_named_with_its_extra(
     library: str, call: Callable[[csr_array], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    name = library.partition(".")[0]
-    with pytest.raises(
-        BaselineError,
-        match=re.escape(f"{name} is not installed; run pip install '.[baselines]' in a copy of the repository"),
-    ):
+    missing = (
+        f"{library.partition('.')[0]} is not installed; run pip install '.[baselines]' in a copy of the repository"
+    )
+    with pytest.raises(BaselineError, match=re.escape(missing)):
         call(MADE)

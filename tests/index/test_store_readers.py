@@ -81,13 +81,8 @@ def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:
     last = 150
     folder = tmp_path / "index"
     Store.create(folder, Manifest(16), [batch(0)])
-    readers = [
-        subprocess.Popen(
-            [sys.executable, "-c", READER, str(folder), str(last)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for _ in range(2)
-    ]  # fmt: skip
+    command = [sys.executable, "-c", READER, str(folder), str(last)]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     for reader in readers:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "ready\n"

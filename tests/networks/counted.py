@@ -18,16 +18,10 @@ def count_ids(documents: Sequence[Sequence[int]], vocabulary: int) -> tuple[Bags
     """The same of word ids."""
     bags = [sorted(Counter(document).items()) for document in documents]
     entries = [entry for bag in bags for entry in bag]
-    features = np.array([word for word, _ in entries], dtype=np.int32)
+    features, counts = (np.array([entry[place] for entry in entries], dtype=np.int32) for place in (0, 1))
     tokens = np.array([word for document in documents for word in document], dtype=np.int32)
-    counted = Bags(
-        features=features,
-        counts=np.array([times for _, times in entries], dtype=np.int32),
-        feature_offsets=offsets([len(bag) for bag in bags]),
-        tokens=tokens,
-        token_offsets=offsets([len(document) for document in documents]),
-    )
-    return counted, np.bincount(tokens, minlength=vocabulary)
+    starts = [offsets([len(one) for one in some]) for some in (bags, documents)]
+    return Bags(features, counts, starts[0], tokens, starts[1]), np.bincount(tokens, minlength=vocabulary)
 
 
 def offsets(lengths: Sequence[int]) -> np.ndarray:

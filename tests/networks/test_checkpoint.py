@@ -81,10 +81,7 @@ TOO_LITTLE = [b"[]", b"{}", json.dumps({"identity": IDENTITY}).encode(), b'{"ide
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [
-        *product(["about.json", "words.npy", "words.squares.npy"], [*CHANGES, -9]),
-        *product(["about.json"], TOO_LITTLE),
-    ],
+    [*product(["about.json", "words.npy", "words.squares.npy"], [*CHANGES, -9]), *product(["about.json"], TOO_LITTLE)],
 )
 def test_a_damaged_checkpoint_is_an_error(folder: Path, name: str, change: bytes | int | None) -> None:
     kept = save(folder)

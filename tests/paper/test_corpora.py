@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from made_up_collections import POSTS, STORIES, all_texts, lay_out, story_topics, write_posts, write_sample
+from made_up_collections import POSTS, all_texts, lay_out, write_posts, write_sample
 from parabit.corpus import open_corpus
 from parabit.errors import EvaluationError
 from parabit.evaluation.relevance import relevance_of
@@ -68,27 +68,18 @@ def test_the_arrays_are_the_collections_bags_and_labels(
     vocabulary, bags = count_bags(open_corpus(f"{corpus.name}/train"), rule)
     check_same(found.training, bags, order=not bigrams)
     assert names_of(found.training, found) == [document.labels for document in open_corpus(f"{corpus.name}/train")]
+    assert len(found.training.labels) == found.facts["training_documents"]  # of which some newswire has no label
     assert list(found.tests) == list(found.facts["tests"]) == [each.name for each in (corpus, *others)]
     for tested in (corpus, *others):  # in the words that were trained on
         labelled = [document for document in open_corpus(f"{tested.name}/test") if document.labels]
         check_same(found.tests[tested.name], make_bags([one.text for one in labelled], vocabulary), order=not bigrams)
         assert names_of(found.tests[tested.name], found) == [document.labels for document in labelled]
-        assert found.facts["tests"][tested.name]["relevance"] == relevance_of(tested.name)
+        facts = {"documents": len(labelled), "relevance": relevance_of(tested.name)}
+        assert found.facts["tests"][tested.name] == facts
     assert np.array_equal(found.counts, vocabulary.counts)
     assert (found.facts["words"], found.facts["features"]) == (len(vocabulary.words), len(vocabulary))
     assert (len(found.training.documents.tokens) == 0) == bigrams  # the order of words is kept without bigrams
     assert read_facts(tmp_path / "arrays" / "some.npz") == found.facts
-
-
-def test_test_documents_without_a_label_are_left_out_and_counted(tmp_path: Path) -> None:
-    found = prepared(tmp_path, REUTERS)
-    without = sum(not story_topics(number, 0) for number in range(STORIES["test"]))
-    assert without > 0
-    assert found.facts["tests"]["reuters21578"] == {"documents": STORIES["test"] - without, "relevance": "overlap"}
-    assert all(found.tests["reuters21578"].labels)
-    # Training needs no labels.
-    assert len(found.training.labels) == found.facts["training_documents"] == STORIES["train"]
-    assert not all(found.training.labels)
 
 
 def test_a_cap_takes_the_same_documents_every_time_in_their_order(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import math
 import re
 import shutil
 import threading
@@ -335,12 +336,7 @@ def test_an_index_without_documents_is_served(news: Path, topic_documents: list[
 def test_codes_without_a_model_are_browsed_and_a_number_is_a_number_and_nan_is_null(tmp_path: Path) -> None:
     codes = np.array([[0], [1], [255], [254]], dtype=np.uint8)
     ids: list[int | str] = [7, "7", 8, 1 << 60]
-    fields: list[dict[str, Any]] = [
-        {"price": float("nan"), "on": True},
-        {"price": [1.5, float("inf")], "on": 1},
-        {},
-        {},
-    ]
+    fields: list[dict[str, Any]] = [{"price": math.nan, "on": True}, {"price": [1.5, math.inf], "on": 1}, {}, {}]
     Index.of_codes(codes, 8, tmp_path / "codes.index", ids=ids, fields=fields).close()
     with connected(tmp_path / "codes.index") as client:
         about = client.get("/api/about").json()

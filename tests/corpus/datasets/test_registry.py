@@ -143,14 +143,10 @@ def test_the_data_folder_is_the_users_cache_unless_it_is_named(tmp_path: Path, m
 
 # Documents, and labels among them, of the real data sets.
 SIZES = {
-    "20newsgroups/train": (11_314, 20),
-    "20newsgroups/test": (7_532, 20),
-    "reuters21578/train": (9_603, 115),
-    "reuters21578/test": (3_299, 93),
-    "reuters21578": (21_578, 120),
-    "enwiki/test": (5_672, 260),
+    "20newsgroups/train": (11_314, 20), "20newsgroups/test": (7_532, 20), "reuters21578/train": (9_603, 115),
+    "reuters21578/test": (3_299, 93), "reuters21578": (21_578, 120), "enwiki/test": (5_672, 260),
     "arxiv/train": (49_817, 174),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SIZES)
