@@ -63,6 +63,7 @@ def dedupe(
         parabit dedupe news.index --keep longest -o groups.csv
         parabit dedupe news.index --print-delete | parabit delete news.index -
     """
+    from parabit.corpus.files import INDEX_FILES
     from parabit.text import find_duplicates
 
     if output is not None:
@@ -77,8 +78,7 @@ def dedupe(
         report(state)
 
     how: dict[str, Any] = {"shared": shared, "date": date_field, "report": count}
-    # A folder with these files is not read as documents, so it is an index.
-    indexes = [one for one in corpus if all(Path(one, name).is_file() for name in ("manifest.json", "lock"))]
+    indexes = [one for one in corpus if all(Path(one, name).is_file() for name in INDEX_FILES)]
     if indexes and len(corpus) > 1:
         raise ParabitError(f"{indexes[0]} is an index, and more is named beside it", hint="an index is read alone")
     if indexes:

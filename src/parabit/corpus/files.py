@@ -36,8 +36,8 @@ _ARCHIVE = re.compile(
 )
 # Not documents of anybody's: tools keep them. Spark leaves marks beside its shards.
 _OTHERS = frozenset(("node_modules", "__pycache__", "_SUCCESS", "_metadata", "_common_metadata"))
-# An index and a model, which people keep beside their documents.
-_OURS = ({"manifest.json", "lock"}, {"model.safetensors", "vocabulary.safetensors"})
+# An index and a model have these; people keep them beside their documents.
+INDEX_FILES, _MODEL_FILES = {"manifest.json", "lock"}, {"model.safetensors", "vocabulary.safetensors"}
 
 _LINKED = "link to a folder that is read already"
 
@@ -220,7 +220,7 @@ def _walk(root: Path, options: ReadOptions, unread: list[Skipped]) -> Iterator[S
             continue
         entered.add((about.st_dev, about.st_ino))
         names = {entry.name for entry in entries}
-        if any(parts <= names for parts in _OURS):
+        if names >= INDEX_FILES or names >= _MODEL_FILES:
             continue
         for entry in entries:
             id = in_utf_8(below + entry.name)

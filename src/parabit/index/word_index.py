@@ -20,7 +20,7 @@ from parabit.progress import Progress, Report, silent
 _AT_ONCE = 4096  # documents that are read together
 _LOOKED_AT = 50  # documents in which the word nearest to a misspelt one is looked for
 _COUNTED = 1000  # documents with two words next to each other
-RANKED_AGAIN = 40  # of the best documents, that are ranked again by stop words
+RANKED_AGAIN = 40  # of the best documents, that are ranked again by stop words and frequent ones
 _FEW = 4096  # documents that are named one by one if a filter leaves no more
 _NAMED = 64  # documents that are named one by one in a query: a set takes half a millisecond, however small
 # What adds to the BM25 of single words, chosen with `benchmarks/queries.py --weights`. That a document has the whole
