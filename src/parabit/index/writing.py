@@ -126,9 +126,9 @@ def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
     """What encodes texts, of a model in either form."""
     if isinstance(model, TextEncoder):
         return model
-    from sklearn.utils.validation import check_is_fitted  # an estimator has imported it already
+    from parabit.model.scikit_learn import check_fitted  # an estimator has imported it already
 
-    check_is_fitted(model, "encoder_")
+    check_fitted(model)
     encoder: TextEncoder = model.encoder_
     return encoder
 

@@ -8,8 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from parabit.choices import PRESETS, SOLVERS
 from parabit.codes import unpack
@@ -18,6 +16,7 @@ from parabit.corpus.document import PythonCorpus, is_missing
 from parabit.errors import CorpusError, ModelError, ParabitError, TrainingError, did_you_mean, need
 from parabit.model.closed_form import SAMPLE, learn_closed_form
 from parabit.model.encoder import Inferred, TextEncoder, config_of, load_model, save_model
+from parabit.model.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, check_fitted
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
 from parabit.progress import Report, silent
 from parabit.storage import CHECKPOINT
@@ -161,7 +160,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def infer(self, X: Texts, report: Report = silent) -> Inferred:  # noqa: N803
         """Codes, their activations and vectors of texts, together."""
-        check_is_fitted(self, "encoder_")
+        check_fitted(self)
         if self.output not in ("packed", "bits"):
             raise TrainingError(f"output is {self.output!r}", hint="it must be packed or bits")
         inferred = self.encoder_.infer(self._corpus(X), report)
@@ -181,7 +180,7 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def save(self, folder: Path | str, overwrite: bool = False) -> None:
         """Write the model to a folder; only an old model is replaced, and only with `overwrite`."""
-        check_is_fitted(self, "encoder_")
+        check_fitted(self)
         save_model(self.encoder_, Path(folder), overwrite)
 
     @classmethod
