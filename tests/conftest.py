@@ -15,11 +15,11 @@ from parabit.corpus.datasets import data_folder, find_dataset
 from parabit.index import Index
 from topics import Topics, make_topics
 
-# A busy machine is no failure, and a run that decides over a change must decide the same twice.
-settings.register_profile(
-    "here", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
-)
-settings.load_profile("here")
+# A busy machine is no failure, and the same code passes or fails each time. `pytest --hypothesis-profile=explore`
+# tries other examples.
+for profile, same in {"same": True, "explore": False}.items():
+    settings.register_profile(profile, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same)
+settings.load_profile("same")
 
 # In the background or under nohup signals are ignored, and so they would be in processes that the tests start: what is
 # ignored is inherited, a handler is not.
