@@ -38,7 +38,7 @@ def _runs(result: Any, label: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
             if name == "run" or name.startswith("run of "):
                 yield name.removeprefix("run").removeprefix(" of ") or label, value
             else:
-                yield from _runs(value, f"{name} of {label}" if name == "Doc2Vec" else name)
+                yield from _runs(value, name)
 
 
 def _measured(run: dict[str, Any]) -> tuple[Any, ...]:
@@ -76,23 +76,34 @@ def _pair(scores: dict[str, Any], spread: bool = False) -> str:
     for metric in ("map", "ndcg@10"):
         value = scores[metric]
         mean, deviation = value if isinstance(value, list) else (value, None)
-        values.append(f"{mean:.3f}".lstrip("0") + (f" ±{deviation:.3f}".replace("0.", ".") if spread else ""))
+        values.append(
+            f"{mean:.3f}".lstrip("0")
+            + (f" ±{deviation:.3f}".replace("0.", ".") if spread and deviation is not None else "")
+        )
     return " / ".join(values)
 
 
 def quality() -> list[str]:
     """Codes of 128 and 32 bits on all collections."""
-    return ["128 bits:", "", *_quality("128"), "", "32 bits:", "", *_quality("32")]
+    chosen: dict[str, list[str]] = {}
+    for name, row in _result("quality")["collections"].items():
+        settings = ", ".join(f"{setting} {row['Doc2Vec'][setting]}" for setting in ("sample", "epochs", "min_count"))
+        chosen.setdefault(settings, []).append(name)
+    settings = [f"- {one}: {', '.join(names)}" for one, names in sorted(chosen.items())]
+    tables = ["128 bits:", "", *_quality("128"), "", "32 bits:", "", *_quality("32")]
+    return [*tables, "", "The settings of Doc2Vec that were chosen:", "", *settings]
 
 
 def _quality(bits: str) -> list[str]:
     result = _result("quality")
     before = result["network default of commit fc30e91"]
-    rows: list[tuple[Any, ...]] = [("collection", "parabit", "LSA + ITQ", "network, commit fc30e91", "Doc2Vec")]
+    peers = {"Doc2Vec": "Doc2Vec, 128 floats", "MiniLM": "MiniLM, 384 floats"}
+    heads = ("collection", "parabit", "LSA + ITQ", "network, commit fc30e91", *peers.values())
+    rows: list[tuple[Any, ...]] = [heads]
     for name, row in result["collections"].items():
         old = _pair(before[name][bits]) if name in before else ""
-        peer = _pair(row["Doc2Vec"]) if "Doc2Vec" in row else ""
-        rows.append((name, _pair(row[bits]["closed form"], True), _pair(row[bits]["LSA + ITQ"], True), old, peer))
+        own = (_pair(row[bits][method], True) for method in ("closed form", "LSA + ITQ"))
+        rows.append((name, *own, old, *(_pair(row[peer], True) for peer in peers)))
     return _rows(*rows)
 
 
@@ -109,8 +120,8 @@ def quality_short() -> list[str]:
         for method, title in (("closed form", "parabit"), ("LSA + ITQ", "LSA + ITQ")):
             cells = [_pair(collections[name][bits][method]) for name in names]
             rows.append((f"{title}, {bits} bits ({size} bytes)", *cells))
-    if all("Doc2Vec" in collections[name] for name in names):
-        rows.append(("Doc2Vec, 128 floats (512 bytes)", *(_pair(collections[name]["Doc2Vec"]) for name in names)))
+    for peer, title in (("Doc2Vec", "Doc2Vec, 128 floats (512 bytes)"), ("MiniLM", "MiniLM, 384 floats (1,536 bytes)")):
+        rows.append((title, *(_pair(collections[name][peer]) for name in names)))
     return _rows(*rows)
 
 
@@ -188,9 +199,9 @@ def queries() -> list[str]:
     """Real queries and known items by every rank."""
     result = _result("queries", "ranks")
     methods = ("hybrid", "words", "asymmetric", "hamming", "bm25s", "tantivy")
-    rows: list[tuple[Any, ...]] = [("real queries, NDCG@10 / Recall@100", "documents", "queries", *methods)]
+    rows: list[tuple[Any, ...]] = [("real queries, NDCG@10 / Recall@100", "documents", "queries", *methods, "MiniLM")]
     for name, row in result["real queries"].items():
-        cells = [_figures(row["scores"][method], "ndcg@10", "recall@100") for method in methods]
+        cells = [_figures(row["scores"][method], "ndcg@10", "recall@100") for method in (*methods, "MiniLM")]
         rows.append((name, f"{row['documents']:,}", row["queries"], *cells))
     known: list[tuple[Any, ...]] = [("known items, share in the first 10", "documents", "queries", *methods)]
     for name, row in result["known items"].items():
