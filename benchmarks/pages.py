@@ -85,13 +85,14 @@ def _pair(scores: dict[str, Any], spread: bool = False) -> str:
 
 def quality() -> list[str]:
     """Codes of 128 and 32 bits on all collections."""
-    chosen: dict[str, list[str]] = {}
+    knobs = ("sample", "epochs", "min_count")
+    chosen: dict[tuple[float, ...], list[str]] = {}
     for name, row in _result("quality")["collections"].items():
-        settings = ", ".join(f"{setting} {row['Doc2Vec'][setting]}" for setting in ("sample", "epochs", "min_count"))
-        chosen.setdefault(settings, []).append(name)
-    settings = [f"- {one}: {', '.join(names)}" for one, names in sorted(chosen.items())]
-    tables = ["128 bits:", "", *_quality("128"), "", "32 bits:", "", *_quality("32")]
-    return [*tables, "", "The settings of Doc2Vec that were chosen:", "", *settings]
+        chosen.setdefault(tuple(row["Doc2Vec"][knob] for knob in knobs), []).append(name)
+    settings = _rows(
+        (*knobs, "chosen for Doc2Vec on"), *((*values, ", ".join(names)) for values, names in sorted(chosen.items()))
+    )
+    return ["128 bits:", "", *_quality("128"), "", "32 bits:", "", *_quality("32"), "", *settings]
 
 
 def _quality(bits: str) -> list[str]:
