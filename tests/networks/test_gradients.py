@@ -5,11 +5,11 @@ import torch
 from counted import count_ids
 from torch import Tensor
 
-from parabit.networks.config import METHODS, Shape
+from parabit.networks.config import METHODS, Recipe, Shape
 from parabit.networks.dbow import BagBatch, WantedWords
 from parabit.networks.dm import PositionBatch, PositionTable
 from parabit.networks.grouping import group, sum_rows
-from parabit.networks.network import Binarization, Candidates, Gradients, Network, WordSampler
+from parabit.networks.network import Candidates, Gradients, Network, WordSampler
 
 VOCABULARY = 17
 DOUBLE = torch.float64
@@ -29,7 +29,7 @@ DM = {
 def a_network(shape: Shape, method: str = "rounding") -> Network:
     rng = torch.Generator().manual_seed(5)
     frequencies = torch.rand(VOCABULARY, generator=rng, dtype=DOUBLE) + 0.1
-    network = Network.start(shape, Binarization(method), frequencies, 1.0, rng)
+    network = Network.start(shape, Recipe(binarization=method, embedding_start=1.0), frequencies, rng)
     network.words = torch.randn(VOCABULARY, sum(shape.parts), generator=rng, dtype=DOUBLE)
     return network
 

@@ -7,26 +7,18 @@ from typing import Any
 
 from parabit.errors import TrainingError, did_you_mean
 
-ARCHITECTURES = ("dbow", "dm")
 METHODS = ("rounding", "noise", "straight-through", "straight-through-sigmoid")  # of binarization
 STOCHASTIC = METHODS[2:]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Which of the networks, and how large.
-
-    | bits | projected | architecture | network |
-    | --- | --- | --- | --- |
-    | None | no | dbow, dm | PV-DBOW, PV-DM |
-    | n | no | dbow, dm | Binary PV-DBOW, Binary PV-DM |
-    | n | yes | dbow | Real-Binary PV-DBOW |
-    """
+    """Which of the networks, and how large."""
 
     architecture: str  # dbow or dm
-    bits: int | None
+    bits: int | None  # None: real-valued
     dim: int  # of the document embedding
-    projected: bool = False
+    projected: bool = False  # to the bits, as in Real-Binary PV-DBOW; otherwise the embedding has as many units
     window: int = 0  # context words before the predicted one
     two_sided: bool = False  # and as many after it
     word_dim: int = 0  # of the context words' embedding
@@ -78,8 +70,8 @@ def choose_shape(
     word_dim: int | None = None,
 ) -> Shape:
     """The network with these parameters; combinations that make no sense are refused."""
-    if architecture not in ARCHITECTURES:
-        raise TrainingError(f"no architecture {architecture!r}", hint=f"choose {' or '.join(ARCHITECTURES)}")
+    if architecture not in ("dbow", "dm"):
+        raise TrainingError(f"no architecture {architecture!r}", hint="choose dbow or dm")
     for name, value, example in (
         ("bits", bits, ", such as 128; None, with dim, is the real-valued model"),
         ("dim", dim, ", such as 300"),
@@ -188,38 +180,22 @@ def _dbow_values(shape: Shape, bigrams: bool) -> Recipe:
     shared = Recipe(samples=4096 if bigrams else 1024)
     if shape.bits is None:
         # With bigrams a document has twice the features, so the penalty that balances them is twice as large.
-        return replace(
-            shared,
-            row_rates=True,
-            word_rate=(0.016 if bigrams else 0.02) * scale**0.66,
-            document_prior=6.0 if bigrams else 3.0,
-        )
+        rate, prior = (0.016, 6.0) if bigrams else (0.02, 3.0)
+        return replace(shared, row_rates=True, word_rate=rate * scale**0.66, document_prior=prior)
     # A feature that occurs once learns its document's code by heart and then holds it where it is, and new documents
     # never have it. So it is ignored, and a high start makes AdaGrad learn the other rare ones slowly.
     binary = replace(shared, word_accumulator_start=300.0, min_occurrences=2)
     if shape.projected:
         return replace(binary, epochs=150, document_rate=0.2, word_rate=0.03, document_prior=0.3)
-    return replace(
-        binary,
-        epochs=120,
-        document_rate=0.2 * scale,
-        word_rate=0.0067 * scale**0.75,
-        document_prior=3.0 if bigrams else scale**-0.87,
-        inference_rounds=60,
-        inference_rate=0.06 * scale,
-    )
+    prior = 3.0 if bigrams else scale**-0.87
+    rates = {"document_rate": 0.2 * scale, "word_rate": 0.0067 * scale**0.75, "inference_rate": 0.06 * scale}
+    return replace(binary, epochs=120, document_prior=prior, inference_rounds=60, **rates)
 
 
 def _dm_values(shape: Shape) -> Recipe:
     scale = 128 / shape.code
     shared = Recipe(epochs=24, batch_size=4096, samples=512)
     if shape.bits is None:
-        return replace(
-            shared,
-            row_rates=True,
-            document_rate=0.06 * scale**0.44,
-            word_rate=0.013 * scale,
-            document_prior=1.0,
-            word_accumulator_start=0.1,
-        )
+        rates = {"document_rate": 0.06 * scale**0.44, "word_rate": 0.013 * scale}
+        return replace(shared, row_rates=True, document_prior=1.0, word_accumulator_start=0.1, **rates)
     return replace(shared, document_rate=0.25, word_rate=0.0065 * scale**0.8, document_prior=0.3)

@@ -106,9 +106,7 @@ class Network:
     context: Tensor | None = None  # (vocabulary + 1, word_dim); the last row is what is beyond a document's ends
 
     @classmethod
-    def start(
-        cls, shape: Shape, binarization: Binarization, frequencies: Tensor, scale: float, rng: Generator
-    ) -> "Network":
+    def start(cls, shape: Shape, recipe: Recipe, frequencies: Tensor, rng: Generator) -> "Network":
         """A network before training: it knows how frequent words are, and nothing else.
 
         Softmax weights start at zero, so that the first thing a word learns is which documents it occurs in.
@@ -118,8 +116,8 @@ class Network:
         if shape.projected:
             tensors["projection"].normal_(generator=rng).div_(math.sqrt(shape.dim))
         if shape.slots:
-            tensors["context"].normal_(generator=rng).mul_(scale)
-        return cls(shape, binarization, **tensors)
+            tensors["context"].normal_(generator=rng).mul_(recipe.embedding_start)
+        return cls(shape, Binarization.of(recipe), **tensors)
 
     @classmethod
     def of_arrays(

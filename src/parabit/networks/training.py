@@ -146,21 +146,17 @@ def train(
         raise TrainingError("no document has a known word", hint="lower the minimum count")
     frequencies = as_tensor(counts, place).float()  # (vocabulary,)
     sampler = make_sampler(frequencies, recipe)
-    random_steps = bool(recipe.dropout) or recipe.binarization != "rounding"
 
-    network, embeddings = _start(table, frequencies, shape, recipe, seed)
-    tables = {
-        name: AdaGrad(tensor, recipe.word_accumulator_start, recipe.row_rates)
-        for name, tensor in network.tensors.items()
-    }
-    tables["documents"] = AdaGrad(embeddings, recipe.accumulator_start, recipe.row_rates)
+    network = Network.start(shape, recipe, frequencies, generator(seed, "start", device=place))
+    embeddings = _start_embeddings(table.lengths, shape.dim, recipe.embedding_start, seed)
+    parameters = network.tensors | {"documents": embeddings}
+    starts = dict.fromkeys(network.tensors, recipe.word_accumulator_start) | {"documents": recipe.accumulator_start}
+    tables = {name: AdaGrad(tensor, starts[name], recipe.row_rates) for name, tensor in parameters.items()}
 
     # Everything that changes; the step and the loss (minus log likelihood, number of words) are those of the epoch.
     epoch, step, history = 0, 0, list[dict[str, float]]()
     loss = torch.zeros(2, dtype=torch.float64, device=place)
-    state = {"loss": loss}
-    for name, parameters in tables.items():
-        state |= {name: parameters.values, f"{name}.squares": parameters.squares}
+    state = {"loss": loss, **parameters, **{f"{name}.squares": own.squares for name, own in tables.items()}}
     if checkpoints and (found := checkpoints.load()):
         about, kept = found
         epoch, step, history = about["epoch"], about["step"], about["history"]
@@ -175,9 +171,9 @@ def train(
             order = torch.randperm(len(known), generator=generator(seed, "order", epoch)).to(place)
             steps = table.plan(known[order], recipe.batch_size)
             for chosen, batch in _batches(table, steps, step, sampler, seed, epoch):
-                chance = generator(seed, "step", epoch, step, device=place) if random_steps else None
                 embedded = embeddings.index_select(0, chosen)  # (batch, dim)
-                gradients = batch.gradients(network, embedded, recipe.dropout, chance)
+                rng = generator(seed, "step", epoch, step, device=place)
+                gradients = batch.gradients(network, embedded, recipe.dropout, rng)
                 penalty = recipe.document_prior * table.share(batch) * embedded  # (batch, dim)
 
                 tables["documents"].step(gradients.embedding + penalty, recipe.document_rate, chosen, embedded)
@@ -202,14 +198,12 @@ def train(
     return Trained(network, embeddings, history)
 
 
-def _start(table: Table, frequencies: Tensor, shape: Shape, recipe: Recipe, seed: int) -> tuple[Network, Tensor]:
-    """The network and the document embeddings before the first step."""
-    rng, of_documents = (generator(seed, name, device=table.device) for name in ("start", "documents"))
-    network = Network.start(shape, Binarization.of(recipe), frequencies, recipe.embedding_start, rng)
-    embeddings = torch.empty(len(table.lengths), shape.dim, device=table.device)
-    embeddings.normal_(0, recipe.embedding_start, generator=of_documents)
-    embeddings[table.lengths == 0] = 0
-    return network, embeddings
+def _start_embeddings(lengths: Tensor, dim: int, scale: float, seed: int) -> Tensor:
+    """The document embeddings before the first step; zero where nothing is known."""
+    embeddings = torch.empty(len(lengths), dim, device=lengths.device)
+    embeddings.normal_(0, scale, generator=generator(seed, "documents", device=lengths.device))
+    embeddings[lengths == 0] = 0
+    return embeddings
 
 
 def _batches(
