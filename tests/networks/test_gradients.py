@@ -55,7 +55,7 @@ def relative_error(ours: Tensor, theirs: Tensor) -> float:
 
 
 def dense(gradients: Gradients, name: str, like: Tensor) -> Tensor:
-    values, rows, _ = gradients.shared[name]
+    values, rows = gradients.shared[name]
     return values if rows is None else torch.zeros_like(like).index_add_(0, rows, values)
 
 

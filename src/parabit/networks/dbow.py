@@ -46,7 +46,7 @@ class BagBatch(NamedTuple):
         embedding, projection = layer.backward(torch.addmm(own, expected, sampled, beta=-1))
         gradient = sum_rows(hidden, self.owners[touched.order], touched.starts, self.counts[touched.order]).neg_()
         gradient.index_add_(0, of_candidates, expected.T @ hidden)  # (touched, hidden)
-        shared = {"words": Gradient(gradient, touched.ids, words)}
+        shared = {"words": Gradient(gradient, touched.ids)}
         return Gradients(
             loss=torch.dot(self.totals, log_denominator) - torch.dot(hidden.flatten(), own.flatten()),
             weight=self.totals.sum(),

@@ -70,7 +70,7 @@ class PositionBatch(NamedTuple):
             weight=logits.new_full((), positions),
             embedding=layers[0].backward(hidden_gradients[0])[0],
             shared={
-                "words": Gradient(torch.cat(word_gradients, dim=1), touched.ids, words),
+                "words": Gradient(torch.cat(word_gradients, dim=1), touched.ids),
                 "context": Gradient(of_contexts, context_rows),
             },
         )

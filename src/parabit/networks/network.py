@@ -83,7 +83,6 @@ class Gradient(NamedTuple):
 
     values: Tensor  # (rows, columns)
     rows: Tensor | None = None  # (rows,) those that the batch touched, each once; None is all
-    current: Tensor | None = None  # (rows, columns) of the tensor, if they were read before the step
 
 
 class Gradients(NamedTuple):

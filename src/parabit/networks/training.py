@@ -176,10 +176,10 @@ def train(
                 gradients = batch.gradients(network, embedded, recipe.dropout, rng)
                 penalty = recipe.document_prior * table.share(batch) * embedded  # (batch, dim)
 
-                tables["documents"].step(gradients.embedding + penalty, recipe.document_rate, chosen, embedded)
-                for name, (gradient, rows, current) in gradients.shared.items():
+                tables["documents"].step(gradients.embedding + penalty, recipe.document_rate, chosen)
+                for name, (gradient, rows) in gradients.shared.items():
                     rate = recipe.projection_rate if name == "projection" else recipe.word_rate
-                    tables[name].step(gradient, rate, rows, current)
+                    tables[name].step(gradient, rate, rows)
 
                 step += 1
                 loss += torch.stack([gradients.loss, gradients.weight])
@@ -245,11 +245,8 @@ class AdaGrad:
         self.values = values
         self.squares = torch.full_like(values[:, :1] if by_row else values, start)
 
-    def step(self, gradient: Tensor, rate: float, rows: Tensor | None = None, current: Tensor | None = None) -> None:
-        """Step against the gradient of the whole table or of some rows, each at most once.
-
-        `current` are the values of these rows, if they have been read already.
-        """
+    def step(self, gradient: Tensor, rate: float, rows: Tensor | None = None) -> None:
+        """Step against the gradient of the whole table or of some rows, each at most once."""
         by_row = self.squares.shape != self.values.shape
         squared = gradient.square().mean(1, keepdim=True) if by_row else gradient.square()
         if rows is None:
@@ -258,8 +255,8 @@ class AdaGrad:
             return
         squares = self.squares.index_select(0, rows).add_(squared)
         self.squares.index_copy_(0, rows, squares)
-        before = self.values.index_select(0, rows) if current is None else current
-        self.values.index_copy_(0, rows, torch.addcdiv(before, gradient, squares.sqrt_(), value=-rate))
+        values = self.values.index_select(0, rows).addcdiv_(gradient, squares.sqrt_(), value=-rate)
+        self.values.index_copy_(0, rows, values)
 
 
 def generator(seed: int, *name: str | int, device: torch.device | str = "cpu") -> Generator:
