@@ -7,7 +7,6 @@ import pytest
 from parabit.paper.corpora import PAPER, PaperCorpus, paper_corpora
 from parabit.paper.experiments import CURVES, JOBS, TABLES, Run
 from parabit.paper.jobs import Rows
-from parabit.paper.plots import LOOKS
 from parabit.paper.results import FAILS, HOLDS, PARTLY, PUBLISHED, UNTESTED, Figures, Store, claims, tables
 
 CORPORA = NEWS, HEADERS_KEPT, REUTERS = paper_corpora([])
@@ -43,7 +42,7 @@ def test_all_36_distinct_figures_of_20_newsgroups_are_compared_once(tmp_path: Pa
 
 def test_every_job_and_look_that_the_data_file_names_exists() -> None:
     rows = [*(table.rows for table in TABLES.values()), *CURVES.values()]
-    assert {look for curves in CURVES.values() for _, look, _, _ in curves} == LOOKS.keys()
+    assert {look for curves in CURVES.values() for _, look, _, _ in curves} == PAPER["looks"].keys()
     names = {row[-2] for some in rows for row in some} | {job for _, job, _, _ in PUBLISHED}
     pairs = [pair for claim in PAPER["claims"] for pair in claim["pairs"]]
     assert names | {figure.partition("/")[0] for _, *both in pairs for figure in both} <= JOBS.keys()

@@ -21,34 +21,10 @@ class Curve(NamedTuple):
     """A precision-recall curve; both are shares, from 0 to 1."""
 
     label: str
-    look: str  # one of LOOKS
+    look: str  # one of `looks` in paper.toml
     recall: Sequence[float]
     precision: Sequence[float]
 
-
-# How each method is drawn, in every figure. The colours are Okabe and Ito's, for all kinds of eyes. Real-valued vectors
-# are dashed, codes solid, semantic hashing dotted. Codes often coincide, so they are drawn from wide and pale to thin
-# and dark, each on the one before, and all are seen, also in grey.
-_REAL: dict[str, Any] = {"linestyle": (0, (5, 2)), "linewidth": 1.3, "markerfacecolor": "white", "zorder": 2.3}
-LOOKS: dict[str, dict[str, Any]] = {
-    "PV-DBOW": {**_REAL, "color": "#0072B2", "marker": "o"},
-    "PV-DM": {**_REAL, "color": "#D55E00", "marker": "s"},
-    "Binary PV-DBOW, words": {
-        "color": "#F0C36D",
-        "marker": "^",
-        "linewidth": 5.5,
-        "markersize": 8,
-        "markeredgecolor": "#7A5200",
-        "zorder": 2.4,
-    },
-    "Binary PV-DBOW": {"color": "#009E73", "marker": "D", "linewidth": 2.8, "zorder": 2.5},
-    "Binary PV-DM": {"color": "#3B0F2B", "marker": "v", "linewidth": 0.9, "zorder": 2.6},
-    "closed form": {"color": "#1A1A1A", "marker": "P", "linestyle": (0, (6, 1.5, 1, 1.5)), "linewidth": 1.6},
-    "semantic hashing": {**_REAL, "color": "#882255", "marker": "<", "linestyle": (0, (1, 1.5))},
-    "Real-Binary vectors": {**_REAL, "color": "#CC79A7", "marker": "X"},
-    "Real-Binary codes": {"color": "#CC79A7", "marker": "X", "linewidth": 1.7},
-    "Wikipedia": {"color": "#56B4E9", "marker": ">", "linewidth": 1.7},
-}
 
 # Per cent of recall, each twice the one before, as in Salakhutdinov and Hinton's figures.
 RECALLS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 100.0)
@@ -80,7 +56,7 @@ def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
             100 * np.array(curve.precision),
             label=curve.label,
             markevery=(number % 4, 4),  # at different places, so that curves that coincide all show
-            **{"markersize": 4.5} | LOOKS[curve.look],
+            **{"markersize": 4.5} | PAPER["looks"][curve.look],
         )
     axes.set_xscale("log")
     axes.set_xlim(RECALLS[0], RECALLS[-1])
