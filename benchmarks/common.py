@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import platform
 import random
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import date
+from importlib.metadata import PackageNotFoundError, version
 from math import isnan
 from multiprocessing import get_context
 from pathlib import Path
@@ -54,8 +56,6 @@ _STARTED = time.time(), _busy()
 
 def about(*packages: str, threads: Any, repetitions: Any) -> dict[str, Any]:
     """When, with which code and where a result was measured, and how many cores other processes took meanwhile."""
-    from parabit.paper.jobs import processor, versions
-
     own, (start, busy) = sum(os.times()[:4]), _STARTED
     others = (_busy() - busy - own) / (time.time() - start)
     return {
@@ -63,12 +63,31 @@ def about(*packages: str, threads: Any, repetitions: Any) -> dict[str, Any]:
         "commit": _commit(),
         "threads": threads,
         "repetitions": repetitions,
-        "processor": processor(),
+        "processor": _processor(),
         "cores": cores(),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "cores_of_others": None if isnan(others) else round(max(0.0, others), 2),
-        "versions": versions(*packages),
+        "versions": _versions(packages),
     }
+
+
+def _processor() -> str:
+    """The name of the processor; empty if the system does not say it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return name or platform.processor()
+
+
+def _versions(packages: Iterable[str]) -> dict[str, str]:
+    """The versions of Python and of packages, those that are installed."""
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def _commit() -> str:

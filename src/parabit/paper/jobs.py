@@ -1,12 +1,10 @@
 """One run: train on the arrays of a collection, infer its test documents, and score them."""
 
-import platform
 import subprocess
 import time
 from collections import Counter
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -79,29 +77,10 @@ def code_version() -> str:
     """The version of parabit, with the commit if it runs from a checkout."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     try:
-        commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        commit = ""
+        return __version__
     return f"{__version__} {commit}".strip()
-
-
-def processor() -> str:
-    """The name of the processor; empty if the system does not say it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    return name or platform.processor()
-
-
-def versions(*packages: str) -> dict[str, str]:
-    """The versions of Python and of packages, those that are installed."""
-    found = {"python": platform.python_version()}
-    for package in packages:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 class Work:

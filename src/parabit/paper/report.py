@@ -14,10 +14,9 @@ import polars as pl
 from parabit.errors import BaselineError, EvaluationError, need
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.experiments import CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
-from parabit.paper.jobs import perform, processor, versions
+from parabit.paper.jobs import perform
 from parabit.paper.plots import RECALLS, Curve, draw, points, precision_recall
 from parabit.paper.results import Figures, Store, claims, tables
-from parabit.parallel import cores
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
 
@@ -162,6 +161,4 @@ def _render(figures: Figures, pictures: list[Picture], store: Store, **about: An
         quick=figures.quick and {"trained": _QUICK_TRAINED, "tested": _QUICK_TESTED, "epochs": QUICK_EPOCHS},
         jobs=[job for job in JOBS.values() if job.name in {line["job"] for line in figures.runs}],
         date=datetime.now(UTC).date().isoformat(),
-        machine=f"{processor()}, {cores()} cores",
-        versions=versions("torch", "numpy", "scipy", "scikit-learn", "polars"),
     )
