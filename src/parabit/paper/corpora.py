@@ -11,19 +11,18 @@ from hashlib import blake2b
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.corpus import Document, open_corpus
+from parabit.corpus.document import CommonLabels
 from parabit.errors import EvaluationError
 from parabit.evaluation.relevance import relevance_of
 from parabit.progress import Report, silent
 from parabit.storage import whole_file
 from parabit.text.bags import Bags, row_offsets
-
-if TYPE_CHECKING:
-    from parabit.corpus import Document
 
 # What the paper shows and claims, and what the report shows beside it.
 PAPER: dict[str, Any] = tomllib.loads((files("parabit.paper") / "paper.toml").read_text("utf-8"))
@@ -103,7 +102,6 @@ def prepare(
     path: Path, corpus: PaperCorpus, bigrams: bool, others: Sequence[PaperCorpus] = (), report: Report = silent
 ) -> None:
     """Write a collection to a file: training and test documents, and the test documents of others."""
-    from parabit.corpus import open_corpus
     from parabit.text import Tokenizer, VocabularyRule, count_bags, make_bags
 
     numbers: dict[str, int] = {}  # of labels
@@ -127,11 +125,8 @@ def prepare(
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type] # its types take the names for its own options
 
 
-def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> "list[Document]":
+def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> list[Document]:
     """The test documents of a collection that have labels, or a random part of them, always the same."""
-    from parabit.corpus import open_corpus
-    from parabit.corpus.document import CommonLabels
-
     documents = CommonLabels(open_corpus(f"{corpus.name}/test", report=report), least=1)
     labelled = list(sample_documents(documents, corpus.most_tested))
     if not labelled:
@@ -155,7 +150,7 @@ def read_prepared(path: Path) -> Prepared:
     return Prepared(arrays["counts"], _part(arrays, "training"), tests, facts)
 
 
-def sample_documents(documents: "Iterable[Document]", most: int | None) -> "Iterable[Document]":
+def sample_documents(documents: Iterable[Document], most: int | None) -> Iterable[Document]:
     """All documents, or a random part of so many, always the same, in their order."""
     if most is None or (count := sum(1 for _ in documents)) <= most:
         return documents
@@ -164,7 +159,7 @@ def sample_documents(documents: "Iterable[Document]", most: int | None) -> "Iter
 
 
 def _as_arrays(
-    name: str, bags: Bags, documents: "Iterable[Document]", numbers: dict[str, int], order: bool
+    name: str, bags: Bags, documents: Iterable[Document], numbers: dict[str, int], order: bool
 ) -> dict[str, NDArray[Any]]:
     labels = [[numbers.setdefault(label, len(numbers)) for label in dict.fromkeys(one.labels)] for one in documents]
     arrays: dict[str, NDArray[Any]] = {

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from parabit import __version__
+from parabit.codes import pack
 from parabit.errors import BaselineError, need
 from parabit.evaluation import (
     Relevance,
@@ -22,6 +24,9 @@ from parabit.evaluation import (
     evaluate_filtered,
     evaluate_vectors,
 )
+from parabit.model.closed_form import SAMPLE, default_levels, learn_from_counts
+from parabit.model.encoder import LinearEncoder
+from parabit.networks.training import NetworkEncoder, choose_device, train
 from parabit.paper.corpora import PAPER, Part, Prepared, labelled_documents
 from parabit.paper.experiments import PICTURED, RADII, Network, Run
 from parabit.paper.plots import RECALLS
@@ -52,10 +57,6 @@ def perform(
 
 def describe(run: Run, data: Prepared, device: str, seconds: float) -> dict[str, Any]:
     """What a run was made with."""
-    import torch
-
-    from parabit.networks.training import choose_device
-
     place = choose_device(device)
     return {
         "id": run.id,
@@ -117,9 +118,6 @@ class Work:
 
     def _train(self, network: Network) -> dict[str, Inferred]:
         """What a network says of the training documents ("") and of each set of test documents."""
-        from parabit.codes import pack
-        from parabit.networks.training import NetworkEncoder, train
-
         shape, recipe, seed, data = network.shape, network.recipe(self.run.quick), self.run.seed, self.data
         documents = data.training.documents
         trained = train(documents, data.counts, shape, recipe, seed=seed, device=self.device, report=self.report)
@@ -133,9 +131,6 @@ class Work:
 
     def closed_form(self) -> None:
         """The codes that parabit gives by default, learned from the same words as the networks."""
-        from parabit.model.closed_form import SAMPLE, default_levels, learn_from_counts
-        from parabit.model.encoder import LinearEncoder
-
         data, size, seed = self.data, self.run.job.size, self.run.seed
         counts = data.training.documents.matrix(len(data.counts))
         if counts.shape[0] > SAMPLE:

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from parabit.corpus.datasets import DATASETS, data_folder, find_dataset
 from parabit.errors import BaselineError, EvaluationError, need
+from parabit.explore import embed_codes
+from parabit.networks.training import choose_device
 from parabit.paper.corpora import PaperCorpus, paper_corpora
 from parabit.paper.experiments import CURVES, EXPERIMENTS, JOBS, QUICK_EPOCHS, Run, runs_of
 from parabit.paper.jobs import perform
@@ -74,8 +77,6 @@ def _check(kind: str, names: Iterable[str], known: Iterable[str], where: str = "
 
 def _corpora(names: Sequence[str], quick: bool) -> list[PaperCorpus]:
     """The collections that are here, or those named."""
-    from parabit.corpus.datasets import DATASETS, data_folder, find_dataset
-
     corpora = paper_corpora([name for name in DATASETS if find_dataset(name).found(data_folder())])
     if quick:
         corpora = [corpus.small(_QUICK_TRAINED, _QUICK_TESTED) for corpus in corpora if corpus.name in _QUICK_CORPORA]
@@ -85,8 +86,6 @@ def _corpora(names: Sequence[str], quick: bool) -> list[PaperCorpus]:
 
 def _perform(runs: list[Run], corpora: list[PaperCorpus], store: Store, device: str, report: Report) -> None:
     """Perform the runs that are missing, with the arrays of their collections."""
-    from parabit.networks.training import choose_device
-
     if not runs:
         raise EvaluationError("there is nothing to run", hint="transfer is a job of Wikipedia and its samples only")
     for run in {(run.corpus.name, run.job.bigrams): run for run in runs}.values():
@@ -128,8 +127,6 @@ def _curve_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
 
 def _point_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
     """t-SNE of 128-bit codes by Hamming distance; the codes are those of the run that was made last."""
-    from parabit.explore import embed_codes
-
     for corpus in figures.corpora:
         path, file = Store(folder).picture(corpus.name, figures.quick), f"figures/tsne-{corpus.name}.png"
         if path.exists():

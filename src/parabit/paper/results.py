@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from parabit.errors import EvaluationError
 from parabit.paper.corpora import COLLECTIONS, PAPER, PaperCorpus, Prepared, prepare, read_facts, read_prepared
@@ -137,8 +138,6 @@ class Figures:
         self.cells = dict(self._aggregate(store.results, known)) if self.runs else {}
 
     def _aggregate(self, results: Path, known: dict[str, PaperCorpus]) -> Iterator[tuple[tuple[str, ...], Cell]]:
-        import polars as pl  # here: runs can be made where it is not
-
         runs = pl.DataFrame(self.runs).select(run="id", stale="stale")
         means = (
             pl.read_ndjson(results, infer_schema_length=None)
