@@ -73,7 +73,7 @@ def test_a_line_that_was_cut_off_is_ignored_and_written_again(tmp_path: Path) ->
     assert store.missing([run]) == [run]
     store.keep(about, [("vectors", "map", 0.25)])
     assert store.missing([run]) == []
-    assert Figures(tmp_path, [NEWS]).value(NEWS.name, "tf-idf", "vectors", "map") == 0.25
+    assert Figures(tmp_path, [NEWS]).cells[NEWS.name, "tf-idf", "vectors", "map"].value == 0.25
 
 
 def test_all_networks_and_peers_can_be_run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

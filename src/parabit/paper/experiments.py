@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, NamedTuple
@@ -21,21 +21,22 @@ _REAL_DIM = 300
 VERSIONS = {"network": 1, **dict.fromkeys(PAPER["peers"], 1)}
 
 
-class Network(NamedTuple):
+@dataclass(frozen=True)
+class Network:
     """A network, trained by the paper's recipe with some changes."""
 
     shape: Shape
     bigrams: bool = False
-    changes: tuple[tuple[str, Any], ...] = ()
+    changes: dict[str, Any] = field(default_factory=dict)
 
     def recipe(self, quick: bool) -> Recipe:
         """How it is trained; the quick version has fewer epochs."""
         architecture = self.shape.architecture
         less = {"epochs": QUICK_EPOCHS[architecture], "samples": _QUICK_SAMPLES[architecture]}
-        return paper_recipe(self.shape, self.bigrams, **dict(self.changes) | (less if quick else {}))
+        return paper_recipe(self.shape, self.bigrams, **self.changes | (less if quick else {}))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     """What is trained and scored in one run."""
 
@@ -48,11 +49,6 @@ class Job:
     @property
     def bigrams(self) -> bool:
         return any(network.bigrams for network in self.networks) or self.name.endswith("transfer")
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether torch trains it, on a GPU if there is one."""
-        return bool(self.networks) or self.peer == "semantic-hashing"
 
     def options(self, quick: bool) -> dict[str, Any]:
         """What a peer is run with."""
@@ -80,14 +76,13 @@ def _jobs() -> dict[str, Job]:
     for bits in RADII:
         jobs.append(Job(f"real-binary-{bits}", (Network(choose_shape(bits, _REAL_DIM), bigrams=True),)))
         jobs.append(Job(f"closed-form-{bits}", peer="closed-form", size=bits))
-    filters = {bits: tuple(PAPER["filters"][str(bits)].items()) for bits in RADII}
-    selecting = [Network(choose_shape(bits), bigrams=True, changes=changes) for bits, changes in filters.items()]
+    selecting = [Network(choose_shape(bits), bigrams=True, changes=PAPER["filters"][str(bits)]) for bits in RADII]
     jobs.append(Job("separate", (*selecting, Network(choose_shape(None, _REAL_DIM), bigrams=True))))
     jobs.append(Job("transfer", (Network(choose_shape(128), bigrams=True),)))
     jobs.append(Job("closed-form-transfer", peer="closed-form", size=128))
     # What the paper says it tried: other binarizations, and wider contexts of distributed memory.
     for name, changes in PAPER["binarizations"].items():
-        jobs.append(Job(f"binarization-{name}", (Network(choose_shape(128), changes=tuple(changes.items())),)))
+        jobs.append(Job(f"binarization-{name}", (Network(choose_shape(128), changes=changes),)))
     jobs.append(Job("window-1-two-sided", (Network(choose_shape(128, None, "dm", window=1, two_sided=True)),)))
     jobs.append(Job("window-3", (Network(choose_shape(128, None, "dm", window=3)),)))
     return {job.name: job for job in jobs}

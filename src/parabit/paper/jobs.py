@@ -51,7 +51,8 @@ def perform(
         work.closed_form()
     else:
         work.peer()
-    about = describe(run, data, device if run.job.on_gpu else "cpu", time.perf_counter() - start)
+    by_torch = run.job.networks or run.job.peer == "semantic-hashing"
+    about = describe(run, data, device if by_torch else "cpu", time.perf_counter() - start)
     return about, work.rows, work.picture
 
 

@@ -111,11 +111,10 @@ def _curve_pictures(figures: Figures, folder: Path) -> Iterator[Picture]:
         for shown, lines in CURVES.items():
             curves, missing = [], []
             for label, look, job, part in lines:
-                values = [
-                    (at / 100, figures.value(corpus.name, job, part, f"precision@recall={at:g}%")) for at in RECALLS
-                ]
-                if known := [(at, value) for at, value in values if value is not None]:
-                    curves.append(Curve(label, look, *zip(*known, strict=True)))
+                keys = {at / 100: (corpus.name, job, part, f"precision@recall={at:g}%") for at in RECALLS}
+                known = {at: figures.cells[key].value for at, key in keys.items() if key in figures.cells}
+                if known:
+                    curves.append(Curve(label, look, list(known), list(known.values())))
                 else:
                     missing.append(label)
             # Several networks are shown as far as they have run, what is compared in pairs only whole.

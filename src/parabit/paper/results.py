@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from parabit.errors import EvaluationError
 from parabit.paper.corpora import COLLECTIONS, PAPER, PaperCorpus, Prepared, prepare, read_facts, read_prepared
 from parabit.paper.experiments import EXPERIMENTS, JOBS, TABLES, Layout, Run, runs_on
 from parabit.paper.jobs import Rows
@@ -66,11 +65,8 @@ class Store:
         return read_facts(path) if path.exists() else None
 
     def data(self, run: Run) -> Prepared:
-        """The arrays of a run."""
-        path = self.arrays(run.corpus, run.job.bigrams)
-        if not path.exists():
-            raise EvaluationError(f"{run.corpus.name} is not prepared: no {path}", hint="`parabit reproduce` does it")
-        return self._read(path)
+        """The arrays of a run, which must be prepared."""
+        return self._read(self.arrays(run.corpus, run.job.bigrams))
 
     def finished(self) -> dict[tuple[str, str, int, bool], dict[str, Any]]:
         """What each run was made with, the last one of each; a line that was cut off is ignored."""
@@ -158,10 +154,6 @@ class Figures:
             if paper is not None and not known[corpus].stand_in and job != "transfer":
                 standing = "equal" if abs(value - paper) < _ROUNDING else "above" if value > paper else "below"
             yield key, Cell(value, spread, seeds, stale, paper, standing, command)
-
-    def value(self, *key: str) -> float | None:
-        """The value of a cell, or None if there is no such run."""
-        return self.cells[key].value if key in self.cells else None
 
     def compared(self, corpus: str) -> dict[str, list[tuple[str, Cell]]]:
         """The distinct figures of a collection that are above, equal to and below the paper's, each with its name."""
