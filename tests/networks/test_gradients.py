@@ -133,6 +133,7 @@ def position_batch(shape: Shape) -> tuple[PositionBatch, Tensor, Tensor, Tensor]
         documents=group(owners),
         contexts=tuple(group(slot) for slot in contexts.unbind(1)),
         correction=torch.zeros(VOCABULARY, dtype=DOUBLE),
+        share=torch.ones(1),
     )
     return batch, owners, targets, contexts
 

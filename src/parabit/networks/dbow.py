@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from parabit.networks.grouping import Groups, as_tensor, group, ragged, steady_matmul, sum_rows
-from parabit.networks.network import Candidates, Gradient, Gradients, Network, expect
+from parabit.networks.network import Candidates, Gradients, Network, expect
 from parabit.text.bags import Bags
 
 
@@ -24,6 +24,7 @@ class BagBatch(NamedTuple):
     starts: Tensor  # (documents,) the first entry of each
     totals: Tensor  # (documents,) the sum of its counts
     correction: Tensor  # (candidates,)
+    share: float = 1.0  # how much of each of its documents the batch holds
 
     def gradients(
         self, network: Network, embedded: Tensor, dropout: float = 0.0, rng: Generator | None = None
@@ -46,12 +47,12 @@ class BagBatch(NamedTuple):
         embedding, projection = layer.backward(torch.addmm(own, expected, sampled, beta=-1))
         gradient = sum_rows(hidden, self.owners[touched.order], touched.starts, self.counts[touched.order]).neg_()
         gradient.index_add_(0, of_candidates, expected.T @ hidden)  # (touched, hidden)
-        shared = {"words": Gradient(gradient, touched.ids)}
+        shared: dict[str, tuple[Tensor, Tensor | None]] = {"words": (gradient, touched.ids)}
         return Gradients(
             loss=torch.dot(self.totals, log_denominator) - torch.dot(hidden.flatten(), own.flatten()),
             weight=self.totals.sum(),
             embedding=embedding,
-            shared=shared if projection is None else shared | {"projection": Gradient(projection)},
+            shared=shared if projection is None else shared | {"projection": (projection, None)},
         )
 
 
@@ -82,10 +83,6 @@ class BagTable:
     def plan(self, documents: Tensor, size: int) -> list[Tensor]:
         """The steps of an epoch: batches of so many documents, in the order given."""
         return list(torch.split(documents, size))
-
-    def share(self, batch: BagBatch) -> float:
-        """How much of its documents a batch holds: all."""
-        return 1.0
 
     def prepare(self, documents: Tensor, candidates: Candidates) -> tuple[Tensor, BagBatch]:
         """The documents of a step, and everything it needs of them."""

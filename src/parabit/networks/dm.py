@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from parabit.networks.config import Shape
 from parabit.networks.grouping import Groups, as_tensor, group, ragged, steady_matmul, sum_rows
-from parabit.networks.network import Candidates, Gradient, Gradients, Network, expect
+from parabit.networks.network import Candidates, Gradients, Network, expect
 from parabit.text.bags import Bags
 
 
@@ -24,6 +24,7 @@ class PositionBatch(NamedTuple):
     documents: Groups  # of (positions,) document ids
     contexts: tuple[Groups, ...]  # for each slot of the window, of (positions,) word ids
     correction: Tensor  # (candidates,)
+    share: Tensor  # (documents, 1) how much of each the batch holds
 
     def gradients(
         self, network: Network, embedded: Tensor, dropout: float = 0.0, rng: Generator | None = None
@@ -69,10 +70,7 @@ class PositionBatch(NamedTuple):
             loss=loss,
             weight=logits.new_full((), positions),
             embedding=layers[0].backward(hidden_gradients[0])[0],
-            shared={
-                "words": Gradient(torch.cat(word_gradients, dim=1), touched.ids),
-                "context": Gradient(of_contexts, context_rows),
-            },
+            shared={"words": (torch.cat(word_gradients, dim=1), touched.ids), "context": (of_contexts, context_rows)},
         )
 
 
@@ -143,24 +141,20 @@ class PositionTable:
             steps.append(torch.stack([chosen, start, stop], dim=1))
         return steps
 
-    def share(self, batch: PositionBatch) -> Tensor:
-        """How much of each of its documents a batch holds: (documents, 1)."""
-        held = torch.bincount(batch.documents.of, minlength=len(batch.documents.ids))
-        return (held / self.lengths[batch.documents.ids])[:, None]
-
     def prepare(self, step: Tensor, candidates: Candidates) -> tuple[Tensor, PositionBatch]:
         """The documents of a step, and everything it needs of them."""
         documents, start, stop = step.unbind(1)
         places = ragged(self._starts[documents] + start, stop - start)  # (positions,)
         owners = torch.repeat_interleave(documents, stop - start, output_size=len(places))
-        targets = self._tokens[places]
-        batch = PositionBatch(
+        targets, own = self._tokens[places], group(owners)
+        held = torch.bincount(own.of, minlength=len(own.ids))
+        return own.ids, PositionBatch(
             touched=group(torch.cat([targets, candidates.ids.to(targets.dtype)])),
-            documents=group(owners),
+            documents=own,
             contexts=tuple(map(group, self._contexts(places, owners))),
             correction=candidates.correction,
+            share=(held / self.lengths[own.ids])[:, None],
         )
-        return batch.documents.ids, batch
 
     def wanted(
         self, network: Network, documents: Tensor, rows: int, piece: int = 1024, chunk: int = 8192

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-_FEWEST_COLUMNS = 16
+_ROWS, _FEWEST_COLUMNS = 256, 16  # of a product
 
 
 class Groups(NamedTuple):
@@ -46,20 +46,18 @@ def sum_rows(table: Tensor, places: Tensor, starts: Tensor, weights: Tensor | No
     return sums
 
 
-def steady_matmul(rows: Tensor, matrix: Tensor, block: int = 256) -> Tensor:
+def steady_matmul(rows: Tensor, matrix: Tensor) -> Tensor:
     """A matrix product whose every row is the same, bit for bit, whatever rows stand beside it.
 
     Libraries choose the order of additions by the number of rows and columns, and with few columns by the place of the
-    row too. So every product has `block` rows, and never few columns.
+    row too. So every product has as many rows, and never few columns.
     """
-    columns = matrix.shape[1]
-    missing, padding = max(_FEWEST_COLUMNS - columns, 0), -len(rows) % block
-    if missing:
-        matrix = functional.pad(matrix, (0, missing))
+    columns, padding = matrix.shape[1], -len(rows) % _ROWS
+    if columns < _FEWEST_COLUMNS:
+        matrix = functional.pad(matrix, (0, _FEWEST_COLUMNS - columns))
     if padding:
         rows = functional.pad(rows, (0, 0, 0, padding))
-    parts = [part @ matrix for part in torch.split(rows, block)]
-    product = torch.cat(parts) if len(parts) > 1 else parts[0]
+    product = torch.cat([part @ matrix for part in torch.split(rows, _ROWS)])
     return product[: len(product) - padding, :columns]
 
 

@@ -78,20 +78,14 @@ class Layer(NamedTuple):
         return gradient if self.mask is None else gradient * self.mask, of_projection
 
 
-class Gradient(NamedTuple):
-    """The gradient of one of the network's tensors."""
-
-    values: Tensor  # (rows, columns)
-    rows: Tensor | None = None  # (rows,) those that the batch touched, each once; None is all
-
-
 class Gradients(NamedTuple):
     """The loss of a batch and its gradients."""
 
     loss: Tensor  # () minus the log likelihood of the batch's words
     weight: Tensor  # () the number of these words
     embedding: Tensor  # (documents, dim)
-    shared: dict[str, Gradient]  # of the network's tensors, by name
+    # Of the network's tensors, by name: (rows, columns), and which rows the batch touched, each once; None is all.
+    shared: dict[str, tuple[Tensor, Tensor | None]]
 
 
 @dataclass

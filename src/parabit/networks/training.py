@@ -174,7 +174,7 @@ def train(
                 embedded = embeddings.index_select(0, chosen)  # (batch, dim)
                 rng = generator(seed, "step", epoch, step, device=place)
                 gradients = batch.gradients(network, embedded, recipe.dropout, rng)
-                penalty = recipe.document_prior * table.share(batch) * embedded  # (batch, dim)
+                penalty = recipe.document_prior * batch.share * embedded  # (batch, dim)
 
                 tables["documents"].step(gradients.embedding + penalty, recipe.document_rate, chosen)
                 for name, (gradient, rows) in gradients.shared.items():
