@@ -12,10 +12,9 @@ from parabit.text.bags import Bags
 
 
 class BagBatch(NamedTuple):
-    """The words of some documents, and the candidates of their softmax.
+    """The words of some documents, one after the other, then the candidates of their softmax.
 
-    `touched` groups the words of all documents, one document after the other, followed by the candidates, so that
-    each row of the word matrix is read and written once.
+    They are grouped so that each row of the word matrix is read and written once.
     """
 
     touched: Groups  # of (entries + candidates,) word ids

@@ -17,20 +17,15 @@ from parabit.networks.grouping import as_tensor, steady_matmul
 
 @dataclass(frozen=True)
 class Binarization:
-    """How a sigmoid layer is made binary: the methods that the paper tried.
+    """How a sigmoid layer is made binary: the methods that the paper tried, in the order of METHODS.
 
-    - `rounding`: bits in the forward pass, the gradient of the sigmoid in the backward pass (Krizhevsky and Hinton
-      2011). The paper's choice.
-    - `noise`: Gaussian noise before the sigmoid drives activations to 0 and 1 (Salakhutdinov and Hinton 2009);
-      `noise` is its standard deviation.
-    - `straight-through` and `straight-through-sigmoid`: stochastic bits with the two biased gradient estimators of
-      Bengio et al. 2013, without and with the derivative of the sigmoid. With these, slope annealing (Chung et al.
-      2016) makes the sigmoid steeper from epoch to epoch: `slope` is that of one of them.
+    They are those of Krizhevsky and Hinton 2011 (the paper's choice), Salakhutdinov and Hinton 2009, and the stochastic
+    bits of Bengio et al. 2013 with their two biased gradient estimators; docs/models.md describes them.
     """
 
     method: str = "rounding"
-    noise: float = 1.0
-    slope: float = 1.0
+    noise: float = 1.0  # standard deviation
+    slope: float = 1.0  # of the sigmoid, which annealing makes steeper from epoch to epoch (Chung et al. 2016)
 
     @classmethod
     def of(cls, recipe: Recipe, epoch: int | None = None) -> "Binarization":
@@ -190,10 +185,9 @@ class WordSampler:
 def expect(logits: Tensor, totals: Tensor) -> tuple[Tensor, Tensor]:
     """The log denominators of a softmax, and its probabilities times the number of words that each context predicts.
 
-    That is (contexts,) and (contexts, candidates). Minus the logarithm of the probability of a word is log denominator
-    - logit; summed over the words of a context its gradient with respect to a candidate's logit is the second part,
-    minus the word's own count.
+    The loss of a word is log denominator - logit; the gradient of a context's loss with respect to a candidate's logit
+    is the second part minus the candidate's count.
     """
     log_probabilities = torch.log_softmax(logits, 1)  # (contexts, candidates)
-    log_denominator = logits[:, 0] - log_probabilities[:, 0]
+    log_denominator = logits[:, 0] - log_probabilities[:, 0]  # (contexts,)
     return log_denominator, log_probabilities.exp_().mul_(totals[:, None])

@@ -237,8 +237,7 @@ def _progress(done: float, documents: int, history: list[dict[str, float]], epoc
 class AdaGrad:
     """A table of parameters, each with the sum of its squared gradients (Duchi et al. 2011).
 
-    Or each row with the sum of their means, which keeps the direction of the gradient. Only rows with a gradient are
-    touched.
+    Or each row with the sum of their means, which keeps the direction of the gradient.
     """
 
     def __init__(self, values: Tensor, start: float, by_row: bool = False) -> None:
@@ -325,10 +324,8 @@ def stop_signals(active: bool) -> Iterator[list[int]]:
 class NetworkEncoder:
     """Infers embeddings and bits of new documents with a trained network: AdaGrad on each one's own embedding.
 
-    What a document gets depends on the document and the model alone.
-
-    Embeddings start at zero and take a fixed number of steps, with the same sampled words for every document. One
-    without a known word stays at zero, so its bits are zero.
+    What a document gets depends on the document and the model alone: embeddings start at zero and take a fixed number
+    of steps, with the same sampled words for every document. Without a known word it stays at zero, and so its bits.
     """
 
     def __init__(self, network: Network, counts: NDArray[np.int64], recipe: Recipe, seed: int) -> None:

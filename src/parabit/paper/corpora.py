@@ -1,7 +1,4 @@
-"""The collections of the paper, what stands in for those that are not here, and both as arrays.
-
-Arrays are all that training and scoring need, so that runs can be made with torch, numpy and scipy alone.
-"""
+"""The collections of the paper, what stands in for those that are not here, and both as arrays."""
 
 import json
 import tomllib
@@ -61,8 +58,7 @@ class PaperCorpus:
 def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
     """The paper's collections if they are present, otherwise what stands in for them.
 
-    20 Newsgroups and Reuters-21578 can be downloaded. The paper's vocabulary of "slightly over one million" is that of
-    posts with their headers, in which the newsgroup is named, so both ways are run.
+    The paper's vocabulary of "slightly over one million" is that of posts with their headers, so both ways are run.
     """
     present = set(present)
     chosen = [

@@ -93,7 +93,6 @@ PICTURED = "binary-pv-dbow-128-bigrams"  # whose codes the t-SNE pictures show
 
 Row = tuple[str, ...]  # label (of a curve also its look), job, part
 
-
 # What is filled into rows.
 _SIZES = [{"size": size} for size in SIZES]
 _FILTERS = [
