@@ -151,10 +151,9 @@ class Candidates(NamedTuple):
 class WordSampler:
     """Draws the words that stand for the vocabulary, each with a probability that grows with its frequency.
 
-    One sample serves a whole batch, and a word drawn with probability q has -log(samples * q) added to its logit: then
-    the sum of the exponentials is, on average, the softmax's denominator, and its gradient is the importance
-    sampling of Cho et al. (2015). With `samples=0` the whole vocabulary is used and nothing is estimated. Words of
-    frequency 0 are never drawn.
+    A word drawn with probability q has -log(samples * q) added to its logit: then the sum of the exponentials is, on
+    average, the softmax's denominator, and its gradient is the importance sampling of Cho et al. (2015). With
+    `samples=0` the whole vocabulary is used. Words of frequency 0 are never drawn.
     """
 
     def __init__(self, frequencies: Tensor, samples: int, power: float = 1.0) -> None:

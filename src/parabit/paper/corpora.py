@@ -49,11 +49,6 @@ class PaperCorpus:
         """Whether models that are trained on it are tested on other collections."""
         return self.collection == _WIKIPEDIA
 
-    def small(self, trained: int, tested: int) -> "PaperCorpus":
-        """The same with fewer documents."""
-        trained, tested = min(trained, self.most_trained or trained), min(tested, self.most_tested or tested)
-        return replace(self, most_trained=trained, most_tested=tested)
-
 
 def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
     """The paper's collections if they are present, otherwise what stands in for them.

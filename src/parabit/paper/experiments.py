@@ -95,11 +95,7 @@ Row = tuple[str, ...]  # label (of a curve also its look), job, part
 
 # What is filled into rows.
 _SIZES = [{"size": size} for size in SIZES]
-_FILTERS = [
-    {"bits": bits, "radius": radius, "part": f"{bits} bits, radius {radius}"}
-    for bits, radii in RADII.items()
-    for radius in radii
-]
+_FILTERS = [{"bits": bits, "radius": radius} for bits, radii in RADII.items() for radius in radii]
 
 
 def _fill(rows: list[list[str]], values: list[dict[str, Any]]) -> list[Row]:

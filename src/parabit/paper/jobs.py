@@ -201,12 +201,11 @@ class Work:
         labels = self.test.labels
         self.scores(part, evaluate_codes(codes, labels, relevance=self.relevance))
         labelled = [number for number, of in enumerate(self.data.training.labels) if of]
-        if labelled:
-            chosen = np.sort(np.random.default_rng(0).permutation(len(codes))[:_MOST_QUERIES])
-            searched = (trained[labelled], [self.data.training.labels[number] for number in labelled])
-            queries = [labels[query] for query in chosen]
-            scores = evaluate_codes(codes[chosen], queries, relevance=self.relevance, searched=searched)
-            self._add(part, {"training_precision@100": scores.precision})
+        chosen = np.sort(np.random.default_rng(0).permutation(len(codes))[:_MOST_QUERIES])
+        searched = (trained[labelled], [self.data.training.labels[number] for number in labelled])
+        queries = [labels[query] for query in chosen]
+        scores = evaluate_codes(codes[chosen], queries, relevance=self.relevance, searched=searched)
+        self._add(part, {"training_precision@100": scores.precision})
 
     def hashed(self, vectors: Any, trained: Any, bits: int) -> None:
         """Vectors made into codes by the two separate algorithms."""

@@ -1,6 +1,7 @@
 """`parabit reproduce`: perform what is missing, draw the figures, and write one page."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
@@ -79,7 +80,8 @@ def _corpora(names: Sequence[str], quick: bool) -> list[PaperCorpus]:
     """The collections that are here, or those named."""
     corpora = paper_corpora([name for name in DATASETS if find_dataset(name).found(data_folder())])
     if quick:
-        corpora = [corpus.small(_QUICK_TRAINED, _QUICK_TESTED) for corpus in corpora if corpus.name in _QUICK_CORPORA]
+        few = {"most_trained": _QUICK_TRAINED, "most_tested": _QUICK_TESTED}
+        corpora = [replace(corpus, **few) for corpus in corpora if corpus.name in _QUICK_CORPORA]
     _check("collection", names, [corpus.name for corpus in corpora], " here")
     return [corpus for corpus in corpora if not names or corpus.name in names]
 
