@@ -111,7 +111,6 @@ def keep(name: str, result: dict[str, Any], small: bool = False) -> None:
     if small:
         print(text)
         return
-    RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(text + "\n")
     print(f"\nkept in {path.relative_to(Path(__file__).parent.parent)}")

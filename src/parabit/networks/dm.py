@@ -166,14 +166,14 @@ class PositionTable:
         targets, contexts = self._tokens[places], self._contexts(places, owners)
 
         lengths = functional.pad(lengths, (0, rows - len(documents)))
-        pieces = torch.div(lengths + piece - 1, piece, rounding_mode="floor")  # (documents,)
+        pieces = (lengths + piece - 1) // piece  # (documents,)
         first_pieces = torch.cumsum(pieces, 0) - pieces
         piece_documents = torch.repeat_interleave(pieces)  # (pieces,)
         within = torch.arange(len(piece_documents), device=self.device) - first_pieces[piece_documents]
         piece_lengths = torch.clamp(lengths[piece_documents] - within * piece, max=piece)
         ends = torch.cumsum(piece_lengths, 0)
         # Pieces stay whole, so a chunk has at most `chunk + piece` positions.
-        chunk_of = torch.div(ends - 1, chunk, rounding_mode="floor")
+        chunk_of = (ends - 1) // chunk
         parts = [torch.split(each, torch.bincount(chunk_of).tolist()) for each in (piece_documents, piece_lengths)]
         sizes = [int(chosen.sum()) for chosen in parts[1]]
         chunks = []

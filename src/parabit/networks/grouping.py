@@ -32,9 +32,8 @@ def ragged(starts: Tensor, lengths: Tensor) -> Tensor:
     """The places of all entries of some rows: starts [10, 4] with lengths [3, 1] give [10, 11, 12, 4]."""
     before = torch.cumsum(lengths, 0) - lengths
     total = int(lengths.sum())
-    return torch.repeat_interleave(starts - before, lengths, output_size=total) + torch.arange(
-        total, device=starts.device
-    )
+    shifts = torch.repeat_interleave(starts - before, lengths, output_size=total)
+    return shifts + torch.arange(total, device=starts.device)
 
 
 def sum_rows(table: Tensor, places: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:

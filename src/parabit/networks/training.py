@@ -86,10 +86,8 @@ class Checkpoints:
             if theirs.get(name) != ours.get(name)
         ]
         if differences:
-            raise TrainingError(
-                f"the checkpoint in {self.folder} is from another training run: {'; '.join(differences)}",
-                hint="use the same corpus and parameters, or delete it to start over",
-            )
+            refused = f"the checkpoint in {self.folder} is from another training run: {'; '.join(differences)}"
+            raise TrainingError(refused, hint="use the same corpus and parameters, or delete it to start over")
         return about, tensors
 
     def forget(self) -> None:
@@ -114,10 +112,8 @@ def _gpu_memory_errors() -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as problem:
-        raise TrainingError(
-            "the GPU has too little memory",
-            hint="train on the cpu, or use a smaller vocabulary, fewer samples or smaller batches",
-        ) from problem
+        hint = "train on the cpu, or use a smaller vocabulary, fewer samples or smaller batches"
+        raise TrainingError("the GPU has too little memory", hint) from problem
 
 
 @_gpu_memory_errors()
@@ -221,10 +217,8 @@ def _batches(
 def _mean_loss(loss: Tensor, epoch: int, recipe: Recipe) -> float:
     total, words = loss.tolist()
     if not math.isfinite(total):
-        raise TrainingError(
-            f"the loss is no longer a number in epoch {epoch}",
-            hint=f"lower the rates (documents {recipe.document_rate:g}, words {recipe.word_rate:g})",
-        )
+        hint = f"lower the rates (documents {recipe.document_rate:g}, words {recipe.word_rate:g})"
+        raise TrainingError(f"the loss is no longer a number in epoch {epoch}", hint)
     return float(total / words)
 
 

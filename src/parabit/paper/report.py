@@ -80,8 +80,8 @@ def _corpora(names: Sequence[str], quick: bool) -> list[PaperCorpus]:
     """The collections that are here, or those named."""
     corpora = paper_corpora([name for name in DATASETS if find_dataset(name).found(data_folder())])
     if quick:
-        few = {"most_trained": _QUICK_TRAINED, "most_tested": _QUICK_TESTED}
-        corpora = [replace(corpus, **few) for corpus in corpora if corpus.name in _QUICK_CORPORA]
+        corpora = [corpus for corpus in corpora if corpus.name in _QUICK_CORPORA]
+        corpora = [replace(corpus, most_trained=_QUICK_TRAINED, most_tested=_QUICK_TESTED) for corpus in corpora]
     _check("collection", names, [corpus.name for corpus in corpora], " here")
     return [corpus for corpus in corpora if not names or corpus.name in names]
 

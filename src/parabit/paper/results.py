@@ -158,9 +158,7 @@ class Figures:
     def compared(self, corpus: str) -> dict[str, list[tuple[str, Cell]]]:
         """The distinct figures of a collection that are above, equal to and below the paper's, each with its name."""
         named = sorted((", ".join(key[1:]), cell) for key, cell in self.cells.items() if key[0] == corpus)
-        return {
-            standing: [one for one in named if one[1].standing == standing] for standing in ("above", "equal", "below")
-        }
+        return {of: [one for one in named if one[1].standing == of] for of in ("above", "equal", "below")}
 
 
 class Table(NamedTuple):
