@@ -16,7 +16,7 @@ from parabit.corpus.document import PythonCorpus, is_missing
 from parabit.errors import CorpusError, ModelError, ParabitError, TrainingError, did_you_mean, need
 from parabit.model.closed_form import SAMPLE, learn_closed_form
 from parabit.model.encoder import Inferred, TextEncoder, config_of, load_model, save_model
-from parabit.model.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, check_fitted
+from parabit.model.scikit_learn import Estimator, check_fitted
 from parabit.networks.config import Recipe, Shape, choose_shape, paper_recipe
 from parabit.progress import Report, silent
 from parabit.storage import CHECKPOINT
@@ -28,7 +28,7 @@ _SHAPE = ("window", "two_sided", "word_dim")  # of network_params; the others ar
 
 
 @dataclass(eq=False, repr=False)
-class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ParagraphVectors(Estimator):
     """Learns short binary codes for texts, or real-valued vectors, without labels.
 
     Two ways to learn the same kind of model. `solver="closed-form"`, the default, alternates exact steps in numpy and
@@ -218,11 +218,6 @@ class ParagraphVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """What the vocabulary is made of."""
         tokenizer = self.tokenizer or (Tokenizer.paper() if self.preset == "paper" else Tokenizer())
         return VocabularyRule(tokenizer, self.bigrams, self.min_count, self.min_bigram_count, self.max_size)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
 
     def _seed(self) -> int:
         if self.random_state is None:

@@ -11,8 +11,8 @@ except ModuleNotFoundError:
     class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
         """A model that has not learned yet."""
 
-    class BaseEstimator:  # type: ignore[no-redef]
-        """Parameters by their names."""
+    class Estimator:
+        """What estimators have that works without scikit-learn."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             """The parameters of the constructor as they are now."""
@@ -25,19 +25,19 @@ except ModuleNotFoundError:
             vars(self).update(parameters)
             return self
 
-    class TransformerMixin:  # type: ignore[no-redef]
-        """Fit and transform in one call."""
-
         def fit_transform(self, X: Any, y: object = None, **options: Any) -> Any:  # noqa: N803
             """What `transform` returns for the texts that were learned from."""
             model: Any = self
             return model.fit(X, y, **options).transform(X)
+else:
 
-    class ClassNamePrefixFeaturesOutMixin:  # type: ignore[no-redef]
-        """Names of columns, which only scikit-learn asks for."""
+    class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc,no-redef]
+        """A transformer of texts."""
 
-
-__all__ = ["BaseEstimator", "ClassNamePrefixFeaturesOutMixin", "NotFittedError", "TransformerMixin", "check_fitted"]
+        def __sklearn_tags__(self) -> Any:
+            tags = super().__sklearn_tags__()
+            tags.input_tags.string, tags.input_tags.two_d_array = True, False
+            return tags
 
 
 def check_fitted(model: Any) -> None:
