@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.extmath import randomized_svd
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from parabit.codes import pack
 from parabit.errors import BaselineError, need
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class RandomHyperplanes(BaseEstimator):  # type: ignore[misc]
+class RandomHyperplanes:
     """One bit per random hyperplane: on which side of it a vector lies.
 
     Two vectors differ in a bit with probability angle / pi (M. Charikar, "Similarity estimation techniques from
@@ -46,14 +44,14 @@ class RandomHyperplanes(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, vectors: NDArray[Any]) -> Self:
         """Draw hyperplanes for vectors of this many dimensions."""
-        rows = _checked(self, vectors, fitting=True)
-        self.mean_ = np.zeros(rows.shape[1])
-        self.planes_ = np.random.default_rng(self.seed).standard_normal((rows.shape[1], self.bits))  # (dim, bits)
+        dim = vectors.shape[1]
+        self.mean_ = np.zeros(dim)
+        self.planes_ = np.random.default_rng(self.seed).standard_normal((dim, self.bits))
         return self
 
     def transform(self, vectors: NDArray[Any]) -> NDArray[np.uint8]:
         """The packed codes of vectors."""
-        return pack((_checked(self, vectors) - self.mean_) @ self.planes_ > 0)
+        return pack((vectors - self.mean_) @ self.planes_ > 0)
 
 
 class IterativeQuantization(RandomHyperplanes):
@@ -64,10 +62,9 @@ class IterativeQuantization(RandomHyperplanes):
 
     def fit(self, vectors: NDArray[Any]) -> Self:
         """Learn the components and the rotation of training vectors."""
-        rows = _checked(self, vectors, fitting=True)
-        check_scalar(self.bits, "bits", Integral, min_val=1, max_val=rows.shape[1])
-        self.mean_ = rows.mean(axis=0)  # (dim,)
-        centred = rows - self.mean_
+        check_scalar(self.bits, "bits", Integral, min_val=1, max_val=vectors.shape[1])
+        self.mean_ = vectors.mean(axis=0, dtype=np.float64)  # (dim,)
+        centred = vectors - self.mean_
         _, directions = np.linalg.eigh(centred.T @ centred)  # by ascending variance
         components = directions[:, ::-1][:, : self.bits]  # (dim, bits) orthonormal columns
         self.planes_ = components @ quantizing_rotation(centred @ components, seed=self.seed)
@@ -75,7 +72,7 @@ class IterativeQuantization(RandomHyperplanes):
 
 
 @dataclass(eq=False)
-class TfIdf(BaseEstimator):  # type: ignore[misc]
+class TfIdf:
     """Documents as weighted words, rows of length 1: the product of two rows is their cosine.
 
     A word that occurs c times in a document and in d of the n training documents has the weight
@@ -90,20 +87,16 @@ class TfIdf(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, counts: csr_array) -> Self:
         """Take the words' weights from the counts of training documents."""
-        rows = _counts(self, counts, fitting=True)
-        self.idf_ = inverse_frequencies(np.bincount(rows.indices, minlength=rows.shape[1]), rows.shape[0])
+        self.idf_ = inverse_frequencies(np.bincount(counts.indices, minlength=counts.shape[1]), counts.shape[0])
         return self
 
     def transform(self, counts: csr_array) -> csr_array:
         """Weighted rows of length 1; a document without weighted words stays zero."""
-        rows = _counts(self, counts)
-        weighted = tf_idf_rows(rows.astype(np.float32), self.idf_)
-        weighted.eliminate_zeros()
-        return weighted
+        return tf_idf_rows(counts.astype(np.float32), self.idf_)
 
 
 @dataclass(eq=False)
-class BM25(BaseEstimator):  # type: ignore[misc]
+class BM25:
     """BM25 in the form of Lucene, by the library bm25s.
 
     A query's score of a document is the sum over the query's words, each as often as it occurs there, of
@@ -122,27 +115,26 @@ class BM25(BaseEstimator):  # type: ignore[misc]
     def fit(self, counts: csr_array) -> Self:
         """Index the documents to search."""
         library = need("bm25s", "baselines", BaselineError)
-        rows = _counts(self, counts, fitting=True)
         # bm25s reads documents as lists of word ids, each as often as it occurs.
-        tokens = np.repeat(rows.indices, rows.data.astype(np.int64))
-        lengths = rows.sum(axis=1).astype(np.int64)
+        tokens = np.repeat(counts.indices, counts.data.astype(np.int64))
+        lengths = counts.sum(axis=1).astype(np.int64)
         documents = [part.tolist() for part in np.split(tokens, np.cumsum(lengths)[:-1])]
         index = library.BM25(k1=self.k1, b=self.b, method="lucene")
-        ids = {word: word for word in range(rows.shape[1])}
+        ids = {word: word for word in range(counts.shape[1])}
         index.index((documents, ids), create_empty_token=False, show_progress=False)
         # What a query word adds to the score of a document. Read as rows, its columns are the transposed matrix.
         parts = (index.scores["data"], index.scores["indices"], index.scores["indptr"])
-        self.weights_ = csr_array(parts, shape=rows.shape[::-1])  # (words, documents)
+        self.weights_ = csr_array(parts, shape=counts.shape[::-1])  # (words, documents)
         return self
 
     def scores(self, queries: csr_array) -> NDArray[np.float32]:
         """The score of each indexed document for each query, (queries, documents)."""
-        found: NDArray[np.float32] = (_counts(self, queries).astype(np.float32) @ self.weights_).toarray()
+        found: NDArray[np.float32] = (queries.astype(np.float32) @ self.weights_).toarray()
         return found
 
 
 @dataclass(eq=False)
-class LSA(BaseEstimator):  # type: ignore[misc]
+class LSA:
     """TF-IDF rows in the space of their first singular vectors, at length 1.
 
     (S. Deerwester et al., "Indexing by latent semantic analysis", JASIS 1990.) Codes of IterativeQuantization are
@@ -169,12 +161,11 @@ class LSA(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, counts: csr_array) -> NDArray[np.float32]:
         """The documents as rows of length 1, (documents, dim); one that has nothing in this space stays zero."""
-        check_is_fitted(self)
         return unit(self.weighting_.transform(counts) @ self.words_)
 
 
 @dataclass(eq=False)
-class Doc2Vec(BaseEstimator):  # type: ignore[misc]
+class Doc2Vec:
     """Real-valued PV-DBOW with 5 negative samples by gensim, on the words that parabit trains on.
 
     (Q. Le and T. Mikolov, "Distributed representations of sentences and documents", ICML 2014.) gensim reads at most
@@ -200,29 +191,12 @@ class Doc2Vec(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, documents: "Bags") -> NDArray[np.float32]:
         """Infer the vectors of documents, (documents, dim); one without known words is zero."""
-        check_is_fitted(self)
         vectors = np.zeros((len(documents), self.dim), dtype=np.float32)
         for number, text in enumerate(_texts(documents)):
             if words := [word for word in text if word in self.model_.wv.key_to_index]:
                 self.model_.random.seed(self.seed)  # otherwise it would continue from the previous document
                 vectors[number] = self.model_.infer_vector(words)
         return vectors
-
-
-def _checked(model: BaseEstimator, given: Any, fitting: bool = False, dtype: Any = np.float64, **options: Any) -> Any:
-    """Rows of finite numbers, as many per row as the model was fitted on. Only fitting needs any rows."""
-    if not fitting:
-        check_is_fitted(model)
-    return validate_data(model, given, reset=fitting, ensure_min_samples=int(fitting), dtype=dtype, **options)
-
-
-def _counts(model: BaseEstimator, counts: csr_array, fitting: bool = False) -> csr_array:
-    """The counts as rows of words, in arrays that are not the caller's."""
-    rows = csr_array(_checked(model, counts, fitting, accept_sparse="csr", dtype=None, ensure_non_negative=True)).copy()
-    rows.eliminate_zeros()
-    if fitting and not rows.nnz:
-        raise BaselineError(f"there is nothing to fit on: no word in {rows.shape[0]} documents", hint="give some")
-    return rows
 
 
 def _texts(documents: "Bags") -> list[list[str]]:
