@@ -211,13 +211,12 @@ class Bags:
     @classmethod
     def joined(cls, parts: Sequence["Bags"]) -> "Bags":
         """Several bags as one."""
-        return cls(
-            np.concatenate([part.features for part in parts]),
-            np.concatenate([part.counts for part in parts]),
-            row_offsets(np.concatenate([part.feature_lengths for part in parts])),
-            np.concatenate([part.tokens for part in parts]),
-            row_offsets(np.concatenate([part.token_lengths for part in parts])),
-        )
+
+        def column(name: str) -> NDArray[Any]:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        feature_offsets, token_offsets = row_offsets(column("feature_lengths")), row_offsets(column("token_lengths"))
+        return cls(column("features"), column("counts"), feature_offsets, column("tokens"), token_offsets)
 
     def __len__(self) -> int:
         return len(self.feature_offsets) - 1
@@ -269,7 +268,7 @@ def bags_of_ids(ids: NDArray[np.int32], lengths: NDArray[np.int64], vocabulary: 
         pairs, starts = pair_keys(ids, lengths, len(vocabulary.words))
         bigrams = vocabulary.bigram_ids(pairs)
         keys.append((document[:-1][starts] * size + bigrams)[bigrams >= 0])
-    entries, counts = run_lengths(np.sort(np.concatenate(keys)))
+    entries, counts = np.unique(np.concatenate(keys), return_counts=True)
     firsts = np.arange(documents + 1) * size  # the number of each document's feature 0
     offsets = np.searchsorted(entries, firsts).astype(np.int64)
     return Bags(
@@ -293,12 +292,6 @@ def pair_keys(
     inside = ends[(ends > 0) & (ends < len(ids))]
     starts[inside - 1] = False
     return ids[:-1][starts].astype(np.int64) * words + ids[1:][starts], starts
-
-
-def run_lengths(ordered: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct numbers of an ordered array and how often each occurs."""
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
-    return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
 def inverse_frequencies(document_frequencies: NDArray[Any], documents: int) -> NDArray[np.float32]:

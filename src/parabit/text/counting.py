@@ -11,7 +11,7 @@ from parabit.corpus import Texts, as_corpus
 from parabit.errors import VocabularyError
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
-from parabit.text.bags import Bags, Vocabulary, bags_of_ids, pair_keys, run_lengths
+from parabit.text.bags import Bags, Vocabulary, bags_of_ids, pair_keys
 from parabit.text.tokenizer import Numbering, Tokenizer
 
 MOST_WORDS = 2_000_000  # different ones that `build_vocabulary` counts exactly
@@ -96,9 +96,8 @@ def _tokens(documents: Texts, tokenizer: Tokenizer, report: Report) -> Iterator[
 def _tally(keys: NDArray[np.int64], documents: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], ...]:
     """The distinct keys, how often each occurs, and in how many of the `size` documents."""
     # One number for key and document, so that one sort of plain integers counts both.
-    entries, counts = run_lengths(np.sort(keys * size + documents))
-    distinct, document_counts = run_lengths(entries // size)
-    starts = np.cumsum(document_counts) - document_counts
+    entries, counts = np.unique(keys * size + documents, return_counts=True)
+    distinct, starts, document_counts = np.unique(entries // size, return_index=True, return_counts=True)
     return distinct, np.add.reduceat(counts, starts) if len(starts) else counts, document_counts
 
 
