@@ -30,8 +30,6 @@ from parabit.evaluation import (
     evaluate_codes,
     evaluate_filtered,
     evaluate_vectors,
-    mean_average_precision,
-    ndcg,
     relevance,
     scoring,
 )
@@ -278,12 +276,7 @@ def labelled_of(*labels: tuple[str, ...], least: int = 1) -> object:
 
 
 WRONG: list[tuple[Callable[[], object], str]] = [
-    (lambda: mean_average_precision([[np.nan, 1.0]], [[0, 1]]), "not finite"),
-    (lambda: ndcg([[1, 2]], [[-1, 1]]), "relevances below 0"),
-    (lambda: ndcg([[1, 2]], [[1, 0, 0]]), "found (1, 2) and (1, 3)"),
-    (lambda: ndcg([[0, 0]], [[0, 0]]), "no query has a relevant document"),
-    (lambda: mean_average_precision([[1, 2]], [[3, 1]]), "at most 1 for precision, found 3; divide by the highest"),
-    (lambda: ndcg([[1, 2]], [[0, 1]], k=0), "k must be at least 1, found 0"),
+    (lambda: evaluate_codes(CODES, LABELS, k=0), "k must be at least 1, found 0"),
     (lambda: relevance.label_sets([0.5, 1.0]), ONE_LABEL + "0.5; give one label or a list"),
     (lambda: relevance.label_sets("orbit"), ONE_LABEL + "str of shape ()"),
     (lambda: relevance.label_sets(np.zeros((4, 2), dtype=np.int64)), ONE_LABEL + "ndarray of shape (4, 2)"),

@@ -1,6 +1,5 @@
 """Measuring codes, vectors and rankings: tie-aware metrics, relevance by labels, and the protocols of the field."""
 
-from parabit.evaluation.metrics import mean_average_precision, ndcg
 from parabit.evaluation.rankings import HammingRanking, Ranking, ScoreRanking, asymmetric_ranking, cosine_ranking
 from parabit.evaluation.relevance import Relevance
 from parabit.evaluation.scoring import (
@@ -25,6 +24,4 @@ __all__ = [
     "evaluate_codes",
     "evaluate_filtered",
     "evaluate_vectors",
-    "mean_average_precision",
-    "ndcg",
 ]

@@ -15,7 +15,7 @@ from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from parabit.errors import EvaluationError
@@ -41,44 +41,12 @@ class Curve(NamedTuple):
     precision: tuple[float, ...]
 
 
-def mean_average_precision(similarities: ArrayLike, relevance: ArrayLike) -> float:
-    """The mean over queries of the expected average precision, from two arrays (queries, documents).
+def average_precision(ties: Ties) -> NDArray[np.float64]:
+    """Expected average precision, (queries,), of queries that have a relevant document.
 
     Average precision is the sum over ranks k of (precision of the first k) · (relevance of the k-th), divided by the
     sum of all relevance. With binary relevance that is the mean, over a query's relevant documents, of the share of
-    relevant ones among those ranked up to it. Documents of equal similarity are tied. Queries without a relevant
-    document are left out.
-
-    Relevance above 1 is refused, because precision would no longer be a share.
-
-    Example:
-        >>> mean_average_precision([[0.9, 0.5, 0.1]], [[1, 0, 1]])  # (1/1 + 2/3) / 2
-        0.8333333333333333
-        >>> mean_average_precision([[0.5, 0.5]], [[1, 0]])  # first or second, with the same chance
-        0.75
-        >>> mean_average_precision([[0.9, 0.5]], [[0.5, 1]])  # (0.5/1 · 0.5 + 1.5/2 · 1) / 1.5
-        0.6666666666666666
-    """
-    return mean(average_precision(ranked(*_answered(similarities, relevance, most=1))))
-
-
-def ndcg(similarities: ArrayLike, relevance: ArrayLike, k: int = 10) -> float:
-    """The mean over queries of the expected NDCG at k, from two arrays (queries, documents).
-
-    DCG is the sum of relevance / log2(1 + rank) over the first k documents, NDCG its share of the highest DCG that any
-    order has (K. Järvelin and J. Kekäläinen, "Cumulated gain-based evaluation of IR techniques", TOIS 2002). Documents
-    of equal similarity are tied. Queries without a relevant document are left out.
-
-    Example:
-        >>> f"{ndcg([[0.9, 0.5, 0.1]], [[0, 0, 1]], k=3):.3f}"  # 1 / log2(4)
-        '0.500'
-    """
-    scores, gains = _answered(similarities, relevance)
-    return mean(discounted_gain(ranked(scores, gains), k) / highest_discounted_gain(gains, k))
-
-
-def average_precision(ties: Ties) -> NDArray[np.float64]:
-    """Expected average precision, (queries,), of queries that have a relevant document.
+    relevant ones among those ranked up to it.
 
     Take a tie of n documents with relevance of sum G and sum of squares Q, after N documents with relevance of sum R.
     In an order drawn at random, its i-th document has the expected relevance G/n and squared relevance Q/n, and its
@@ -109,7 +77,9 @@ def average_precision(ties: Ties) -> NDArray[np.float64]:
 def discounted_gain(ties: Ties, k: int) -> NDArray[np.float64]:
     """Expected discounted cumulative gain of the first k documents, (queries,).
 
-    Each place of a tie is expected to gain the mean of the tie.
+    It is the sum of relevance / log2(1 + rank), and NDCG its share of the highest that any order has (K. Järvelin and
+    J. Kekäläinen, "Cumulated gain-based evaluation of IR techniques", TOIS 2002). Each place of a tie is expected to
+    gain the mean of the tie.
     """
     ends = ties.starts + ties.sizes
     k = min(check_k(k), int(ends.max(initial=0)))
@@ -200,25 +170,6 @@ def check_k(k: int) -> int:
     if k < 1:
         raise EvaluationError(f"k must be at least 1, found {k}", hint="the paper uses k=10")
     return k
-
-
-def _answered(
-    similarities: ArrayLike, relevance: ArrayLike, most: float = np.inf
-) -> tuple[NDArray[np.float64], csr_array]:
-    """Both as arrays, only of queries that have a relevant document."""
-    scores, gains = np.asarray(similarities, dtype=np.float64), np.asarray(relevance, dtype=np.float64)
-    if scores.ndim != 2 or scores.shape != gains.shape:
-        found = f"found {scores.shape} and {gains.shape}"
-        raise EvaluationError(f"similarities and relevance must both be (queries, documents), {found}")
-    if not (np.isfinite(scores).all() and np.isfinite(gains).all() and (gains >= 0).all()):
-        raise EvaluationError("similarities or relevances are not finite, or relevances below 0")
-    if (gains > most).any():
-        problem = f"relevance must be at most {most} for precision, found {gains.max():g}"
-        raise EvaluationError(problem, hint="divide by the highest grade, or give 0 and 1")
-    has_answer = gains.any(axis=1)
-    if not has_answer.any():
-        raise EvaluationError("no query has a relevant document", hint="check how relevance was made")
-    return scores[has_answer], csr_array(gains[has_answer])
 
 
 def _discounts(k: int) -> NDArray[np.float64]:
