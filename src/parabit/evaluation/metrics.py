@@ -132,17 +132,13 @@ def ranked(similarities: NDArray[np.float64], gains: csr_array, tolerance: float
     counts = np.bincount(borders[kept] // documents, minlength=queries)  # ties of each query
     filled = np.arange(max(1, counts.max(initial=0))) < counts[:, None]  # (queries, ties)
 
-    def rows(values: NDArray[Any], filling: int) -> NDArray[Any]:
+    def rows(values: NDArray[Any], filling: int = 0) -> NDArray[Any]:
         result = np.full(filled.shape, filling, dtype=values.dtype)
         result[filled] = values
         return result
 
-    return Ties(
-        rows(borders[kept] % documents, documents),
-        rows(np.diff(borders)[kept], 0),
-        rows(summed[kept], 0),
-        rows(squares[kept], 0),
-    )
+    starts, sizes = borders[kept] % documents, np.diff(borders)[kept]
+    return Ties(rows(starts, documents), rows(sizes), rows(summed[kept]), rows(squares[kept]))
 
 
 def sums(

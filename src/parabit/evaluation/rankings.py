@@ -98,12 +98,11 @@ def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
         problem = f"vectors of {queries.shape[1]} numbers cannot be compared with vectors of {documents.shape[1]}"
         raise EvaluationError(problem, hint="use the same model for both")
     # Sparse products need this form; converted once, not for every block.
-    transposed = documents.T if isinstance(documents, np.ndarray) else documents.T.tocsr()
+    transposed = documents.T.tocsr() if issparse(documents) else documents.T
 
-    def scores(block: slice) -> NDArray[np.float64]:
-        product: Any = queries[block] @ transposed
-        dense: NDArray[np.float64] = product if isinstance(product, np.ndarray) else product.toarray()
-        return dense
+    def scores(block: slice) -> Any:
+        product = queries[block] @ transposed
+        return product.toarray() if issparse(product) else product
 
     return ScoreRanking(scores, queries.shape[0], documents.shape[0], searched is None, TOLERANCE)
 
@@ -113,19 +112,18 @@ def unit(vectors: Any) -> Any:
     sparse = bool(issparse(vectors))
     rows: Any = csr_array(vectors) if sparse else np.asarray(vectors)
     if rows.ndim != 2 or rows.shape[1] == 0 or rows.dtype.kind not in "fiub":
-        found = f"{rows.dtype} of shape {rows.shape}"
-        hint = "give one for each document"
-        raise EvaluationError(f"vectors must be rows of a 2-d array of numbers, found {found}", hint)
+        problem = f"vectors must be rows of a 2-d array of numbers, found {rows.dtype} of shape {rows.shape}"
+        raise EvaluationError(problem, hint="give one for each document")
     rows = rows.astype(np.float64)
     if sparse:
         rows.sum_duplicates()
-        _need_finite(rows.data)
-        lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
-        rows.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(rows.indptr))
-        return rows
-    _need_finite(rows)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows /= np.where(lengths > 0, lengths, 1)
+    _need_finite(rows.data if sparse else rows)
+    lengths = np.sqrt(rows.multiply(rows).sum(axis=1)) if sparse else np.linalg.norm(rows, axis=1)
+    lengths[lengths == 0] = 1
+    if sparse:
+        rows.data /= np.repeat(lengths, np.diff(rows.indptr))
+    else:
+        rows /= lengths[:, None]
     return rows
 
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 Labels = ArrayLike | Sequence[Collection[Any]]  # one label per document, or several, or none
 
-# The paper's relevance for its collections, and the same for similar ones.
-_RELEVANCE = {"reuters21578": "overlap", "rcv1": "overlap", "arxiv": "overlap"}
-
 
 class Relevance:
     """The relevance of documents to queries, one block of queries at a time; only values above 0 are stored.
@@ -94,8 +91,8 @@ def _wrong(found: str) -> EvaluationError:
 
 
 def relevance_of(corpus: str) -> str:
-    """The relevance of a data set; for all others, a shared label."""
-    return _RELEVANCE.get(corpus.partition("/")[0], "shared")
+    """The paper's relevance for its collections, and the same for similar ones; for all others, a shared label."""
+    return "overlap" if corpus.partition("/")[0] in ("reuters21578", "rcv1", "arxiv") else "shared"
 
 
 class Labelled(NamedTuple):

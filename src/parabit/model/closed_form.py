@@ -121,20 +121,20 @@ def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report 
     return [text for _, _, text in sorted(kept, key=lambda entry: entry[1])], number
 
 
-def choose_levels(bits: object, dim: object, levels: Sequence[int] | None) -> list[tuple[int, ...]]:
+def choose_levels(bits: Any, dim: Any, levels: Sequence[int] | None) -> list[tuple[int, ...]]:
     """The levels of the closed form's codes, by rule or as given; those of a vector beside the code come first."""
     for name, value, lowest in (("bits", bits, 8), ("dim", dim, 1)):
         if value is not None and not (type(value) is int and lowest <= value <= LARGEST):
             raise TrainingError(f"{name} is {value!r}", hint=f"it must be a whole number from {lowest} to {LARGEST:,}")
-    sizes = [size for size in (dim, bits) if isinstance(size, int)]
-    if not sizes:
+    codes = [default_levels(size) for size in (dim, bits) if size is not None]
+    if not codes:
         raise TrainingError("neither bits nor dim is given", hint="bits=128 learns codes, dim=128 real-valued vectors")
-    codes = [default_levels(size) for size in sizes]
     if levels is not None:
-        codes[-1], size = tuple(levels), sizes[-1]
+        size = sum(codes[-1])
         if not all(isinstance(level, int) and level >= 1 for level in levels) or sum(levels) != size:
             hint = f"give whole numbers, at least 1, that add up to {size}"
             raise TrainingError(f"levels {list(levels)} for a size of {size}", hint)
+        codes[-1] = tuple(levels)
     return codes
 
 

@@ -102,10 +102,9 @@ class TextEncoder:
 
     def infer(self, texts: Texts, report: Report = silent) -> Inferred:
         """The codes and vectors of texts; a text without a known word gets zeros."""
-        if isinstance(texts, list) and 0 < len(texts) <= FEW and all(isinstance(text, str) for text in texts):
+        if isinstance(texts, list) and len(texts) <= FEW and all(isinstance(text, str) for text in texts):
             return self.infer_bags(make_bags(texts, self.vocabulary))  # the fastest way, for queries
-        parts: list[Any] = [inferred for _, inferred in self.infer_each(as_corpus(texts), report)]
-        parts = parts or [[None if part is None else part[:0] for part in self.infer([""])]]
+        parts = [inferred for _, inferred in self.infer_each(as_corpus(texts), report)] or [self.infer([])]
         joint: Any = (None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True))
         return Inferred(*joint)
 

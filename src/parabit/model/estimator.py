@@ -108,11 +108,11 @@ class ParagraphVectors(Estimator):
         """
         network, rule, seed = self.network(), self.rule(), self._seed()
         corpus = self._corpus(X)
-        given = {name: _plain(value) for name, value in self.get_params(deep=False).items() if name != "device"}
-        parameters = {**given, "random_state": seed}  # what determines the model, as JSON
+        parameters = _plain(self.get_params(deep=False)) | {"random_state": seed}  # what determines the model, as JSON
+        del parameters["device"]
         self.embeddings_: NDArray[np.float32] | None = None
         if network is None:
-            bits, dim, sample = (_plain(value) for value in (self.bits, self.dim, self.sample))
+            bits, dim, sample = (parameters[name] for name in ("bits", "dim", "sample"))
             self.encoder_ = learn_closed_form(corpus, bits, dim, self.levels, rule, sample, seed, report)
             self.encoder_.config["parameters"] = parameters
             return self._fitted()
