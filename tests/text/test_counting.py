@@ -194,13 +194,10 @@ def test_what_is_not_a_whole_vocabulary_file_is_refused(tmp_path: Path, monkeypa
         Vocabulary.load(path)
 
 
-def test_unknown_words_take_no_memory_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parabit.text.bags._MOST_UNKNOWN", 50)
+def test_unknown_words_of_many_texts_have_no_id() -> None:
     vocabulary = build_vocabulary(["a b", "c"], VocabularyRule(TOKENIZER))
-    for batch in "xyz":
-        texts = [f"a {first}{second}{batch} b" for first in "abcdefgh" for second in "abcdefgh"]
-        assert vocabulary.ids_of(texts)[0].tolist() == [0, -1, 1] * 64
-        assert len(vocabulary._numbering.words()) < 64
+    texts = [f"a {first}{second} b" for first in "abcdefgh" for second in "abcdefgh"]
+    assert vocabulary.ids_of(texts)[0].tolist() == [0, -1, 1] * 64
 
 
 def test_the_idf_is_the_logarithm_of_documents_and_one_over_those_with_the_word() -> None:
