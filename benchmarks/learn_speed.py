@@ -53,7 +53,7 @@ def floors_of(counts: csr_array) -> dict[str, float]:
     import faiss
 
     from parabit.model.closed_form import DIMENSIONS
-    from parabit.text import inverse_frequencies, tf_idf_rows
+    from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
     counts = counts[:, np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]) > 1)]
     idf = inverse_frequencies(np.bincount(counts.indices, minlength=counts.shape[1]), counts.shape[0])

@@ -1,4 +1,1 @@
-"""The peers that parabit's codes are compared with: all learned without labels, from the same counts of words.
-
-`peers` needs scikit-learn, `semantic_hashing` torch, so each is imported on its own.
-"""
+"""The peers that parabit's codes are compared with: all learned without labels, from the same counts of words."""

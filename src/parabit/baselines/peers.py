@@ -129,8 +129,7 @@ class BM25:
 
     def scores(self, queries: csr_array) -> NDArray[np.float32]:
         """The score of each indexed document for each query, (queries, documents)."""
-        found: NDArray[np.float32] = (queries.astype(np.float32) @ self.weights_).toarray()
-        return found
+        return np.asarray((queries.astype(np.float32) @ self.weights_).toarray())
 
 
 @dataclass(eq=False)

@@ -37,18 +37,17 @@ class SemanticHashing:
     sizes back to a softmax over the words; Gaussian noise on the input of the code layer forces activations near 0 and
     1. A bit is its activation without noise, rounded.
 
-    Unlike there, no layer is pretrained: Adam trains the whole network from a random start. The rest was chosen by the
-    codes of held-out training posts of 20 Newsgroups: hidden units are tanh; the input is the TF-IDF row, and words
-    weigh by their idf in the cross entropy too; a document's cross entropy is divided by the square root of its weight;
-    most of the input's words are hidden at each step (`word_dropout`), and some hidden units (`dropout`); the noise
-    grows from 0 to a standard deviation of `noise`. More words make better codes, 10,000 much better ones.
+    Unlike there, Adam trains the whole network from a random start. The rest was chosen by the codes of held-out
+    training posts of 20 Newsgroups: hidden units are tanh; words weigh by their idf, in the input and in the cross
+    entropy, which is divided by the square root of a document's weight; most of the input's words (`word_dropout`) and
+    some hidden units (`dropout`) are hidden at each step; the noise grows from 0 to a standard deviation of `noise`.
 
     The same seed gives the same codes on the CPU, with the same number of threads.
     """
 
     bits: int
     seed: int = 0
-    words: int = 2000
+    words: int = 2000  # more make better codes, 10,000 much better ones
     hidden: Sequence[int] = (500, 500)
     noise: float = 8.0
     word_dropout: float = 0.8

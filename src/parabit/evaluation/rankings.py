@@ -98,11 +98,11 @@ def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
         problem = f"vectors of {queries.shape[1]} numbers cannot be compared with vectors of {documents.shape[1]}"
         raise EvaluationError(problem, hint="use the same model for both")
     # Sparse products need this form; converted once, not for every block.
-    transposed = documents.T.tocsr() if issparse(documents) else documents.T
+    transposed = documents.T if isinstance(documents, np.ndarray) else documents.T.tocsr()
 
     def scores(block: slice) -> Any:
         product = queries[block] @ transposed
-        return product.toarray() if issparse(product) else product
+        return product if isinstance(product, np.ndarray) else product.toarray()
 
     return ScoreRanking(scores, queries.shape[0], documents.shape[0], searched is None, TOLERANCE)
 

@@ -17,8 +17,6 @@ from parabit.progress import Progress, Report, silent
 # Query-document pairs at a time: about 10 MB with everything computed from them.
 _BLOCK = 1 << 17
 
-_CURVE_POINTS = 60
-
 Searched = tuple[Any, Labels]  # a collection's codes or vectors, and its labels
 
 
@@ -50,7 +48,7 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
     The curve has points after 1, 2, 3, … documents, then at growing distances up to all.
     """
     _need_pairs(ranking, relevance)
-    points = np.geomspace(1, ranking.documents - ranking.itself, _CURVE_POINTS)
+    points = np.geomspace(1, ranking.documents - ranking.itself, 60)
     ranks = np.unique(points.round().astype(np.int64))
     check_k(depth)
 

@@ -49,7 +49,8 @@ from parabit.errors import TrainingError
 from parabit.model.encoder import Tensors, TextEncoder, config_of, quantized
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
-from parabit.text import VocabularyRule, count_bags, inverse_frequencies, tf_idf_rows
+from parabit.text import VocabularyRule, count_bags
+from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
 Matrix = NDArray[np.float32]
 
@@ -192,15 +193,14 @@ def _targets(
     report(Progress("finding neighbours", 1, "steps", 1 / 5))
     neighbours = nearest(start, rows)
     first = _components(diffuse(start, neighbours, _SHARE))
-    if not first.shape[1]:
+    if not first.size:
         return None
     wanted = _rotated(first, min(_NEIGHBOUR_BITS, first.shape[1]), rng)
     report(Progress("finding neighbours again", 2, "steps", 2 / 5))
     neighbours = nearest(rows @ _word_vectors(by_word, wanted), rows)
     report(Progress("rotating", 3, "steps", 3 / 5))
-    fine = _components(diffuse(start, neighbours, _SHARE))
-    coarse = _components(diffuse(start, neighbours, _COARSE_SHARE))
-    if not min(fine.shape[1], coarse.shape[1]):
+    fine, coarse = (_components(diffuse(start, neighbours, share)) for share in (_SHARE, _COARSE_SHARE))
+    if not (fine.size and coarse.size):
         return None
     targets = []
     for number, size in ((number, size) for levels in codes for number, size in enumerate(levels)):

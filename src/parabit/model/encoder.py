@@ -25,8 +25,8 @@ from parabit.networks.config import Recipe, Shape
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
 from parabit.storage import recover, whole_folder
-from parabit.text import Bags, Vocabulary, inverse_frequencies, make_bags
-from parabit.text.bags import FEW, tf_idf_weights
+from parabit.text import Bags, Vocabulary, make_bags
+from parabit.text.bags import FEW, inverse_frequencies, tf_idf_weights
 
 FORMAT = 1
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.safetensors", "README.md"
@@ -111,18 +111,16 @@ class TextEncoder:
     def infer_each(self, corpus: Corpus, report: Report = silent) -> InferredBatches:
         """The same, batch by batch and with the documents: a corpus of any size is encoded in constant memory."""
 
-        def read(documents: list[Document]) -> tuple[list[Document], Bags]:
-            return documents, make_bags([document.text for document in documents], self.vocabulary)
-
-        def infer(batch: tuple[list[Document], Bags]) -> tuple[list[Document], Inferred]:
-            return batch[0], encode(batch[1])
+        def bags_of(documents: list[Document]) -> Bags:
+            return make_bags([document.text for document in documents], self.vocabulary)
 
         encode, done = self.infer_bags, 0
         with closing(corpus.batches(documents=AT_ONCE)) as batches:
             if self.solver == "closed-form":
-                parts: Iterator[Any] = ordered_map(lambda documents: infer(read(documents)), batches)
+                parts: Iterator[Any] = ordered_map(lambda batch: (batch, encode(bags_of(batch))), batches)
             else:  # torch has threads of its own; only the next batch's text is read meanwhile
-                parts = map(infer, ordered_map(read, batches, threads=1))
+                bags = ordered_map(lambda batch: (batch, bags_of(batch)), batches, threads=1)
+                parts = ((batch, encode(of_batch)) for batch, of_batch in bags)
             for part in parts:
                 yield part
                 done += len(part[0])

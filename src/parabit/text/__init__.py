@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from parabit.errors import lazy
-from parabit.text.bags import Bags, Vocabulary, inverse_frequencies, make_bags, tf_idf_rows
+from parabit.text.bags import Bags, Vocabulary, make_bags
 from parabit.text.tokenizer import Tokenizer, english_stop_words, read_stop_words
 
 if TYPE_CHECKING:
@@ -22,10 +22,8 @@ __all__ = [
     "count_bags",
     "english_stop_words",
     "find_duplicates",
-    "inverse_frequencies",
     "make_bags",
     "read_stop_words",
-    "tf_idf_rows",
 ]
 
 # Counting needs polars, which takes long to import; searching, baselines and `parabit reproduce` use text without it.
