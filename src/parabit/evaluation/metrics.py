@@ -18,8 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from parabit.errors import EvaluationError
-
 
 class Ties(NamedTuple):
     """The ties of each query's ranking, best first: at least all that have a relevant document, as others gain nothing.
@@ -82,7 +80,7 @@ def discounted_gain(ties: Ties, k: int) -> NDArray[np.float64]:
     gain the mean of the tie.
     """
     ends = ties.starts + ties.sizes
-    k = min(check_k(k), int(ends.max(initial=0)))
+    k = min(k, int(ends.max(initial=0)))
     discounts = _discounts(k)
     weights = discounts[np.minimum(ends, k)] - discounts[np.minimum(ties.starts, k)]
     return total(ties.gains / np.maximum(ties.sizes, 1) * weights)
@@ -90,7 +88,7 @@ def discounted_gain(ties: Ties, k: int) -> NDArray[np.float64]:
 
 def highest_discounted_gain(gains: csr_array, k: int) -> NDArray[np.float64]:
     """The discounted cumulative gain of the first k in the best order, (queries,); of some rows of relevance."""
-    top = np.zeros((gains.shape[0], min(check_k(k), gains.shape[1])))
+    top = np.zeros((gains.shape[0], min(k, gains.shape[1])))
     for row, (start, end) in enumerate(pairwise(gains.indptr.tolist())):
         best = np.sort(gains.data[start:end])[::-1][:k]
         top[row, : len(best)] = best
@@ -159,13 +157,6 @@ def mean(values: NDArray[np.float64]) -> float:
     # The exact sum, rounded once: with relevance of 0 and 1 the mean is the same to the last digit in any order
     # that documents are stored. Rounding inside a value may put it slightly above 1.
     return min(1.0, fsum(values.tolist()) / len(values))
-
-
-def check_k(k: int) -> int:
-    """The same k; raise unless it is at least 1."""
-    if k < 1:
-        raise EvaluationError(f"k must be at least 1, found {k}", hint="the paper uses k=10")
-    return k
 
 
 def _discounts(k: int) -> NDArray[np.float64]:

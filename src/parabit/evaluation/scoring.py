@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from parabit.errors import EvaluationError
 from parabit.evaluation import metrics
-from parabit.evaluation.metrics import Curve, Ties, check_k, highest_discounted_gain, mean
+from parabit.evaluation.metrics import Curve, Ties, highest_discounted_gain, mean
 from parabit.evaluation.rankings import TOLERANCE, HammingRanking, Ranking, cosine_ranking
 from parabit.evaluation.relevance import Labels, Relevance
 from parabit.parallel import ordered_map
@@ -47,10 +47,9 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
 
     The curve has points after 1, 2, 3, … documents, then at growing distances up to all.
     """
-    _need_pairs(ranking, relevance)
+    _check(ranking, relevance, k, depth)
     points = np.geomspace(1, ranking.documents - ranking.itself, 60)
     ranks = np.unique(points.round().astype(np.int64))
-    check_k(depth)
 
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
         gains = relevance.of(block)
@@ -125,7 +124,7 @@ def evaluate_filtered(
         problem = f"there are {by_code.queries} codes but {by_vector.queries} vectors"
         raise EvaluationError(problem, hint="give both for each document")
     judged = Relevance(labels, relevance)
-    _need_pairs(by_code, judged)
+    _check(by_code, judged, k)
 
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
         # Documents outside the radius are not retrieved, and none finds itself.
@@ -171,7 +170,10 @@ def _over_blocks(score: Any, ranking: Ranking, report: Report = silent) -> list[
     return scores
 
 
-def _need_pairs(ranking: Ranking, relevance: Relevance) -> None:
+def _check(ranking: Ranking, relevance: Relevance, *depths: int) -> None:
+    """Raise unless a ranking can be scored by a relevance, to these depths."""
+    if min(depths) < 1:
+        raise EvaluationError(f"k must be at least 1, found {min(depths)}", hint="the paper uses k=10")
     if ranking.itself != relevance.itself:
         raise EvaluationError("a searched collection needs codes and labels", hint="give both, or neither")
     for what, count, labels in (

@@ -4,7 +4,7 @@ It is kept as a folder: config.json, model.safetensors, vocabulary.safetensors a
 """
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -144,14 +144,11 @@ class TextEncoder:
         order = np.argsort(-shares, kind="stable").tolist()
         return {names[place]: round(float(shares[place]), 4) for place in order}
 
-    def coverage(self, texts: Texts) -> NDArray[np.float64]:
+    def coverage(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """The share of each text's words that the model knows; 0 if it knows none, and the code means nothing."""
-        shares = [np.zeros(0)]
-        for batch in as_corpus(texts).batches(documents=AT_ONCE):
-            ids, lengths = self.vocabulary.ids_of([document.text for document in batch])
-            of = np.repeat(np.arange(len(lengths)), lengths)
-            shares.append(np.bincount(of, ids >= 0, len(lengths)) / np.maximum(lengths, 1))
-        return np.concatenate(shares)
+        ids, lengths = self.vocabulary.ids_of(texts)
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        return np.bincount(rows, ids >= 0, len(lengths)) / np.maximum(lengths, 1)
 
 
 class LinearEncoder:
