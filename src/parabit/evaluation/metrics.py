@@ -5,9 +5,8 @@ All orders are taken as equally likely, in closed form, after F. McSherry and M.
 retrieval performance measures efficiently in the presence of tied scores", ECIR 2008; the formulas for graded
 relevance are derived below.
 
-Relevance is 0 or 1, or a fraction if it is graded; NDCG takes any gain of at least 0. The precision of the first k
-documents is their mean relevance, and their recall is their share of all relevance; with 0 and 1 these are the usual
-definitions.
+Relevance is 0 or 1, or a fraction if it is graded. The precision of the first k documents is their mean relevance, and
+their recall is their share of all relevance; with 0 and 1 these are the usual definitions.
 """
 
 from itertools import pairwise

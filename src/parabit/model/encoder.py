@@ -181,8 +181,7 @@ class LinearEncoder:
         return parts if self._bits is None else parts[:, -self._bits :]
 
     def _weigh(self, bags: Bags) -> NDArray[np.float32]:
-        weights = tf_idf_weights(bags.features, bags.counts, bags.rows, len(bags), self._idf)
-        return weights * self._scales[bags.features]
+        return tf_idf_weights(bags, self._idf) * self._scales[bags.features]
 
     def _product(self, whole: NDArray[np.int32], bags: Bags) -> NDArray[np.int32]:
         if len(bags) > FEW:

@@ -300,22 +300,19 @@ def inverse_frequencies(document_frequencies: NDArray[Any], documents: int) -> N
     return np.where(document_frequencies < 1, 0.0, idf).astype(np.float32)
 
 
-def tf_idf_weights(
-    features: NDArray[Any], counts: NDArray[Any], rows: NDArray[Any], documents: int, idf: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def tf_idf_weights(bags: Bags, idf: NDArray[np.float32]) -> NDArray[np.float32]:
     """The weight of each entry, (1 + log count) idf, scaled so that each document has length 1.
 
-    `rows` is the document of each entry. A document's weights do not depend on the others.
+    A document's weights do not depend on the others.
     """
-    weights = (1 + np.log(counts)) * idf[features]
-    lengths = np.sqrt(np.bincount(rows, weights * weights, documents))
-    return np.asarray((weights / np.maximum(lengths, 1e-12)[rows]).astype(np.float32))
+    weights = (1 + np.log(bags.counts)) * idf[bags.features]
+    lengths = np.sqrt(np.bincount(bags.rows, weights * weights, len(bags)))
+    return np.asarray((weights / np.maximum(lengths, 1e-12)[bags.rows]).astype(np.float32))
 
 
 def tf_idf_rows(counts: "csr_array", idf: NDArray[np.float32]) -> "csr_array":
     """Counts as rows of length 1, (documents, words); a document without words stays zero."""
     from scipy.sparse import csr_array
 
-    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    weights = tf_idf_weights(counts.indices, counts.data, rows, counts.shape[0], idf)
+    weights = tf_idf_weights(Bags.of_counts(counts.indices, counts.data, counts.indptr), idf)
     return csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
