@@ -110,12 +110,11 @@ class ParagraphVectors(Estimator):
         corpus = self._corpus(X)
         parameters = _plain(self.get_params(deep=False)) | {"random_state": seed}  # what determines the model, as JSON
         del parameters["device"]
-        self.embeddings_: NDArray[np.float32] | None = None
         if network is None:
             bits, dim, sample = (parameters[name] for name in ("bits", "dim", "sample"))
-            self.encoder_ = learn_closed_form(corpus, bits, dim, self.levels, rule, sample, seed, report)
-            self.encoder_.config["parameters"] = parameters
-            return self._fitted()
+            encoder = learn_closed_form(corpus, bits, dim, self.levels, rule, sample, seed, report)
+            encoder.config["parameters"] = parameters
+            return self._fitted(encoder)
         need("torch", "networks", ModelError)
         from parabit.networks.training import Checkpoints, choose_device, train
 
@@ -139,13 +138,12 @@ class ParagraphVectors(Estimator):
         config["network"] = {"shape": asdict(shape), "recipe": asdict(recipe), "seed": seed}
         config["training"]["history"] = trained.history
         tensors = {name: tensor.numpy(force=True) for name, tensor in trained.network.tensors.items()}
-        self.encoder_ = TextEncoder(vocabulary, {**config, "parameters": parameters}, tensors, self.device)
-        self.embeddings_ = trained.embeddings.numpy(force=True)
-        return self._fitted()
+        encoder = TextEncoder(vocabulary, {**config, "parameters": parameters}, tensors, self.device)
+        return self._fitted(encoder, trained.embeddings.numpy(force=True))
 
-    def _fitted(self) -> Self:
-        self.vocabulary_ = self.encoder_.vocabulary
-        self.levels_ = tuple(self.encoder_.config["levels"])
+    def _fitted(self, encoder: TextEncoder, embeddings: NDArray[np.float32] | None = None) -> Self:
+        self.encoder_, self.embeddings_ = encoder, embeddings
+        self.vocabulary_, self.levels_ = encoder.vocabulary, tuple(encoder.config["levels"])
         return self
 
     def transform(self, X: Texts, report: Report = silent) -> NDArray[Any]:  # noqa: N803
@@ -190,9 +188,7 @@ class ParagraphVectors(Estimator):
         parameters = dict(encoder.config.get("parameters", {}))
         if parameters.get("tokenizer") is not None:
             parameters["tokenizer"] = Tokenizer.from_config(parameters["tokenizer"])
-        model = cls(**parameters, device=device)
-        model.encoder_, model.embeddings_ = encoder, None
-        return model._fitted()
+        return cls(**parameters, device=device)._fitted(encoder)
 
     def network(self) -> tuple[Shape, Recipe] | None:
         """The network that the parameters ask for, or None for the closed form; invalid combinations are refused."""

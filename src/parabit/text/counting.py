@@ -55,10 +55,9 @@ def build_vocabulary(documents: Texts, rule: VocabularyRule | None = None, repor
         >>> vocabulary.names
         ['space', 'telescope', 'hubble', 'space telescope', 'hubble space']
     """
-    rule = rule or VocabularyRule()
-    counting = _Counting(rule, MOST_WORDS, MOST_BIGRAMS)
-    for words, lengths in _tokens(documents, rule.tokenizer, report):
-        counting.add(words, lengths)
+    counting = _Counting(rule or VocabularyRule(), MOST_WORDS, MOST_BIGRAMS)
+    for _ in counting.read(documents, report):
+        pass
     return counting.vocabulary()[0]
 
 
@@ -72,25 +71,14 @@ def count_bags(
         >>> len(vocabulary), bags.feature_lengths.tolist()
         (3, [3, 2])
     """
-    rule = rule or VocabularyRule()
-    counting = _Counting(rule)
-    read = [counting.add(*tokens) for tokens in _tokens(documents, rule.tokenizer, report)]
+    counting = _Counting(rule or VocabularyRule())
+    read = list(counting.read(documents, report))
     vocabulary, ids = counting.vocabulary()
     parts = []
     for part in ordered_map(lambda batch: bags_of_ids(ids[batch[0]], batch[1], vocabulary), read):
         parts.append(part)
         report(Progress("making bags", len(parts), "batches", len(parts) / len(read)))
     return vocabulary, Bags.joined(parts)
-
-
-def _tokens(documents: Texts, tokenizer: Tokenizer, report: Report) -> Iterator[tuple[pl.Series, NDArray[np.int64]]]:
-    """The documents in batches, split on all cores."""
-    corpus, done = as_corpus(documents), 0
-    texts = ([document.text for document in batch] for batch in corpus.batches(_CHARACTERS))
-    for words, lengths in ordered_map(tokenizer.content_tokens, texts):
-        done += len(lengths)
-        report(Progress("reading", done, "documents", corpus.share_read))
-        yield words, lengths
 
 
 def _tally(keys: NDArray[np.int64], documents: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], ...]:
@@ -147,8 +135,15 @@ class _Counting:
         self._words, self._bigrams = _Table(most_words), _Table(most_bigrams)
         self._documents = self._tokens = 0
 
-    def add(self, words: pl.Series, lengths: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Count the words of some documents; returns their numbers, and how many words each document has."""
+    def read(self, documents: Texts, report: Report) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
+        """Count documents, split on all cores; of each batch the words' numbers, and how many each document has."""
+        corpus = as_corpus(documents)
+        texts = ([document.text for document in batch] for batch in corpus.batches(_CHARACTERS))
+        for words, lengths in ordered_map(self._rule.tokenizer.content_tokens, texts):
+            yield self._add(words, lengths), lengths
+            report(Progress("reading", self._documents, "documents", corpus.share_read))
+
+    def _add(self, words: pl.Series, lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
         numbers = self._numbering.of(words)
         self._documents += len(lengths)
         self._tokens += len(numbers)
@@ -166,7 +161,7 @@ class _Counting:
             self._bigrams.add(_pair(distinct[pairs // size], distinct[pairs % size]), *counts)
         if self._words.missed > before:
             self._forget()
-        return numbers, lengths
+        return numbers
 
     def _forget(self) -> None:
         """Number the words that are still counted again, so that the others take no memory."""
