@@ -1,4 +1,5 @@
 from functools import partial
+from typing import Any
 
 import enumeration
 import ir_measures
@@ -7,7 +8,6 @@ import pytest
 from enumeration import expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from parabit.evaluation.metrics import average_precision, discounted_gain, highest_discounted_gain, ranked
@@ -15,14 +15,13 @@ from parabit.evaluation.metrics import average_precision, discounted_gain, highe
 Row = tuple[list[float], list[float]]  # similarities and relevance of the documents to a query
 
 
-def mean_average_precision(similarities: ArrayLike, relevance: ArrayLike) -> float:
-    return float(average_precision(ranked(np.asarray(similarities), csr_array(relevance, dtype=np.float64))).mean())
+def mean_average_precision(similarities: Any, relevance: Any) -> float:
+    return float(average_precision(ranked(np.array(similarities), csr_array(np.array(relevance) * 1.0))).mean())
 
 
-def ndcg(similarities: ArrayLike, relevance: ArrayLike, k: int) -> float:
-    gains = csr_array(relevance, dtype=np.float64)
-    gained = discounted_gain(ranked(np.asarray(similarities), gains), k)
-    return float((gained / highest_discounted_gain(gains, k)).mean())
+def ndcg(similarities: Any, relevance: Any, k: int) -> float:
+    gains = csr_array(np.array(relevance) * 1.0)
+    return float((discounted_gain(ranked(np.array(similarities), gains), k) / highest_discounted_gain(gains, k)).mean())
 
 
 binary = st.sampled_from([0.0, 1.0])

@@ -6,12 +6,20 @@ from typing import Any, Self
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     from sklearn.exceptions import NotFittedError
+
+    class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+        """A transformer of texts."""
+
+        def __sklearn_tags__(self) -> Any:
+            tags = super().__sklearn_tags__()
+            tags.input_tags.string, tags.input_tags.two_d_array = True, False
+            return tags
 except ModuleNotFoundError:
 
     class NotFittedError(ValueError, AttributeError):  # type: ignore[no-redef]
         """A model that has not learned yet."""
 
-    class Estimator:
+    class Estimator:  # type: ignore[no-redef]
         """What estimators have that works without scikit-learn."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -29,15 +37,6 @@ except ModuleNotFoundError:
             """What `transform` returns for the texts that were learned from."""
             model: Any = self
             return model.fit(X, y, **options).transform(X)
-else:
-
-    class Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc,no-redef]
-        """A transformer of texts."""
-
-        def __sklearn_tags__(self) -> Any:
-            tags = super().__sklearn_tags__()
-            tags.input_tags.string, tags.input_tags.two_d_array = True, False
-            return tags
 
 
 def check_fitted(model: Any) -> None:
