@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 from parabit.baselines.semantic_hashing import SemanticHashing
 from parabit.codes import unpack
 from parabit.evaluation import evaluate_codes
-from parabit.progress import Progress
 
 TRAIN, NEW = make_counts(256, seed=1), make_counts(150, seed=2)
 
@@ -100,13 +99,6 @@ def test_documents_without_words_are_no_trouble() -> None:
     assert codes.shape == (3, 2)
     assert (codes == codes[0]).all()
     assert small(epochs=1).fit(counts).transform(empty[:0]).shape == (0, 2)
-
-
-def test_progress_is_reported_after_each_epoch() -> None:
-    reports: list[Progress] = []
-    small(epochs=3).fit(TRAIN.counts, report=reports.append)
-    assert [(progress.done, progress.unit) for progress in reports] == [(1, "epochs"), (2, "epochs"), (3, "epochs")]
-    assert reports[-1].share == 1
 
 
 def test_semantic_hashing_needs_torch_numpy_and_scipy_alone() -> None:

@@ -18,7 +18,6 @@ from parabit.codes import pack
 from parabit.errors import BaselineError
 from parabit.networks.grouping import steady_matmul
 from parabit.networks.training import choose_device, generator
-from parabit.progress import Progress, Report, silent
 from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
 _BATCH = 16, 128  # documents per step, at least and at most
@@ -56,7 +55,7 @@ class SemanticHashing:
     rate: float = 1e-3
     device: str = "auto"
 
-    def fit(self, counts: csr_array, report: Report = silent) -> Self:
+    def fit(self, counts: csr_array) -> Self:
         """Train the autoencoder on the counts of training documents."""
         device, rows = choose_device(self.device), csr_array(counts)
         occurrences = np.bincount(rows.indices, weights=rows.data, minlength=rows.shape[1])
@@ -99,7 +98,6 @@ class SemanticHashing:
                 adam.zero_grad()
                 torch.autograd.backward(objective / len(batch))
                 adam.step()
-            report(Progress("training semantic hashing", epoch + 1, "epochs", (epoch + 1) / self.epochs))
         self.encoder_ = [(weights.detach(), bias.detach()) for weights, bias in encoder]
         return self
 
