@@ -42,17 +42,13 @@ class Log:
     def __init__(self, path: Path, token: str, write: bool = False) -> None:
         self.path = path
         self._file = path.open("r+b" if write else "rb", buffering=0)
-        self._close = finalize(self, self._file.close)  # an index that is forgotten is closed, too
+        self.close = finalize(self, self._file.close)  # an index that is forgotten is closed, too
         self._moving = Lock()  # the file has one position, for all threads
         self._end = _START
         self._broken = False
         if self._read_at(0, _HEAD.size) != _sealed(_HEAD, _NAME, token.encode()):
             self.close()
             raise IndexFolderError(f"{path} is damaged or belongs to another index", hint=_REMEDY)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._close()
 
     @property
     def size(self) -> int:
@@ -62,10 +58,11 @@ class Log:
     def read(self) -> list[bytes]:
         """The records after those that were read before. Half a record at the end is left out: it may be under way."""
         # First the acknowledged length: the file only grows, so it holds that much when it is read next.
-        acknowledged = self._acknowledged()
-        content = self._rest()
-        records = []
-        start = 0
+        acknowledged = max(self._lengths())
+        if not acknowledged:
+            raise IndexFolderError(f"{self.path} is damaged: both places for its length are", hint=_REMEDY)
+        content = self._read_at(self._end, -1)
+        records, start = [], 0
         while (record := _record_at(content, start)) is not None:
             records.append(record)
             start += _RECORD.size + len(record)
@@ -74,16 +71,8 @@ class Log:
         self._end += start
         return records
 
-    def _rest(self) -> bytes:
-        """What lies after the records that were read; one call to the system gives 2 GB of it at most."""
-        pieces = []
-        place = self._end
-        while piece := self._read_at(place, 1 << 30):
-            pieces.append(piece)
-            place += len(piece)
-        return b"".join(pieces)
-
     def _read_at(self, place: int, size: int) -> bytes:
+        """So many bytes, or all that follow if the size is -1."""
         with self._moving:  # os.pread would need no lock, but Windows has none
             self._file.seek(place)
             return self._file.read(size) or b""
@@ -123,24 +112,18 @@ class Log:
         self._acknowledge()
 
     def _acknowledge(self) -> None:
-        first, second = self._places()
         # To the lower one, or one that is not valid: a crash may spoil what is being written.
-        place = _PLACES[0 if (first or 0) <= (second or 0) else 1]
-        self._write_at(place, _sealed(_PLACE, self._end))
+        first, second = self._lengths()
+        self._write_at(_PLACES[0 if first <= second else 1], _sealed(_PLACE, self._end))
 
-    def _acknowledged(self) -> int:
-        valid = [length for length in self._places() if length is not None]
-        if not valid:
-            raise IndexFolderError(f"{self.path} is damaged: both places for its length are", hint=_REMEDY)
-        return max(valid)
-
-    def _places(self) -> list[int | None]:
+    def _lengths(self) -> list[int]:
+        """The acknowledged length in each of the two places; 0 if it is not valid."""
         head = self._read_at(0, _START).ljust(_START, b"\0")
-        found: list[int | None] = []
+        lengths = []
         for place in _PLACES:
-            (length, _), content = _PLACE.unpack_from(head, place), head[place : place + _PLACE.size]
-            found.append(length if content == _sealed(_PLACE, length) else None)
-        return found
+            length, _ = _PLACE.unpack_from(head, place)
+            lengths.append(length if head.startswith(_sealed(_PLACE, length), place) else 0)
+        return lengths
 
 
 def _record_at(content: bytes, start: int) -> bytes | None:
