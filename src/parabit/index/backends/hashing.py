@@ -12,7 +12,7 @@ but codes of documents fill their tables unevenly.
 
 from functools import lru_cache, partial
 from itertools import combinations
-from math import ceil, comb, gcd, log2, prod
+from math import ceil, comb, gcd, log2
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,10 +32,8 @@ _LONGEST = 28  # bits of a substring: its table of starts takes a gigabyte
 # What things cost, in nanoseconds of one core, measured with benchmarks/index_speed.py. Only the ratios matter.
 _LOOK_UP = 28.0  # one key in the table of starts
 _CANDIDATE = 32.0  # one row: found, its code fetched and measured
-_ROUND = 40_000.0  # taking some rings for a block of queries, whatever they hold
 _TRIED = 0.06  # of what a scan costs, spent before a query is given up
 
-_SAMPLED = 20_000  # codes that show which bits go together
 _READ_AT_A_TIME = 8192  # codes whose substrings are read at once while building: what that takes stays in the cache
 _QUERIES_AT_A_TIME = 64
 _SMALLEST_BLOCK = 32  # queries that are worth a thread
@@ -58,9 +56,8 @@ class Hashing(Flat):
     def __init__(self, codes: Codes, bits: int, arrays: Arrays | None = None) -> None:
         super().__init__(codes, bits)
         arrays = self.build(codes, bits) if arrays is None else arrays
-        self.starts, self.places = np.asarray(arrays["starts"]), np.asarray(arrays["places"])
-        self.substrings, self.length = arrays["bits"].shape
-        self._parts = _parts(np.asarray(arrays["bits"]), self.codes.shape[1])
+        self.starts, self.places, self._groups = (np.asarray(arrays[name]) for name in ("starts", "places", "bits"))
+        self.substrings, self.length = self._groups.shape
         self._bases = np.arange(self.substrings) << self.length
         # How many keys so many rings have, those with fewest flips first.
         rings = [comb(self.length, flips) for flips in range(self.length + 1)]
@@ -73,11 +70,11 @@ class Hashing(Flat):
         """Sort the rows by each of the substrings, one after the other."""
         total = len(codes)
         count, length = _shape(total, bits)
-        groups = _spread(codes, bits, count, length)
-        parts = _parts(groups, codes.shape[1])
+        # Bits from the whole code, and neighbours in different substrings, as these are most alike.
+        groups = (np.arange(count * length, dtype=np.int32) * bits // (count * length)).reshape(length, count).T
         values = np.empty((count, total), dtype=np.uint32)
         blocks = [slice(start, start + _READ_AT_A_TIME) for start in range(0, total, _READ_AT_A_TIME)]
-        for some, read in zip(blocks, ordered_map(lambda block: _read(codes[block], parts), blocks), strict=True):
+        for some, read in zip(blocks, ordered_map(lambda block: _read(codes[block], groups), blocks), strict=True):
             values[:, some] = read.T
         kind: type[np.unsignedinteger] = np.uint32 if total * count < 1 << 32 else np.uint64
         places = np.empty(total * count, dtype=kind)
@@ -124,16 +121,18 @@ class Hashing(Flat):
     def _look(self, queries: Codes, k: int | None, radius: int, affordable: float) -> tuple[Found, NDArray[np.bool_]]:
         """What is near some queries, and which of them a scan answers faster: of those only a part was found."""
         count, substrings = len(queries), self.substrings
-        values = _read(queries, self._parts) | self._bases
+        values = _read(queries, self._groups) | self._bases
         words = _words(np.ascontiguousarray(queries))
         limits = np.full(count, radius)  # what is farther is of no use
         needed = self._needed(limits)
         hits, dear = np.empty(0, dtype=np.int64), np.zeros(count, dtype=np.bool_)  # hits are packed keys, sorted
         candidates = np.zeros(count)
-        active, ring = np.arange(count), 0  # rings with fewer flips were taken of all substrings
+        active, flips = np.arange(count), 0  # rings with fewer flips were taken
         while len(active):
-            stop = self._stop(ring, needed[active].max(), len(active), k)
-            asked, starts, counts = self._take(values[active], needed[active], ring, stop)
+            # Of the k nearest, hits make the radius smaller with each ring. What a radius needs is known: of the last
+            # rings some, and all before.
+            stop = flips + 1 if k is not None else max(flips + 1, int(needed[0]) // substrings)
+            asked, starts, counts = self._take(values[active], needed[active] - flips * substrings, flips, stop)
             asked = active[asked]
             more = np.bincount(asked, counts, minlength=count)
             dear |= more * _CANDIDATE > affordable
@@ -146,37 +145,31 @@ class Hashing(Flat):
             hits.sort()
             if substrings > 1 and len(hits):  # a code that is near is found in several
                 hits = hits[np.concatenate([[True], hits[1:] != hits[:-1]])]
+            flips, taken = stop, stop * substrings
             if k is None:
-                break
+                active = (~dear & (needed > taken)).nonzero()[0]
+                continue
             # Of each query k hits are enough, and what is farther than the last of them is of no use any more.
             offsets = self._keys.offsets(hits, count)
             found = np.diff(offsets)
             settled = found >= k
             limits[settled] = self._keys.distances(hits[offsets[:-1][settled] + k - 1])
             hits = hits[np.arange(len(hits)) - np.repeat(offsets[:-1], found) < k]
-            # What is left should cost less than a scan. Before k codes are found, only the next ring counts.
+            # What is left should cost less than a scan. Before k codes are found, only the next rings count.
             candidates += more
-            needed, ring, looked = self._needed(limits), stop, self._keys_in[stop * substrings]
-            spent = looked * _LOOK_UP + candidates * _CANDIDATE
-            ahead = np.where(settled, needed, np.minimum(needed, (ring + 1) * substrings))
-            dear |= (spent > _TRIED * affordable) & ((self._keys_in[ahead] / looked - 1) * spent > affordable)
-            active = (~dear & (needed > ring * substrings)).nonzero()[0]
+            needed = self._needed(limits)
+            spent = self._keys_in[taken] * _LOOK_UP + candidates * _CANDIDATE
+            ahead = np.where(settled, needed, np.minimum(needed, taken + substrings))
+            rest = (self._keys_in[ahead] / self._keys_in[taken] - 1) * spent
+            dear |= (spent > _TRIED * affordable) & (rest > affordable)
+            active = (~dear & (needed > taken)).nonzero()[0]
         return self._keys.found(hits, count), dear
 
-    def _stop(self, ring: int, needed: int, queries: int, k: int | None) -> int:
-        """Up to which ring to take them at once: all within a radius; of k nearest what costs less than a round."""
-        last: int = -(-needed // self.substrings)
-        if k is None:
-            return last
-        cost = queries * (_LOOK_UP + _CANDIDATE * len(self.codes) / (1 << self.length))
-        keys = self._keys_in[ring * self.substrings :: self.substrings]
-        return min(last, ring + max(1, int(np.searchsorted(keys, keys[0] + _ROUND / cost)) - 1))
-
     def _take(
-        self, values: NDArray[np.int64], needed: NDArray[np.int64], ring: int, stop: int
+        self, values: NDArray[np.int64], needed: NDArray[np.int64], flips: int, stop: int
     ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger], NDArray[np.unsignedinteger]]:
-        """Where among the places the codes of the rings needed are: query, start and count of each stretch."""
-        masks, cells = _masks(self.length, ring, stop, self.substrings)
+        """Where among the places the codes of some rings are: query, start and count of each stretch."""
+        masks = _masks(self.length, flips, stop)
         keys = (values[:, :, None] ^ masks).ravel()
         starts = self.starts.take(keys)
         keys += 1
@@ -184,17 +177,13 @@ class Hashing(Flat):
         counts -= starts
         there = counts.nonzero()[0]
         starts, counts = starts.take(there), counts.take(there)
-        asked, key = np.divmod(there, len(cells))
-        if needed.min() < stop * self.substrings:
-            # Any rings will do: of those with most flips the emptiest.
-            shape = (len(values), stop - ring, self.substrings)
-            cell = asked * (shape[1] * shape[2]) + cells[key]
-            codes = np.bincount(cell, counts, minlength=prod(shape)).reshape(shape)
-            order = codes.argsort(axis=2, kind="stable").argsort(axis=2)
-            order += np.arange(ring, stop)[:, None] * self.substrings
-            use = (order < needed[:, None, None]).ravel()[cell].nonzero()[0]
-            asked, starts, counts = asked[use], starts[use], counts[use]
-        return asked, starts, counts
+        rings = there // len(masks)  # numbered by query and substring
+        if needed.min() < self.substrings:  # any rings will do: the emptiest
+            codes = np.bincount(rings, counts, minlength=values.size).reshape(values.shape)
+            order = codes.argsort(axis=1, kind="stable").argsort(axis=1)
+            use = (order < needed[:, None]).ravel()[rings].nonzero()[0]
+            rings, starts, counts = rings[use], starts[use], counts[use]
+        return rings // self.substrings, starts, counts
 
     def _measure(
         self, words: Integers, starts: Integers, counts: Integers, asked: Integers, limits: Integers
@@ -226,53 +215,20 @@ def _shape(codes: int, bits: int) -> tuple[int, int]:
     return count, bits // count
 
 
-def _spread(codes: Codes, bits: int, count: int, length: int) -> NDArray[np.int32]:
-    """Bits for each substring, (count, length), each bit at most once, so that those in one agree by chance alone.
-
-    Two bits in one substring that say the same would make its values half as many, and their rows twice as many.
-    """
-    step = max(1, len(codes) // _SAMPLED)
-    signs = np.unpackbits(np.ascontiguousarray(codes[::step]), axis=1, count=bits).astype(np.float32) * 2 - 1
-    together = (signs.T @ signs / max(1, len(signs))) ** 2  # (bits, bits), 1 where two bits always say the same
-    mean = signs.mean(axis=0) if len(signs) else np.zeros(bits)
-    groups: list[list[int]] = [[] for _ in range(count)]
-    # The most balanced bits first: if there are more bits than places, those that say least are left out.
-    for bit in np.argsort(np.round(np.abs(mean), 2), kind="stable")[: count * length].tolist():
-        open_ones = [group for group in groups if len(group) < length]
-        min(open_ones, key=lambda group: (float(together[bit, group].sum()), len(group))).append(bit)
-    return np.sort(np.array(groups, dtype=np.int32))
-
-
-def _parts(groups: NDArray[np.int32], width: int) -> NDArray[np.uint32]:
-    """What each value of each byte adds to each substring, (bytes, 256, substrings)."""
-    parts = np.zeros((width, 256, len(groups)), dtype=np.uint32)
-    values = np.arange(256, dtype=np.uint32)
-    for substring, group in enumerate(groups.tolist()):
-        for rank, bit in enumerate(reversed(group)):
-            parts[bit // 8, :, substring] |= ((values >> (7 - bit % 8)) & 1) << rank
-    return parts
-
-
-def _read(codes: Codes, parts: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The substrings of codes as numbers, (codes, substrings)."""
-    read: NDArray[np.uint32] = np.bitwise_or.reduce(parts[np.arange(len(parts)), codes], axis=1)
-    return read
+def _read(codes: Codes, groups: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The substrings of codes as numbers, (codes, substrings); `groups` has the bits of each, (substrings, length)."""
+    weights = 1 << np.arange(groups.shape[1])[::-1]
+    values: NDArray[np.int64] = np.unpackbits(codes, axis=1).take(groups, axis=1) @ weights
+    return values
 
 
 @lru_cache(maxsize=256)
-def _masks(length: int, ring: int, stop: int, substrings: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers of so many bits with `ring` to `stop` - 1 bits set, and the cell (ring, substring) of every key."""
-    rings = [
-        [sum(1 << bit for bit in bits) for bits in combinations(range(length), flips)] for flips in range(ring, stop)
-    ]
-    numbers = np.concatenate([np.sort(np.array(numbers, dtype=np.int64)) for numbers in rings])
-    cells = np.repeat(np.arange(len(rings)), [len(numbers) for numbers in rings]) * substrings
-    cells = (cells + np.arange(substrings)[:, None]).ravel()
-    numbers.flags.writeable = cells.flags.writeable = False
-    return numbers, cells
+def _masks(length: int, flips: int, stop: int) -> NDArray[np.int64]:
+    """The numbers of so many bits with `flips` to `stop` - 1 of them set."""
+    chosen = (bits for count in range(flips, stop) for bits in combinations(range(length), count))
+    return np.array(sorted(sum(1 << bit for bit in bits) for bits in chosen))
 
 
 def _words(codes: Codes) -> NDArray[np.unsignedinteger]:
     """The codes as the largest words that their bytes divide into, (codes, words), without a copy."""
-    words: NDArray[np.unsignedinteger] = codes.view(f"u{gcd(codes.shape[1], 8)}")
-    return words
+    return codes.view(f"u{gcd(codes.shape[1], 8)}")
