@@ -111,7 +111,7 @@ def index(
     if milvus is not None:
         from parabit.engines.milvus import Milvus
 
-        engine = Milvus(milvus).checked()
+        engine = Milvus(milvus)
     return build_index(
         reading.open(corpus, report), output, report, model, learning, text=not no_text,
         words=not (no_words or no_text), language=kept, vectors=vectors, backend=backend, engine=engine,

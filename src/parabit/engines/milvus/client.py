@@ -78,7 +78,6 @@ class Server:
             raise
 
     def ask(self, what: str, *arguments: Any, **options: Any) -> Any:
-        """Call a method of the client."""
         options |= {"retry_times": _TRIES[what]} if what in _TRIES else {"timeout": _LIMIT}
         with self._explaining(what):
             return getattr(self.client, what)(*arguments, **options)
@@ -140,17 +139,12 @@ class Entities:
         self._level = "Strong"
 
     def create(self) -> None:
-        """Make the collection."""
         server, types, has_words = self.server, self.server.pymilvus.DataType, bool(self.manifest.meta["words"])
-        problem, hint = "", ""
-        release = re.search(r"(\d+)\.(\d+)", server.version)
-        if has_words and release and tuple(map(int, release.groups())) < (2, 5):
-            problem = f"is of version {server.version} and cannot search by words"
-            hint = "upgrade it to 2.5 or later, or build the index without words"
-        elif server.ask("has_collection", self.name):
-            problem, hint = f"has a collection {self.name!r} already", "give another name, or none"
-        if problem:
-            raise IndexFolderError(f"Milvus at {server.uri} {problem}", hint=hint)
+        if has_words and server.version.startswith(("2.3.", "2.4.")):
+            raise IndexFolderError(
+                f"Milvus at {server.uri} is of version {server.version} and cannot search by words",
+                hint="upgrade it to 2.5 or later, or build the index without words",
+            )
         schema = server.client.create_schema(auto_id=False, enable_dynamic_field=False, description=self._description)
         indexes = server.client.prepare_index_params()
         schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=LONGEST_KEY)
@@ -172,11 +166,10 @@ class Entities:
             indexes.add_index(BM25, "SPARSE_INVERTED_INDEX", BM25, metric_type="BM25", params=constants)
         server.ask("create_collection", self.name, schema=schema, index_params=indexes, num_shards=1)
 
-    def is_there(self) -> bool:
+    def is_there(self) -> Any:
         """Whether there is a collection of this name and description."""
-        if not self.server.ask("has_collection", self.name):
-            return False
-        return bool(self.server.ask("describe_collection", self.name).get("description") == self._description)
+        there = self.server.ask("has_collection", self.name)
+        return there and self.server.ask("describe_collection", self.name).get("description") == self._description
 
     def drop(self) -> None:
         """Remove the collection, if it is the one with this description."""
@@ -189,7 +182,6 @@ class Entities:
             self.server.ask("insert" if new else "upsert", self.name, some)
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete entities."""
         for some in pieces(keys, _NAMED):
             self.server.ask("delete", self.name, filter=in_keys(some))
 
@@ -341,17 +333,14 @@ def entity_of(
 
 
 def fields_of_entity(entity: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a document."""
     return schema.fields_in(zlib.decompress(b64decode("".join(entity[part] for part in RECORDS))))
 
 
 def in_keys(keys: Iterable[str]) -> str:
-    """A filter for the documents with some keys."""
     return f"{KEY} in {json.dumps(list(keys) or [''])}"  # which no document has
 
 
 def in_rows(rows: Iterable[int]) -> str:
-    """A filter for the documents in some rows."""
     return f"{SERIAL} in {list(rows)}"
 
 

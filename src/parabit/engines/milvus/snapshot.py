@@ -37,7 +37,8 @@ Scores = NDArray[np.float32]
 class MilvusSnapshot:
     """The documents of a collection, by rows; a document's row is its serial number.
 
-    Unlike those in a folder they may change meanwhile: one that was deleted or replaced since has no fields.
+    It has the methods of `parabit.index.store.Snapshot`. Unlike documents in a folder these may change meanwhile: one
+    that was deleted or replaced since has no fields.
     """
 
     def __init__(self, entities: Entities, documents: int) -> None:
@@ -45,13 +46,11 @@ class MilvusSnapshot:
         self.bits, self.field_names = self.manifest.bits, self.manifest.field_names
 
     def rows_of(self, ids: Sequence[Id]) -> Rows:
-        """The row of each id; -1 if there is no such document."""
         keys = [client.key_of(identity) for identity in ids]
         rows = self.entities.with_keys(list(dict.fromkeys(keys)))
         return np.array([rows.get(key, -1) for key in keys], dtype=np.int64)
 
     def ids_of(self, rows: Rows) -> list[Id]:
-        """The ids in some rows."""
         found = self.entities.in_rows(rows.tolist(), [KEY])
         if any(row not in found for row in rows.tolist()):
             raise IndexFolderError("a document was changed during the search", hint="search again")
@@ -63,15 +62,12 @@ class MilvusSnapshot:
         return [client.fields_of_entity(found[row]) if row in found else {} for row in rows.tolist()]
 
     def codes(self, rows: Rows) -> Codes:
-        """The codes in some rows, (rows, bytes)."""
         return self._arrays(rows, client.CODE, np.dtype(np.uint8), -(-self.bits // 8))
 
     def vectors(self, rows: Rows) -> NDArray[np.float16]:
-        """The vectors in some rows, (rows, dim)."""
         return self._arrays(rows, client.REAL, np.dtype("<f2"), self.manifest.dim)
 
     def count(self, field: str, value: Value) -> int:
-        """How many documents have this value in a field, or in its list of values."""
         return self.entities.count(client.having(field, [value]))
 
     def select(self, conditions: Sequence[Condition]) -> str:
@@ -116,7 +112,6 @@ class MilvusSnapshot:
         return Found(offsets, np.concatenate(rows), np.concatenate(distances))
 
     def first(self, most: int, allowed: str | None) -> Rows:
-        """The first rows of those that a filter lets through."""
         rows = (row for block in self.entities.walk(allowed or "") for row in block.tolist())
         return np.fromiter(islice(rows, most), dtype=np.int64)
 
@@ -127,7 +122,6 @@ class MilvusSnapshot:
         return np.concatenate([np.zeros(0, np.int64), *self.entities.walk(every)])
 
     def blocks(self, size: int) -> Iterator[Rows]:
-        """The rows of all documents, ascending, so many at a time."""
         for rows in self.entities.walk():
             yield from client.pieces(rows, size)
 
@@ -207,7 +201,6 @@ class MilvusWords(Stems):
         return near.rows, scores, float(scores[-1]) if near.cut else 0.0, float(scores.max(initial=0))
 
     def scores(self, query: WordQuery, rows: Rows) -> Scores:
-        """BM25 of some rows; 0 if they have none of the words."""
         found: dict[int, float] = {}
         filter = self._filter(query, None)
         for some in client.pieces(rows.tolist(), WINDOW // 2) if (text := _text(query)) else ():
@@ -216,7 +209,6 @@ class MilvusWords(Stems):
         return np.array([found.get(row, 0.0) / _SHARES for row in rows.tolist()], dtype=np.float32)
 
     def restricted(self, query: WordQuery, allowed: str | None) -> tuple[str, bool]:
-        """A filter that also asks for what documents must have and must not, and whether any has what it must have."""
         required = _required(query)
         possible = not required or bool(self._entities.some(required, [], 1))
         return self._filter(query, allowed), possible

@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -28,28 +28,21 @@ from parabit.storage import need_room, whole_folder
 _READ = 500  # documents that are read at a time
 
 
-@dataclass(frozen=True)
 class Milvus:
     """Where Milvus keeps an index: the address of a server of version 2.5 or later, or a file such as `news.db`.
 
     A token or USER:PASSWORD is read from the environment variable PARABIT_MILVUS_TOKEN.
     """
 
-    uri: str
-    collection: str = ""  # a new name if none is given
-
-    def checked(self) -> "Milvus":
-        """The same, a file with its full path; an IndexFolderError says what makes no sense."""
-        if "://" not in self.uri and self.uri.endswith(".db"):
-            return replace(self, uri=str(Path(self.uri).resolve()))
-        if not re.fullmatch(r"https?://[^/@\s]+(:\d+)?(/.*)?", self.uri):
-            raise IndexFolderError(
-                f"{self.uri!r} is not the address of a Milvus server",
-                hint=f"give a password in the environment variable {TOKEN}"  # the folder would show it to everybody
-                if "@" in self.uri
-                else "give one such as http://localhost:19530, or a file such as news.db",
-            )
-        return self
+    def __init__(self, uri: str) -> None:
+        if "://" not in uri and uri.endswith(".db"):
+            uri = str(Path(uri).resolve())
+        elif not re.fullmatch(r"https?://[^/@\s]+(:\d+)?(/.*)?", uri):
+            hint = "give one such as http://localhost:19530, or a file such as news.db"
+            if "@" in uri:  # the folder would show a password to everybody
+                hint = f"give a password in the environment variable {TOKEN}"
+            raise IndexFolderError(f"{uri!r} is not the address of a Milvus server", hint=hint)
+        self.uri = uri
 
     def create(
         self,
@@ -67,11 +60,11 @@ class Milvus:
             with writer_lock(folder), suppress(IndexFolderError):  # an error if somebody writes it
                 old = read_manifest(folder)
         # A name that says whose it is, and that no other has.
-        name = self.collection or f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
-        engine = {"name": "milvus", "uri": self.checked().uri, "collection": name}
+        name = f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
+        engine = {"name": "milvus", "uri": self.uri, "collection": name}
         model = "" if save_model is None else "model-1"
         manifest = replace(manifest, engine=engine, token=token_hex(8), model=model)
-        with closing(Server(engine["uri"])) as server:
+        with closing(Server(self.uri)) as server:
             entities = Entities(server, manifest)
             try:
                 entities.create()
@@ -102,7 +95,7 @@ class MilvusStore(BaseStore):
         super().__init__(folder, write)
         uri, collection = self.manifest.engine["uri"], self.manifest.engine["collection"]
         with self._held:
-            self._server = self._held.enter_context(closing(Server(Milvus(uri).checked().uri)))
+            self._server = self._held.enter_context(closing(Server(uri)))
             if not self.entities().is_there():
                 raise IndexFolderError(
                     f"Milvus at {uri} has no collection {collection!r} of {folder}",
@@ -118,11 +111,9 @@ class MilvusStore(BaseStore):
         return Entities(self._server, self.manifest)
 
     def snapshot(self) -> MilvusSnapshot:
-        """The documents as they are now."""
         return MilvusSnapshot(self.entities(), self.documents)
 
     def words(self, snapshot: MilvusSnapshot) -> MilvusWords:
-        """The words of a snapshot's documents, which Milvus keeps with them."""
         return MilvusWords(snapshot)
 
     def put(self, batch: Batch | None, delete: Sequence[Id] = ()) -> int:
@@ -161,7 +152,6 @@ class MilvusStore(BaseStore):
         Store.create(folder, manifest, self._batches(report), self.model_saver(), overwrite, report)
 
     def refresh(self) -> bool:
-        """See what others have written; returns whether there was anything. A writer knows it all."""
         if self.writes:
             return False
         manifest, before = read_manifest(self.folder), (self.documents, self.manifest.field_names)
@@ -177,7 +167,6 @@ class MilvusStore(BaseStore):
         deque(self._batches(silent), maxlen=0)
 
     def about(self) -> dict[str, Any]:
-        """What the index is and what it keeps; for JSON."""
         engine = {**self.manifest.engine, "version": self._server.version}
         return {**super().about(), "engine": engine}
 
