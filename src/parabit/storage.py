@@ -76,7 +76,7 @@ def recover(path: Path) -> None:
         if aside.exists() and path.exists():
             partial = _temporary(path)
             aside.rename(partial)  # half removed, it must not be put back
-            shutil.rmtree(partial, ignore_errors=True)
+            remove(partial)
         elif aside.exists():
             aside.rename(path)
 
@@ -167,6 +167,13 @@ def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
     return header.getvalue()
 
 
+def remove(path: Path) -> None:
+    """Remove a file or a folder as far as that is possible: Windows keeps what somebody still uses."""
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        path.unlink()
+
+
 def _temporary(path: Path) -> Path:
     return path.parent / f".{path.name}.{secrets.token_hex(4)}.partial"
 
@@ -185,9 +192,7 @@ def _partial(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
             raise ParabitError(reason, hint="choose another place or name") from problem
         yield partial
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        with suppress(OSError):
-            partial.unlink()
+        remove(partial)
 
 
 def _aside(path: Path) -> Path:

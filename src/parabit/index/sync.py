@@ -82,7 +82,7 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
         write_files(table, stay | unsure(before, after))
     if learns:
         index._store.change_manifest(meta={**index._store.manifest.meta, "corpus": memory})
-    with noted_progress(Written(), "the same command goes on") as written:
+    with noted_progress("the same command goes on") as written:
         if result.changed:
             lost = _write(index, corpus, after, result, written, report)
             for name, file in after.items():

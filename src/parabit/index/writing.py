@@ -72,7 +72,8 @@ def build(
         files, meta["corpus"] = NotedCorpus(corpus), memory_of(corpus, folder)
     if "words" in keeps:
         accents = encoder.vocabulary.tokenizer.fold_accents
-        meta["words"] = {"language": language, "fold_accents": accents, "folder": _new_words_folder()}
+        folder_of_words = f"words-{token_hex(4)}"  # a name that no other index has had
+        meta["words"] = {"language": language, "fold_accents": accents, "folder": folder_of_words}
     left_out = list[str]()
     batches = batches_of(encoder, files or corpus, keeps, left_out, report)
     manifest = Manifest(encoder.bits, encoder.fingerprint, meta, encoder.dim if "vectors" in keeps else 0)
@@ -150,17 +151,13 @@ def save(index: "Index", folder: Path, overwrite: bool, report: Report) -> None:
     if memory is not None:
         meta["corpus"] = {**memory, "index": None}  # the files do not move with it
     if index.has_words:
-        meta["words"] = {**meta["words"], "folder": _new_words_folder()}
+        meta["words"] = {**meta["words"], "folder": f"words-{token_hex(4)}"}
     index._store.save(folder, meta, overwrite, report)
     if memory is not None and (index.folder / memory["files"]).is_file():
         with whole_file(folder / memory["files"], durable=True) as partial_file:
             shutil.copyfile(index.folder / memory["files"], partial_file)
     if index.has_words:
         type(index).open(folder, write=True, report=report).close()
-
-
-def _new_words_folder() -> str:
-    return f"words-{token_hex(4)}"  # a name that no other index has had
 
 
 def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
@@ -172,7 +169,7 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
     _check_ids(index, corpus, new, report)
     if files is not None:
         files.note(index.folder / memory["files"], sure=False)
-    with noted_progress(Written(), "go on with --update") as written:
+    with noted_progress("go on with --update") as written:
         put_encoded(index, corpus, written, report)
         index._words.commit()
     if files is not None:
@@ -182,8 +179,9 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
 
 
 @contextmanager
-def noted_progress(written: Written, how: str) -> Iterator[Written]:
+def noted_progress(how: str) -> Iterator[Written]:
     """An error or an interrupt says how many documents were written, and how the work goes on."""
+    written = Written()
     try:
         yield written
     except BaseException as stop:

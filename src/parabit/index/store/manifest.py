@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
@@ -17,7 +16,7 @@ from parabit import __version__
 from parabit.errors import IndexFolderError, folder_like
 from parabit.index.store.schema import CODES, SERIALS, VECTORS
 from parabit.model import is_model
-from parabit.storage import whole_file
+from parabit.storage import remove, whole_file
 
 Form: TypeAlias = tuple[str, list[int], int]  # of an array: its type, its shape, and the CRC-32 of its bytes
 
@@ -128,13 +127,8 @@ def remove_leftovers(folder: Path) -> None:
     files = (manifest.meta.get("corpus") or {}).get("files")
     current = {manifest.folder, manifest.log, manifest.model, words, files}
     for path in folder.iterdir():
-        if not _DATA.fullmatch(path.name) or path.name in current:
-            continue
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            with suppress(OSError):  # Windows keeps what a reader still uses, for the next one to remove
-                path.unlink()
+        if _DATA.fullmatch(path.name) and path.name not in current:
+            remove(path)
 
 
 @contextmanager
@@ -146,7 +140,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
     # The file is part of the index, so it stays; any thread may close the index.
     lock = FileLock(path, timeout=0, thread_local=False, preserve_lock_file=True)
     try:
-        lock.acquire()
+        held = lock.acquire()
     except Timeout as problem:
         holder = b"unknown"
         with suppress(OSError), path.open("rb", buffering=0) as file:
@@ -159,13 +153,11 @@ def writer_lock(folder: Path) -> Iterator[None]:
         raise IndexFolderError(
             f"{folder} cannot be written: {problem.strerror}", hint="search it as it is, or change its permissions"
         ) from problem
-    try:
+    with held:
         with suppress(OSError), path.open("r+b", buffering=0) as file:
             file.seek(1)
             file.write(f"{os.getpid():<20}\n".encode())
         yield
-    finally:
-        lock.release()
 
 
 def bytes_in(folder: Path) -> int:

@@ -34,7 +34,6 @@ class Tail:
         self._names: dict[str, None] = {}  # of fields
 
     def extend(self, added: Columns) -> None:
-        """Add documents."""
         first, end = len(self.ids), len(self.ids) + len(added.ids)
         for name, array in added.arrays.items():
             room = self.arrays[name]
@@ -60,7 +59,6 @@ class Tail:
             return np.array(rows, dtype=np.int64), np.array(numbers)
 
     def names(self) -> list[str]:
-        """The names of the fields."""
         with self._lock:
             self._find_new()
             return list(self._names)
@@ -95,11 +93,9 @@ class Snapshot:
     def after(self, changes: Sequence[Change]) -> "Snapshot":
         """What the documents are after some changes; only for the newest snapshot."""
         deleted = np.concatenate([np.zeros(0, dtype=np.int64), *(change.deleted for change in changes)])
-        added = self.added
         for change in changes:
             self.tail.extend(change.added)
-            added += len(change.added.ids)
-        alive = None
+        added, alive = len(self.tail.ids), None
         if self.alive is not None or len(deleted):
             alive = np.ones(self.base.documents + added, dtype=np.bool_)
             alive[: self.rows] = True if self.alive is None else self.alive
@@ -255,7 +251,6 @@ class Snapshot:
         return rows if self.alive is None else rows[self.alive[rows]]
 
     def _fixed(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Some rows of an array."""
         in_base, base = rows < self.base.documents, self.base.arrays[name]
         if in_base.all():
             return base[rows]
@@ -265,7 +260,6 @@ class Snapshot:
         return found
 
     def _strings(self, name: str, rows: NDArray[np.int64]) -> list[bytes]:
-        """The ids or the records in some rows."""
         tail, first = self.tail.ids if name == IDS else self.tail.records, self.base.documents
         old = iter(self.base.strings(name, rows[rows < first]))
         return [next(old) if row < first else tail[row - first] for row in rows.tolist()]
