@@ -74,7 +74,6 @@ def digest_of(fields: Mapping[str, Any]) -> str:
 
 
 def text_part(digest: str) -> str:
-    """The digest of the text."""
     return digest[:_DIGEST]
 
 

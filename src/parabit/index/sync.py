@@ -55,7 +55,6 @@ class Synced:
 
     @property
     def changed(self) -> int:
-        """How many documents changed."""
         return len(self.added) + len(self.replaced) + len(self.renamed) + len(self.deleted)
 
 
@@ -77,18 +76,13 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
         memory = memory_of(corpus, index.folder, memory["files"] if memory else None)
     if dry_run or memory is None:
         return result
-    table = index.folder / memory["files"]
-    if result.changed:
-        write_files(table, stay | unsure(before, after))
     if learns:
         index._store.change_manifest(meta={**index._store.manifest.meta, "corpus": memory})
+    table = index.folder / memory["files"]
     with noted_progress("the same command goes on") as written:
         if result.changed:
-            lost = _write(index, corpus, after, result, written, report)
-            for name, file in after.items():
-                if not lost.isdisjoint(file.documents):
-                    result.kept.append(Skipped(name, _CHANGED))
-                    final |= unsure({name: file})
+            write_files(table, stay | unsure(before, after))
+            final |= unsure(_write(index, corpus, after, result, written, report))
         if result.changed or final != known:
             write_files(table, final)
     if result.changed:
@@ -97,7 +91,6 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
 
 
 def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, allow_empty: bool) -> FileCorpus:
-    """The corpus to compare with."""
     if given is None and memory is None:
         raise CorpusError(
             f"{index.folder} does not know its corpus: it was made of standard input, a data set or Python objects",
@@ -197,7 +190,6 @@ def _in_store(index: "Index", ids: Sequence[str]) -> dict[str, str]:
 
 
 def _compare(index: "Index", stay: Files, before: Files, after: Files, result: Synced) -> None:
-    """Find out what there is to do."""
     owner = dict[str, str]()
     for name, file in (stay | after).items():
         for identity in file.documents:
@@ -230,17 +222,17 @@ def _digests(files: Files) -> dict[str, str]:
     return {identity: digest for file in files.values() for identity, digest in file.documents.items()}
 
 
-def _write(
-    index: "Index", corpus: FileCorpus, files: Files, result: Synced, written: Written, report: Report
-) -> set[str]:
-    """Change the documents of the index; the ids of those that are not in the files as they were a moment ago."""
+def _write(index: "Index", corpus: FileCorpus, files: Files, result: Synced, written: Written, report: Report) -> Files:
+    """Change the documents of the index; returns the files that have changed in the meantime."""
     ids = [*result.added, *result.replaced, *(new for _, new in result.renamed)]
     documents = _Chosen(corpus, files, set(ids))
     put_encoded(index, documents, written, report)
     replaced = [old for old, new in result.renamed if new not in documents.waiting]
     index.delete(there(index, [*result.deleted, *replaced]))
     result.left_out, result.added = written.left_out, there(index, result.added)
-    return {*documents.waiting}
+    changed = {name: file for name, file in files.items() if not documents.waiting.keys().isdisjoint(file.documents)}
+    result.kept += [Skipped(name, _CHANGED) for name in changed]
+    return changed
 
 
 class _Chosen(Corpus):

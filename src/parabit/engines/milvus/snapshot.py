@@ -91,10 +91,8 @@ class MilvusSnapshot:
     def find(
         self, codes: Codes, most: int | None, radius: int | None, allowed: str | None = None, backend: str = "auto"
     ) -> Found:
-        """The nearest `most` documents of each code, or all within the radius, or both; of those a filter lets through.
-
-        Nearest first, and of equally near ones the lowest row first. Milvus cuts a list of hits anywhere among equally
-        near ones, and after 16,384; if an answer may have been cut, the rest is asked for.
+        """As in a folder. Milvus cuts a list of hits anywhere among equally near ones, and after 16,384; if an answer
+        may have been cut, the rest is asked for.
         """
         if backend not in ("auto", "flat"):
             raise CodesError(f"the index is on Milvus, which has no back end {backend}", hint="take auto or flat")

@@ -1,4 +1,4 @@
-"""The scan: every code is compared with every query, by faiss, where the codes lie."""
+"""The scan: every code is compared with every query, by faiss, where the codes lie, which may be a memory map."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,11 +22,7 @@ _SMALLEST_BLOCK = 8  # queries that are worth a thread
 
 
 class Flat:
-    """A scan of all codes: nothing to build, and as fast as the memory.
-
-    Codes are searched where they lie, which may be a memory map: they are neither changed nor copied. Other back ends
-    derive from this one and give the same answer: the nearest first, and of equally near codes the lowest row first.
-    What is asked is checked by the caller.
+    """A scan of all codes: nothing to build, and as fast as the memory. Other back ends derive from this one.
 
     Cores share the queries, not the codes, so few queries start no threads: two threads would scan 5 million codes
     1.1 to 1.3 times as fast as one, and take 20 times as long for 7,500. The threads are ours, as those of faiss wait

@@ -95,7 +95,6 @@ class Hashing(Flat):
         return {"bits": groups, "starts": starts, "places": places}
 
     def search(self, queries: Codes, most: int | None = None, radius: int | None = None) -> Found:
-        """The nearest `most` codes of each query, or all within `radius` bits, or the nearest of those."""
         if not len(self.codes) or not len(queries):
             return Found.nothing(len(queries))
         farthest = self.bits if radius is None else min(radius, self.bits)

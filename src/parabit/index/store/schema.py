@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -113,15 +114,13 @@ def id_of(written: bytes) -> Id:
 
 def need_distinct(ids: Sequence[Id]) -> None:
     """Raise if an id is given twice."""
-    seen: set[bytes] = set()
-    for identity in ids:
-        if (written := id_bytes(identity)) in seen:
-            raise IndexFolderError(f"the id {identity!r} is given twice", hint="ids must be unique")
-        seen.add(written)
+    for written, count in Counter(map(id_bytes, ids)).items():
+        if count > 1:
+            raise IndexFolderError(f"the id {id_of(written)!r} is given twice", hint="ids must be unique")
 
 
 def same_id(identity: Id, first: int, second: int) -> IndexFolderError:
-    """The error for two documents with one id; their numbers are those in the order in which documents come."""
+    """The error for two documents with one id, by their numbers in the order in which documents come."""
     return IndexFolderError(
         f"two documents have the id {identity!r}: numbers {first} and {second}, from 0",
         hint="choose another field with --id-field; --id-field '' names records by path and line",

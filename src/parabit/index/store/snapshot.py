@@ -209,10 +209,7 @@ class Snapshot:
         allowed: NDArray[np.bool_] | None = None,
         backend: str = "auto",
     ) -> Found:
-        """The nearest `most` documents of each code, or all within the radius, or both; of `allowed` rows only.
-
-        Nearest first, and of equally near ones the lowest row first.
-        """
+        """The nearest `most` documents of each code, or all within the radius, or both; of `allowed` rows only."""
         if self.alive is not None:
             allowed = self.alive if allowed is None else allowed & self.alive
         tail = self.tail.arrays[CODES][: self.added]

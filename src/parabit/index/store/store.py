@@ -52,7 +52,7 @@ class BaseStore(ABC):
         """The documents as they are now."""
 
     def close(self) -> None:
-        """Release the lock, and let go of everything that is open."""
+        """Release the lock, and let go of everything that is open. Snapshots that were taken stay valid."""
         self._held.close()
 
     @property
@@ -121,11 +121,10 @@ class Store(BaseStore):
         overwrite: bool = False,
         report: Report = silent,
     ) -> None:
-        """Make an index of documents; under its name it is complete or not there.
+        """Make an index of documents, which are its rows in their order; under its name it is complete or not there.
 
-        Rows are in the order of the documents. The back end that `meta` names is built beside the codes. `save_model`
-        writes the model to the folder it is given. With `overwrite` an index of that name is replaced, in one step, and
-        nothing but an index.
+        `save_model` writes the model to the folder it is given. With `overwrite` an index of that name is replaced, in
+        one step, and nothing but an index.
         """
         if overwrite and is_index(folder):
             # As a new generation, not as a new folder: then a kill at any moment leaves the old index or the new one.
@@ -137,7 +136,6 @@ class Store(BaseStore):
                 write_generation(new, manifest, documents, report, save_model)
 
     def close(self) -> None:
-        """Release the lock. Snapshots that were taken stay valid."""
         self._snapshot = None
         self._log.close()
         super().close()
@@ -221,7 +219,6 @@ class Store(BaseStore):
         self.snapshot().base.verify()
 
     def about(self) -> dict[str, Any]:
-        """What the index is, what it keeps, and what is left to be merged; for JSON."""
         snapshot = self.snapshot()
         to_merge = {"added": snapshot.added, "deleted": snapshot.rows - snapshot.documents, "bytes": self._log.size}
         return {**super().about(), "to_merge": to_merge}
