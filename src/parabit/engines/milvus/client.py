@@ -60,8 +60,6 @@ class Server:
         # Everything that fails is raised; the log would say it a second time, with tracebacks.
         getLogger("pymilvus").setLevel(CRITICAL + 1)
         self.uri, self.is_file, self._is_open = uri, "://" not in uri, True
-        rpc_error = need("grpc", "milvus", IndexFolderError).RpcError  # and RuntimeError is raised by Lite
-        self._errors = (self.pymilvus.MilvusException, rpc_error, RuntimeError)
         if self.is_file:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # about its use of pkg_resources
                 need("milvus_lite", "milvus", IndexFolderError)
@@ -103,7 +101,7 @@ class Server:
             raise IndexFolderError("the index was closed", hint="open it again")
         try:
             yield
-        except self._errors as problem:
+        except Exception as problem:  # of pymilvus, of grpc, and RuntimeError of Milvus Lite
             said = " ".join(str(getattr(problem, "message", "") or problem).split())[:500]
             lower = f"{said} {problem.__cause__}".lower()  # only the cause names a wrong password
             failed, hint = f"failed to {doing.replace('_', ' ')}: {said}", "its log may say why"

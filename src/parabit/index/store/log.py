@@ -12,7 +12,6 @@ import os
 import struct
 import zlib
 from pathlib import Path
-from threading import Lock
 from weakref import finalize
 
 from parabit.errors import IndexFolderError
@@ -37,13 +36,12 @@ def new_log(path: Path, token: str) -> None:
 
 
 class Log:
-    """A log that is read as it grows and, by one writer, written."""
+    """A log that is read as it grows and, by one writer, written; one thread at a time uses it."""
 
     def __init__(self, path: Path, token: str, write: bool = False) -> None:
         self.path = path
         self._file = path.open("r+b" if write else "rb", buffering=0)
         self.close = finalize(self, self._file.close)  # an index that is forgotten is closed, too
-        self._moving = Lock()  # the file has one position, for all threads
         self._end = _START
         self._broken = False
         if self._read_at(0, _HEAD.size) != _sealed(_HEAD, _NAME, token.encode()):
@@ -73,14 +71,12 @@ class Log:
 
     def _read_at(self, place: int, size: int) -> bytes:
         """So many bytes, or all that follow if the size is -1."""
-        with self._moving:  # os.pread would need no lock, but Windows has none
-            self._file.seek(place)
-            return self._file.read(size) or b""
+        self._file.seek(place)
+        return self._file.read(size) or b""
 
     def _write_at(self, place: int, content: bytes | memoryview) -> int:
-        with self._moving:
-            self._file.seek(place)
-            return self._file.write(content) or 0
+        self._file.seek(place)
+        return self._file.write(content) or 0
 
     def cut(self) -> None:
         """Remove half a record that a crash left at the end; for a writer that has read all."""
