@@ -15,12 +15,11 @@ from parabit.engines.milvus.client import KEY, SERIAL, WINDOW, WORDS, Entities, 
 from parabit.errors import CodesError, IndexFolderError
 from parabit.index.filters import EQUAL, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.query import WordQuery
-from parabit.index.results import Found
+from parabit.index.results import Found, join
 from parabit.index.spelling import begin_alike, nearest_form, plain_form, written_forms
 from parabit.index.store import Id, Value
 from parabit.index.word_index import PREFIXED, searchable
 from parabit.index.words import Stems
-from parabit.text.bags import row_offsets
 
 _FIRST = 1024  # hits that are asked for at first, if all are wanted
 _SPARE = 64  # hits beside twice as many as are wanted, for those that are as near as the last
@@ -96,18 +95,14 @@ class MilvusSnapshot:
         """
         if backend not in ("auto", "flat"):
             raise CodesError(f"the index is on Milvus, which has no back end {backend}", hint="take auto or flat")
-        if not len(codes):
-            return Found.nothing(0)
         farthest = self.bits if radius is None else min(radius, self.bits)
         limit = _FIRST if most is None else min(WINDOW, 2 * most + _SPARE)
-        rows, distances = [], []
+        parts = []
         for number, near in enumerate(self.entities.near(codes, limit, 0, farthest, allowed or "")):
             near = self._whole(near, codes[number : number + 1], most, farthest, allowed or "")
             order = np.lexsort((near.rows, near.scores))[:most]
-            rows.append(near.rows[order])
-            distances.append(near.scores[order].astype(np.int32))
-        offsets = row_offsets(np.array([len(some) for some in rows], dtype=np.int64))
-        return Found(offsets, np.concatenate(rows), np.concatenate(distances))
+            parts.append(Found(np.array([0, len(order)]), near.rows[order], near.scores[order].astype(np.int32)))
+        return join(parts)
 
     def first(self, most: int, allowed: str | None) -> Rows:
         rows = (row for block in self.entities.walk(allowed or "") for row in block.tolist())
