@@ -31,7 +31,7 @@ from parabit.storage import whole_file
 # written so recently is read again. The slowest clocks tick every two seconds.
 _TICK = 2_000_000_000  # nanoseconds
 
-_DIGEST = 16  # characters for the text of a document, and as many for the rest
+TEXT_DIGEST = 16  # characters of a digest that stand for the text of a document, and as many for the rest
 
 
 class File(NamedTuple):
@@ -70,11 +70,7 @@ def digest_of(fields: Mapping[str, Any]) -> str:
     """What stands for a document: a digest of its text, and one of all else that is kept of it."""
     text = str(fields.get(TEXT, "")).encode("utf-8", "surrogatepass")
     rest = record_of({name: value for name, value in fields.items() if name != TEXT}, "")
-    return "".join(blake2b(part, digest_size=_DIGEST // 2).hexdigest() for part in (text, rest))
-
-
-def text_part(digest: str) -> str:
-    return digest[:_DIGEST]
+    return "".join(blake2b(part, digest_size=TEXT_DIGEST // 2).hexdigest() for part in (text, rest))
 
 
 def versions_of(corpus: FileCorpus) -> dict[str, str]:

@@ -11,13 +11,13 @@ from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import NoFilesError, may_pass
 from parabit.errors import CorpusError
 from parabit.index.corpus_files import (
+    TEXT_DIGEST,
     Files,
     NotedCorpus,
     digest_of,
     memory_of,
     read_files,
     remembered,
-    text_part,
     unsure,
     versions_of,
     write_files,
@@ -204,13 +204,13 @@ def _compare(index: "Index", stay: Files, before: Files, after: Files, result: S
     old |= _in_store(index, [identity for identity in held if not old.get(identity)])
     gone: dict[str, list[str]] = {}  # the ids of documents that are not in the files any more, by their texts
     for identity in there(index, [identity for identity in old if identity not in owner]):
-        gone.setdefault(text_part(old[identity]) or identity, []).append(identity)
+        gone.setdefault(old[identity][:TEXT_DIGEST] or identity, []).append(identity)
     for identity, digest in now.items():
         if digest == old.get(identity):
             result.unchanged += 1
         elif identity in old:
             result.replaced.append(identity)
-        elif same := gone.get(text_part(digest)):
+        elif same := gone.get(digest[:TEXT_DIGEST]):
             result.renamed.append((same.pop(0), identity))
         else:
             result.added.append(identity)
