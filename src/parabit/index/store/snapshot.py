@@ -19,16 +19,15 @@ from parabit.index.store.schema import CODES, IDS, RECORDS, SERIALS, VECTORS, Ch
 class Tail:
     """The documents that the log added, their rows counted from 0. It only grows: each snapshot sees a beginning of it.
 
-    What finds documents by their ids and fields is made when it is first needed, so that a log is read quickly.
+    What finds documents by their fields is made when it is first needed, so that a log is read quickly.
     """
 
     def __init__(self, kinds: dict[str, np.dtype[Any]]) -> None:
         self.arrays = {name: np.zeros(16, kind) for name, kind in kinds.items()}  # with room at their ends
         self.ids: list[bytes] = []
         self.records: list[bytes] = []
+        self.rows: dict[bytes, list[int]] = {}  # that an id has had, ascending; all but the last were deleted
         self._lock = Lock()  # threads that read may be the first to need what follows
-        self._rows: dict[bytes, list[int]] = {}  # that an id has had
-        self._numbered = 0  # documents whose ids are in these
         self._found = 0  # documents whose fields are in these
         self._entries: dict[int, tuple[list[int], list[float]]] = {}  # rows and numbers by key
         self._names: dict[str, None] = {}  # of fields
@@ -40,16 +39,10 @@ class Tail:
             if end > len(room):  # twice as much, so that a row costs the same however many there are
                 room = self.arrays[name] = np.resize(room, (max(end, 2 * len(room)), *room.shape[1:]))
             room[first:end] = array
+        for row, identity in enumerate(added.ids, first):
+            self.rows.setdefault(identity, []).append(row)
         self.ids += added.ids
         self.records += added.records
-
-    def rows_with(self, ids: Sequence[bytes]) -> list[Sequence[int]]:
-        """The rows that each id has had, ascending; all but the last were deleted."""
-        with self._lock:
-            for identity in self.ids[self._numbered :]:
-                self._rows.setdefault(identity, []).append(self._numbered)
-                self._numbered += 1
-            return [self._rows.get(identity, ()) for identity in ids]
 
     def find(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rows that have a key of their fields, and their numbers."""
@@ -111,8 +104,8 @@ class Snapshot:
         """The row of each id; -1 if there is no such document."""
         written = [schema.id_bytes(identity) for identity in ids]
         rows = self.base.rows_of(written)
-        for place, had in enumerate(self.tail.rows_with(written) if self.added else ()):
-            for row in had:  # of those that an id has had, the last counts
+        for place, identity in enumerate(written):
+            for row in self.tail.rows.get(identity, ()):  # of those that an id has had, the last counts
                 if row < self.added:
                     rows[place] = self.base.documents + row
         return self._if_alive(rows)
