@@ -104,7 +104,7 @@ class Snapshot:
         """The row of each id; -1 if there is no such document."""
         written = [schema.id_bytes(identity) for identity in ids]
         rows = self.base.rows_of(written)
-        for place, identity in enumerate(written):
+        for place, identity in enumerate(written if self.added else ()):
             for row in self.tail.rows.get(identity, ()):  # of those that an id has had, the last counts
                 if row < self.added:
                     rows[place] = self.base.documents + row
