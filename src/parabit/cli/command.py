@@ -200,7 +200,7 @@ def _errors_as_lines() -> Iterator[None]:
             yield
     except KeyboardInterrupt as stop:
         left = "" if hasattr(stop, "__notes__") else "; nothing half-written was left"
-        _fail(str(stop) or f"interrupted{left}", 128 + _number_of(stop))
+        _fail(str(stop) or f"interrupted{left}", 128 + getattr(stop, "number", signal.SIGINT))
     except BrokenPipeError:
         raise
     except ParabitError as problem:
@@ -218,23 +218,15 @@ def _errors_as_lines() -> Iterator[None]:
         )
 
 
-def _number_of(stop: KeyboardInterrupt | SystemExit) -> int:
-    """The number of the signal that interrupted."""
-    if isinstance(stop, SystemExit):
-        return int(stop.code or 0) - 128
-    return stop.number if isinstance(stop, Interrupted) else signal.SIGINT
-
-
 @contextmanager
 def resumable(how: str, state: Path | None = None) -> Iterator[None]:
     """An interrupt says how the work goes on, if its state was saved."""
     try:
         yield
-    except (KeyboardInterrupt, SystemExit) as stop:
-        if state is not None and not state.exists():
-            raise
-        reason = str(stop) if isinstance(stop, Interrupted) else "interrupted"
-        raise Interrupted(f"{reason}; {how}", _number_of(stop)) from stop
+    except KeyboardInterrupt as stop:
+        if state is None or state.exists():
+            stop.add_note(how)
+        raise
 
 
 @contextmanager
@@ -292,10 +284,7 @@ def _signals_as_exceptions() -> Iterator[None]:
             signal.signal(signal.SIGINT, leave)
 
 
-class _CtrlC(KeyboardInterrupt):
-    """Python ends by the signal, and not with an exit code, if a plain KeyboardInterrupt was raised within `exec`,
-    even if it was caught. Data classes are made by `exec`, so any import may be such a place."""
-
-
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    raise _CtrlC if number == signal.SIGINT else SystemExit(128 + number)
+    # Python ends by the signal, and not with an exit code, if a plain KeyboardInterrupt was raised within `exec`, even if
+    # it was caught. Data classes are made by `exec`, so any import may be such a place.
+    raise Interrupted("", number) if number == signal.SIGINT else SystemExit(128 + number)
