@@ -53,7 +53,7 @@ def test_one_command_learns_a_model_and_indexes_the_corpus(here: Path, text: str
     again = ("-o", "again.index", "--bits", "20", "--seed", "3", "--sample", "0")
     shown = run("index", "news.jsonl", *again).stdout.splitlines()
     assert shown[0].startswith("again.index: 301 documents in ")
-    assert "  1 documents skipped: no words to find them by" in shown
+    assert "  1 document skipped: no words to be found by" in shown
     assert "  1 skipped: 1 not valid JSON" in shown
     assert any(line.startswith("  per document: 3 bytes for the code, ") for line in shown)
     command = shlex.split(shown[-1].removeprefix("Try it: "))
@@ -188,7 +188,7 @@ def test_documents_are_added_and_found(news: Path, text: str) -> None:
     assert run("delete", news, "--where", "labels=odd").exit_code == 0
     Path("more.jsonl").write_text(json.dumps({"id": "new3", "body": text}) + "\nbad\n")
     result = run("add", news, "more.jsonl", "--text-field", "body")
-    assert result.stdout.startswith("news.index: 1 documents added, 303 now; ")
+    assert result.stdout.startswith("news.index: 1 document added, 303 now; ")
     assert "  1 skipped: 1 not valid JSON\n    more.jsonl:2: not valid JSON: Expecting value\n" in result.stdout
 
 

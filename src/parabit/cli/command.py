@@ -22,7 +22,7 @@ import typer
 
 from parabit.cli import leave
 from parabit.cli.app import COLLAPSED
-from parabit.cli.output import complain, console, headline, reading_of, say_json
+from parabit.cli.output import complain, console, reading_of, say_json
 from parabit.corpus import FORMATS, Corpus, ReadOptions, open_corpus
 from parabit.errors import Interrupted, ParabitError
 from parabit.progress import Progress, Report, silent
@@ -137,8 +137,8 @@ def _common(
 SHARED: dict[str, Callable[..., Any]] = {"reading": Reading, "counting": counting}
 
 
-def verb(show: Callable[[Result], None] | str | None = None, common: bool = True) -> Callable[[Any], Any]:
-    """Make a command of a function that returns what `--json` prints; `show` prints it for people, or is a headline.
+def verb(show: Callable[[Result], None] | None = None, common: bool = True) -> Callable[[Any], Any]:
+    """Make a command of a function that returns what `--json` prints; `show` prints it for people.
 
     An error is one line, and the exit code says how the command ended. Parameters that stand for options which several
     verbs have, `SHARED`, are filled in. So are `report`, for progress, and `json` and `quiet`; a function that takes
@@ -169,8 +169,6 @@ def verb(show: Callable[[Result], None] | str | None = None, common: bool = True
                     result["seconds"] = round(time.perf_counter() - start, 3)
                     if flags["json"]:
                         say_json(result)
-                    elif isinstance(show, str):
-                        headline(result, "index", show)
                     elif show is not None:
                         show(result)
                 if sys.stdout is not None:
@@ -285,6 +283,6 @@ def _signals_as_exceptions() -> Iterator[None]:
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    # Python ends by the signal, and not with an exit code, if a plain KeyboardInterrupt was raised within `exec`, even if
-    # it was caught. Data classes are made by `exec`, so any import may be such a place.
+    # Not a plain KeyboardInterrupt: if one was raised within `exec`, Python ends by the signal, not with an exit code,
+    # even if it was caught. Data classes are made by `exec`, so any import may be such a place.
     raise Interrupted("", number) if number == signal.SIGINT else SystemExit(128 + number)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import parabit
 from parabit.choices import Keep
 from parabit.cli.command import Overwrite, Reading, Result, Table, argument, option, verb
-from parabit.cli.output import TABLES, check_file, escape, headline, say, say_skipped, write_table
+from parabit.cli.output import check_file, counted, escape, headline, say, say_skipped, write_table
 from parabit.errors import ParabitError
 from parabit.progress import Progress, Report
 
@@ -21,17 +21,18 @@ _GROUPS, _COPIES = 10, 3  # that are shown
 
 def _show(result: Result) -> None:
     groups = result["groups"]
-    line = "{copies:,} of {documents:,} documents are near-duplicates of {others:,} others; {seconds:.1f} s"
-    headline(result, "corpus", line, others=len(groups))
+    copies = f"{result['copies']:,} of {counted(result['documents'], 'document')}"
+    others = counted(len(groups), "other")
+    headline(result["corpus"], f"{copies} are near-duplicates of {others}; {result['seconds']:.1f} s")
     for group in sorted(groups, key=lambda group: -len(group["copies"]))[:_GROUPS]:
         say(f"  {escape(group['kept'])}  [dim]{escape(group['title'])}[/dim]")
         for copy in group["copies"][:_COPIES]:
-            bits = "" if copy["bits"] is None else f", {copy['bits']} bit{'' if copy['bits'] == 1 else 's'}"
+            bits = "" if copy["bits"] is None else f", {counted(copy['bits'], 'bit')}"
             say(f"    {escape(copy['id'])}  [dim]{copy['shared']:.0%} of the words{bits}[/dim]")
         if (more := len(group["copies"]) - _COPIES) > 0:
             say(f"    and {more:,} more")
     if (more := len(groups) - _GROUPS) > 0:
-        say(f"  and {more:,} more groups" + ("" if "output" in result else "; -o FILE.csv writes them all"))
+        say(f"  and {counted(more, 'more group')}" + ("" if "output" in result else "; -o FILE.csv writes them all"))
     if "output" in result:
         say(f"  all groups are in {escape(result['output'])}")
     say_skipped(result)
@@ -66,8 +67,7 @@ def dedupe(
     from parabit.corpus.files import INDEX_FILES
     from parabit.text import find_duplicates
 
-    if output is not None:
-        check_file(output, TABLES, overwrite)
+    check_file(output, overwrite)
     if print_delete and json:
         raise ParabitError("--print-delete and --json are two kinds of output", hint="leave out one of them")
     result: Result = {"documents": 0}

@@ -10,18 +10,7 @@ from typing import Annotated
 import parabit
 from parabit.cli.command import Corpora, Counting, Overwrite, Reading, Result, Table, argument, option, verb
 from parabit.cli.index import build_index, show_index
-from parabit.cli.output import (
-    TABLES,
-    check_file,
-    console,
-    escape,
-    headline,
-    line_width,
-    nearness,
-    say,
-    say_skipped,
-    write_table,
-)
+from parabit.cli.output import check_file, counted, escape, headline, nearness, say, say_skipped, write_table
 from parabit.corpus import as_corpus
 from parabit.corpus.datasets import DATASETS, SPLITS, cache_folder, data_folder, find_dataset
 from parabit.errors import ParabitError
@@ -101,7 +90,7 @@ def _show_datasets(result: Result) -> None:
         state = "[green]here[/green]" if row["here"] else "missing"
         about = f"{row['about']} ({row['licence']})" + ("" if row["here"] else f"; {row['needs']}")
         grid.add_row(f"[bold]{row['name']}[/bold]", state, escape(about))
-    console().print(grid, width=line_width())
+    say(grid, fold=True)
 
 
 @verb(_show_datasets)
@@ -130,13 +119,13 @@ def datasets() -> Result:
 
 
 def _show_words(result: Result) -> None:
-    headline(result, "corpus", "{documents:,} documents in {seconds:.1f} s")
+    headline(result["corpus"], f"{counted(result['documents'], 'document')} in {result['seconds']:.1f} s")
     say_skipped(result)
-    say(f"  {result['tokens']:,} tokens, {result['tokens'] / result['documents']:,.0f} per document")
-    say(f"  {result['words']:,} words, which cover {result['coverage']:.1%} of the tokens")
+    say(f"  {counted(result['tokens'], 'token')}, {result['tokens'] / result['documents']:,.0f} per document")
+    say(f"  {counted(result['words'], 'word')}, which cover {result['coverage']:.1%} of the tokens")
     say(f"    most frequent: {escape(', '.join(result['frequent_words']))}")
     if result["bigrams"]:
-        say(f"  {result['bigrams']:,} bigrams")
+        say(f"  {counted(result['bigrams'], 'bigram')}")
         say(f"    most frequent: {escape(', '.join(result['frequent_bigrams']))}")
 
 
@@ -162,8 +151,7 @@ def vocabulary(
     from parabit.text import VocabularyRule, build_vocabulary
 
     rule = VocabularyRule(**counting())
-    if output is not None:
-        check_file(output, TABLES, overwrite)
+    check_file(output, overwrite)
     built = build_vocabulary(reading.open(corpus, report), rule, report)
     if output is not None:
         write_table(built.table(), output)

@@ -13,7 +13,7 @@ import typer
 import parabit
 from parabit.choices import Backend
 from parabit.cli.command import Corpora, IndexFolder, Overwrite, Reading, Result, argument, option, progress, verb
-from parabit.cli.output import escape, headline, read_input, reading_of, say, say_json, say_skipped
+from parabit.cli.output import counted, escape, headline, read_input, reading_of, say, say_json, say_skipped
 from parabit.cli.watch import follow
 from parabit.corpus import Corpus, Document, ReadOptions
 from parabit.errors import ParabitError, need
@@ -29,10 +29,11 @@ _FEW, _LOOKED_AT = 10, 500  # documents
 def show_index(result: Result) -> None:
     """What was built, and a search to begin with."""
     count, sizes = result["documents"], result["bytes"]
-    headline(result, "index", "{documents:,} documents in {seconds:.1f} s")
+    headline(result["index"], f"{counted(count, 'document')} in {result['seconds']:.1f} s")
     say_skipped(result)
     how = f"{result['model']}, learned" if "model" in result else f"learned in {result['learning_seconds']:.1f} s"
-    say(f"  model: {escape(how)} from {result['learned_from']:,} documents; it knows {result['words']:,} words")
+    documents, words = counted(result["learned_from"], "document"), counted(result["words"], "word")
+    say(f"  model: {escape(how)} from {documents}; it knows {words}")
     if result["engine"] is None:
         codes, words, texts = (_size(sizes[name] / max(count, 1)) for name in ("codes", "words", "texts"))
         each = f"{codes} for the code, {words} for the words, {texts} for text and fields"
@@ -152,8 +153,8 @@ def build_index(
 
 def _show_info(result: Result) -> None:
     model = f", {_size(result['model_bytes'])} of it the model" if result["model_bytes"] else ""
-    size = f"{_size(result['bytes'])} on disk{model}"
-    headline(result, "folder", "{documents:,} documents, {bits} bits per code, {size}", size=size)
+    codes = f"{counted(result['documents'], 'document')}, {result['bits']} bits per code"
+    headline(result["folder"], f"{codes}, {_size(result['bytes'])} on disk{model}")
     say(f"  it keeps {', '.join(['codes', 'ids', *result['keeps']])}")
     say(f"  fields: {escape(', '.join(result['fields'])) or 'none'}")
     say(f"  back ends: {', '.join(result['backends'])}")
@@ -186,11 +187,14 @@ def info(
 
 
 def _show_added(result: Result) -> None:
-    also = f", {result['replaced']:,} replaced" if result["replaced"] else ""
-    headline(result, "index", "{added:,} documents added{also}, {documents:,} now; {seconds:.1f} s", also=also)
+    added, also = (
+        counted(result["added"], "document"),
+        f", {result['replaced']:,} replaced" if result["replaced"] else "",
+    )
+    headline(result["index"], f"{added} added{also}, {result['documents']:,} now; {result['seconds']:.1f} s")
     say_skipped(result)
     if result["removed"]:
-        say(f"  an older version of {result['removed']:,} documents without such words was deleted")
+        say(f"  an older version of {counted(result['removed'], 'document')} without such words was deleted")
 
 
 @verb(_show_added)
@@ -220,7 +224,11 @@ def add(
         return {**asdict(written), "documents": len(opened), "unknown_words": unknown}
 
 
-@verb("{deleted:,} documents deleted, {documents:,} left")
+def _show_deleted(result: Result) -> None:
+    headline(result["index"], f"{counted(result['deleted'], 'document')} deleted, {result['documents']:,} left")
+
+
+@verb(_show_deleted)
 def delete(
     index: IndexFolder,
     ids: Annotated[list[str] | None, argument("Ids, or - for one per line of standard input.", "ID|-")] = None,
@@ -249,8 +257,8 @@ def delete(
 
 def _show_compacted(result: Result) -> None:
     sizes = f"{_size(result['bytes'])} on disk, {_size(result['bytes_before'])} before"
-    headline(result, "index", "{documents:,} documents, {sizes}; {seconds:.1f} s", sizes=sizes)
-    say(f"  {result['added']:,} additions and {result['deleted']:,} deletions merged")
+    headline(result["index"], f"{counted(result['documents'], 'document')}, {sizes}; {result['seconds']:.1f} s")
+    say(f"  {counted(result['added'], 'addition')} and {counted(result['deleted'], 'deletion')} merged")
 
 
 @verb(_show_compacted)
@@ -270,7 +278,13 @@ def compact(index: IndexFolder, *, report: Report) -> Result:
     return {**after, **merged, "bytes_before": before["bytes"]}
 
 
-@verb("learned from {sampled:,} of {documents:,} documents, {words:,} words, {bits} bits; {seconds:.1f} s")
+def _show_retrained(result: Result) -> None:
+    documents, words = counted(result["documents"], "document"), counted(result["words"], "word")
+    learned = f"learned from {result['sampled']:,} of {documents}, {words}, {result['bits']} bits"
+    headline(result["index"], f"{learned}; {result['seconds']:.1f} s")
+
+
+@verb(_show_retrained)
 def retrain(
     index: IndexFolder,
     bits: Annotated[int | None, option("Bits per code.", show_default="as before")] = None,
@@ -305,7 +319,7 @@ def _show_synced(result: Result) -> None:
             say(f"> {escape(old)} -> {escape(new)}")
     done = ", ".join(f"{len(ids):,} {kind}" for kind, ids in changes.items())
     done = f"would be {done}" if result["dry_run"] else done
-    headline(result, "index", "{done}, {unchanged:,} unchanged; {seconds:.1f} s", done=done)
+    headline(result["index"], f"{done}, {result['unchanged']:,} unchanged; {result['seconds']:.1f} s")
     for one in result["kept"]:
         say(f"  {escape(one['place'])} cannot be read now, its documents stay: {escape(one['reason'])}")
     say_skipped(result)

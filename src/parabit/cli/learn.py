@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from parabit.choices import RELEVANCE, Architecture, Preset, Relevant, Solver
 from parabit.cli.app import COLLAPSED
 from parabit.cli.command import CORPUS, Corpora, Counting, Overwrite, Reading, Result, argument, option, resumable, verb
-from parabit.cli.output import check_file, escape, headline, say, say_skipped
+from parabit.cli.output import check_file, counted, escape, headline, say, say_skipped
 from parabit.errors import EvaluationError, ParabitError, TrainingError, need
 from parabit.networks.config import Recipe
 from parabit.progress import Report
@@ -31,13 +31,14 @@ _PARAMETERS = f"One of {', '.join(parameter.name for parameter in fields(Recipe)
 
 
 def _show_model(result: Result) -> None:
-    headline(result, "model", "{name}, {size} per document")
+    headline(result["model"], f"{result['name']}, {result['size']} per document")
     say_skipped(result)
+    documents, words = counted(result["documents"], "document"), counted(result["words"], "word")
     sampled = "" if result["sampled"] == result["documents"] else f" (learned from {result['sampled']:,})"
-    bigrams = f", {result['bigrams']:,} bigrams" if result["bigrams"] else ""
-    say(f"  {result['documents']:,} documents{sampled}, {result['words']:,} words{bigrams}, {result['seconds']:.1f} s")
+    bigrams = f", {counted(result['bigrams'], 'bigram')}" if result["bigrams"] else ""
+    say(f"  {documents}{sampled}, {words}{bigrams}, {result['seconds']:.1f} s")
     if history := result.get("history"):
-        say(f"  {len(history)} epochs, loss per word {history[-1]['loss']:.3f}")
+        say(f"  {counted(len(history), 'epoch')}, loss per word {history[-1]['loss']:.3f}")
 
 
 @verb(_show_model)
@@ -147,17 +148,17 @@ def _check_work_folder(work: Path | None, resume: bool, overwrite: bool) -> None
 
 def _show_codes(result: Result) -> None:
     bits, dim, seconds = result["bits"], result["dim"], max(result["seconds"], 0.001)
-    total = result["bytes"] * result["documents"]
+    documents, total = counted(result["documents"], "document"), result["bytes"] * result["documents"]
     size = f"{dim} numbers" if bits is None else f"{bits} bits" + (" and a vector" if result["vectors"] else "")
-    headline(result, "output", "{documents:,} documents, {size} each, {total:,} bytes in all", size=size, total=total)
+    headline(result["output"], f"{documents}, {size} each, {total:,} bytes in all")
     say(f"  {seconds:.1f} s, {result['encoded'] / seconds:,.0f} documents per second")
     if result.get("resumed"):
-        say(f"  {result['resumed']:,} of {result['shards']:,} shards were finished before")
+        say(f"  {result['resumed']:,} of {counted(result['shards'], 'shard')} were finished before")
     if result["without_words"]:
-        say(f"  {result['without_words']:,} documents without known words; their codes are zeros")
+        say(f"  {counted(result['without_words'], 'document')} without known words; their codes are zeros")
     say_skipped(result)
     if "reading" not in result and result["skipped"]:
-        say(f"  {result['skipped']:,} files or records skipped")
+        say(f"  skipped files and records: {result['skipped']:,}")
 
 
 @verb(_show_codes)
@@ -218,7 +219,7 @@ def _show_scores(result: Result) -> None:
     if result["queries_skipped"]:
         say(f"  {result['queries_skipped']:,} queries skipped: no relevant document")
     if result["unlabelled"]:
-        say(f"  {result['unlabelled']:,} documents skipped: no label")
+        say(f"  {counted(result['unlabelled'], 'document')} skipped: no label")
     say_skipped(result)
     if "plot" in result:
         say(f"  precision-recall curve: {escape(result['plot'])}")
@@ -256,7 +257,7 @@ def evaluate(
     from parabit.model import load_model
 
     if plot is not None:
-        check_file(plot, (".svg", ".png"), overwrite=True)
+        check_file(plot, overwrite=True, endings=(".svg", ".png"))
         need("matplotlib", "plot", EvaluationError)
     loaded = load_model(model)
     by = rank or ("cosine" if loaded.bits is None else "hamming")
@@ -301,7 +302,7 @@ def evaluate(
 
 def _show_report(result: Result) -> None:
     stale = f", {result['stale']} of them stale" if result["stale"] else ""
-    headline(result, "report", "{runs} runs{old}", old=stale)
+    headline(result["report"], f"{counted(result['runs'], 'run')}{stale}")
     counts = ", ".join(f"{result[name]} {name}" for name in ("above", "equal", "below"))
     say(f"  20 Newsgroups beside the paper's figures: {counts}")
 

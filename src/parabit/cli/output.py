@@ -14,7 +14,6 @@ from parabit.errors import ParabitError
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
-    from rich.text import Text
 
     from parabit.corpus import Corpus
     from parabit.index.sync import Synced
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _WIDTH = 100  # of lines that are folded, if there is no terminal
 _LISTED = 10  # skipped files and records that are named
 _UNKNOWN = 0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
-TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 @functools.cache
@@ -37,14 +36,19 @@ def console(stderr: bool = False) -> "Console":
     return PipeConsole(stderr=stderr, highlight=False, emoji=False)
 
 
-def say(line: "str | Text") -> None:
-    """Print a line for people, a string with markup; a terminal folds it, so that a long path in it can be copied."""
-    console().print(line, soft_wrap=True)
+def say(line: object, fold: bool = False) -> None:
+    """Print a line for people, a string with markup; unless `fold`, a terminal folds it: a long path can be copied."""
+    console().print(line, soft_wrap=not fold, width=line_width() if fold else None)
 
 
-def headline(result: Mapping[str, Any], about: str, line: str, **more: object) -> None:
-    """What a command says first: about which index, model, corpus or file, and a line with {values} of the result."""
-    say(f"[bold]{escape(result[about])}[/bold]: {line.format_map({**result, **more})}")
+def headline(about: str, line: str) -> None:
+    """What a command says first: about which index, model, corpus or file, and what."""
+    say(f"[bold]{escape(about)}[/bold]: {line}")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the singular if it is one."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def complain(message: str) -> None:
@@ -100,7 +104,7 @@ def reading_of(corpora: "Sequence[Corpus | Synced]") -> dict[str, Any]:
 def say_skipped(result: Mapping[str, Any]) -> None:
     """The same for people, with only the first few by name, and which documents or words the model does not know."""
     if result.get("left_out"):
-        say(f"  {result['left_out']:,} documents skipped: no words to find them by")
+        say(f"  {counted(result['left_out'], 'document')} skipped: no words to be found by")
     reading = result.get("reading", {"skipped": {}, "places": [], "notes": []})
     if total := sum(reading["skipped"].values()):
         reasons = Counter(reading["skipped"]).most_common()
@@ -116,10 +120,12 @@ def say_skipped(result: Mapping[str, Any]) -> None:
         say(f"  the model does not know {result['unknown_words']:.0%} of their words; `parabit retrain` learns them")
 
 
-def check_file(path: Path, endings: tuple[str, ...], overwrite: bool) -> None:
+def check_file(path: Path | None, overwrite: bool, endings: tuple[str, ...] = _TABLES) -> None:
     """Find out before the work, not after, that a file could not be written."""
     from parabit.storage import need_new, need_room
 
+    if path is None:
+        return
     if path.suffix not in endings:
         raise ParabitError(f"{path} ends in none of {', '.join(endings)}", hint="give one of these endings")
     need_new(path, overwrite)

@@ -10,7 +10,7 @@ import typer
 import parabit
 from parabit.choices import Backend, Rank
 from parabit.cli.command import IndexFolder, argument, option, verb
-from parabit.cli.output import console, escape, line_width, nearness, read_input, say, say_json
+from parabit.cli.output import console, counted, escape, line_width, nearness, read_input, say, say_json
 from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ def _show(opened: "parabit.Index", found: "Hits", result: Mapping[str, Any], ful
     limits += f" where {' and '.join(result['where'])}" if result["where"] else ""
     for number, hits in enumerate(found):
         which = (f" like {_printable(str(result['like'][number]))}" if result["like"] else "") + limits
-        say(f"[dim]{len(hits):,} of {result['documents']:,} documents{escape(which)}, by {result['rank']}[/dim]")
+        documents = counted(result["documents"], "document")
+        say(f"[dim]{len(hits):,} of {documents}{escape(which)}, by {result['rank']}[/dim]")
         for note in found.notes[number]:
             say(escape(note))
         if result.get("moved"):
