@@ -22,6 +22,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("serach",), "Did you mean 'search'?"),
     (("search", "news.index", "x", "--rank", "hybird"), "'--rank': 'hybird' is not one of 'hybrid', 'words'"),
     (("search", "news.index", "x", "-k", "x"), "'-k': it must be a whole number"),
+    (("search", "news.index", "-kite apple"), "must be a whole number; a query or an id that begins with - needs --"),
     (("search", "news.index", "x", "-k", "0"), "'-k': it must be at least 1"),
     (("search", "news.index", "x", "--where", "label=topic1"), "no document has a field 'label'; did you mean labels?"),
     (("search", "new.index", "x"), "no index in new.index; did you mean news.index?"),

@@ -93,16 +93,15 @@ class Verb(_Help, TyperCommand):
     """A verb; what is wrong with an option's value is said in its own words, not in pydantic's."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        words = any(re.match(r"-[^-]\D", arg) for arg in args)  # "-kite apple" is read as -k and its value
         try:
             return super().parse_args(ctx, args)
-        except typer.BadParameter as problem:
-            for theirs, ours in _WORDINGS:
-                problem.message = re.sub(theirs, ours, problem.message)
-            raise
         except Exception as problem:
-            wrong: Any = problem  # typer says what, and names an option that does not exist
-            if re.match("-[^-]", getattr(wrong, "option_name", "")):
-                wrong.message += "; a query or an id that begins with - needs -- before it"
+            wrong: Any = problem
+            if hasattr(wrong, "message"):  # of wrong usage; asked for help, typer ends the process by an exception too
+                for theirs, ours in _WORDINGS:
+                    wrong.message = re.sub(theirs, ours, wrong.message)
+                wrong.message += "; a query or an id that begins with - needs -- before it" if words else ""
             raise
 
 
