@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parabit import Document, Index
-from parabit.errors import CodesError, IndexFolderError
+from parabit.errors import CodesError
 from parabit.explore import Map, draw_map, embed_codes, keep_map, kept_map
 
 
@@ -52,7 +52,7 @@ def test_an_outdated_map_is_not_given(index: Index, topic_documents: list[Docume
     for content in (b"", b"{}", path.read_bytes()[:-9]):
         path.write_bytes(content)
         assert Map.load(path) is None
-    with pytest.raises(IndexFolderError, match="a map needs 4 documents"):
+    with pytest.raises(CodesError, match="a map needs 4 documents"):
         draw_map(Index.of_codes(codes[:3], 20))
 
 
@@ -63,7 +63,7 @@ def test_few_codes_and_equal_ones_are_laid_out_and_what_cannot_be_is_explained(m
         assert points.shape == (len(some), 2)
         assert np.isfinite(points).all()
     wrong: Any
-    for wrong, words in ((codes[:3], "4 documents or more"), (codes.astype(np.int64), "uint8")):
+    for wrong, words in ((codes[:3], "a map needs 4 documents or more"), (codes.astype(np.int64), "uint8")):
         with pytest.raises(CodesError, match=words):
             embed_codes(wrong)
     monkeypatch.setitem(sys.modules, "openTSNE", None)

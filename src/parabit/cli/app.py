@@ -79,8 +79,6 @@ def _record(param: Any) -> tuple[str, str]:
     """A parameter and what it is, as help lists them."""
     if param.param_type_name == "argument":
         return param.metavar or param.name, param.help or ""
-    if param.name == "help":
-        return "-h, --help", "Show this help."
     names = ", ".join(sorted(param.opts, key=len)) + "".join(f" / {name}" for name in param.secondary_opts)
     explained = isinstance(param.show_default, str)
     shown = explained or (param.show_default and not param.is_flag and param.default not in (None, ()))

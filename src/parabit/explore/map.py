@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from parabit.codes import check_codes, unpack
-from parabit.errors import CodesError, IndexFolderError, need
+from parabit.errors import CodesError, need
 from parabit.index.backends.flat import Flat
 from parabit.index.store import MAP, Id
 from parabit.progress import Progress, Report, silent
@@ -66,8 +66,6 @@ def draw_map(index: "Index", report: Report = silent) -> Map:
     """Draw the map of the documents of an index, or of a sample of them; 20,000 points take a minute or two."""
     snapshot = index.snapshot()
     rows = snapshot.sample(_POINTS)
-    if len(rows) < 4:
-        raise IndexFolderError(f"a map needs 4 documents, and there are {len(rows)}", hint="add some")
     codes = np.ascontiguousarray(snapshot.codes(rows))
     points = embed_codes(codes, report=report)
     low, high = points.min(axis=0), points.max(axis=0)
@@ -102,9 +100,7 @@ def embed_codes(codes: NDArray[np.uint8], report: Report = silent) -> NDArray[np
     """
     check_codes(codes)
     if codes.ndim != 2 or len(codes) < 4:
-        raise CodesError(
-            f"t-SNE lays out 4 documents or more, found codes of shape {codes.shape}", hint="give more documents"
-        )
+        raise CodesError(f"a map needs 4 documents or more, found codes of shape {codes.shape}", hint="add some")
     tsne = need("openTSNE", "plot", CodesError)
     # With three times as many neighbours as the perplexity, those left out would weigh next to nothing.
     perplexity = min(_PERPLEXITY, (len(codes) - 1) / 3)
@@ -127,14 +123,9 @@ def embed_codes(codes: NDArray[np.uint8], report: Report = silent) -> NDArray[np
 
     # One thread: with more, the order of sums, and with it the picture, would change from run to run.
     layout = tsne.TSNE(
-        perplexity=perplexity,
-        early_exaggeration_iter=_ROUNDS[0],
-        n_iter=_ROUNDS[1],
-        random_state=0,
-        n_jobs=1,
-        callbacks=show,
-        callbacks_every_iters=_REPORTED_EVERY,
-    )
+        perplexity=perplexity, early_exaggeration_iter=_ROUNDS[0], n_iter=_ROUNDS[1], random_state=0, n_jobs=1,
+        callbacks=show, callbacks_every_iters=_REPORTED_EVERY,
+    )  # fmt: skip
     return np.array(layout.fit(affinities=affinities, initialization=start), dtype=np.float64)
 
 

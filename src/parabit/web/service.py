@@ -19,7 +19,8 @@ from starlette.exceptions import HTTPException
 
 from parabit import __version__
 from parabit.errors import CodesError, ParabitError, QueryError
-from parabit.explore import Field, Map, field_types, kept_map, newest, typical_phrases
+from parabit.explore import Map, field_types, kept_map, newest, typical_phrases
+from parabit.explore.overview import Field
 from parabit.index import Hit, Hits, Index, Piece, Stored, marked, matching
 from parabit.text import copies_among
 from parabit.web.map import Drawing
