@@ -43,15 +43,15 @@ def serve(
 ) -> None:
     """Search an index in the browser, or from programs.
 
-    /docs describes the JSON API, /healthz and /metrics are for monitoring. What is added to the index meanwhile is
-    found within a second. It listens on this machine alone; on another address everybody who reaches it can read the
-    documents, unless you set a token. Stop it with Ctrl-C.
+    /docs describes the JSON API, /healthz is for monitoring. What is added to the index meanwhile is found within a
+    second. It listens on this machine alone; on another address everybody who reaches it can read the documents, unless
+    you set a token. Stop it with Ctrl-C.
 
     Examples:
         parabit serve news.index --open
         PARABIT_TOKEN=$(openssl rand -hex 16) parabit serve news.index --host 0.0.0.0
     """
-    for library in ("fastapi", "uvicorn", "prometheus_client"):
+    for library in ("fastapi", "uvicorn"):
         need(library, "web")
     if map and find_spec("openTSNE") is None:  # not imported: another process draws
         need("openTSNE", "web")

@@ -2,7 +2,6 @@
 
 import asyncio
 import hmac
-import time
 from collections.abc import Mapping
 from logging import getLogger
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.staticfiles import StaticFiles
@@ -23,9 +21,7 @@ from parabit.web.service import RefusalError, Service, Settings, as_json
 
 _LOCAL = ["localhost", "127.0.0.1", "::1", "[::1]"]
 _FILES = {"/": "index.html", "/docs": "api.html", "/favicon.svg": "favicon.svg", "/favicon.ico": "favicon.svg"}
-_GUARDED = ("/api/", "/metrics", "/openapi.json")  # by the token
-_METRICS = "text/plain; version=0.0.4; charset=utf-8"
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_GUARDED = ("/api/", "/openapi.json")  # by the token
 # The page needs its own files and the API, and nothing else in the world. A browser asks each time whether a file is
 # still the same: after an upgrade the old page must not meet the new API.
 _HEADERS = [
@@ -61,7 +57,7 @@ _FAILING: dict[int | str, dict[str, Any]] = {503: {"model": schemas.Health, "des
 
 def create_app(folder: Path | str, settings: Settings) -> FastAPI:
     """The application that serves an index; opening one that cannot be read raises here."""
-    service, registry = Service(Path(folder), settings), CollectorRegistry()
+    service = Service(Path(folder), settings)
     app = FastAPI(
         title="parabit",
         summary="Search by meaning and by words",
@@ -74,34 +70,28 @@ def create_app(folder: Path | str, settings: Settings) -> FastAPI:
     )
     if settings.local:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOCAL, www_redirect=False)
-    app.add_middleware(_Guard, settings=settings, registry=registry)
+    app.add_middleware(_Guard, settings=settings)
     _add_errors(app)
-    _add_api(app, service, registry)
+    _add_api(app, service)
     _add_files(app)
     return app
 
 
 class _Guard:
-    """What every request passes: its token is checked before anything else, its size limited, and it is counted."""
+    """What every request passes: its token is checked before anything else, and its size limited."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, registry: CollectorRegistry) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
-        self._requests = Counter("parabit_requests", "Requests answered", ["route", "status"], registry=registry)
-        about = "parabit_request_seconds", "Time to answer", ["route"]
-        self._seconds = Histogram(*about, buckets=_SECONDS, registry=registry)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, status = time.perf_counter(), 500
         if scope["method"] == "HEAD":  # answered as GET; uvicorn, which knows better, leaves out the body
             scope = {**scope, "method": "GET"}
 
         async def send_on(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
                 message["headers"] = [*message.get("headers", []), *_HEADERS]
             await send(message)
 
@@ -115,13 +105,8 @@ class _Guard:
                 raise RefusalError(413, f"the request has more than {self._settings.most_bytes:,} bytes", "send less")
             return message
 
-        try:
-            app = self._app if self._may_pass(scope) else _NO_TOKEN
-            await app(scope, receive_some, send_on)
-        finally:
-            route = getattr(scope.get("route"), "path", "other")  # one of the server's own, not the path of the request
-            self._requests.labels(route, str(status)).inc()
-            self._seconds.labels(route).observe(time.perf_counter() - start)
+        app = self._app if self._may_pass(scope) else _NO_TOKEN
+        await app(scope, receive_some, send_on)
 
     def _may_pass(self, scope: Scope) -> bool:
         if self._settings.token is None or not scope["path"].startswith(_GUARDED):
@@ -130,12 +115,7 @@ class _Guard:
         return hmac.compare_digest(sent, b"Bearer " + self._settings.token.encode())
 
 
-def _add_api(app: FastAPI, service: Service, registry: CollectorRegistry) -> None:
-    documents = Gauge("parabit_documents", "Documents in the index", registry=registry)
-    documents.set_function(lambda: service.documents)
-    waiting = Gauge("parabit_waiting", "Requests that wait for the index", registry=registry)
-    waiting.set_function(lambda: service.worker.waiting)
-
+def _add_api(app: FastAPI, service: Service) -> None:
     @app.get("/api/about", summary="The index", response_model=schemas.About)
     async def about() -> Response:
         """What the index is and what it can do."""
@@ -183,12 +163,6 @@ def _add_api(app: FastAPI, service: Service, registry: CollectorRegistry) -> Non
         problem = service.failure
         state = {"status": "failing" if problem else "ok", "documents": service.documents, "version": __version__}
         return _json({**state, "error": problem}, 503 if problem else 200)
-
-    @app.get("/metrics", summary="Metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-    async def metrics() -> Response:
-        """Counts and times, as Prometheus reads them."""
-        service.worker.wake()
-        return Response(generate_latest(registry), media_type=_METRICS)
 
 
 def _add_files(app: FastAPI) -> None:
