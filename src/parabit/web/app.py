@@ -127,9 +127,9 @@ def _add_api(app: FastAPI, service: Service) -> None:
         """The fields of the documents with their types: the values of some, the range of others."""
         return _json(await asyncio.to_thread(service.once, service.fields))
 
-    @app.get("/api/start", summary="Where to begin", response_model=schemas.Start)
+    @app.get("/api/start", summary="Where to begin")
     async def start() -> Response:
-        """Queries that have answers here, and the newest documents."""
+        """Queries that have answers here, and the newest documents, for the page."""
         return _json(await asyncio.to_thread(service.once, service.start))
 
     @app.post("/api/search", summary="Search", response_model=schemas.Answer, responses=_NOT_FOUND)
@@ -148,9 +148,9 @@ def _add_api(app: FastAPI, service: Service) -> None:
         asked = id, query, like
         return _json(await service.ask("document", lambda some: [service.document(*one) for one in some], asked))
 
-    @app.get("/api/map", summary="The map", response_model=schemas.Chart)
+    @app.get("/api/map", summary="The map")
     async def chart() -> Response:
-        """The map of the collection: a point for each document, or for a sample of 20,000."""
+        """The map of the collection: a point for each document, or for a sample of 20,000; for the page."""
         if service.map is None:
             return _json(service.chart_state())
         content = await asyncio.to_thread(service.once, service.chart)

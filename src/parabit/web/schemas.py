@@ -55,14 +55,6 @@ class Listed(BaseModel):
     fields: dict[str, Any]
 
 
-class Start(BaseModel):
-    """What to begin with: queries that have answers here, and new documents."""
-
-    examples: list[str]
-    recent: list[Listed]
-    recent_by: str = Field(description="the field of dates that says what is new; empty for the last ones added")
-
-
 class Piece(BaseModel):
     """A part of a text; marked if it is a word of the query."""
 
@@ -141,23 +133,6 @@ class Whole(Listed):
     cut: bool = Field(description="whether the text goes on")
     code: Code
     position: Position | None
-
-
-class Chart(BaseModel):
-    """The map: its points, or why there are none yet."""
-
-    state: Literal["ready", "drawing", "none"]
-    why: str = ""
-    share: float | None = Field(None, description="of the drawing that is done")
-    documents: int = 0
-    points: int = 0
-    x: list[int] = []
-    y: list[int] = []
-    field: str = Field("", description="the field that gives the colours")
-    label: list[int] = Field([], description="places in `labels`, or -1")
-    labels: list[str] = []
-    ids: list[Identity] = []
-    titles: list[str] = []
 
 
 class Health(BaseModel):
