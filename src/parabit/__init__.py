@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from parabit.errors import lazy
+from parabit.errors import ParabitError, lazy
 
 if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document, ReadOptions, documents_from, open_corpus, title_of
-    from parabit.errors import ParabitError
     from parabit.index import Index
     from parabit.model import ParagraphVectors, TextEncoder
     from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_vocabulary, count_bags
@@ -36,7 +35,6 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     corpus="Corpus Document ReadOptions documents_from open_corpus title_of",
-    errors="ParabitError",
     index="Index",
     model="ParagraphVectors TextEncoder",
     text="Bags Tokenizer Vocabulary VocabularyRule build_vocabulary count_bags",

@@ -206,7 +206,11 @@ def _errors_as_lines() -> Iterator[None]:
     except MemoryError:
         _fail("out of memory; use a smaller --sample or -k, close other programs, or use a larger machine")
     except OSError as problem:
-        _fail(_explained(problem))
+        where, reason = f" ({problem.filename})" if problem.filename else "", problem.strerror or str(problem)
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            done = "nothing half-written was left; free some space or set TMPDIR, and run it again"
+            _fail(f"no space left on the disk{where}; {done}")
+        _fail(f"{reason}{where}")
     except Exception as problem:
         if hasattr(problem, "exit_code"):  # typer's own: wrong usage, which it explains
             raise
@@ -254,16 +258,6 @@ def _fail(message: str, code: int = 1) -> NoReturn:
         traceback.print_exc()
     complain("; ".join([message, *getattr(sys.exception(), "__notes__", [])]))
     raise typer.Exit(code) from None
-
-
-def _explained(problem: OSError) -> str:
-    where = f" ({problem.filename})" if problem.filename else ""
-    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return (
-            f"no space left on the disk{where}; nothing half-written was left; free some space or set TMPDIR, and run "
-            "it again"
-        )
-    return f"{problem.strerror or problem}{where}"
 
 
 @contextmanager

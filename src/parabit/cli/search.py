@@ -61,7 +61,11 @@ def search(
     """
     if (query is None) == (not like):
         raise typer.BadParameter("give either a query or --like", param_hint="QUERY")
-    text = None if query is None else _text(query)
+    text = query
+    if query is not None:  # bytes that are no UTF-8 come from the shell as halves of surrogate pairs
+        text = read_input() if query == "-" else query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        if not text.strip():
+            raise ParabitError("the query is empty", hint="give a text, or - to read it from standard input")
     start = time.perf_counter()
     with parabit.Index.open(index) as opened:
         how: dict[str, Any] = {"where": where, "candidates": candidates, "backend": backend}
@@ -90,14 +94,6 @@ def search(
             say_json({**result, "hits": hits})
         else:
             _show(opened, found, result, full, explain)
-
-
-def _text(query: str) -> str:
-    # Bytes that are no UTF-8 come from the shell as halves of surrogate pairs.
-    text = read_input() if query == "-" else query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if not text.strip():
-        raise ParabitError("the query is empty", hint="give a text, or - to read it from standard input")
-    return text
 
 
 def _as_json(hit: "Hit", like: str | int | None) -> dict[str, Any]:
