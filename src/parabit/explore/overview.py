@@ -4,9 +4,10 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,13 @@ _PARTS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\S|\n")  # words, and what stands
 _COMMON = 0.02  # the share of documents above which a phrase belongs to the form of the texts, not to what they say
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True)
+class Field:
     """A field of the documents: what its values are, and which there are."""
 
     name: str
-    kind: str  # choice (few strings, or lists of them), string, number, date, or boolean
-    values: dict[Any, int]  # of choices and booleans, with the number of documents, the most frequent first
+    kind: Literal["choice", "string", "number", "date", "boolean"]  # a choice is of few strings, or lists of them
+    values: list[tuple[Any, int]]  # of choices and booleans, with the number of documents, the most frequent first
     complete: bool  # whether all values are surely listed; of a large collection a sample is read
     least: float | str | None = None  # of numbers and dates
     most: float | str | None = None
@@ -56,22 +58,22 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None
         every = np.array(numbers, dtype=np.float64) if every is None or np.isnan(every).all() else every
         ends = float(np.nanmin(every)), float(np.nanmax(every))
         if not all(strings):
-            return Field(name, "number", {}, True, *ends)
-        return Field(name, "date", {}, True, *(datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends))
+            return Field(name, "number", [], True, *ends)
+        return Field(name, "date", [], True, *(datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends))
     sampled, whole = Counter(items), snapshot.documents <= _LOOKED_AT
     is_boolean = all(isinstance(item, bool) for item in items)
     several = any(isinstance(value, list) for value in values)
     few = name != "title" and len(sampled) <= min(_CHOICES, len(items) / 2)
     if not is_boolean and not (all(strings) and (several or name == "labels" or few)):
-        return Field(name, "string", {}, False)
+        return Field(name, "string", [], False)
     first = sorted(sampled, key=lambda value: (-sampled[value], value))[:_LISTED]
     counts = sampled if whole else {value: snapshot.count(name, value) for value in first}
-    listed = {value: counts[value] for value in sorted(first, key=lambda value: -counts[value])}
+    listed = [(value, counts[value]) for value in sorted(first, key=lambda value: -counts[value])]
     if is_boolean:
         return Field(name, "boolean", listed, True)
     # If each document has one value, and all have one that is listed, there is no other.
     single = not any(isinstance(value, list) and len(value) > 1 for value in values)
-    complete = len(sampled) <= _LISTED if whole else single and sum(listed.values()) == snapshot.documents
+    complete = len(sampled) <= _LISTED if whole else single and sum(dict(listed).values()) == snapshot.documents
     return Field(name, "choice", listed, complete)
 
 

@@ -16,6 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parabit import __version__
+from parabit.explore.overview import Field
 from parabit.web import schemas
 from parabit.web.service import RefusalError, Service, Settings, as_json
 
@@ -70,22 +71,20 @@ def create_app(folder: Path | str, settings: Settings) -> FastAPI:
     )
     if settings.local:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOCAL, www_redirect=False)
-    app.add_middleware(_Guard, settings=settings)
+    app.add_middleware(_guarded, settings=settings)
     _add_errors(app)
     _add_api(app, service)
     _add_files(app)
     return app
 
 
-class _Guard:
+def _guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
     """What every request passes: its token is checked before anything else, and its size limited."""
+    wanted = None if settings.token is None else b"Bearer " + settings.token.encode()
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app, self._settings = app, settings
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
         if scope["method"] == "HEAD":  # answered as GET; uvicorn, which knows better, leaves out the body
             scope = {**scope, "method": "GET"}
@@ -95,24 +94,21 @@ class _Guard:
                 message["headers"] = [*message.get("headers", []), *_HEADERS]
             await send(message)
 
-        left = self._settings.most_bytes
+        left = settings.most_bytes
 
         async def receive_some() -> Message:
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:  # an HTTPException, which alone goes through the reading of a body
-                raise RefusalError(413, f"the request has more than {self._settings.most_bytes:,} bytes", "send less")
+                raise RefusalError(413, f"the request has more than {settings.most_bytes:,} bytes", "send less")
             return message
 
-        app = self._app if self._may_pass(scope) else _NO_TOKEN
-        await app(scope, receive_some, send_on)
-
-    def _may_pass(self, scope: Scope) -> bool:
-        if self._settings.token is None or not scope["path"].startswith(_GUARDED):
-            return True
         sent = dict(scope["headers"]).get(b"authorization", b"")
-        return hmac.compare_digest(sent, b"Bearer " + self._settings.token.encode())
+        is_open = wanted is None or not scope["path"].startswith(_GUARDED) or hmac.compare_digest(sent, wanted)
+        await (app if is_open else _NO_TOKEN)(scope, receive_some, send_on)
+
+    return answer
 
 
 def _add_api(app: FastAPI, service: Service) -> None:
@@ -122,7 +118,7 @@ def _add_api(app: FastAPI, service: Service) -> None:
         service.worker.wake()
         return _json(service.about())
 
-    @app.get("/api/fields", summary="Its fields", response_model=list[schemas.DocumentField])
+    @app.get("/api/fields", summary="Its fields", response_model=list[Field])
     async def fields() -> Response:
         """The fields of the documents with their types: the values of some, the range of others."""
         return _json(await asyncio.to_thread(service.once, service.fields))

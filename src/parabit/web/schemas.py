@@ -34,19 +34,6 @@ class About(BaseModel):
     limits: dict[str, float] = Field(description="the most that a request may ask for: k, radius, characters, seconds")
 
 
-class DocumentField(BaseModel):
-    """A field of the documents, to filter by."""
-
-    name: str
-    kind: Literal["choice", "string", "number", "date", "boolean"]
-    values: list[tuple[Value, int]] = Field(
-        description="the most frequent ones of choices and booleans, with the number of documents"
-    )
-    complete: bool = Field(description="false if `values` may miss a rare one; counts are exact all the same")
-    least: float | str | None = Field(description="of numbers and dates")
-    most: float | str | None
-
-
 class Listed(BaseModel):
     """A document in a list."""
 

@@ -173,8 +173,7 @@ class Service:
             return known[name]
 
     def fields(self) -> bytes:
-        types = self.once(self._field_types)
-        return as_json([field._asdict() | {"values": list(field.values.items())} for field in types])
+        return as_json(self.once(self._field_types))
 
     def _field_types(self) -> list[Field]:
         return field_types(self.index.snapshot())
@@ -200,7 +199,7 @@ class Service:
         stored = self.index.stored([self.map.ids[place] for place in there.tolist()])
         choices = [field for field in self.once(self._field_types) if field.kind == "choice"]
         field = min(choices, key=lambda one: one.name != "labels", default=None)
-        names = [] if field is None else list(field.values)
+        names = [] if field is None else [value for value, _ in field.values]
         places = {name: place for place, name in enumerate(names)}
         content = {
             "state": "ready",
