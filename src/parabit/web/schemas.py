@@ -120,12 +120,3 @@ class Whole(Listed):
     cut: bool = Field(description="whether the text goes on")
     code: Code
     position: Position | None
-
-
-class Health(BaseModel):
-    """Whether the server can answer."""
-
-    status: Literal["ok", "failing"]
-    documents: int
-    version: str
-    error: str = ""
