@@ -157,12 +157,9 @@ def vocabulary(
         write_table(built.table(), output)
     words = len(built.words)
     return {
-        "documents": built.documents,
-        "tokens": built.tokens,
+        **{name: getattr(built, name) for name in ("documents", "tokens", "coverage", "fingerprint")},
         "words": words,
         "bigrams": len(built.bigrams),
-        "coverage": built.coverage,
-        "fingerprint": built.fingerprint,
         "frequent_words": built.words[:_WORDS],
         "frequent_bigrams": [built.name(feature) for feature in range(words, len(built))[:_BIGRAMS]],
     }

@@ -136,9 +136,8 @@ def build_index(
         rest = info["bytes"] - info["model_bytes"] - sum(sizes.values())
         return {
             "index": str(output),
-            "documents": info["documents"],
+            **{name: info[name] for name in ("documents", "bits", "fields")},
             "left_out": built.left_out,
-            "bits": info["bits"],
             "words": learned["words"],
             "learned_from": learned["sampled"],
             "unknown_words": unknown,
@@ -146,7 +145,6 @@ def build_index(
             "bytes": {"model": info["model_bytes"], **sizes, "texts": rest, "all": info["bytes"]},
             "backend": info["backends"][-1],
             "engine": info.get("engine"),
-            "fields": info["fields"],
             "examples": typical_phrases(built.snapshot(), 3) if built.keeps_text else [],
         }
 

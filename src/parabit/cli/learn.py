@@ -100,11 +100,7 @@ def train(
     return {
         "model": str(output),
         **{name: training[name] for name in ("documents", "sampled", "words", "bigrams")},
-        "solver": encoder.solver,
-        "name": encoder.name,
-        "size": encoder.size,
-        "bits": encoder.bits,
-        "dim": encoder.dim,
+        **{name: getattr(encoder, name) for name in ("solver", "name", "size", "bits", "dim")},
         "levels": list(model.levels_),
         **({"history": training["history"]} if "history" in training else {}),
     }
@@ -189,13 +185,12 @@ def encode(
     """
     from parabit.model import encode_to_file, load_model
 
+    loaded = load_model(model)
+    how: dict[str, Any] = {"vectors": vectors, "overwrite": overwrite, "report": report}
     if engine == "local":
         for name, value in (("address", address), ("workers", workers), ("worker-cores", worker_cores)):
             if value is not None:
                 raise ParabitError(f"--{name} is for a cluster", hint="add --engine ray")
-    loaded = load_model(model)
-    how: dict[str, Any] = {"vectors": vectors, "overwrite": overwrite, "report": report}
-    if engine == "local":
         encoded = encode_to_file(loaded, reading.open(corpus, report), output, **how)
         counts = {**encoded._asdict(), "encoded": encoded.documents}
     else:

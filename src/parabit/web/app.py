@@ -59,15 +59,9 @@ def create_app(folder: Path | str, settings: Settings) -> FastAPI:
     """The application that serves an index; opening one that cannot be read raises here."""
     service = Service(Path(folder), settings)
     app = FastAPI(
-        title="parabit",
-        summary="Search by meaning and by words",
-        description=_DESCRIPTION,
-        version=__version__,
-        docs_url=None,
-        redoc_url=None,
-        lifespan=service.running,
-        responses=_REFUSALS,
-    )
+        title="parabit", summary="Search by meaning and by words", description=_DESCRIPTION, version=__version__,
+        docs_url=None, redoc_url=None, lifespan=service.running, responses=_REFUSALS,
+    )  # fmt: skip
     if settings.local:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOCAL, www_redirect=False)
     app.add_middleware(_guarded, settings=settings)
