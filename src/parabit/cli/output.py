@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from parabit.corpus import Corpus
     from parabit.index.sync import Synced
 
-_WIDTH = 100  # of lines that are folded, if there is no terminal
 _LISTED = 10  # skipped files and records that are named
 _UNKNOWN = 0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -65,7 +64,7 @@ def escape(value: object) -> str:
 def line_width() -> int:
     """How wide folded lines are: as the terminal, 100 characters without one."""
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdecimal() else console().width if console().is_terminal else _WIDTH
+    return int(columns) if columns.isdecimal() else console().width if console().is_terminal else 100
 
 
 def nearness(score: float, distance: int | None, bits: int) -> str:

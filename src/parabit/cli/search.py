@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _TUNING = "Tuning"
 _INDENT = "    "
-_MOST_WORDS = 8  # that are named as what moved a code
 
 
 @verb()
@@ -124,7 +123,7 @@ def _show(opened: "parabit.Index", found: "Hits", result: Mapping[str, Any], ful
         for note in found.notes[number]:
             say(escape(note))
         if result.get("moved"):
-            shares = list(result["moved"].items())[:_MOST_WORDS]
+            shares = list(result["moved"].items())[:8]
             say(f"the query's code comes from {escape(', '.join(f'{word} {share:.0%}' for word, share in shares))}")
         for place, hit in enumerate(hits, 1):
             if full:

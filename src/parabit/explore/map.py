@@ -24,7 +24,6 @@ SIDE = 65_535  # of the square that the points lie in
 _POINTS = 20_000  # drawn at most: of a larger index a sample, and the others lie among these
 _NEIGHBOURS = 5  # of a code that is not on the map
 _WORTH = 0.2  # the share of documents that may have come or gone before it is drawn again
-_PERPLEXITY = 30.0  # t-SNE's usual one
 _ROUNDS = (250, 500)  # with attraction exaggerated, and without: t-SNE's usual ones
 _REPORTED_EVERY = 25  # rounds
 
@@ -103,7 +102,7 @@ def embed_codes(codes: NDArray[np.uint8], report: Report = silent) -> NDArray[np
         raise CodesError(f"a map needs 4 documents or more, found codes of shape {codes.shape}", hint="add some")
     tsne = need("openTSNE", "plot", CodesError)
     # With three times as many neighbours as the perplexity, those left out would weigh next to nothing.
-    perplexity = min(_PERPLEXITY, (len(codes) - 1) / 3)
+    perplexity = min(30.0, (len(codes) - 1) / 3)
     most, bits = round(3 * perplexity), codes.shape[1] * 8
     rows, distances = _nearest(codes, bits, codes, most + 1)
     others = rows != np.arange(len(codes))[:, None]

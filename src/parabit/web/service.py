@@ -31,7 +31,6 @@ _EVERY = 1.0  # seconds between two looks at what others have written
 _LEAST = 4  # documents on a map
 _WHOLE = 200_000  # characters of a document that are shown
 _COMPARED = 20_000  # characters by which near-copies are recognised
-_RECENT = 6  # documents on the start page
 _KEPT, _LARGEST = 4096, 1 << 15  # answers that are remembered, and the bytes of one at most
 _SAFE = 1 << 53  # whole numbers up to here are exact in every reader of JSON
 _log = getLogger(__name__)
@@ -172,17 +171,14 @@ class Service:
                 known[name] = work_out()
             return known[name]
 
-    def fields(self) -> bytes:
-        return as_json(self.once(self._field_types))
-
-    def _field_types(self) -> list[Field]:
+    def fields(self) -> list[Field]:
         return field_types(self.index.snapshot())
 
     def start(self) -> bytes:
         """Queries that have answers here, and the newest documents, as JSON."""
-        dated = next((field.name for field in self.once(self._field_types) if field.kind == "date"), "")
+        dated = next((field.name for field in self.once(self.fields) if field.kind == "date"), "")
         examples = list(self._settings.examples) or (typical_phrases(self.index.snapshot()) if self._has_texts else [])
-        recent = [_listed(one) for one in newest(self.index.snapshot(), _RECENT, dated or None)]
+        recent = [_listed(one) for one in newest(self.index.snapshot(), 6, dated or None)]
         return as_json({"examples": examples, "recent": recent, "recent_by": dated})
 
     def chart_state(self) -> dict[str, Any]:
@@ -197,7 +193,7 @@ class Service:
         assert self.map is not None
         there = np.flatnonzero(self.index.has(self.map.ids))
         stored = self.index.stored([self.map.ids[place] for place in there.tolist()])
-        choices = [field for field in self.once(self._field_types) if field.kind == "choice"]
+        choices = [field for field in self.once(self.fields) if field.kind == "choice"]
         field = min(choices, key=lambda one: one.name != "labels", default=None)
         names = [] if field is None else [value for value, _ in field.values]
         places = {name: place for place, name in enumerate(names)}
