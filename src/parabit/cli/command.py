@@ -68,15 +68,11 @@ class Reading:
 
     def __init__(
         self,
-        text_field: Annotated[
-            list[str] | None, _read("Field with the text; repeatable. Default: text.", "FIELD")
-        ] = None,
+        text_field: Annotated[list[str] | None, _read("Field with text; repeatable. Default: text.", "FIELD")] = None,
         id_field: Annotated[str | None, _read("Field with the id. Default: id, or path and line.", "FIELD")] = None,
         label_field: Annotated[str | None, _read("Field with labels. Default: labels or label.", "FIELD")] = None,
         format: Annotated[str | None, _read(_FORMAT, "FORMAT", autocompletion=lambda: list(FORMATS))] = None,
-        encoding: Annotated[
-            str | None, _read("Default: by the first bytes, or UTF-8 or Windows-1252.", "ENCODING")
-        ] = None,
+        encoding: Annotated[str | None, _read("Default: by the first bytes, UTF-8, Windows-1252.", "ENCODING")] = None,
         no_quotes: Annotated[bool, _read("Quotes in CSV and TSV are ordinary characters.", "--no-quotes")] = False,
         include: Annotated[list[str] | None, _read("Read only what matches, such as *.md; repeatable.", "GLOB")] = None,
         exclude: Annotated[list[str] | None, _read("Skip files and folders that match; repeatable.", "GLOB")] = None,
@@ -103,9 +99,7 @@ def counting(
     min_count: Annotated[int, _word("Drop words and bigrams that occur less often. Default: 1.", min=1)] = 1,
     min_bigram_count: Annotated[int | None, _word("The same for bigrams alone. Default: --min-count.", min=1)] = None,
     max_size: Annotated[int | None, _word("Keep only this many of the most frequent. Default: all.", min=1)] = None,
-    pattern: Annotated[
-        str | None, _word("A word, in lower case. Default: words, numbers, c++, .net, …", "REGEX")
-    ] = None,
+    pattern: Annotated[str | None, _word("A word, in lower case. Default: words, 42, c++, .net, …", "REGEX")] = None,
     fold_accents: Annotated[bool, _word("Remove accents: é becomes e.", "--fold-accents")] = False,
     min_length: Annotated[int | None, _word("Drop shorter words. Default: 2 characters.", min=1)] = None,
     max_length: Annotated[int | None, _word("Drop longer words. Default: 15 characters.", min=1)] = None,

@@ -40,9 +40,7 @@ def _show(result: Result) -> None:
 
 @verb(_show)
 def dedupe(
-    corpus: Annotated[
-        list[str], argument("What other verbs take as CORPUS, or the folder of an index.", "CORPUS|INDEX")
-    ],
+    corpus: Annotated[list[str], argument("As for other verbs, or the folder of an index.", "CORPUS|INDEX")],
     output: Table = None,
     overwrite: Overwrite = False,
     keep: Annotated[Keep, option("Which document of a group is kept.", "first|longest|newest")] = "first",

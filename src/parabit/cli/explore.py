@@ -35,9 +35,7 @@ def _show_demo(result: Result) -> None:
 
 @verb(_show_demo)
 def demo(
-    path: Annotated[
-        str | None, argument("Your documents. Default: those of the Python packages installed here.", "PATH")
-    ] = None,
+    path: Annotated[str | None, argument("Your documents. Default: those of installed packages.", "PATH")] = None,
     ask: Annotated[list[str] | None, option("What to look for; repeatable.", "TEXT")] = None,
     *,
     reading: Reading,

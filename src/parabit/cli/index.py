@@ -230,9 +230,7 @@ def _show_deleted(result: Result) -> None:
 def delete(
     index: IndexFolder,
     ids: Annotated[list[str] | None, argument("Ids, or - for one per line of standard input.", "ID|-")] = None,
-    where: Annotated[
-        list[str] | None, option("All with labels=spam, year=..1999 or year!=2000; repeatable.", "CONDITION")
-    ] = None,
+    where: Annotated[list[str] | None, option("All with labels=spam, year!=2000; repeatable.", "CONDITION")] = None,
 ) -> Result:
     """Delete documents from an index.
 
@@ -328,9 +326,7 @@ def _show_synced(result: Result) -> None:
 @verb()
 def sync(
     index: IndexFolder,
-    corpus: Annotated[
-        list[str] | None, argument("Other files and folders than before; the index remembers them.", "CORPUS")
-    ] = None,
+    corpus: Annotated[list[str] | None, argument("Other files and folders than before.", "CORPUS")] = None,
     dry_run: Annotated[bool, option("Only list what would be done.", "--dry-run", "-n")] = False,
     watch: Annotated[bool, option("Go on: sync again whenever a file changes.", "--watch")] = False,
     allow_empty: Annotated[bool, option("Go on if a whole folder is missing or empty.", "--allow-empty")] = False,

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from parabit.choices import RELEVANCE, Architecture, Preset, Relevant, Solver
 from parabit.cli.app import COLLAPSED
@@ -304,14 +304,7 @@ def _show_report(result: Result) -> None:
 
 @verb(_show_report)
 def reproduce(
-    what: Annotated[
-        What,
-        argument(
-            "table1, table2, table3, table4, figures, claims (what the paper says that it tried), peers (what one "
-            "would try instead) or all.",
-            "WHAT",
-        ),
-    ],
+    what: Annotated[What, argument(f"One of {', '.join(get_args(What))}.", "WHAT")],
     output: Annotated[Path, option("The folder of the report.", "--output", "-o", "REPORT")] = Path("report"),
     quick: Annotated[bool, option("One seed, fewer documents and epochs of two collections.", "--quick")] = False,
     seeds: Annotated[int, option("Runs of each cell; the report has mean and spread.", min=1)] = 3,
@@ -326,7 +319,8 @@ def reproduce(
 
     REPORT gets report.html with figures/, results.jsonl with every figure, and runs.jsonl with what made it. Finished
     runs are kept, so the same command continues after an interrupt; runs of older code are repeated. RCV1 and English
-    Wikipedia are used if they are here (`parabit datasets`); otherwise stand-ins are, and named as such.
+    Wikipedia are used if they are here (`parabit datasets`); otherwise stand-ins are, and named as such. Claims are
+    what the paper says that it tried, peers what one would try instead.
 
     Examples:
         parabit reproduce table2 --quick

@@ -1,5 +1,6 @@
 """`parabit search`: the documents of an index that fit a query."""
 
+import functools
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import parabit
-from parabit.choices import Backend, Rank
+from parabit.choices import RANKS, Backend, Rank
 from parabit.cli.command import IndexFolder, argument, option, verb
 from parabit.cli.output import console, counted, escape, line_width, nearness, read_input, say, say_json
 from parabit.errors import ParabitError
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from parabit.index import Hit, Hits, Piece
 
-_TUNING = "Tuning"
+_CONDITIONS = "labels!=a, year=2000..2010, year>=2000: all must hold, but one of labels=a, labels=b."
+_tune = functools.partial(option, panel="Tuning")
 _INDENT = "    "
 
 
@@ -28,23 +30,13 @@ def search(
     query: Annotated[str | None, argument("What to look for, or - for standard input.", "QUERY")] = None,
     like: Annotated[list[str] | None, option("Find documents like this one; repeatable.", "ID")] = None,
     k: Annotated[int | None, option("How many. Default: 10, or all within --radius.", "-k", min=1)] = None,
-    where: Annotated[
-        list[str] | None,
-        option("labels!=a, year=2000..2010, year>=2000: all must hold, but one of labels=a, labels=b.", "CONDITION"),
-    ] = None,
+    where: Annotated[list[str] | None, option(_CONDITIONS, "CONDITION")] = None,
     radius: Annotated[int | None, option("Only documents whose code differs in at most N bits.", min=0)] = None,
     full: Annotated[bool, option("Print whole documents, not passages.", "--full")] = False,
     explain: Annotated[bool, option("Explain each hit: its words, its code.", "--explain")] = False,
-    rank: Annotated[
-        Rank | None,
-        option(
-            "hybrid, words, hamming or asymmetric (codes), cosine (vectors). Default: the best.", "NAME", panel=_TUNING
-        ),
-    ] = None,
-    candidates: Annotated[
-        int | None, option("How many near codes to rank. Default: 200, or 1,000 without words.", min=1, panel=_TUNING)
-    ] = None,
-    backend: Annotated[Backend, option("Search codes by auto, flat or hashing.", "NAME", panel=_TUNING)] = "auto",
+    rank: Annotated[Rank | None, _tune(f"One of {', '.join(RANKS)}. Default: the best.", "NAME")] = None,
+    candidates: Annotated[int | None, _tune("Near codes to rank. Default: 200, or 1,000 without words.", min=1)] = None,
+    backend: Annotated[Backend, _tune("Search codes by auto, flat or hashing.", "NAME")] = "auto",
     *,
     json: bool,
 ) -> None:
