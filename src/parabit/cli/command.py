@@ -134,10 +134,9 @@ SHARED: dict[str, Callable[..., Any]] = {"reading": Reading, "counting": countin
 def verb(show: Callable[[Result], None] | None = None, common: bool = True) -> Callable[[Any], Any]:
     """Make a command of a function that returns what `--json` prints; `show` prints it for people.
 
-    An error is one line, and the exit code says how the command ended. Parameters that stand for options which several
-    verbs have, `SHARED`, are filled in. So are `report`, for progress, and `json` and `quiet`; a function that takes
-    `json` may print its result itself and return None. The result also says which index, model and corpus it is about,
-    what was skipped while reading, and how long it took.
+    Parameters that stand for options which several verbs have, `SHARED`, are filled in. So are `report`, for progress,
+    and `json` and `quiet`; a function that takes `json` may print its result itself and return None. The result also
+    says which index, model and corpus it is about, what was skipped while reading, and how long it took.
     """
 
     def decorate(function: Callable[..., Result | None]) -> Callable[..., None]:

@@ -131,15 +131,14 @@ def _check_work_folder(work: Path | None, resume: bool, overwrite: bool) -> None
     """Find out whether there is a training to continue, or none if one begins."""
     from parabit.model.estimator import check_work_folder
 
-    if work is None or not work.exists():
-        if resume:
-            what = "the closed form takes seconds and keeps nothing" if work is None else f"nothing is in {work}"
-            raise TrainingError(f"there is no interrupted training: {what}", hint="leave out --resume")
-        return
-    check_work_folder(work)
-    if not resume and not overwrite and any(work.iterdir()):
-        hint = "continue it with --resume, or start over with --overwrite"
-        raise TrainingError(f"an interrupted training is in {work}", hint)
+    if work is not None and work.exists():
+        check_work_folder(work)
+        if not resume and not overwrite and any(work.iterdir()):
+            hint = "continue it with --resume, or start over with --overwrite"
+            raise TrainingError(f"an interrupted training is in {work}", hint)
+    elif resume:
+        what = "the closed form takes seconds and keeps nothing" if work is None else f"nothing is in {work}"
+        raise TrainingError(f"there is no interrupted training: {what}", hint="leave out --resume")
 
 
 def _show_codes(result: Result) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import parabit
 from parabit.cli.command import IndexFolder, option, verb
 from parabit.cli.dedupe import as_json
-from parabit.cli.output import complain, escape, say, say_json
+from parabit.cli.output import complain, counted, escape, say, say_json
 from parabit.errors import ParabitError, need
 
 if TYPE_CHECKING:
@@ -62,10 +62,9 @@ def serve(
     if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
         raise ParabitError("the token is empty, or has characters that no header takes", hint="use letters and digits")
     local = host in ("localhost", "::1") or host.startswith("127.")  # reached from this machine alone
+    settings = Settings(local=local, title=title, token=token, most_hits=most_hits, seconds=seconds, map=map)
     with _listening(host, port) as listener:
-        app = create_app(
-            index, Settings(local=local, title=title, token=token, most_hits=most_hits, seconds=seconds, map=map)
-        )
+        app = create_app(index, settings)
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         if not local and token is None:
             complain(f"everybody who reaches {address} can read the documents; set {TOKEN} to protect them")
@@ -119,13 +118,9 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
     from pydantic import Field
 
     fields = f" Fields: {', '.join(index.fields)}." if index.fields else ""
-    server: MCPServer[Any] = MCPServer(
-        "parabit",
-        version=parabit.__version__,
-        instructions=f"Search {len(index):,} documents by meaning and by words.{fields} Start with `search`; read "
-        "whole texts with `document`.",
-        log_level="ERROR",
-    )
+    about = f"Search {counted(len(index), 'document')} by meaning and by words.{fields}"
+    how = f"{about} Start with `search`; read whole texts with `document`."
+    server: MCPServer[Any] = MCPServer("parabit", version=parabit.__version__, instructions=how, log_level="ERROR")
     one_at_a_time = Lock()
 
     def tool(function: Callable[..., Any]) -> Callable[..., Any]:

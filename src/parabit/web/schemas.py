@@ -52,16 +52,12 @@ class Piece(BaseModel):
 class Query(BaseModel):
     """A search: by a text, or by a document that is in the index."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"query": "hubble telescope repair", "k": 5}]}
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"query": "hubble telescope", "k": 5}]})
 
     query: StrictStr | None = Field(None, description="a text; give this or `like`")
     like: Identity | None = Field(None, description="the id of a document, which is not among its own hits")
     k: StrictInt = Field(10, ge=1, description="how many hits")
-    radius: StrictInt | None = Field(
-        None, ge=0, description="only documents whose codes differ in at most this many bits"
-    )
+    radius: StrictInt | None = Field(None, ge=0, description="only codes that differ in at most this many bits")
     rank: StrictStr | None = Field(None, description="how to order them; by default the best that the index can do")
     where: dict[str, Value | list[Value] | dict[Comparison, Value | list[Value]]] | None = Field(
         None,
