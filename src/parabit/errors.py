@@ -84,7 +84,7 @@ class BaselineError(ParabitError, ValueError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Work that was stopped by a signal, with its state saved."""
+    """Work that a signal stopped; a message says what was saved."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)

@@ -91,7 +91,8 @@ class Verb(_Help, TyperCommand):
     """A verb; what is wrong with an option's value is said in its own words, not in pydantic's."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        words = any(re.match(r"-[^-]\D", arg) for arg in args)  # "-kite apple" is read as -k and its value
+        takes_words = {"query", "ids"} & {param.name for param in self.params}
+        minus = takes_words and any(re.match(r"-[^-]\D", arg) for arg in args)  # -kite is read as -k with a value
         try:
             return super().parse_args(ctx, args)
         except Exception as problem:
@@ -99,7 +100,7 @@ class Verb(_Help, TyperCommand):
             if hasattr(wrong, "message"):  # of wrong usage; asked for help, typer ends the process by an exception too
                 for theirs, ours in _WORDINGS:
                     wrong.message = re.sub(theirs, ours, wrong.message)
-                wrong.message += "; a query or an id that begins with - needs -- before it" if words else ""
+                wrong.message += "; a query or an id that begins with - needs -- before it" if minus else ""
             raise
 
 
