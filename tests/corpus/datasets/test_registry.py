@@ -51,12 +51,6 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """pooch waits between two attempts."""
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-
-
 def tiny(*urls: str) -> Dataset:
     def corpus(paths: Any, split: str | None) -> DatasetCorpus:
         return DatasetCorpus(paths, split, lambda source, _: iter([Document("0", source.name)]))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from parabit.corpus.document import Corpus, Document
 from parabit.corpus.sources import Source, SourceCorpus
-from parabit.errors import CorpusError
+from parabit.errors import CorpusError, ParabitError
 from parabit.progress import Progress, Report, silent
 
 # The module that describes and reads each; it is imported only if the data set is asked for.
@@ -111,24 +111,42 @@ def open_dataset(name: str, report: Report = silent) -> Corpus:
 
 def fetch(dataset: Dataset, data: Path, report: Report = silent) -> Path:
     """Download a data set's file into the data folder and check it; it is there whole or not at all."""
-    import pooch  # here, as both take long to import
-    import requests
+    from parabit.storage import whole_file  # here, as it needs numpy
 
     target = data / dataset.files
-    pooch.get_logger().setLevel("WARNING")
     report(Progress(f"downloading {target.name}", 0, "bytes", None))
+    hint = "set PARABIT_DATA to a folder that can be written and has room"
     failures = []
     for url in dataset.urls * 2:  # a connection may break
-        downloader = pooch.HTTPDownloader(chunk_size=1 << 18, timeout=30)
         try:
-            known = f"sha256:{dataset.sha256}"
-            return Path(pooch.retrieve(url, known, target.name, target.parent, downloader=downloader))
-        except requests.RequestException as problem:
-            failures.append(f"{url} could not be downloaded: {problem}")
-        except ValueError:
-            failures.append(f"{url} has another SHA-256 than {dataset.sha256}: the file is damaged or another one")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(target) as partial, partial.open("wb") as file:
+                file.writelines(_download(url, dataset.sha256))
+            return target
+        except CorpusError as problem:
+            failures.append(problem.problem)
+        except ParabitError as problem:
+            raise CorpusError(problem.problem, hint) from problem
         except OSError as problem:
             reason = f"{target.name} cannot be written to {target.parent}: {problem.strerror or problem}"
-            hint = "set PARABIT_DATA to a folder that can be written and has room"
             raise CorpusError(reason, hint) from problem
     raise CorpusError("; ".join(dict.fromkeys(failures)), hint=f"try again, or put the file at {target} yourself")
+
+
+def _download(url: str, checksum: str) -> Iterator[bytes]:
+    """The bytes at an address, piece by piece; an error if they end early or do not have this SHA-256."""
+    from http.client import HTTPException  # here, as both take long to import
+    from urllib.request import urlopen
+
+    digest = sha256()
+    try:
+        with urlopen(url, timeout=30) as response:
+            while piece := response.read(1 << 18):
+                digest.update(piece)
+                yield piece
+            if response.length:  # of a cut-off file, urllib reads what there is
+                raise ConnectionError(f"{response.length:,} bytes are missing")
+    except (OSError, HTTPException) as problem:
+        raise CorpusError(f"{url} could not be downloaded: {problem}") from problem
+    if digest.hexdigest() != checksum:
+        raise CorpusError(f"{url} has another SHA-256 than {checksum}: the file is damaged or another one")
