@@ -5,18 +5,15 @@ import logging
 import re
 import warnings
 from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from parabit.corpus.readers import GUESSED, WIDE_MARKS
 from parabit.corpus.sources import Source, UnreadableError
 from parabit.errors import CorpusError, need
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
 _DECLARED = re.compile(
     rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I
@@ -115,6 +112,7 @@ def _is_hidden(attributes: dict[str, str | None]) -> bool:
     return "hidden" in attributes or bool(_HIDING_STYLE.search(attributes.get("style") or ""))
 
 
+_MARKDOWN = MarkdownIt("js-default", {"html": True})
 # Front matter begins with a name or a comment; other text between two rules is text.
 _FRONT_MATTER = re.compile(
     r"""\A(---|\+\+\+)[ \t]*\n(?=[ \t]*+(?:["'\w.-]+[ \t]*+[:=]|[#\[]|\1))((?:.*\n)*?)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)"""
@@ -136,7 +134,7 @@ def from_markdown(text: str) -> Extracted:
         named = _FRONT_TITLE.search(front[2])
         text, title = text[front.end() :], named and named[2]
     parts: list[str] = []
-    tokens = _markdown().parse(text)
+    tokens = _MARKDOWN.parse(text)
     for place, token in enumerate(tokens):
         match token.type:
             case "inline":
@@ -164,14 +162,7 @@ def from_markdown(text: str) -> Extracted:
     return Extracted(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n"), title)
 
 
-@cache
-def _markdown() -> "MarkdownIt":
-    from markdown_it import MarkdownIt  # here: it takes longer to import than a search
-
-    return MarkdownIt("js-default", {"html": True})
-
-
-def _inline_text(tokens: "Sequence[Token]") -> str:
+def _inline_text(tokens: Sequence[Token]) -> str:
     parts: list[str] = []
     place = 0
     while place < len(tokens):
@@ -202,6 +193,7 @@ def _inline_text(tokens: "Sequence[Token]") -> str:
 
 
 _HYPHENATED = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
+logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warnings go to the terminal
 
 
 def from_pdf(stream: BinaryIO, name: str) -> Extracted:
@@ -210,7 +202,6 @@ def from_pdf(stream: BinaryIO, name: str) -> Extracted:
         pypdf = need("pypdf", "pdf", CorpusError)
     except CorpusError as problem:  # a folder's other files can still be read
         raise UnreadableError(name, f"{problem.problem}: {problem.hint}") from problem
-    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # else its warnings go to the terminal
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd in other people's files is not our user's business
@@ -228,10 +219,6 @@ def from_pdf(stream: BinaryIO, name: str) -> Extracted:
     if not any(pages):
         reason = f"not readable as PDF: no text on its {len(pages):,} pages, which seem to be pictures"
         raise UnreadableError(name, reason, "run text recognition (OCR) on it first")
-    text = _HYPHENATED.sub("", _encodable("\n\n".join(pages)))
-    return Extracted(text, " ".join(_encodable(str(title or "")).split()) or None)
-
-
-def _encodable(text: str) -> str:
-    """Text without halves of surrogate pairs, which a wrong font makes."""
-    return text.encode("utf-8", "replace").decode()
+    # A wrong font makes halves of surrogate pairs.
+    text, title = (part.encode("utf-8", "replace").decode() for part in ("\n\n".join(pages), str(title or "")))
+    return Extracted(_HYPHENATED.sub("", text), " ".join(title.split()) or None)
