@@ -1,6 +1,5 @@
 """Corpora from files: which files a path stands for, and the documents in them."""
 
-import errno
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -101,10 +100,6 @@ class FileCorpus(SourceCorpus):
                 yield UnreadableError(source.name, "no records")
         except UnreadableError as problem:
             yield problem
-        except OSError as problem:
-            if problem.errno in (errno.ENOSPC, errno.EDQUOT):  # of the disk for temporary files
-                raise
-            yield UnreadableError(source.name, why(problem))
 
     def _document(self, source: Source, record: Record, number: int) -> Document | UnreadableError:
         place = source.id if record.line is None else f"{source.id}:{record.line}"

@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
 from typing import Any, BinaryIO, cast
@@ -26,11 +26,8 @@ else:
     from backports import zstd
 
 
-def _open_zstd(raw: BinaryIO) -> Any:
-    # By default zstd refuses files made with --long; their window is at most 2 GiB.
-    return zstd.open(raw, options={zstd.DecompressionParameter.window_log_max: 31})
-
-
+# By default zstd refuses files made with --long; their window is at most 2 GiB.
+_open_zstd = partial(zstd.open, options={zstd.DecompressionParameter.window_log_max: 31})
 # A file's first bytes say how it is compressed, whatever its name says.
 _MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
     re.compile(rb"\x1f\x8b\x08"): gzip.open,
@@ -41,7 +38,6 @@ _MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
 # What decompressors and archives raise for a damaged or cut-off file; bz2 also raises a plain OSError with no errno.
 _DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")  # two letters before the colon: C:/ is a path
-
 STANDARD_INPUT = ("-", "/dev/stdin")
 
 
@@ -113,10 +109,12 @@ class Source:
             with self._open_raw() as self._raw, _decompressed(self._raw) as stream:
                 yield stream
         except (*_DAMAGE, OSError) as problem:
-            if not isinstance(problem, _DAMAGE) and (type(problem) is not OSError or problem.errno is not None):
+            if isinstance(problem, _DAMAGE) or (type(problem) is OSError and problem.errno is None):
+                hint = "copy or download the file again"
+                raise UnreadableError(self.name, f"damaged or cut off: {problem}", hint) from problem
+            if problem.errno in (errno.ENOSPC, errno.EDQUOT):  # of the disk for temporary files
                 raise
-            hint = "copy or download the file again"
-            raise UnreadableError(self.name, f"damaged or cut off: {problem}", hint) from problem
+            raise UnreadableError(self.name, why(problem), "was it moved, or its permissions changed?") from problem
         finally:
             self._raw = None  # a source that is not open can be sent to another process
 
@@ -136,10 +134,7 @@ class Source:
                 yield Path(copy.name)
 
     def _open_raw(self) -> BinaryIO:
-        try:
-            return self.path.open("rb")
-        except OSError as problem:
-            raise UnreadableError(self.name, why(problem), "was it moved, or its permissions changed?") from problem
+        return self.path.open("rb")
 
 
 class PipeSource(Source):
@@ -193,13 +188,13 @@ class RemoteSource(Source):
             yield stream
 
     def _open_raw(self) -> BinaryIO:
-        return cast(BinaryIO, self._storage.open(self._there, "rb"))
+        with _in_words(self.name):
+            return cast(BinaryIO, self._storage.open(self._there, "rb"))
 
 
 def storage_of(address: str) -> tuple[Any, str]:
     """The file system of fsspec that an address names, and the path there."""
-    fsspec = need("fsspec", "remote", CorpusError)
-    return cast(tuple[Any, str], fsspec.url_to_fs(address))
+    return cast(tuple[Any, str], need("fsspec", "remote", CorpusError).url_to_fs(address))
 
 
 def remote_sources(address: str) -> list[RemoteSource]:
