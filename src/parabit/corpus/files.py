@@ -95,16 +95,16 @@ class FileCorpus(SourceCorpus):
         number = -1
         try:
             for number, item in enumerate(read(source, self.options)):
-                yield item if isinstance(item, UnreadableError) else self._document(source, item, number)
+                yield self._document(source, item, number) if isinstance(item, Record) else item
             if number < 0:
                 yield UnreadableError(source.name, "no records")
         except UnreadableError as problem:
             yield problem
 
     def _document(self, source: Source, record: Record, number: int) -> Document | UnreadableError:
-        place = source.id if record.line is None else f"{source.id}:{record.line}"
-        otherwise = str(number) if isinstance(source, PipeSource) else place  # the name of a pipe says nothing
-        options = self.options if record.line is not None else ReadOptions()
+        # The name of a pipe says nothing.
+        otherwise = str(number) if isinstance(source, PipeSource) else f"{source.id}:{record.line}"
+        options = self.options
         try:
             return document_from(record.values, otherwise, options.text_fields, options.id_field, options.label_field)
         except CorpusError as problem:
@@ -179,7 +179,7 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     """The files that a path stands for, in the order of their ids."""
     if is_address(path):
         remote = remote_sources(str(path))
-        shown = (one for one in remote if len(remote) == 1 or _is_shown(one.id))
+        shown = remote if len(remote) == 1 else [one for one in remote if _is_shown(one.id)]
         sources: list[Source] = [one for one in shown if _is_chosen(one.id, options)]
     elif Path(path).is_dir():
         sources = list(_walk(Path(path), options, unread))
@@ -286,12 +286,9 @@ def _misfit(source: Source, format: str | None) -> str | None:
     """Why a file of this name is not read."""
     if _ARCHIVE.search(source.id):
         return "archive"
-    if format is None:
-        return None
     known = format_of(source.id)
-    if known in (None, "text", format) or {known, format} == {"json", "jsonl"}:
-        return None
-    return f"another format: {known}"
+    fits = format is None or known in (None, "text", format) or {known, format} == {"json", "jsonl"}
+    return None if fits else f"another format: {known}"
 
 
 def _nothing(name: str, skipped: Tally, hint: str) -> NoFilesError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from parabit.corpus.document import document_from
+from parabit.corpus.document import Document, document_from
 from parabit.corpus.sources import PipeSource, Source, UnreadableError
 from parabit.errors import CorpusError
 
@@ -30,7 +30,6 @@ _ENDINGS = {
     "tab": "tsv", "parquet": "parquet", "pq": "parquet",
 }  # fmt: skip
 _COMPRESSED = re.compile(r"\.(?:gz|zst|zstd|bz2)$", re.I)
-_PARQUET_ROWS = 1024
 _LONGEST = 100_000_000  # bytes of a text file that is one document
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADER = re.compile(r"[A-Za-z][\w-]*:(?:\s|$)|[ \t]")  # a line of a mail's head, or one that continues it
@@ -76,18 +75,16 @@ class ReadOptions:
 
 
 class Record(NamedTuple):
-    """One record of a file: its fields, and the line where it starts, or its number, from 1.
-
-    A file that is one document is one record with the fields `text`, `label` and `title`, and no line.
-    """
+    """One record of a file: its fields, and the line where it starts, or its number, from 1."""
 
     values: dict[str, Any]
-    line: int | None
+    line: int
 
 
-# A bad record is handed on as the error that describes it, for the corpus to raise or to count. One that concerns the
-# whole file is raised. The encoding is None where UTF-8 is tried first and then Windows-1252.
-Item = Record | UnreadableError
+# A file is one document or has records. A bad record is handed on as the error that describes it, for the corpus to
+# raise or to count; an error of the whole file is raised.
+Item = Document | Record | UnreadableError
+# The encoding is None where UTF-8 is tried first and then Windows-1252.
 Reader = Callable[[Source, ReadOptions, str | None], Iterator[Item]]
 
 
@@ -197,8 +194,7 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
     import polars as pl  # here: it takes longer to import than most files take to read
 
     with source.on_disk() as path:
-        row = rows = 0
-        problem: BaseException | None = None
+        row = 0
         try:
             table = pl.scan_parquet(path, glob=False)
             schema = table.collect_schema()
@@ -211,15 +207,14 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
                 if name in named or kind == pl.List(pl.String) or not (kind.is_nested() or kind == pl.Binary)
             ]
             rows = table.select(pl.len()).collect().item()  # from the end of the file, without reading the rest
-            for frame in table.select(wanted).collect_batches(chunk_size=_PARQUET_ROWS, maintain_order=True):
+            for frame in table.select(wanted).collect_batches(chunk_size=1024, maintain_order=True):
                 for values in frame.iter_rows(named=True):
                     row += 1
                     yield Record(values, row)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as found:
-            problem = found
-        # Some damage makes polars end early without an error.
-        if problem is not None or row < rows:
-            reason = str(problem).partition("\n")[0] if problem else f"{row} of {rows} rows can be read"
+            if row < rows:  # some damage makes polars end early without an error
+                raise pl.exceptions.ComputeError(f"{row} of {rows} rows can be read")
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
+            reason = str(problem).partition("\n")[0]
             raise UnreadableError(source.name, f"damaged or cut off: {reason}", "write or copy it again") from problem
 
 
@@ -240,7 +235,8 @@ def read_page(source: Source, options: ReadOptions, encoding: str | None, format
                 text, title = extract.from_pdf(io.BytesIO(stream.read()), source.name)
     if not text.strip():
         raise UnreadableError(source.name, "no text")
-    yield Record({"text": text, "label": source.label} | ({"title": title} if title else {}), None)
+    id = "0" if isinstance(source, PipeSource) else source.id
+    yield Document(id, text, (source.label,) if source.label else (), {"title": title} if title else {})
 
 
 READERS: dict[str, Reader] = {
