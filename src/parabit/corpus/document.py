@@ -13,10 +13,6 @@ from typing import Any, NamedTuple
 
 from parabit.errors import CorpusError
 
-# A batch ends at whichever comes first. Characters bound the memory when documents are long; documents bound the
-# Python objects when they are short.
-BATCH_CHARACTERS = 3_000_000
-BATCH_DOCUMENTS = 16_384
 _LONGEST_TITLE = 100
 _MOST_NAMED = 100_000  # skipped places whose names are kept
 _AS_THEY_ARE = frozenset((str, int, float, bool, type(None), list, dict))  # what a field may hold
@@ -126,10 +122,9 @@ class Corpus(ABC):
         """How much of the corpus the latest reading has passed, from 0 to 1; None if that is not known."""
         return None
 
-    def batches(
-        self, characters: int = BATCH_CHARACTERS, documents: int = BATCH_DOCUMENTS
-    ) -> Generator[list[Document], None, None]:
+    def batches(self, characters: int = 3_000_000, documents: int = 16_384) -> Generator[list[Document], None, None]:
         """Read the documents in lists of bounded size; a document longer than the bound comes alone."""
+        # Characters bound the memory when documents are long; documents bound the Python objects when they are short.
         batch: list[Document] = []
         size = 0
         for document in self:
@@ -201,8 +196,7 @@ def _document_at(position: int, given: object, *named: Any) -> Document:
         for name, value in (("id", given.id), ("text", given.text)):
             if not isinstance(value, str):
                 raise CorpusError(f"{type(value).__name__} as its {name}", hint="make it a string")
-            if not value.isascii():
-                value.encode()
+            value.encode()
     except UnicodeEncodeError as problem:
         hint = 'clean it with text.encode("utf-8", "replace").decode()'
         raise CorpusError(f"document {position}: half of a surrogate pair", hint) from problem
@@ -317,8 +311,8 @@ def is_missing(value: object) -> bool:
 
 
 def _is_scalar(value: object) -> bool:
-    is_array = hasattr(value, "__array__") and bool(getattr(value, "ndim", True))
-    return not (is_array or is_missing(value) or isinstance(value, list | tuple | dict | bytes))
+    is_nested = isinstance(value, list | tuple | dict | bytes) or getattr(value, "ndim", 0) > 0
+    return not (is_nested or is_missing(value))
 
 
 def _plain(value: Any) -> Any:

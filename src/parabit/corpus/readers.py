@@ -144,7 +144,7 @@ def read_json(source: Source, options: ReadOptions, encoding: str | None) -> Ite
     except (ValueError, RecursionError) as problem:
         raise UnreadableError(source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}") from problem
     for number, value in enumerate(values if isinstance(values, list) else [values], start=1):
-        yield _checked(value, source, number)
+        yield _json_record(json.dumps(value), source, number)
 
 
 def read_delimited(source: Source, options: ReadOptions, encoding: str | None, delimiter: str = ",") -> Iterator[Item]:
@@ -327,18 +327,12 @@ def _json_record(text: str, source: Source, line: int) -> Record | UnreadableErr
         values = json.loads(text)
     except (ValueError, RecursionError) as problem:
         return UnreadableError(source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}", line=line)
-    # Only an escape such as \ud800 can bring half a surrogate pair, which no encoding can write.
-    if isinstance(values, dict) and "\\ud" not in text and "\\uD" not in text:
-        return Record(values, line)
-    return _checked(values, source, line)
-
-
-def _checked(values: Any, source: Source, line: int) -> Record | UnreadableError:
     if not isinstance(values, dict):
         reason = f"not a JSON object: {json.dumps(values)[:20]}"
         return UnreadableError(source.name, reason, 'write each record as {"text": "…"}', line)
     try:
-        json.dumps(values, ensure_ascii=False).encode()
+        if "\\ud" in text or "\\uD" in text:  # only such an escape can bring half of a surrogate pair
+            json.dumps(values, ensure_ascii=False).encode()
     except UnicodeError:
         return UnreadableError(source.name, "half of a surrogate pair in a \\u escape", "write the text as UTF-8", line)
     return Record(values, line)
