@@ -271,23 +271,20 @@ def _text_of(source: Source, encoding: str | None) -> str:
 
 def _lines(source: Source, encoding: str | None) -> Iterator[tuple[int, str, UnreadableError | None]]:
     """Numbered lines, each decoded alone, so that one bad byte costs one line and its number is known."""
+    number = 0
     with source.open() as stream:
-        if _is_wide(encoding):  # where a line break is not one byte and must be found after decoding
-            number = 0
-            try:
-                with io.TextIOWrapper(stream, encoding, newline="\n") as decoded:
-                    for number, line in enumerate(decoded, start=1):
-                        yield number, line.removeprefix("\ufeff") if number == 1 else line, None
-            except UnicodeError as problem:
-                reason = f"not valid {encoding}: after line {number}"
-                raise UnreadableError(source.name, reason, "name the encoding with --encoding") from problem
-            return
-        for number, raw in enumerate(stream, start=1):
-            try:
-                line, bad = _decoded(raw, source, encoding, number), None
-            except UnreadableError as problem:  # the rest of the line may still say where a quoted field ends
-                line, bad = raw.decode(encoding or "utf-8", "replace"), problem
-            yield number, line.removeprefix("\ufeff") if number == 1 else line, bad
+        # Where a line break is not one byte, it must be found after decoding.
+        lines = io.TextIOWrapper(stream, encoding, newline="\n") if _is_wide(encoding) else stream
+        try:
+            for number, raw in enumerate(lines, start=1):
+                try:
+                    line, bad = raw if isinstance(raw, str) else _decoded(raw, source, encoding, number), None
+                except UnreadableError as problem:  # the rest of the line may still say where a quoted field ends
+                    line, bad = raw.decode(encoding or "utf-8", "replace"), problem
+                yield number, line.removeprefix("\ufeff") if number == 1 else line, bad
+        except UnicodeError as problem:
+            reason = f"not valid {encoding}: after line {number}"
+            raise UnreadableError(source.name, reason, "name the encoding with --encoding") from problem
 
 
 def _decoded(raw: bytes, source: Source, encoding: str | None, line: int | None = None) -> str:

@@ -69,15 +69,10 @@ class Source:
     def __init__(self, path: Path | str, name: str = "", id: str = "", label: str = "") -> None:
         self.name = name or os.fspath(path)
         self.location = os.fspath(path)
-        self.id = id or self.path.name
+        self.id = id or Path(path).name
         self.label = label
         self.note = ""  # what to know about the latest reading, such as a guessed encoding
         self._raw: BinaryIO | None = None
-
-    @cached_property
-    def path(self) -> Path:
-        """Where it is; made when it is needed, as a folder may have many thousand files."""
-        return Path(self.location)
 
     @property
     def place(self) -> Any:
@@ -125,8 +120,8 @@ class Source:
         Or else a copy, also of a file whose path is not UTF-8, which not every library opens.
         """
         with self.open() as stream:
-            if stream is self._raw and self.local and in_utf_8(str(self.path)) == str(self.path):
-                yield self.path
+            if stream is self._raw and self.local and in_utf_8(self.location) == self.location:
+                yield Path(self.location)
                 return
             with tempfile.NamedTemporaryFile(prefix="parabit-") as copy:
                 copyfileobj(stream, copy, 1 << 20)
@@ -134,7 +129,7 @@ class Source:
                 yield Path(copy.name)
 
     def _open_raw(self) -> BinaryIO:
-        return self.path.open("rb")
+        return Path(self.location).open("rb")
 
 
 class PipeSource(Source):
@@ -150,7 +145,7 @@ class PipeSource(Source):
             with _standard_input() if self.location in STANDARD_INPUT else super()._open_raw() as pipe:
                 copyfileobj(pipe, kept, 1 << 20)
             kept.flush()
-            self._kept, self.path = kept, Path(kept.name)
+            self._kept, self.location = kept, kept.name
         return super()._open_raw()
 
 
