@@ -35,12 +35,10 @@ class DocstringCorpus(SourceCorpus):
     """
 
     def __init__(self, roots: Sequence[Path], split: str | None = None) -> None:
-        modules: dict[str, Path] = {}
-        for root in roots:
-            for name, path in _modules(root):
-                modules.setdefault(name, path)  # the first root wins, as in Python's own import
-        ordered = sorted((name.split("."), path) for name, path in modules.items())
-        super().__init__([Source(path, name=".".join(parts)) for parts, path in ordered])
+        # The first root wins, as in Python's own import.
+        modules = {name: path for root in reversed(roots) for name, path in _modules(root)}
+        names = sorted(modules, key=lambda name: name.split("."))
+        super().__init__([Source(modules[name], name=name) for name in names])
         self._split = split
 
     def __iter__(self) -> Iterator[Document]:

@@ -92,44 +92,34 @@ def with_ancestors(topics: Sequence[str]) -> tuple[str, ...]:
 def _rcv1(source: Source, split: str | None) -> Iterator[Document]:
     """RCV1 from a licensed copy, cleansed to RCV1-v2 as Lewis et al. describe (JMLR 5, 2004)."""
     try:
-        day = source.path if source.path.is_dir() else zipfile.Path(source.path)
+        path = Path(source.location)
+        day = path if path.is_dir() else zipfile.Path(path)
         stories = {path.name: path.read_bytes() for path in day.iterdir() if path.name.lower().endswith("newsml.xml")}
     except Exception as problem:  # zipfile lets many things through when bytes are wrong
         raise CorpusError(f"{source.name}: damaged: {problem}", hint="copy the file again") from problem
     for name, xml in sorted(stories.items()):
-        item = _newsitem(xml, f"{source.name}, {name}")
+        try:
+            item = ET.fromstring(xml)
+        except (ET.ParseError, LookupError, ValueError) as problem:  # the last two: an encoding that is none
+            raise CorpusError(
+                f"{source.name}, {name}: not well-formed XML: {problem}", "copy the file again"
+            ) from problem
         number, topics = item.get("itemid", ""), _codes(item, "bip:topics:1.0")
         # The minimum code policy: each story had to have a topic and a region, so one without is a story badly coded.
         if topics and _codes(item, "bip:countries:1.0") and in_split(number, split, held_out=0.5):
-            paragraphs = filter(None, [_text(item.find("headline")), *map(_text, item.iterfind("text/p"))])
-            fields = {"title": _text(item.find("title")), "date": item.get("date", "")}
-            yield Document(number, "\n".join(paragraphs), with_ancestors(topics), fields)
-
-
-def _newsitem(xml: bytes, where: str) -> ET.Element:
-    try:
-        item = ET.fromstring(xml)
-    except (ET.ParseError, LookupError, ValueError) as problem:  # the last two: an encoding that is none
-        raise CorpusError(f"{where}: not well-formed XML: {problem}", hint="copy the file again") from problem
-    if item.tag != "newsitem" or not item.get("itemid"):
-        hint = "give the corpus as Reuters made it"
-        raise CorpusError(f"{where}: <{item.tag}> is not a newsitem with an itemid", hint)
-    return item
+            elements = [*item.iterfind("headline"), *item.iterfind("text/p")]
+            paragraphs = ("".join(element.itertext()).strip() for element in elements)
+            fields = {"title": item.findtext("title", "").strip(), "date": item.get("date", "")}
+            yield Document(number, "\n".join(filter(None, paragraphs)), with_ancestors(topics), fields)
 
 
 def _codes(item: ET.Element, kind: str) -> list[str]:
     return [code for found in item.iterfind(f"metadata/codes[@class='{kind}']/code") if (code := found.get("code"))]
 
 
-def _text(element: ET.Element | None) -> str:
-    return "" if element is None else "".join(element.itertext()).strip()
-
-
 def _rcv1_corpus(paths: Sequence[Path], split: str | None) -> Corpus:
-    days: dict[str, Path] = {}
     # A day that is there twice is read once, and from its zip, which is whole where a folder may be half unpacked.
-    for path in sorted(paths, key=lambda path: path.is_dir()):
-        days.setdefault(path.name[:8], path)
+    days = {path.name[:8]: path for path in sorted(paths, key=Path.is_file)}
     return DatasetCorpus([days[day] for day in sorted(days)], split, _rcv1)
 
 

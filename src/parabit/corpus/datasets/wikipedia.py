@@ -36,10 +36,8 @@ _DISAMBIGUATION = re.compile(
 
 def is_disambiguation(title: str, markup: str) -> bool:
     """Whether a page only lists the pages that its title may mean."""
-    if title.lower().endswith("(disambiguation)"):
-        return True
-    # Most pages never say the words, so few have to be freed of comments for the second look.
-    return _DISAMBIGUATION.search(markup) is not None and _DISAMBIGUATION.search(without_comments(markup)) is not None
+    is_named_so = title.lower().endswith("(disambiguation)")
+    return is_named_so or _DISAMBIGUATION.search(_without_comments(markup)) is not None
 
 
 def _read(source: Source, split: str | None) -> Iterator[Document]:
@@ -124,7 +122,7 @@ _EMPTY_PARENTHESES = re.compile(r"\([\s,;:]*+\)")
 _DIRECTION_MARKS = dict.fromkeys([0x200E, 0x200F, *range(0x202A, 0x202F)])
 
 
-def without_comments(markup: str) -> str:
+def _without_comments(markup: str) -> str:
     """Markup without comments, references, formulas and the like; what is in nowiki becomes entities."""
 
     def instead(found: re.Match[str]) -> str:
@@ -140,7 +138,7 @@ def read_article(markup: str, names: Namespaces = ENGLISH) -> tuple[str, tuple[s
     Templates, tables, files, references and formulas are left out.
     """
     parser = need("mwparserfromhell", "wikipedia", CorpusError)
-    markup = without_comments(markup)
+    markup = _without_comments(markup)
     for _ in range(20):  # innermost first
         markup, found = _TEMPLATE.subn("", markup)
         if not found:
