@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from heapq import heappop, heappush
@@ -27,7 +26,7 @@ from parabit.corpus.sources import (
     remote_sources,
     why,
 )
-from parabit.errors import CorpusError
+from parabit.errors import CorpusError, did_you_mean
 from parabit.progress import Report, silent
 
 _ARCHIVE = re.compile(
@@ -188,10 +187,8 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     elif str(path) in STANDARD_INPUT or Path(path).exists():
         return [PipeSource(Path(path))]
     else:
-        name, slash, split = str(path).partition("/")
-        close = get_close_matches(name, DATASETS, n=1, cutoff=0.8)
-        hint = f"did you mean {close[0]}{slash}{split}?" if close else "`parabit datasets` lists the data sets by name"
-        raise NoFilesError(f"no such file or folder: {path}", hint)
+        hint = did_you_mean(str(path), [name + split for name in DATASETS for split in ("", "/train", "/test")])
+        raise NoFilesError(f"no such file or folder: {path}", hint or "`parabit datasets` lists the data sets by name")
     if not sources and not unread and not (options.include or options.exclude):
         raise NoFilesError(f"no files in {path}", hint="hidden files do not count")
     return sorted(sources, key=lambda source: source.id.split("/"))

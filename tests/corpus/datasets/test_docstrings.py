@@ -99,7 +99,7 @@ def test_processes_read_what_is_read_here(
     corpus = DocstringCorpus([tmp_path / "site"])
     here = list(corpus)
     assert len(here) == 18
-    monkeypatch.setattr(docstrings, "_BATCH", 300)
+    monkeypatch.setattr(docstrings, "_BATCH", 4)
     works, read_here = executable == sys.executable, list[str]()
 
     def counted(package: Package) -> list[Any]:

@@ -12,17 +12,7 @@ from parabit.corpus.sources import Source, SourceCorpus
 from parabit.errors import CorpusError, ParabitError
 from parabit.progress import Progress, Report, silent
 
-# The module that describes and reads each; it is imported only if the data set is asked for.
-DATASETS = {
-    "20newsgroups": "news",
-    "20newsgroups-raw": "news",
-    "reuters21578": "news",
-    "rcv1": "news",
-    "wikipedia": "wikipedia",
-    "enwiki": "news",
-    "arxiv": "news",
-    "docstrings": "docstrings",
-}
+DATASETS = ("20newsgroups", "20newsgroups-raw", "reuters21578", "rcv1", "wikipedia", "enwiki", "arxiv", "docstrings")
 SPLITS = ("train", "test")  # of every data set
 
 
@@ -83,14 +73,15 @@ def cache_folder() -> Path:
 
 def data_folder() -> Path:
     """The folder of the data sets: `PARABIT_DATA`, or `parabit` in the user's cache folder."""
-    if chosen := os.environ.get("PARABIT_DATA"):
-        return Path(os.path.expanduser(chosen))  # noqa: PTH111 - Path.expanduser raises for an unknown user
-    return cache_folder()
+    chosen = os.environ.get("PARABIT_DATA")
+    # Not Path.expanduser, which raises for an unknown user.
+    return Path(os.path.expanduser(chosen)) if chosen else cache_folder()  # noqa: PTH111
 
 
 def find_dataset(name: str) -> Dataset:
-    """The description of a data set."""
-    found: Dataset = import_module(f"{__name__}.{DATASETS[name]}").DATASETS[name]
+    """The description of a data set, from the module that reads it, which is imported only now."""
+    module = name if name in ("wikipedia", "docstrings") else "news"
+    found: Dataset = import_module(f"{__name__}.{module}").DATASETS[name]
     return found
 
 

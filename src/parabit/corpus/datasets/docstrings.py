@@ -14,13 +14,13 @@ from itertools import accumulate, groupby, takewhile
 from pathlib import Path
 
 from parabit.corpus.datasets import Dataset, in_split
-from parabit.corpus.document import Corpus, Document
+from parabit.corpus.document import Document
 from parabit.corpus.sources import Source, SourceCorpus
 from parabit.parallel import cores, ordered_map
 
 # What holds no documentation of the package itself.
 _LEFT_OUT = {"tests", "test", "idle_test", "site-packages", "vendor", "vendored", "externals"}
-_BATCH = 6_000_000  # bytes that are read before a process is started, and that one process reads
+_BATCH = 500  # modules that are read before a process is started, and that one process reads
 
 # A function, class or method with a documentation string: module, name inside it (`Class.method`) and text.
 Definition = tuple[str, str, str]
@@ -42,7 +42,8 @@ class DocstringCorpus(SourceCorpus):
         self._split = split
 
     def __iter__(self) -> Iterator[Document]:
-        packages = [list(group) for _, group in groupby(self.sources, key=lambda source: source.name.split(".")[0])]
+        modules = [(source.name, source.location) for source in self.sources]
+        packages = [list(group) for _, group in groupby(modules, key=lambda module: module[0].split(".")[0])]
         self._current = 0
         for package, definitions in zip(packages, _read_packages(packages), strict=True):
             seen: set[str] = set()
@@ -58,13 +59,11 @@ class DocstringCorpus(SourceCorpus):
             self._current += len(package)
 
 
-def _read_packages(packages: Sequence[Sequence[Source]]) -> Iterator[list[Definition]]:
+def _read_packages(packages: Sequence[Package]) -> Iterator[list[Definition]]:
     """The definitions of each package, in order; parsing is nearly all of the work, so there is a process per core."""
-    passed = accumulate(sum(source.size for source in package) for package in packages)
-    batches = [
-        [[(source.name, source.location) for source in package] for package, _ in batch]
-        for _, batch in groupby(zip(packages, passed, strict=True), key=lambda pair: pair[1] // _BATCH)
-    ]
+    passed = accumulate(map(len, packages))
+    groups = groupby(zip(packages, passed, strict=True), key=lambda pair: pair[1] // _BATCH)
+    batches = [[package for package, _ in group] for _, group in groups]
     for batch in batches[:1]:  # a few documents are there before a process is started
         yield from map(public_definitions, batch)
     for found in ordered_map(_read_batch, batches[1:], min(cores(), 8)):
@@ -153,15 +152,12 @@ def _public_part(module: str) -> str:
     return ".".join(takewhile(lambda part: not part.startswith("_"), module.split(".")))
 
 
-def _corpus(_: Sequence[Path], split: str | None) -> Corpus:
-    return DocstringCorpus([Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")], split)
-
-
+_ROOTS = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
 DATASETS = {
     "docstrings": Dataset(
         about="the documentation of the Python packages installed here; the labels are package and sub-package",
         licence="each package's own",
         files="",
-        corpus=_corpus,
+        corpus=lambda _, split: DocstringCorpus(_ROOTS, split),
     )
 }
