@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from parabit.corpus.datasets import DATASETS, open_dataset
-from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus, document_from
-from parabit.corpus.readers import READABLE, ReadOptions, Record, format_of, read
+from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus
+from parabit.corpus.readers import READABLE, ReadOptions, format_of, read
 from parabit.corpus.sources import (
     STANDARD_INPUT,
     NoFilesError,
@@ -41,11 +41,7 @@ _LINKED = "link to a folder that is read already"
 
 
 class FileCorpus(SourceCorpus):
-    """The documents of files: text, Markdown, HTML and PDF files are one each, others have one per record.
-
-    The id of a file that is one document is its path below the folder that was given, that of a record its id field or
-    `path:line`.
-    """
+    """The documents of files: text, Markdown, HTML and PDF files are one each, others have one per record."""
 
     def __init__(
         self,
@@ -64,10 +60,7 @@ class FileCorpus(SourceCorpus):
         self._single = single  # one file was asked for: that it cannot be read is an error
 
     def shards(self, but: Collection[str] = ()) -> list["FileCorpus"]:
-        """Each file as a corpus of its own, with the documents and ids that it has here; it may be empty.
-
-        Shards can be sent to other processes. Files whose ids are in `but` are left out.
-        """
+        """Each file as a corpus of its own, which may be empty, for other processes; those in `but` are left out."""
         return [FileCorpus([one], self.options) for one in self.sources if one.id not in but]
 
     def __iter__(self) -> Iterator[Document]:
@@ -75,7 +68,8 @@ class FileCorpus(SourceCorpus):
         notes = self.notes = Tally()
         read_any, hint = False, ""
         for source in self._each_source():
-            for found in self._read(source):
+            source.note = ""
+            for found in read(source, self.options):
                 if isinstance(found, Document):
                     read_any = True
                     yield found
@@ -88,26 +82,6 @@ class FileCorpus(SourceCorpus):
                 notes.add(source.id, source.note)
         if not read_any and self._name is not None:
             raise _nothing(self._name, skipped, hint)
-
-    def _read(self, source: Source) -> Iterator[Document | UnreadableError]:
-        source.note = ""
-        number = -1
-        try:
-            for number, item in enumerate(read(source, self.options)):
-                yield self._document(source, item, number) if isinstance(item, Record) else item
-            if number < 0:
-                yield UnreadableError(source.name, "no records")
-        except UnreadableError as problem:
-            yield problem
-
-    def _document(self, source: Source, record: Record, number: int) -> Document | UnreadableError:
-        # The name of a pipe says nothing.
-        otherwise = str(number) if isinstance(source, PipeSource) else f"{source.id}:{record.line}"
-        options = self.options
-        try:
-            return document_from(record.values, otherwise, options.text_fields, options.id_field, options.label_field)
-        except CorpusError as problem:
-            return UnreadableError(source.name, problem.problem, problem.hint, record.line)
 
 
 def open_corpus(

@@ -75,14 +75,13 @@ class ReadOptions:
 
 
 class Record(NamedTuple):
-    """One record of a file: its fields, and the line where it starts, or its number, from 1."""
+    """The fields of a record, and the line where it starts, or its number, from 1; None for the head of a table."""
 
     values: dict[str, Any]
-    line: int
+    line: int | None
 
 
-# A file is one document or has records. A bad record is handed on as the error that describes it, for the corpus to
-# raise or to count; an error of the whole file is raised.
+# A file is one document or has records. A bad record comes as an error; an error of the whole file is raised.
 Item = Document | Record | UnreadableError
 # The encoding is None where UTF-8 is tried first and then Windows-1252.
 Reader = Callable[[Source, ReadOptions, str | None], Iterator[Item]]
@@ -94,7 +93,31 @@ def format_of(name: str) -> str | None:
     return _ENDINGS.get(ending[1].lower()) if ending else None
 
 
-def read(source: Source, options: ReadOptions) -> Iterator[Item]:
+def read(source: Source, options: ReadOptions) -> Iterator[Document | UnreadableError]:
+    """The documents of a file; where one cannot be read, the error that describes it."""
+    number = -1
+    try:
+        for number, item in enumerate(_items(source, options)):
+            if isinstance(item, Record):
+                # The name of a pipe says nothing.
+                id = str(number) if isinstance(source, PipeSource) else f"{source.id}:{item.line}"
+                yield _document(item, id, source, options)
+            else:
+                yield item
+        if number < 0:
+            yield UnreadableError(source.name, "no records")
+    except UnreadableError as problem:
+        yield problem
+
+
+def _document(record: Record, id: str, source: Source, options: ReadOptions) -> Document | UnreadableError:
+    try:
+        return document_from(record.values, id, options.text_fields, options.id_field, options.label_field)
+    except CorpusError as problem:
+        return UnreadableError(source.name, problem.problem, problem.hint, record.line)
+
+
+def _items(source: Source, options: ReadOptions) -> Iterator[Item]:
     """What a file holds; one that is empty or binary is refused before more than its first 8 KB are read.
 
     If neither the options nor the name say the format, PDF and Parquet files are known by their first bytes. Of pipes
@@ -340,7 +363,6 @@ def _check_fields(names: list[str], source: Source, options: ReadOptions) -> Non
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise UnreadableError(source.name, f"two fields of one name: {twice[0]!r}", "rename one of them")
-    try:
-        document_from(dict.fromkeys(names, "?"), "", options.text_fields, options.id_field, options.label_field)
-    except CorpusError as problem:
-        raise UnreadableError(source.name, problem.problem, problem.hint) from problem
+    example = _document(Record(dict.fromkeys(names, "?"), None), "", source, options)
+    if isinstance(example, UnreadableError):
+        raise example
