@@ -138,9 +138,9 @@ class Corpus(ABC):
 
 
 class CommonLabels(Corpus):
-    """A corpus without its rare labels and without the documents that have no other: the paper's rule for Wikipedia.
+    """A corpus without labels of fewer than `least` documents, and without the documents that have no other.
 
-    The labels are counted in a first reading, once. With `least` of 1, only documents without a label are left out.
+    The paper's rule for Wikipedia. The labels are counted in a first reading, once.
     """
 
     def __init__(self, corpus: Corpus, least: int = 20) -> None:

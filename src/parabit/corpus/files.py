@@ -15,7 +15,6 @@ from parabit.corpus.datasets import DATASETS, open_dataset
 from parabit.corpus.document import Corpus, Document, Skipped, Tally, as_corpus
 from parabit.corpus.readers import READABLE, ReadOptions, format_of, read
 from parabit.corpus.sources import (
-    STANDARD_INPUT,
     NoFilesError,
     PipeSource,
     Source,
@@ -130,12 +129,9 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions) -> FileCorpus
         _set_apart(paths, found)
     ids = [source.id for source in found[0]]
     single = len(paths) == 1 and ids == [in_utf_8(Path(paths[0]).name)] and not Path(paths[0]).is_dir()
-    sources = []
-    for source in chain.from_iterable(found):
-        if reason := _misfit(source, None if single else options.format):
-            unread.append(Skipped(source.id, reason))
-        else:
-            sources.append(source)
+    misfits = {source: _misfit(source, None if single else options.format) for source in chain.from_iterable(found)}
+    sources = [source for source, reason in misfits.items() if not reason]
+    unread += [Skipped(source.id, reason) for source, reason in misfits.items() if reason]
     unread.sort()
     lost = [one for one in unread if one.reason != _LINKED]
     if not sources and not lost and (options.include or options.exclude):
@@ -158,7 +154,7 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
         sources = list(_walk(Path(path), options, unread))
     elif Path(path).is_file():
         sources = [Source(path, id=in_utf_8(Path(path).name))] if _is_chosen(Path(path).name, options) else []
-    elif str(path) in STANDARD_INPUT or Path(path).exists():
+    elif str(path) == "-" or Path(path).exists():
         return [PipeSource(Path(path))]
     else:
         hint = did_you_mean(str(path), [name + split for name in DATASETS for split in ("", "/train", "/test")])

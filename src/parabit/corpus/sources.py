@@ -59,18 +59,15 @@ class NoFilesError(CorpusError):
 
 
 class Source:
-    """A file to read, decompressed on the way; it knows how far it has been read.
-
-    `id` is its path below the folder that was asked for, `label` the sub-folder it is in. `name` is for messages.
-    """
+    """A file to read, decompressed on the way; it knows how far it has been read."""
 
     local = True  # on this machine's disk
 
     def __init__(self, path: Path | str, name: str = "", id: str = "", label: str = "") -> None:
-        self.name = name or os.fspath(path)
         self.location = os.fspath(path)
-        self.id = id or Path(path).name
-        self.label = label
+        self.name = name or self.location  # for messages
+        self.id = id or Path(path).name  # its path below the folder that was asked for
+        self.label = label  # the sub-folder it is in
         self.note = ""  # what to know about the latest reading, such as a guessed encoding
         self._raw: BinaryIO | None = None
 
@@ -115,10 +112,7 @@ class Source:
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
-        """The decompressed content as a file, for libraries that need one: the file itself if it is not compressed.
-
-        Or else a copy, also of a file whose path is not UTF-8, which not every library opens.
-        """
+        """The decompressed content as a file: a copy if it is compressed or remote, or if its path is not UTF-8."""
         with self.open() as stream:
             if stream is self._raw and self.local and in_utf_8(self.location) == self.location:
                 yield Path(self.location)

@@ -53,15 +53,12 @@ class DatasetCorpus(SourceCorpus):
 
 
 def in_split(name: str, split: str | None, held_out: float) -> bool:
-    """Whether the document of this name belongs to a split: `test`, a given share of all, or `train`, the others.
+    """Whether a document belongs to a split: `test`, a given share of all, `train`, the others, or None, which is all.
 
-    It follows from a hash of the name, so it is the same on every machine, whatever other documents there are. If
-    no split is asked for, every document belongs.
+    It follows from a hash of the name, so it is the same on every machine, whatever other documents there are.
     """
-    if split is None:
-        return True
     digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
-    return (int.from_bytes(digest[:8], "big") >= (1 - held_out) * 2**64) == (split == "test")
+    return split is None or (int.from_bytes(digest[:8], "big") >= (1 - held_out) * 2**64) == (split == "test")
 
 
 def cache_folder() -> Path:

@@ -1,6 +1,6 @@
 """Wikipedia from its official dumps, read as a stream; a tenth is held out, as in the paper.
 
-An article is the text that a reader of the page sees, and its categories; its markup is parsed by mwparserfromhell.
+An article is the text that a reader of the page sees, without templates, tables and references, and its categories.
 """
 
 import re
@@ -133,10 +133,7 @@ def _without_comments(markup: str) -> str:
 
 
 def read_article(markup: str, names: Namespaces = ENGLISH) -> tuple[str, tuple[str, ...]]:
-    """The text of an article, one paragraph, heading or list item per line, and its categories.
-
-    Templates, tables, files, references and formulas are left out.
-    """
+    """The text of an article, one paragraph, heading or list item per line, and its categories."""
     parser = need("mwparserfromhell", "wikipedia", CorpusError)
     markup = _without_comments(markup)
     for _ in range(20):  # innermost first
