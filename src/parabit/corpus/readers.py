@@ -297,7 +297,9 @@ def _lines(source: Source, encoding: str | None) -> Iterator[tuple[int, str, Unr
     number = 0
     with source.open() as stream:
         # Where a line break is not one byte, it must be found after decoding.
-        lines = io.TextIOWrapper(stream, encoding, newline="\n") if _is_wide(encoding) else stream
+        lines: Iterator[str | bytes] = stream
+        if _is_wide(encoding):
+            lines = io.TextIOWrapper(stream, encoding, newline="\n")
         try:
             for number, raw in enumerate(lines, start=1):
                 try:

@@ -38,7 +38,7 @@ _MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
 # What decompressors and archives raise for a damaged or cut-off file; bz2 also raises a plain OSError with no errno.
 _DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")  # two letters before the colon: C:/ is a path
-STANDARD_INPUT = ("-", "/dev/stdin")
+_STANDARD_INPUT = ("-", "/dev/stdin")
 
 
 def is_address(name: str | Path) -> bool:
@@ -130,24 +130,21 @@ class PipeSource(Source):
     """Standard input or a named pipe, kept in a temporary file from the first reading on, to be read again."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "standard input" if str(path) in STANDARD_INPUT else "")
+        super().__init__(path, "standard input" if str(path) in _STANDARD_INPUT else "")
         self._kept: tempfile._TemporaryFileWrapper[bytes] | None = None
 
     def _open_raw(self) -> BinaryIO:
         if self._kept is None:
+            is_standard = self.location in _STANDARD_INPUT
+            if is_standard and (sys.stdin is None or sys.stdin.isatty()):
+                state = "closed" if sys.stdin is None else "a terminal, not documents"
+                raise CorpusError(f"standard input is {state}", hint="pipe documents in, for example `cat f.jsonl |`")
             kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # noqa: SIM115 - it lives as long as this object
-            with _standard_input() if self.location in STANDARD_INPUT else super()._open_raw() as pipe:
+            with sys.stdin.buffer if is_standard else super()._open_raw() as pipe:
                 copyfileobj(pipe, kept, 1 << 20)
             kept.flush()
             self._kept, self.location = kept, kept.name
         return super()._open_raw()
-
-
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None or sys.stdin.isatty():
-        state = "closed" if sys.stdin is None else "a terminal, not documents"
-        raise CorpusError(f"standard input is {state}", hint="pipe documents in, for example `cat f.jsonl |`")
-    return sys.stdin.buffer
 
 
 class RemoteSource(Source):

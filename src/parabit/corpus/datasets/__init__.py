@@ -20,15 +20,14 @@ SPLITS = ("train", "test")  # of every data set
 class Dataset:
     """A public collection that parabit reads in the form in which its makers publish it.
 
-    `files` is a pattern below the data folder; it is empty if the data set is made from what is installed here.
-    `corpus` reads those files: the documents of a split, or all of them if the split is None. A data set that may be
-    downloaded is one file with a SHA-256 and the addresses to try in order; for others `obtain` says what to put where.
+    A data set that may be downloaded is one file with a SHA-256 and the addresses to try in order; for others `obtain`
+    says what to put where.
     """
 
     about: str
     licence: str
-    files: str
-    corpus: Callable[[Sequence[Path], str | None], Corpus]
+    files: str  # a pattern below the data folder; empty if the data set is made from what is installed here
+    corpus: Callable[[Sequence[Path], str | None], Corpus]  # of those files: a split's documents, or all if it is None
     urls: tuple[str, ...] = ()
     sha256: str = ""
     obtain: str = ""
@@ -63,7 +62,7 @@ def in_split(name: str, split: str | None, held_out: float) -> bool:
 
 def cache_folder() -> Path:
     """The folder for what can be made or downloaded again: `parabit` in the user's cache folder."""
-    import platformdirs
+    import platformdirs  # here: few commands need it
 
     return platformdirs.user_cache_path("parabit", appauthor=False, opinion=False)
 
