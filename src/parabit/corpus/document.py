@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from parabit.errors import CorpusError
 
-_LONGEST_TITLE = 100
 _MOST_NAMED = 100_000  # skipped places whose names are kept
 _AS_THEY_ARE = frozenset((str, int, float, bool, type(None), list, dict))  # what a field may hold
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,24})?")
@@ -50,9 +49,7 @@ def title_of(document: Document) -> str:
     """
     lines = (document.title or document.text).splitlines()
     title = next((" ".join(line.split()) for line in lines if line.strip()), "")
-    if len(title) <= _LONGEST_TITLE:
-        return title
-    return title[:_LONGEST_TITLE].rsplit(" ", 1)[0] + "…"
+    return title if len(title) <= 100 else title[:100].rsplit(" ", 1)[0] + "…"
 
 
 def number_of(value: object) -> float | None:
@@ -88,7 +85,6 @@ class Tally:
             self.add(place, reason)
 
     def add(self, place: str, reason: str) -> None:
-        """Count a place."""
         self.counts[reason.partition(":")[0]] += 1
         if len(self._named) < _MOST_NAMED:
             self._named.append(Skipped(place, reason))

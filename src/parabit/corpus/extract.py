@@ -152,10 +152,8 @@ def from_markdown(text: str) -> Extracted:
                 parts.append("  ")
             case "tr_close":
                 parts.append("\n")
-            case "paragraph_close" if token.hidden:  # in a list without blank lines
-                parts.append("\n")
             case "paragraph_close" | "heading_close" | "table_close":
-                parts.append("\n\n")
+                parts.append("\n" if token.hidden else "\n\n")  # hidden in a list without blank lines
             case "bullet_list_close" | "ordered_list_close" if not token.level:
                 parts.append("\n\n")
     lines = (line.rstrip() for line in "".join(parts).split("\n"))

@@ -296,10 +296,8 @@ def _lines(source: Source, encoding: str | None) -> Iterator[tuple[int, str, Unr
     """Numbered lines, each decoded alone, so that one bad byte costs one line and its number is known."""
     number = 0
     with source.open() as stream:
-        # Where a line break is not one byte, it must be found after decoding.
-        lines: Iterator[str | bytes] = stream
-        if _is_wide(encoding):
-            lines = io.TextIOWrapper(stream, encoding, newline="\n")
+        # Where a line break is not one byte, it must be found after decoding: then lines are text, and else bytes.
+        lines: Iterator[Any] = io.TextIOWrapper(stream, encoding, newline="\n") if _is_wide(encoding) else stream
         try:
             for number, raw in enumerate(lines, start=1):
                 try:
