@@ -69,7 +69,7 @@ class Source:
         self.id = id or Path(path).name  # its path below the folder that was asked for
         self.label = label  # the sub-folder it is in
         self.note = ""  # what to know about the latest reading, such as a guessed encoding
-        self._raw: BinaryIO | None = None
+        self.raw: BinaryIO | None = None  # while it is open: the bytes on disk
 
     @property
     def place(self) -> Any:
@@ -89,16 +89,11 @@ class Source:
         about = os.stat(self.location)  # noqa: PTH116 - twice as fast, for many thousand files
         return f"{about.st_size}-{about.st_mtime_ns}"
 
-    @property
-    def position(self) -> int:
-        """Bytes read of those on disk, while it is open."""
-        return self._raw.tell() if self._raw is not None else 0
-
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Open for reading, decompressed; damage found while reading becomes UnreadableError."""
         try:
-            with self._open_raw() as self._raw, _decompressed(self._raw) as stream:
+            with self._open_raw() as self.raw, _decompressed(self.raw) as stream:
                 yield stream
         except (*_DAMAGE, OSError) as problem:
             if isinstance(problem, _DAMAGE) or (type(problem) is OSError and problem.errno is None):
@@ -108,13 +103,13 @@ class Source:
                 raise
             raise UnreadableError(self.name, why(problem), "was it moved, or its permissions changed?") from problem
         finally:
-            self._raw = None  # a source that is not open can be sent to another process
+            self.raw = None  # a source that is not open can be sent to another process
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
         """The decompressed content as a file: a copy if it is compressed or remote, or if its path is not UTF-8."""
         with self.open() as stream:
-            if stream is self._raw and self.local and in_utf_8(self.location) == self.location:
+            if stream is self.raw and self.local and in_utf_8(self.location) == self.location:
                 yield Path(self.location)
                 return
             with tempfile.NamedTemporaryFile(prefix="parabit-") as copy:
@@ -239,8 +234,8 @@ class SourceCorpus(Corpus):
     @property
     def share_read(self) -> float | None:
         total, done = sum(self._sizes), sum(self._sizes[: self._current])
-        if self._current < len(self.sources):
-            done += self.sources[self._current].position
+        if self._current < len(self.sources) and (stream := self.source.raw):
+            done += stream.tell()
         return min(1.0, done / total) if total else None
 
 

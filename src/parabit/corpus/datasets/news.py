@@ -72,9 +72,6 @@ def _plain(content: str) -> str:
     return html.unescape(_CONTROL.sub(" ", content)).strip()
 
 
-_ROOTS = {"C": "CCAT", "E": "ECAT", "G": "GCAT", "M": "MCAT"}
-
-
 def with_ancestors(topics: Sequence[str]) -> tuple[str, ...]:
     """Topic codes and all that lie above them, sorted: the hierarchy policy, which Reuters did not always keep.
 
@@ -85,7 +82,8 @@ def with_ancestors(topics: Sequence[str]) -> tuple[str, ...]:
         while topic[1:].isdigit() and len(topic) > 3:
             topic = topic[:-1]
             found.add(topic)
-        found.add(_ROOTS.get(topic[:1], topic))
+        if topic[0] in "CEGM":
+            found.add(f"{topic[0]}CAT")
     return tuple(sorted(found))
 
 
