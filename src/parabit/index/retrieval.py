@@ -16,7 +16,7 @@ from parabit.corpus import as_corpus
 from parabit.errors import CodesError, IndexFolderError, QueryError
 from parabit.index.code_search import check_backend
 from parabit.index.documents import Stored, rows_with, stored_in
-from parabit.index.filters import Condition, Where, conditions
+from parabit.index.filters import Where, conditions
 from parabit.index.query import Parsed, WordQuery, matching_tokens, parse, word_query
 from parabit.index.ranking import NEEDS, Query, Ranked, Request, retrieve
 from parabit.index.store import Id, Snapshot
@@ -129,31 +129,23 @@ def _filter(snapshot: Snapshot, where: Where | None) -> Any:
 def _queries(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> list[Query]:
     """Queries of the search box taken apart, each with a filter by its fields."""
     shared, queries = _filter(snapshot, where), []
+    none_meets = shared is not None and not len(snapshot.first(1, shared))
     for text in texts:
-        query = Query(shared, parse(text, snapshot.field_names if ":" in text else ()))
-        if query.parsed.fields:
-            written = [f"{name}={value}" for name, value in query.parsed.fields]
-            own = _conditions_met(snapshot, written)
-            if own:
-                query = Query(snapshot.select((*conditions(where), *own)), query.parsed)
+        parsed, filter, notes = parse(text, snapshot.field_names if ":" in text else ()), shared, list[str]()
+        if parsed.fields:
+            written, own = [f"{name}={value}" for name, value in parsed.fields], None
+            with suppress(QueryError):  # no document can match a field in this form
+                own = _filter(snapshot, written)
+            if own is not None and len(snapshot.first(1, own)):
+                filter = own if shared is None else snapshot.select((*conditions(where), *conditions(written)))
             else:  # these are words
-                words = " ".join([query.parsed.text, *(value for _, value in query.parsed.fields)]).strip()
-                note = f"no document has {' and '.join(written)}; field:value needs the whole value"
-                query = Query(shared, replace(query.parsed, text=words, fields=()), [note])
-        queries.append(query)
-    if where and not len(snapshot.first(1, shared)):
-        for query in queries:
-            query.notes.append("no document meets the conditions; = and != compare whole values")
+                notes.append(f"no document has {' and '.join(written)}; field:value needs the whole value")
+                words = " ".join([parsed.text, *(value for _, value in parsed.fields)]).strip()
+                parsed = replace(parsed, text=words, fields=())
+        if none_meets:
+            notes.append("no document meets the conditions; = and != compare whole values")
+        queries.append(Query(filter, parsed, notes))
     return queries
-
-
-def _conditions_met(snapshot: Snapshot, written: Sequence[str]) -> tuple[Condition, ...]:
-    """Conditions, if a document meets them."""
-    with suppress(QueryError):  # no document can match a field in this form
-        wanted = conditions(written)
-        if len(snapshot.first(1, snapshot.select(wanted))):
-            return wanted
-    return ()
 
 
 def _find(index: "Index", snapshot: Snapshot, queries: Sequence[Query], request: Request, by_text: bool) -> "Hits":
