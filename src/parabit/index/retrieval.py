@@ -211,6 +211,7 @@ class Hits:
     `encoded[i]` is False if the model knows none, so that the query has no code to compare, and its hits no distance.
     `texts` are the queries without operators and corrected, `codes` theirs, `rank` is what they were ranked by, and
     `notes[i]` say in words what was done with query i: words that were corrected, words that no document has.
+    `distances[i]` are the Hamming distances of its hits, `scores[i]` their scores, higher is better.
     """
 
     def __init__(
@@ -226,8 +227,9 @@ class Hits:
         self._open_words, self._tokenizer = words, tokenizer
         self._whys = cache(self._shares)  # of a query's hits together, if they are asked for
         self.texts = [one.text for one in queries]
-        width = -(-snapshot.bits // 8)
-        self.codes = np.array([one.code for one in queries], dtype=np.uint8).reshape(len(queries), width)
+        self.distances, self.scores = [one.distances for one in ranked], [one.scores for one in ranked]
+        codes = np.array([one.code for one in queries], dtype=np.uint8)
+        self.codes = codes.reshape(len(queries), -(-snapshot.bits // 8))
         self.encoded = np.array([one.known for one in queries], dtype=np.bool_)
         known = [one.known or one.parsed.lists or (one.words is not None and one.words.finds) for one in queries]
         self.known = np.array(known, dtype=np.bool_)
@@ -255,16 +257,6 @@ class Hits:
         rows = np.concatenate([np.zeros(0, np.int64), *(ranked.rows for ranked in self._ranked)])
         ids = iter(self._snapshot.ids_of(rows))
         return [list(islice(ids, len(ranked.rows))) for ranked in self._ranked]
-
-    @property
-    def distances(self) -> list[NDArray[np.int32]]:
-        """Their Hamming distances."""
-        return [ranked.distances for ranked in self._ranked]
-
-    @property
-    def scores(self) -> list[NDArray[np.float32]]:
-        """Their scores, higher is better."""
-        return [ranked.scores for ranked in self._ranked]
 
     @property
     def notes(self) -> list[list[str]]:
@@ -327,7 +319,11 @@ def passage(tokenizer: Tokenizer, text: str, words: Collection[str], length: int
     text = text[:_READ]
     spans = tokenizer.places(text, words)
     start = _best_start(text, spans, length) if len(text) > length else 0
-    start, end = _to_spaces(text, start, min(len(text), start + length))
+    end = min(len(text), start + length)
+    if start:  # to the next space, if there is one near
+        start = max(start, text.find(" ", start, start + 30) + 1)
+    if end < len(text) and (space := text.rfind(" ", end - 30, end)) >= 0:
+        end = max(start, space)
     pieces = _pieces(text, [span for span in spans if start <= span[0] and span[1] <= end], start, end)
     before, after = [Piece("… ", False)] if start else [], [Piece("…", False)] if end < len(text) else []
     return [*before, *pieces, *after]
@@ -345,17 +341,6 @@ def _best_start(text: str, spans: Sequence[tuple[int, int]], length: int) -> int
             # In the middle, with what comes before it and after.
             best, start = found, max(0, (spans[first][0] + end - length) // 2)
     return min(start, max(0, len(text) - length))
-
-
-def _to_spaces(text: str, start: int, end: int) -> tuple[int, int]:
-    """Edges moved inwards to the next space, if there is one near."""
-    if start:
-        space = text.find(" ", start, start + 30)
-        start = start if space < 0 else space + 1
-    if end < len(text):
-        space = text.rfind(" ", end - 30, end)
-        end = end if space < 0 else space
-    return start, max(start, end)
 
 
 def _pieces(text: str, spans: Sequence[tuple[int, int]], start: int, end: int) -> list[Piece]:

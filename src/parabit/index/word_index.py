@@ -34,6 +34,8 @@ _PATIENCE = 40  # looks at a word index that is being written, 0.05 s apart
 class RowWords:
     """The words of a snapshot's documents, which are known by their rows here."""
 
+    nearest_word = nearest_word
+
     def __init__(self, words: Words, snapshot: Snapshot) -> None:
         self._words, self._snapshot = words, snapshot
         self.tokenizer, self.stemmed, self.stems = words.tokenizer, words.stemmed, words.stems
@@ -133,10 +135,6 @@ class RowWords:
         for words in query.without:
             mask &= ~self._having(self._term(words))
         return mask if allowed is None else mask & allowed, possible
-
-    def nearest_word(self, token: str) -> str | None:
-        """What to search for instead of a word that no document has, as it is written; None if nothing is near."""
-        return nearest_word(self, token)
 
     def together(self, stems: Sequence[str]) -> int:
         """How many documents have two words next to each other, counted up to 1,000."""
@@ -243,13 +241,7 @@ class WordIndex:
                     words = Words.create(folder, about["language"], about["fold_accents"])
                     catch_up(words, snapshot, report)
         except IndexFolderError as problem:
-            beside = self._open_beside_a_writer(about)
-            if beside is None:
-                raise IndexFolderError(
-                    f"the words of {self._store.folder} cannot be searched: {problem.problem}",
-                    hint="try again later, or search with rank asymmetric",
-                ) from problem
-            words = beside
+            words = self._open_beside_a_writer(about, problem)
         self._words = words
         return words
 
@@ -291,15 +283,18 @@ class WordIndex:
                 self._words = None  # the next search catches up
                 raise
 
-    def _open_beside_a_writer(self, about: Mapping[str, Any]) -> Words | None:
+    def _open_beside_a_writer(self, about: Mapping[str, Any], problem: IndexFolderError) -> Words:
         """The word index that another process commits at this moment, so that its files do not fit yet."""
         for _ in range(_PATIENCE):
             if self.about != about:
-                return None
+                break
             with suppress(IndexFolderError):
                 return Words.open(self._store.folder / about["folder"])
             time.sleep(0.05)
-        return None
+        raise IndexFolderError(
+            f"the words of {self._store.folder} cannot be searched: {problem.problem}",
+            hint="try again later, or search with rank asymmetric",
+        ) from problem
 
     def _is_current(self, words: Words) -> bool:
         # Of an update that was lost, the new document is missing and the old one is still there: their number is right.

@@ -98,9 +98,13 @@ class Words(Stems):
         super().__init__(language, fold_accents)
         self.folder, self.fold_accents = folder, fold_accents
         # tantivy locks a file to open an index. If the folder is read-only, a temporary one has links to its files.
-        self._links = None if _may_write(folder) else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
+        may_write = all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock")))
+        self._links = None if may_write else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
         self._link()
-        self._index = tantivy.Index(_schema(), path=str(folder) if self._links is None else self._links.name)
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field(TEXT, stored=False, tokenizer_name="words", index_option="position")
+        builder.add_integer_field(SERIAL, stored=False, indexed=True, fast=True)
+        self._index = tantivy.Index(builder.build(), path=str(folder) if self._links is None else self._links.name)
         self._index.register_tokenizer("words", self.analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
         self.schema = self._index.schema
@@ -219,17 +223,6 @@ class Words(Stems):
             hits = self.searcher.search(query, count, count=False).hits
             serials = self.searcher.fast_field_values(SERIAL, [address for _, address in hits])
         return np.array(serials, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
-
-
-def _schema() -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field(TEXT, stored=False, tokenizer_name="words", index_option="position")
-    builder.add_integer_field(SERIAL, stored=False, indexed=True, fast=True)
-    return builder.build()
-
-
-def _may_write(folder: Path) -> bool:
-    return all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock")))
 
 
 def _sealed(folder: Path) -> dict[str, Any]:

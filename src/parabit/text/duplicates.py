@@ -78,15 +78,10 @@ def copies_among(texts: Sequence[str]) -> list[int]:
     words = [frozenset(_TOKENIZER.words(text)) for text in texts]
     firsts: list[int] = []
     for place, own in enumerate(words):
-        kept = (first for first in range(place) if firsts[first] == first)
-        firsts.append(next((first for first in kept if _share(words[first], own) >= SHARED), place))
+        kept = ((first, words[first]) for first in range(place) if firsts[first] == first)
+        alike = (first for first, other in kept if own and len(own & other) >= SHARED * len(own | other))
+        firsts.append(next(alike, place))
     return firsts
-
-
-def _share(some: frozenset[str], others: frozenset[str]) -> float:
-    """How many of the words of either are words of both."""
-    common = len(some & others)
-    return common / max(1, len(some) + len(others) - common)
 
 
 def find_duplicates(
