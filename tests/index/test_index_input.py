@@ -85,7 +85,6 @@ CODES_REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("after the first 28", lambda index: index.put_codes(CODES[:1] | 1, [3])),
     ("cannot be kept", lambda index: index.put_codes(CODES[:1], [77], [{"field": object()}])),
     ("a field named 7", lambda index: index.put_codes(CODES[:1], [77], [{7: 1}])),
-    ("keeps no vectors", lambda index: index.put_codes(CODES[:1], [77], vectors=np.ones((1, 3)))),
     ("made of codes and knows no texts", lambda index: index.add(["hubble"])),
     ("made of codes and knows no texts", lambda index: index.model),
     ("keeps no texts to learn from", lambda index: index.retrain()),

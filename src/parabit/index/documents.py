@@ -65,28 +65,20 @@ def batches_of_codes(
     codes: NDArray[np.uint8],
     ids: Sequence[Id] | None,
     fields: Sequence[Mapping[str, Any]] | None,
-    vectors: NDArray[np.floating] | None,
     at_once: int = _AT_ONCE,
 ) -> Iterator[Batch]:
     """Codes from anywhere, some at a time."""
-    for name, given in (("ids", ids), ("fields", fields), ("vectors", vectors)):
+    for name, given in (("ids", ids), ("fields", fields)):
         if given is not None and len(given) != len(codes):
             raise CodesError(f"{len(codes)} codes and {len(given)} {name}", hint=f"give {name} for each code")
     ids = range(len(codes)) if ids is None else ids
     for start in range(0, len(codes), at_once):
         here = slice(start, start + at_once)
-        kept = None if vectors is None else halves(vectors[here])
-        yield Batch(list(ids[here]), codes[here], None if fields is None else fields[here], kept)
+        yield Batch(list(ids[here]), codes[here], None if fields is None else fields[here])
 
 
 def halves(vectors: NDArray[np.floating]) -> NDArray[np.float16]:
     """Vectors as they are kept. Of length 1, as ranking looks at directions alone: so none is too long for 16 bits."""
-    if vectors.ndim != 2:
-        raise CodesError(
-            f"vectors must be rows of a 2-d array, found shape {vectors.shape}", hint="give one for each document"
-        )
-    if not np.isfinite(vectors).all():
-        raise CodesError("vectors have numbers that are not finite", hint="leave out documents that have no vector")
     return unit(vectors.astype(np.float64)).astype(np.float16)
 
 

@@ -97,15 +97,12 @@ class Index:
         *,
         ids: Sequence[Id] | None = None,
         fields: Sequence[Mapping[str, Any]] | None = None,
-        vectors: NDArray[np.floating] | None = None,
         backend: str = "auto",
         engine: Any = None,
         overwrite: bool = False,
         report: Report = silent,
     ) -> "Index":
         """Index codes from anywhere; ids are the positions if none are given. Queries are codes then, too.
-
-        Vectors are kept at length 1 in half precision, which is enough to rank by.
 
         Example:
             >>> index = Index.of_codes(np.array([[0], [1], [7]], dtype=np.uint8), bits=8)
@@ -114,9 +111,8 @@ class Index:
         """
         check_codes(codes, bits)
         check_backend(backend)
-        meta = {"backend": backend, "text": False, "words": None}
-        manifest = Manifest(bits, meta=meta, dim=0 if vectors is None else vectors.shape[-1])
-        batches = batches_of_codes(codes, ids, fields, vectors)
+        manifest = Manifest(bits, meta={"backend": backend, "text": False, "words": None})
+        batches = batches_of_codes(codes, ids, fields)
         return writing.create(cls, folder, None, manifest, batches, engine, overwrite, report)
 
     @classmethod
@@ -166,7 +162,6 @@ class Index:
         *,
         where: Where | None = None,
         candidates: int | None = None,
-        query_vectors: NDArray[np.floating] | None = None,
         backend: str = "auto",
     ) -> Hits:
         """The documents that fit each query best, of texts or of codes.
@@ -179,8 +174,7 @@ class Index:
         the nearest by code are ranked by more than their distance. `backend` overrides what `auto` chooses by
         measurements.
         """
-        request = Request(k, radius, rank or "", candidates, backend)
-        return retrieval.search(self, queries, where, query_vectors, request)
+        return retrieval.search(self, queries, where, Request(k, radius, rank or "", candidates, backend))
 
     def like(
         self,
@@ -226,14 +220,10 @@ class Index:
         return writing.write(self, documents, new=False, report=report)
 
     def put_codes(
-        self,
-        codes: NDArray[np.uint8],
-        ids: Sequence[Id],
-        fields: Sequence[Mapping[str, Any]] | None = None,
-        vectors: NDArray[np.floating] | None = None,
+        self, codes: NDArray[np.uint8], ids: Sequence[Id], fields: Sequence[Mapping[str, Any]] | None = None
     ) -> int:
         """Put codes from anywhere into an index that was made of codes, in one step; how many had known ids."""
-        batches = batches_of_codes(codes, ids, fields, vectors, at_once=max(1, len(codes)))
+        batches = batches_of_codes(codes, ids, fields, at_once=max(1, len(codes)))
         return sum(self._store.put(batch) for batch in batches)
 
     def delete(self, ids: Id | Sequence[Id]) -> None:

@@ -29,12 +29,10 @@ if TYPE_CHECKING:
 _READ = 20_000  # characters of a text that a passage is looked for in
 
 
-def search(
-    index: "Index", queries: Any, where: Where | None, vectors: NDArray[np.floating] | None, request: Request
-) -> "Hits":
+def search(index: "Index", queries: Any, where: Where | None, request: Request) -> "Hits":
     """The hits of texts or codes; see `Index.search`."""
     by_text = not isinstance(queries, np.ndarray)
-    request, snapshot = _start(index, request, by_text, vectors is not None)  # before the queries are read
+    request, snapshot = _start(index, request, by_text)  # before the queries are read
     if by_text:
         texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
         asked = _queries(snapshot, texts, where)
@@ -47,17 +45,6 @@ def search(
         check_codes(queries, index.bits)
         filter = _filter(snapshot, where)
         asked = [Query(filter, code=code) for code in queries]
-    if vectors is not None:
-        vectors, dim = np.asarray(vectors, dtype=np.float32), index._store.manifest.dim
-        if vectors.shape != (len(asked), dim):
-            raise CodesError(
-                f"query_vectors must be of shape {(len(asked), dim)}, found {vectors.shape}",
-                hint="give a vector for each query, of the model that made the stored ones",
-            )
-        if not np.isfinite(vectors).all():
-            raise CodesError("query_vectors have numbers that are not finite", hint="leave out what has no vector")
-        for query, vector in zip(asked, vectors, strict=True):
-            query.vector = vector
     return _find(index, snapshot, asked, request, by_text)
 
 
@@ -85,7 +72,7 @@ def matching(index: "Index", query: str, text: str) -> set[str]:
     return matching_tokens(word_query(asked.parsed, words), words, text)
 
 
-def _start(index: "Index", request: Request, by_text: bool, has_vectors: bool = False) -> tuple[Request, Snapshot]:
+def _start(index: "Index", request: Request, by_text: bool) -> tuple[Request, Snapshot]:
     """A request, checked and complete, and the documents as they are now."""
     _ = index.model if by_text else None  # first, as loading it may show a newer index
     check_backend(request.backend)
@@ -100,11 +87,7 @@ def _start(index: "Index", request: Request, by_text: bool, has_vectors: bool = 
             f"rank {rank} needs {needed}, which this index does not keep",
             hint=f"build it with {needed}, or choose another rank",
         )
-    if rank == "cosine" and not by_text and not has_vectors:
-        raise CodesError(
-            "rank cosine needs the vectors of the queries", hint="give texts, or query_vectors of the same model"
-        )
-    if rank in ("asymmetric", "words", "hybrid") and not by_text:
+    if rank != "hamming" and not by_text:
         raise CodesError(f"rank {rank} needs the text of the query, and codes were given", hint="give texts")
     return request._replace(k=k, radius=radius, rank=rank), index.snapshot()
 
@@ -160,8 +143,7 @@ def _find(index: "Index", snapshot: Snapshot, queries: Sequence[Query], request:
     if by_text:
         encoded = index.model.infer([query.text for query in queries])
         for query, code, activations, vector, known in zip(queries, *encoded, strict=True):  # type: ignore[arg-type]
-            query.code, query.activations, query.known = code, activations, bool(known)
-            query.vector = vector if query.vector is None else query.vector
+            query.code, query.activations, query.vector, query.known = code, activations, vector, bool(known)
     return Hits(queries, retrieve(snapshot, queries, request, words), request.rank, snapshot, open_words, tokenizer)
 
 
