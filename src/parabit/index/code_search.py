@@ -20,14 +20,10 @@ BACKENDS: dict[str, type[Flat]] = {"flat": Flat, "hashing": Hashing}
 # From so many codes on hashing is faster than a scan: of short or long codes, for a radius or k, a query alone or in a
 # batch. Measured by benchmarks/index_speed.py.
 _FASTER_FROM = {
-    ("short", "radius", "alone"): 60_000,
-    ("short", "radius", "batch"): 50_000,
-    ("short", "k", "alone"): 300_000,
-    ("short", "k", "batch"): 150_000,
-    ("long", "radius", "alone"): 700_000,
-    ("long", "radius", "batch"): 100_000,
-    ("long", "k", "alone"): 1_000_000,
-    ("long", "k", "batch"): 250_000,
+    ("short", "radius"): {"alone": 60_000, "batch": 50_000},
+    ("short", "k"): {"alone": 300_000, "batch": 150_000},
+    ("long", "radius"): {"alone": 700_000, "batch": 100_000},
+    ("long", "k"): {"alone": 1_000_000, "batch": 250_000},
 }
 _BATCH = 8  # queries that count as a batch
 _FARTHEST = {"short": 1 / 7, "long": 1 / 5}  # of the bits: what lies within a larger radius is faster scanned
@@ -47,7 +43,7 @@ def check_backend(name: str) -> None:
 
 def choose_built(codes: int, bits: int) -> str:
     """The back end that is worth building beside the codes: 'flat' if none is."""
-    least = min(codes for (kind, _, _), codes in _FASTER_FROM.items() if kind == _kind(bits))
+    least = min(min(faster.values()) for (kind, _), faster in _FASTER_FROM.items() if kind == _kind(bits))
     return "hashing" if codes >= least else "flat"
 
 
@@ -61,7 +57,7 @@ def choose(
 ) -> str:
     """The back end that answers so many queries fastest, of those that were built."""
     kind, asked = _kind(bits), "k" if radius is None else "radius"
-    if "hashing" not in among or codes < _FASTER_FROM[kind, asked, "alone" if batch < _BATCH else "batch"]:
+    if "hashing" not in among or codes < _FASTER_FROM[kind, asked]["alone" if batch < _BATCH else "batch"]:
         return "flat"
     if (k or 0) * _CODES_PER_HIT[kind] > codes or (radius or 0) > _FARTHEST[kind] * bits:
         return "flat"
@@ -115,10 +111,8 @@ class Searcher:
             hits = _hits_to_ask_for(most, mask) if most is not None and mask is not None else most
             name = choose(len(self._codes), self._bits, hits, radius, queries, self._names)
         if name not in self._names:
-            raise CodesError(
-                f"the index was not built with the back end {name}",
-                hint=f"build it with backend={name!r}, or choose {' or '.join(['auto', *sorted(self._names)])}",
-            )
+            hint = f"build it with backend={name!r}, or choose {' or '.join(['auto', *sorted(self._names)])}"
+            raise CodesError(f"the index was not built with the back end {name}", hint)
         if name not in self._open:
             arrays = {array.removeprefix(f"{name}."): values for array, values in self._derived.items()}
             self._open[name] = BACKENDS[name](self._codes, self._bits, arrays)

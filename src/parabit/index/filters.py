@@ -67,10 +67,8 @@ def _as_mapped(written: str) -> tuple[str, Any]:
 def _of_value(field: str, wanted: Any) -> Iterable[Condition]:
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
-            raise QueryError(
-                f"a range is a pair, found {len(wanted)} values for the field {field!r}",
-                hint="write (2000, 2010), or a list for one of several values",
-            )
+            problem = f"a range is a pair, found {len(wanted)} values for the field {field!r}"
+            raise QueryError(problem, hint="write (2000, 2010), or a list for one of several values")
         lower, upper = (None if end is None else _number(field, end) for end in wanted)
         if lower is None and upper is None:
             raise QueryError(f"the range of the field {field!r} has no end", hint="write 2000..2010, 2000.. or ..2010")
@@ -98,10 +96,8 @@ def _bound(written: str) -> float | None:
 def _number(field: str, value: Any) -> float:
     number = _bound(value) if isinstance(value, str) else number_of(value)
     if number is None or math.isnan(number):
-        raise QueryError(
-            f"{value!r} is neither a number nor a date, to compare the field {field!r} with",
-            hint="write 2000, or a date such as 2001-05-03",
-        )
+        problem = f"{value!r} is neither a number nor a date, to compare the field {field!r} with"
+        raise QueryError(problem, hint="write 2000, or a date such as 2001-05-03")
     return number
 
 
@@ -110,10 +106,8 @@ def _values(field: str, wanted: Any) -> tuple[Any, ...]:
     values = tuple(one.item() if isinstance(one, np.generic) else one for one in (wanted if several else [wanted]))
     for value in values:
         if value is not None and not isinstance(value, str | int | float):
-            raise QueryError(
-                f"documents cannot be found by a {type(value).__name__} in the field {field!r}",
-                hint="give a string, a number, True, False or None, or a list of these",
-            )
+            problem = f"documents cannot be found by a {type(value).__name__} in the field {field!r}"
+            raise QueryError(problem, hint="give a string, a number, True, False or None, or a list of these")
     return values
 
 

@@ -54,9 +54,8 @@ class Index:
         self._remove: Callable[[], Any] = lambda: None  # the folder, if it is a temporary one
         if model is not None and model.fingerprint != store.manifest.fingerprint:
             store.close()
-            raise IndexFolderError(
-                f"{store.folder} was made with another model", hint="give the model it was made with, or build it again"
-            )
+            problem = f"{store.folder} was made with another model"
+            raise IndexFolderError(problem, hint="give the model it was made with, or build it again")
 
     @classmethod
     def build(
@@ -203,10 +202,8 @@ class Index:
         copies, each with the share of common words and the number of bits in which the codes differ.
         """
         if not self.keeps_text:
-            raise ParabitError(
-                "near-duplicates are found by their texts, which this index does not keep",
-                hint="build it with them, or give the corpus",
-            )
+            problem = "near-duplicates are found by their texts, which this index does not keep"
+            raise ParabitError(problem, hint="build it with them, or give the corpus")
         return duplicates_of(self.snapshot(), keep, shared, date, report)
 
     # Changing

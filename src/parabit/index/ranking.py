@@ -134,14 +134,11 @@ def _nearest(documents: "Snapshot", queries: Sequence[Query], request: Request) 
         own, known = np.array([one.own for one in queries]), np.array([one.known for one in queries], dtype=np.bool_)
         asked = most if most is None or (own < 0).all() else most + 1
         # Queries with the same filter are answered together; most have none of their own.
-        groups = (list(group) for _, group in groupby(queries, key=lambda one: id(one.narrow)))
-        parts = (
-            documents.find(
-                np.stack([one.code for one in group]), asked, request.radius, group[0].narrow, request.backend
-            )
-            for group in groups
-        )
-        found = join(list(parts))
+        parts = []
+        for _, group in groupby(queries, key=lambda one: id(one.narrow)):
+            codes, filters = zip(*((one.code, one.narrow) for one in group), strict=True)
+            parts.append(documents.find(np.stack(codes), asked, request.radius, filters[0], request.backend))
+        found = join(parts)
         if not known.all() or (own >= 0).any():
             found = found.keep((found.rows != own[found.queries]) & known[found.queries]).first(most)
     scores = (1 - found.distances / documents.bits).astype(np.float32)

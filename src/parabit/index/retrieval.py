@@ -38,10 +38,8 @@ def search(index: "Index", queries: Any, where: Where | None, request: Request) 
         asked = _queries(snapshot, texts, where)
     else:
         if queries.ndim != 2:
-            raise CodesError(
-                f"codes to search with must be rows of a 2-d array, found shape {queries.shape}",
-                hint="give a single code as `code[None]`",
-            )
+            problem = f"codes to search with must be rows of a 2-d array, found shape {queries.shape}"
+            raise CodesError(problem, hint="give a single code as `code[None]`")
         check_codes(queries, index.bits)
         filter = _filter(snapshot, where)
         asked = [Query(filter, code=code) for code in queries]
@@ -83,10 +81,8 @@ def _start(index: "Index", request: Request, by_text: bool) -> tuple[Request, Sn
         raise CodesError(f"no rank {rank!r}", hint=f"there are {', '.join(RANKS)}")
     needed = NEEDS.get(rank)
     if needed and needed not in index.keeps:
-        raise CodesError(
-            f"rank {rank} needs {needed}, which this index does not keep",
-            hint=f"build it with {needed}, or choose another rank",
-        )
+        problem = f"rank {rank} needs {needed}, which this index does not keep"
+        raise CodesError(problem, hint=f"build it with {needed}, or choose another rank")
     if rank != "hamming" and not by_text:
         raise CodesError(f"rank {rank} needs the text of the query, and codes were given", hint="give texts")
     return request._replace(k=k, radius=radius, rank=rank), index.snapshot()

@@ -291,10 +291,8 @@ class WordIndex:
             with suppress(IndexFolderError):
                 return Words.open(self._store.folder / about["folder"])
             time.sleep(0.05)
-        raise IndexFolderError(
-            f"the words of {self._store.folder} cannot be searched: {problem.problem}",
-            hint="try again later, or search with rank asymmetric",
-        ) from problem
+        why = f"the words of {self._store.folder} cannot be searched: {problem.problem}"
+        raise IndexFolderError(why, hint="try again later, or search with rank asymmetric") from problem
 
     def _is_current(self, words: Words) -> bool:
         # Of an update that was lost, the new document is missing and the old one is still there: their number is right.

@@ -48,9 +48,8 @@ _REMEMBERED = 1 << 17  # stems
 def check_language(language: str | None) -> None:
     """Raise unless words of this language can be stemmed."""
     if language is not None and language not in LANGUAGES:
-        raise ParabitError(
-            f"no stemmer for the language {language!r}", hint=f"there are {', '.join(LANGUAGES)}, and none"
-        )
+        hint = f"there are {', '.join(LANGUAGES)}, and none"
+        raise ParabitError(f"no stemmer for the language {language!r}", hint)
 
 
 class Stems:
@@ -189,10 +188,8 @@ class Words(Stems):
         try:
             writer.commit()
         except ValueError as problem:
-            raise IndexFolderError(
-                f"words cannot be written to {self.folder}: {problem}",
-                hint="documents are stored and deleted as asked; their words catch up when the index is opened again",
-            ) from problem
+            hint = "documents are stored and deleted as asked; their words catch up when the index is opened again"
+            raise IndexFolderError(f"words cannot be written to {self.folder}: {problem}", hint) from problem
         self._seal()  # for processes that open it meanwhile
         writer.wait_merging_threads()  # which change meta.json again
         self._seal()
