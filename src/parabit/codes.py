@@ -71,24 +71,6 @@ def hamming(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.int32]:
     return distances
 
 
-def asymmetric_scores(activations: NDArray[np.floating], codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """How well each code fits the real activations that a query's bits would be rounded from, (queries, codes).
-
-    The sum of the activations with the signs of the code's bits: a bit with a large activation counts more than
-    an uncertain one. With activations of 1 and -1 the order is that of the Hamming distance.
-
-    Example:
-        >>> codes = pack(np.array([[1, 0], [0, 1]], dtype=np.uint8))
-        >>> asymmetric_scores(np.array([[2.0, 0.5]]), codes)
-        array([[ 1.5, -1.5]], dtype=float32)
-    """
-    if activations.ndim != 2:
-        problem = f"activations must be rows of a 2-d array, found shape {activations.shape}"
-        raise CodesError(problem, hint="give one row per query")
-    signs = unpack(codes, activations.shape[1]).astype(np.float32) * 2 - 1
-    return activations.astype(np.float32) @ signs.T
-
-
 def check_codes(codes: NDArray[Any], bits: int | None = None) -> None:
     """Raise CodesError unless these are packed codes and, if `bits` is given, of that many bits."""
     if codes.dtype != np.uint8:

@@ -1,7 +1,7 @@
 """Words that no document has: what was probably meant."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from parabit.text import Tokenizer
@@ -25,7 +25,7 @@ def nearest_word(words: "RowWords", token: str) -> str | None:
         return plain
     least = min(_SEVERAL, 1 + words.documents // 1000)  # what fewer have may be misspelt, too
     pairs = [[token[:cut], token[cut:]] for cut in range(2, len(token) - 1)]
-    split = {" ".join(pair): _together(words, pair) for pair in pairs}
+    split = {" ".join(pair): words.together(pair) for pair in pairs}
     if split and max(split.values()) >= least:
         return max(split, key=lambda pair: split[pair])
     [stem] = words.stemmed([token])
@@ -46,12 +46,6 @@ def nearest_word(words: "RowWords", token: str) -> str | None:
         if best and near[best] >= least:
             return nearest_form(written[best], token)
     return None
-
-
-def _together(words: "RowWords", pair: Sequence[str]) -> int:
-    """How many documents have two words next to each other."""
-    stems = words.stemmed(pair)
-    return words.together(stems) if all(words.frequencies(stems).values()) else 0
 
 
 def plain_form(stems: "RowWords | Any", token: str) -> str | None:

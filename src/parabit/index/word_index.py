@@ -136,9 +136,10 @@ class RowWords:
             mask &= ~self._having(self._term(words))
         return mask if allowed is None else mask & allowed, possible
 
-    def together(self, stems: Sequence[str]) -> int:
+    def together(self, pair: Sequence[str]) -> int:
         """How many documents have two words next to each other, counted up to 1,000."""
-        return len(self._words.search(self._term(stems), _COUNTED)[0])
+        stems = self.stemmed(pair)
+        return len(self._words.search(self._term(stems), _COUNTED)[0]) if all(self.frequencies(stems).values()) else 0
 
     def texts_near(self, stem: str, edits: int) -> list[str]:
         """Some texts with a word that differs in so many letters."""
