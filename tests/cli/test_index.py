@@ -99,7 +99,7 @@ def test_the_options_are_the_librarys(news: Path, text: str) -> None:
     near = answer("search", news, text, "--radius", "4", "--rank", "hamming")["hits"]
     assert [hit["distance"] for hit in near] == sorted(hit["distance"] for hit in near)
     assert len(answer("search", news, text, "--radius", "2000", "--backend", "flat")["hits"]) == 300
-    assert len(answer("search", news, text, "-k", "9999", "--candidates", "5")["hits"]) == 300
+    assert len(answer("search", news, text, "-k", "9999")["hits"]) == 300
     where = ("--where", "year>=1991", "--where", "labels!=topic3")
     assert {hit["fields"]["year"] for hit in answer("search", news, text, "-k", "300", *where)["hits"]} == {1991, 1992}
     found = answer("search", news, "--like", "post7", "-k", "3")

@@ -116,15 +116,6 @@ def check(hits: Hits, expected: NDArray[np.float64]) -> None:
         check_scores(scores, plain[placed(ids)])
 
 
-def same(some: Hits, others: Hits) -> bool:
-    """To the bit."""
-    return some.ids == others.ids and all(
-        one.tobytes() == other.tobytes()
-        for ours, theirs in ((some.scores, others.scores), (some.distances, others.distances))
-        for one, other in zip(ours, theirs, strict=True)
-    )
-
-
 @pytest.mark.parametrize("rank", PLAIN)
 def test_scores_are_those_of_a_plain_computation(index: Index, rank: str) -> None:
     assert index.ranks == RANKS
@@ -138,9 +129,9 @@ def test_scores_are_those_of_a_plain_computation(index: Index, rank: str) -> Non
 
 @pytest.mark.parametrize("rank", RANKS)
 def test_a_query_scores_the_same_alone_and_in_a_batch(index: Index, rank: str) -> None:
-    batch = index.search(QUERIES, k=30, rank=rank, candidates=100)
+    batch = index.search(QUERIES, k=30, rank=rank)
     for place, query in enumerate(QUERIES):
-        alone = index.search([query], k=30, rank=rank, candidates=100)
+        alone = index.search([query], k=30, rank=rank)
         assert alone.ids[0] == batch.ids[place]
         assert alone.scores[0].tobytes() == batch.scores[place].tobytes()
 
@@ -149,7 +140,7 @@ def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(index: Index, mo
     monkeypatch.setattr(ranking, "CANDIDATES", 8)
     by_words = index.search(QUERIES, k=8, rank="words").ids
     near = index.search(QUERIES, k=8, rank="hamming").ids
-    hits = index.search(QUERIES, k=8, rank="hybrid", candidates=8).ids
+    hits = index.search(QUERIES, k=8, rank="hybrid").ids
     plain_scores = hybrid(binary(), QUERIES, TEXTS[:ALL])
     for plain, *found in zip(plain_scores, by_words, near, hits, strict=True):
         some = sorted({*placed(found[0]), *placed(found[1])}, key=lambda place: -plain[place])
@@ -158,35 +149,33 @@ def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(index: Index, mo
 
 
 @pytest.mark.parametrize(
-    ("rank", "limits"),
-    [*product([*BY_CODE, "hybrid", "words"], [{"radius": 6}]), *product(BY_CODE, [{"k": 25, "candidates": 25}])],
+    ("rank", "limits"), [*product([*BY_CODE, "hybrid", "words"], [{"radius": 6}]), *product(BY_CODE, [{"k": 25}])]
 )
-def test_only_the_nearest_by_code_are_ranked(index: Index, rank: str, limits: dict[str, Any]) -> None:
+def test_only_the_nearest_by_code_are_ranked(
+    index: Index, rank: str, limits: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def same_documents(nearest: Hits, hits: Hits) -> bool:
         both = zip(nearest.ids, matching, strict=True)
         return [set(ids) for ids in hits.ids] == [set(ids) & all for ids, all in both]
 
     matching = [set(ids) for ids in index.search(QUERIES, k=ALL, rank=rank).ids]  # of rank words: those with a word
     nearest = index.search(QUERIES, rank="hamming", **limits)
+    monkeypatch.setattr(ranking, "_RANKED", 4)  # as many are ranked as are asked for at least
     hits = index.search(QUERIES, rank=rank, **limits)
     assert 0 < sum(map(len, nearest.ids)) < ALL * len(QUERIES)
     assert same_documents(nearest, hits)
     assert hits.ids != nearest.ids
     check_order(hits)
+    monkeypatch.setattr(ranking, "_RANKED", 25)
     best = index.search(QUERIES, rank=rank, **{**limits, "k": 3})
     assert best.ids == [ids[:3] for ids in hits.ids]
-    few = index.search(QUERIES, rank=rank, **{**limits, "candidates": 4})
-    if "k" in limits:  # as many are ranked as are asked for at least
-        assert same(few, hits)
-    else:
-        assert same_documents(index.search(QUERIES, k=4, rank="hamming", **limits), few)
 
 
 @pytest.mark.parametrize("rank", ["hamming", *BY_CODE, "words"])
 def test_a_filter_comes_before_the_ranking(index: Index, rank: str) -> None:
-    everything = index.search(QUERIES, k=ALL, rank=rank, candidates=ALL)
+    everything = index.search(QUERIES, k=ALL, rank=rank)
     odd = [[identity for identity in ids if placed([identity])[0] % 2] for ids in everything.ids]
-    hits = index.search(QUERIES, k=10, rank=rank, candidates=ALL, where={"odd": True})
+    hits = index.search(QUERIES, k=10, rank=rank, where={"odd": True})
     assert hits.ids == [ids[:10] for ids in odd]
 
 

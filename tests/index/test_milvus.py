@@ -55,7 +55,7 @@ def same(one: Hits, other: Hits) -> None:
 def test_codes_and_vectors_are_ranked_alike(texts: Both, rank: str) -> None:
     embedded, milvus = texts
     asked = [*queries(5), UNKNOWN]
-    filtered: dict[str, Any] = {"k": 2, "candidates": 9, "where": {"odd": True}}
+    filtered: dict[str, Any] = {"k": 2, "where": {"odd": True}}
     for options in ({"k": 3}, {"k": 500}, {"radius": 3}, {"k": 4, "radius": 3}, filtered):
         same(embedded.search(asked, rank=rank, **options), milvus.search(asked, rank=rank, **options))
     same(embedded.like(["d3", "d9"], k=5, rank=rank), milvus.like(["d3", "d9"], k=5, rank=rank))

@@ -35,7 +35,6 @@ def search(
     full: Annotated[bool, option("Print whole documents, not passages.", "--full")] = False,
     explain: Annotated[bool, option("Explain each hit: its words, its code.", "--explain")] = False,
     rank: Annotated[Rank | None, _tune(f"One of {', '.join(RANKS)}. Default: the best.", "NAME")] = None,
-    candidates: Annotated[int | None, _tune("Near codes to rank. Default: 200, or 1,000 without words.", min=1)] = None,
     backend: Annotated[Backend, _tune("Search codes by auto, flat or hashing.", "NAME")] = "auto",
     *,
     json: bool,
@@ -59,7 +58,7 @@ def search(
             raise ParabitError("the query is empty", hint="give a text, or - to read it from standard input")
     start = time.perf_counter()
     with parabit.Index.open(index) as opened:
-        how: dict[str, Any] = {"where": where, "candidates": candidates, "backend": backend}
+        how: dict[str, Any] = {"where": where, "backend": backend}
         if text is None:
             ids = opened.ids_of(like or [])
             found = opened.like(ids, k, radius, rank, **how)

@@ -160,7 +160,6 @@ class Index:
         rank: str | None = None,
         *,
         where: Where | None = None,
-        candidates: int | None = None,
         backend: str = "auto",
     ) -> Hits:
         """The documents that fit each query best, of texts or of codes.
@@ -169,11 +168,10 @@ class Index:
         ranked by words and code together (`rank="hybrid"`), by code alone if the index keeps no words; see
         `parabit.index.ranking`. A text of one line may have operators: "a phrase", +must, -not, word*, field:value.
         `where` lets through the documents with a value, or a range of values, in a field, as in
-        `where={"labels": "sci.space", "year": (1990, 1995)}`; see `parabit.index.filters`. `candidates` is how many of
-        the nearest by code are ranked by more than their distance. `backend` overrides what `auto` chooses by
-        measurements.
+        `where={"labels": "sci.space", "year": (1990, 1995)}`; see `parabit.index.filters`. `backend` overrides what
+        `auto` chooses by measurements.
         """
-        return retrieval.search(self, queries, where, Request(k, radius, rank or "", candidates, backend))
+        return retrieval.search(self, queries, where, Request(k, radius, rank or "", backend))
 
     def like(
         self,
@@ -183,14 +181,13 @@ class Index:
         rank: str | None = None,
         *,
         where: Where | None = None,
-        candidates: int | None = None,
         backend: str = "auto",
     ) -> Hits:
         """The documents most like each of some that are in the index, which are not among their own hits.
 
         A document's text is the query if it was kept, else its code.
         """
-        return retrieval.like(self, ids, where, Request(k, radius, rank or "", candidates, backend))
+        return retrieval.like(self, ids, where, Request(k, radius, rank or "", backend))
 
     def duplicates(
         self, keep: Keep = "first", *, shared: float = SHARED, date: str = "date", report: Report = silent

@@ -45,7 +45,6 @@ class Request(NamedTuple):
     k: int | None  # hits at most
     radius: int | None  # bits
     rank: str
-    candidates: int | None = None  # of the nearest by code, that are ranked by more than their distance
     backend: str = "auto"
 
     @property
@@ -53,10 +52,9 @@ class Request(NamedTuple):
         """How many of the nearest by code are candidates; None for all inside the radius."""
         if self.rank == "hamming":
             return self.k
-        most = self.candidates
-        if most is None and self.radius is None:
-            most = CANDIDATES if self.rank == "hybrid" else _RANKED
-        return None if most is None else max(most, self.k or 0)
+        if self.radius is not None:
+            return None
+        return max(CANDIDATES if self.rank == "hybrid" else _RANKED, self.k or 0)
 
 
 @dataclass
