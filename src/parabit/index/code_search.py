@@ -53,7 +53,7 @@ def choose(
     k: int | None = None,
     radius: int | None = None,
     batch: int = 1,
-    among: Collection[str] = tuple(BACKENDS),
+    among: Collection[str] = BACKENDS,
 ) -> str:
     """The back end that answers so many queries fastest, of those that were built."""
     kind, asked = _kind(bits), "k" if radius is None else "radius"
@@ -98,11 +98,9 @@ class Searcher:
             return found
         added = find(Flat(tail, self._bits), queries, most, radius, new)
         keys = Keys(first + len(tail), self._bits)
-        packed = [
-            keys.pack(found.queries, found.distances, found.rows),
-            keys.pack(added.queries, added.distances, added.rows + first),
-        ]
-        return keys.found(np.sort(np.concatenate(packed)), len(queries)).first(most)
+        old_hits = keys.pack(found.queries, found.distances, found.rows)
+        new_hits = keys.pack(added.queries, added.distances, added.rows + first)
+        return keys.found(np.sort(np.concatenate([old_hits, new_hits])), len(queries)).first(most)
 
     def _backend(self, name: str, most: int | None, radius: int | None, mask: Mask | None, queries: int) -> Flat:
         if not len(self._codes):

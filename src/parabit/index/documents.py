@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.choices import Keep
 from parabit.codes import pack, unpack
 from parabit.corpus import Corpus, Document, title_of
 from parabit.errors import CodesError, IndexFolderError
@@ -16,10 +15,6 @@ from parabit.index.ranking import Rows, unit
 from parabit.index.store import Batch, Id, Snapshot
 from parabit.model import TextEncoder
 from parabit.progress import Report
-from parabit.text import Group, find_duplicates
-
-_AT_ONCE = 1 << 16  # codes
-_READ = 1024  # documents that are read together
 
 
 def batches_of(
@@ -65,7 +60,7 @@ def batches_of_codes(
     codes: NDArray[np.uint8],
     ids: Sequence[Id] | None,
     fields: Sequence[Mapping[str, Any]] | None,
-    at_once: int = _AT_ONCE,
+    at_once: int = 1 << 16,
 ) -> Iterator[Batch]:
     """Codes from anywhere, some at a time."""
     for name, given in (("ids", ids), ("fields", fields)):
@@ -90,7 +85,7 @@ class StoredCorpus(Corpus):
 
     def __iter__(self) -> Iterator[Document]:
         self._read = 0
-        for rows in self._snapshot.blocks(_READ):
+        for rows in self._snapshot.blocks(1024):
             for identity, fields in zip(self._snapshot.ids_of(rows), self._snapshot.fields_of(rows), strict=True):
                 yield Document(cast(str, identity), fields.pop("text", ""), fields=fields)
             self._read += len(rows)
@@ -98,19 +93,6 @@ class StoredCorpus(Corpus):
     @property
     def share_read(self) -> float | None:
         return self._read / self._snapshot.documents if self._snapshot.documents else None
-
-
-def duplicates_of(snapshot: Snapshot, keep: Keep, shared: float, date: str, report: Report) -> list[Group]:
-    """The near-duplicates of an index in groups, with the distances of their codes."""
-    groups = find_duplicates(StoredCorpus(snapshot), keep, shared=shared, date=date, report=report)
-
-    def codes(ids: list[Id]) -> NDArray[np.uint8]:
-        return snapshot.codes(snapshot.rows_of(ids))
-
-    kept = codes([group.kept for group in groups for _ in group.copies])
-    copies = codes([copy.id for group in groups for copy in group.copies])
-    bits = iter(np.bitwise_count(kept ^ copies).sum(axis=1, dtype=np.int64).tolist())
-    return [group._replace(copies=tuple(copy._replace(bits=next(bits)) for copy in group.copies)) for group in groups]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from parabit.corpus import Corpus, Texts
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index import retrieval, writing
 from parabit.index.code_search import check_backend
-from parabit.index.documents import Stored, batches_of_codes, duplicates_of, rows_with, stored_in
+from parabit.index.documents import Stored, StoredCorpus, batches_of_codes, rows_with, stored_in
 from parabit.index.filters import Where, conditions
 from parabit.index.ranking import NEEDS, Request
 from parabit.index.retrain import retrain
@@ -25,7 +25,7 @@ from parabit.index.word_index import WordIndex
 from parabit.index.writing import Written, encoder_of, open_store
 from parabit.model import TextEncoder
 from parabit.progress import Report, silent
-from parabit.text import Group
+from parabit.text import Group, find_duplicates
 from parabit.text.duplicates import SHARED
 
 if TYPE_CHECKING:
@@ -150,8 +150,6 @@ class Index:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # Searching
-
     def search(
         self,
         queries: Texts | NDArray[np.uint8],
@@ -201,9 +199,12 @@ class Index:
         if not self.keeps_text:
             problem = "near-duplicates are found by their texts, which this index does not keep"
             raise ParabitError(problem, hint="build it with them, or give the corpus")
-        return duplicates_of(self.snapshot(), keep, shared, date, report)
-
-    # Changing
+        snapshot = self.snapshot()
+        groups = find_duplicates(StoredCorpus(snapshot), keep, shared=shared, date=date, report=report)
+        kept = snapshot.rows_of([group.kept for group in groups for _ in group.copies])
+        copies = snapshot.rows_of([copy.id for group in groups for copy in group.copies])
+        bits = iter(np.bitwise_count(snapshot.codes(kept) ^ snapshot.codes(copies)).sum(axis=1, dtype=int).tolist())
+        return [one._replace(copies=tuple(copy._replace(bits=next(bits)) for copy in one.copies)) for one in groups]
 
     def add(self, documents: Texts, report: Report = silent) -> int:
         """Encode and add documents with new ids; how many were added. Those of a batch are all on the disk, or none."""
@@ -284,8 +285,6 @@ class Index:
         if (words := self._words.open()) is not None:
             words.verify()
 
-    # What it is
-
     @property
     def folder(self) -> Path:
         """Where the index is kept."""
@@ -355,8 +354,6 @@ class Index:
         """What the index is and what it keeps."""
         language = self._words.about and self._words.about["language"]
         return self._store.about() | {"keeps": self.keeps, "language": language, "words_bytes": self._words.size}
-
-    # Its documents
 
     def snapshot(self) -> Snapshot:
         """The documents as they are now; later changes are not seen."""

@@ -163,8 +163,6 @@ class Words(Stems):
             hits = self.searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=SERIAL).hits
         return int(hits[0][0]) if hits else 0
 
-    # Writing
-
     def add(self, serials: Iterable[int], texts: list[str]) -> None:
         """Add documents; they count once they are committed."""
         writer = self._writing()
