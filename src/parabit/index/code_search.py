@@ -1,7 +1,7 @@
 """A search of all codes in an index: those of a generation by the fastest back end, those added since by a scan."""
 
 from collections.abc import Collection
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,8 @@ from parabit import choices
 from parabit.errors import CodesError
 from parabit.index.backends.flat import Arrays, Codes, Flat
 from parabit.index.backends.hashing import SHORT, Hashing
-from parabit.index.results import Found, Keys
+from parabit.index.results import Found, Keys, Mask
 from parabit.progress import Report
-
-Mask: TypeAlias = NDArray[np.bool_]  # (rows,)
 
 BACKENDS: dict[str, type[Flat]] = {"flat": Flat, "hashing": Hashing}
 

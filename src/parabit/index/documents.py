@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from parabit.codes import pack, unpack
 from parabit.corpus import Corpus, Document, title_of
 from parabit.errors import CodesError, IndexFolderError
-from parabit.index.ranking import Rows, unit
+from parabit.index.ranking import unit
+from parabit.index.results import Rows
 from parabit.index.store import Batch, Id, Snapshot
 from parabit.model import TextEncoder
 from parabit.progress import Report

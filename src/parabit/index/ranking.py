@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.index.query import Parsed, WordQuery, word_query
-from parabit.index.results import Found, join
+from parabit.index.results import Found, Rows, Scores, join
 from parabit.parallel import ordered_map
 
 if TYPE_CHECKING:  # an engine has its own of these, with the same methods
@@ -34,9 +34,6 @@ CANDIDATES = 200  # the best by words, and as many by code, that get both scores
 _RANKED = 1000  # the nearest that are ranked by more than their distance, if words are not looked at
 _FEW = 8  # queries that are answered without threads
 _SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1  # (256, 8)
-
-Rows = NDArray[np.int64]
-Scores = NDArray[np.float32]
 
 
 class Request(NamedTuple):
@@ -105,7 +102,7 @@ class Ranked(NamedTuple):
 
 
 def retrieve(
-    documents: "Snapshot", queries: Sequence[Query], request: Request, words: "RowWords | None" = None
+    documents: "Snapshot", queries: Sequence[Query], request: Request, words: "RowWords | None"
 ) -> list[Ranked]:
     """The hits of each query."""
 

@@ -5,19 +5,23 @@ the same answer, also where a tie is cut at the k-th place.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parabit.text.bags import row_offsets
 
+Rows: TypeAlias = NDArray[np.int64]
+Scores: TypeAlias = NDArray[np.float32]  # of rows
+Mask: TypeAlias = NDArray[np.bool_]  # of all rows, which may be found
+
 
 class Found(NamedTuple):
     """All that was found for some queries, one query after the other."""
 
-    offsets: NDArray[np.int64]  # (queries + 1,): query i has rows[offsets[i]:offsets[i + 1]]
-    rows: NDArray[np.int64]
+    offsets: Rows  # (queries + 1,): query i has rows[offsets[i]:offsets[i + 1]]
+    rows: Rows
     distances: NDArray[np.int32]
 
     @classmethod
@@ -26,16 +30,16 @@ class Found(NamedTuple):
         return cls(np.zeros(queries + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Rows:
         """How many rows were found for each query."""
         return np.diff(self.offsets)
 
     @property
-    def queries(self) -> NDArray[np.int64]:
+    def queries(self) -> Rows:
         """The query of each row, beside rows and distances."""
         return np.repeat(np.arange(len(self.offsets) - 1), self.counts)
 
-    def keep(self, which: NDArray[np.bool_]) -> "Found":
+    def keep(self, which: Mask) -> "Found":
         """The rows that are marked, in the same order."""
         kept = np.concatenate([[0], np.cumsum(which)])
         return Found(kept[self.offsets], self.rows[which], self.distances[which])
@@ -46,7 +50,7 @@ class Found(NamedTuple):
             return self
         return self.keep(np.arange(len(self.rows)) - np.repeat(self.offsets[:-1], self.counts) < most)
 
-    def replace(self, queries: NDArray[np.int64], by: "Found") -> "Found":
+    def replace(self, queries: Rows, by: "Found") -> "Found":
         """The results with those of some queries replaced: `by` has one result for each of them."""
         if len(queries) == len(self.offsets) - 1:
             return by
@@ -69,9 +73,7 @@ class Keys:
         self._distance_bits = bits.bit_length()
         self._row_mask, self._distance_mask = (1 << self._row_bits) - 1, (1 << self._distance_bits) - 1
 
-    def pack(
-        self, queries: NDArray[np.int64] | int, distances: NDArray[np.integer], rows: NDArray[np.integer]
-    ) -> NDArray[np.int64]:
+    def pack(self, queries: Rows | int, distances: NDArray[np.integer], rows: NDArray[np.integer]) -> Rows:
         """One number per hit, of several queries or of one."""
         packed = distances.astype(np.int64)
         packed |= queries << self._distance_bits
@@ -79,17 +81,17 @@ class Keys:
         packed |= rows
         return packed
 
-    def distances(self, packed: NDArray[np.int64]) -> NDArray[np.int32]:
+    def distances(self, packed: Rows) -> NDArray[np.int32]:
         """The distances of packed hits."""
         return ((packed >> self._row_bits) & self._distance_mask).astype(np.int32)
 
-    def offsets(self, packed: NDArray[np.int64], queries: int) -> NDArray[np.int64]:
+    def offsets(self, packed: Rows, queries: int) -> Rows:
         """Where each query's hits begin among sorted ones, (queries + 1,)."""
         if queries == 1:
             return np.array([0, len(packed)])
         return np.searchsorted(packed, np.arange(queries + 1) << (self._row_bits + self._distance_bits))
 
-    def found(self, packed: NDArray[np.int64], queries: int) -> Found:
+    def found(self, packed: Rows, queries: int) -> Found:
         """The hits, which must be sorted, as arrays."""
         return Found(self.offsets(packed, queries), packed & self._row_mask, self.distances(packed))
 

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 import tantivy
-from numpy.typing import NDArray
 
 from parabit.errors import IndexFolderError
 from parabit.index.query import WordQuery
+from parabit.index.results import Mask, Rows, Scores
 from parabit.index.spelling import nearest_word
 from parabit.index.store import Batch, Id, Snapshot, Store
 from parabit.index.store.manifest import bytes_in
@@ -51,9 +51,7 @@ class RowWords:
         found = sorted(self._words.searcher.terms_with_prefix(TEXT, prefix), key=lambda item: (-item[1], item[0]))
         return [word for word, _ in found[:PREFIXED]]
 
-    def best(
-        self, query: WordQuery, count: int, allowed: NDArray[np.bool_] | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32], float, float]:
+    def best(self, query: WordQuery, count: int, allowed: Mask | None = None) -> tuple[Rows, Scores, float, float]:
         """The rows with the highest BM25 that a filter lets through, the most that any other has, and the highest BM25
         before quotations are counted.
 
@@ -78,9 +76,7 @@ class RowWords:
         bound = max([bound, *scores[order[count : count + 1]].tolist()])
         return rows[order[:count]], scores[order[:count]], bound, highest
 
-    def _best(
-        self, query: tantivy.Query | None, count: int, allowed: NDArray[np.bool_] | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32], float]:
+    def _best(self, query: tantivy.Query | None, count: int, allowed: Mask | None) -> tuple[Rows, Scores, float]:
         if query is None or (allowed is not None and not allowed.any()):
             return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0
         more = count
@@ -101,7 +97,7 @@ class RowWords:
             more *= 2
         return rows[there], scores[there], float(scores[-1]) if len(scores) == more else 0.0
 
-    def scores(self, query: WordQuery, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def scores(self, query: WordQuery, rows: Rows) -> Scores:
         """BM25 of some rows; 0 if they have none of the words."""
         terms = self._terms(query)
         if terms is not None and query.quotation:
@@ -109,7 +105,7 @@ class RowWords:
             terms = tantivy.Query.boolean_query([(tantivy.Occur.Must, terms), (tantivy.Occur.Should, quotation)])
         return np.zeros(len(rows), np.float32) if terms is None else self._scores(_both(self._some(rows), terms), rows)
 
-    def _sums(self, words: Mapping[str, float], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _sums(self, words: Mapping[str, float], rows: Rows) -> Scores:
         """What words add to the scores of a few rows; to look up one after the other is faster than any of them."""
         query = self._some(rows)
         for word, weight in words.items():
@@ -117,7 +113,7 @@ class RowWords:
             query = tantivy.Query.boolean_query(parts)
         return self._scores(query, rows)
 
-    def _scores(self, query: tantivy.Query, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _scores(self, query: tantivy.Query, rows: Rows) -> Scores:
         """The scores of a query that finds some of the rows; 0 for those that it does not find."""
         scores, serials = np.zeros(len(rows), dtype=np.float32), self._snapshot.serials[rows]
         if len(rows):
@@ -126,7 +122,7 @@ class RowWords:
             scores[order[np.searchsorted(serials[order], matching)]] = found
         return scores
 
-    def restricted(self, query: WordQuery, allowed: NDArray[np.bool_] | None) -> tuple[NDArray[np.bool_], bool]:
+    def restricted(self, query: WordQuery, allowed: Mask | None) -> tuple[Mask, bool]:
         """A filter that also asks for what documents must have and must not, and whether any has what it must have."""
         mask = self._snapshot.select(())
         for part in self._required(query):
@@ -147,7 +143,7 @@ class RowWords:
         rows = self._snapshot.rows_of_serials(self._words.search(fuzzy, _LOOKED_AT)[0])
         return list(map(searchable, self._snapshot.fields_of(rows[rows >= 0])))
 
-    def _having(self, query: Any) -> NDArray[np.bool_]:
+    def _having(self, query: Any) -> Mask:
         mask = np.zeros(self._snapshot.rows, dtype=np.bool_)
         rows = self._snapshot.rows_of_serials(self._words.search(query, max(1, self.documents))[0])
         mask[rows[rows >= 0]] = True
@@ -166,7 +162,7 @@ class RowWords:
         alternatives = (_either([self._term([word]) for word in words]) for words in query.any_of)
         return [*map(self._term, query.must), *alternatives]
 
-    def _some(self, rows: NDArray[np.int64]) -> tantivy.Query:
+    def _some(self, rows: Rows) -> tantivy.Query:
         """A query for some rows, with scores of 0."""
         schema, numbers = self._words.schema, self._snapshot.serials[rows].tolist()
         if len(numbers) <= _NAMED:
