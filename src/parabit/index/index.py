@@ -20,6 +20,7 @@ from parabit.index.ranking import NEEDS, Request
 from parabit.index.retrain import retrain
 from parabit.index.retrieval import Hits
 from parabit.index.store import Id, Manifest, Snapshot, Store
+from parabit.index.store.manifest import bytes_in
 from parabit.index.sync import Synced, sync
 from parabit.index.word_index import WordIndex
 from parabit.index.writing import Written, encoder_of, open_store
@@ -352,8 +353,10 @@ class Index:
 
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""
-        language = self._words.about and self._words.about["language"]
-        return self._store.about() | {"keeps": self.keeps, "language": language, "words_bytes": self._words.size}
+        words = self._words.about
+        size = bytes_in(self.folder / words["folder"]) if words else 0
+        language = words["language"] if words else None
+        return self._store.about() | {"keeps": self.keeps, "language": language, "words_bytes": size}
 
     def snapshot(self) -> Snapshot:
         """The documents as they are now; later changes are not seen."""

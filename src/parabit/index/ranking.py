@@ -66,8 +66,8 @@ class Query:
     notes: list[str] = field(default_factory=list)  # what was done with its fields
     code: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))  # (bytes,)
     known: bool = True  # whether the model knows a word of it; if not, the code means nothing
-    activations: NDArray[np.float32] | None = None  # (bits,) what its bits were rounded from
-    vector: NDArray[np.float32] | None = None  # (dim,) to compare with stored vectors
+    activations: Scores = field(default_factory=lambda: np.zeros(0, np.float32))  # (bits,) before they are rounded
+    vector: Scores = field(default_factory=lambda: np.zeros(0, np.float32))  # (dim,) to compare with stored vectors
     own: int = -1  # the row of the document that the query is; it is not found
     words: WordQuery | None = None  # what is searched for in the words of documents
 
@@ -101,9 +101,7 @@ class Ranked(NamedTuple):
         return Ranked(self.rows[which], self.distances[which], self.scores[which], self.by_words[which])
 
 
-def retrieve(
-    documents: "Snapshot", queries: Sequence[Query], request: Request, words: "RowWords | None"
-) -> list[Ranked]:
+def retrieve(documents: "Snapshot", queries: list[Query], request: Request, words: "RowWords | None") -> list[Ranked]:
     """The hits of each query."""
 
     def rank(query: Query, near: Ranked) -> Ranked:
@@ -145,11 +143,9 @@ def _rank_by_code(documents: "Snapshot", query: Query, request: Request, near: R
     if not len(near.rows):
         return near
     if request.rank == "cosine":
-        assert query.vector is not None
         stored = unit(documents.vectors(near.rows).astype(np.float32))
         scores = np.einsum("ij,j->i", stored, unit(query.vector[None])[0])
     else:
-        assert query.activations is not None
         scores = asymmetric(query.activations, documents.codes(near.rows))
     order = np.argsort(-scores, kind="stable")[: request.k]  # equal scores stay nearest first
     return near.at(order)._replace(scores=scores[order])
@@ -158,7 +154,6 @@ def _rank_by_code(documents: "Snapshot", query: Query, request: Request, near: R
 def _rank_by_words(documents: "Snapshot", query: Query, request: Request, near: Ranked, words: "RowWords") -> Ranked:
     """The best by BM25 and the nearest by code, with both scores added up; of rank words, the best by BM25 alone."""
     assert query.words is not None
-    assert query.activations is not None
     asked, k, own = query.words, request.k, query.own
     if own >= 0:  # a document is no quotation of another
         asked = replace(asked, quotation=())
@@ -176,8 +171,7 @@ def _rank_by_words(documents: "Snapshot", query: Query, request: Request, near: 
         there = set(rows.tolist())  # a set is faster than numpy for a few hundred
         others = np.array([row for row in near.rows.tolist() if row not in there], dtype=np.int64)
     best = np.float32(max(highest, 1e-9) if request.rank == "hybrid" else 1.0)
-    if own >= 0:
-        rows, bm25 = rows[rows != own], bm25[rows != own]
+    rows, bm25 = rows[rows != own], bm25[rows != own]
     matching, rows = len(rows), np.concatenate([rows, others])
     if not len(rows):
         return near.at(slice(0))

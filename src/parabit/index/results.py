@@ -52,8 +52,6 @@ class Found(NamedTuple):
 
     def replace(self, queries: Rows, by: "Found") -> "Found":
         """The results with those of some queries replaced: `by` has one result for each of them."""
-        if len(queries) == len(self.offsets) - 1:
-            return by
         kept = self.keep(~np.isin(self.queries, queries))
         asked = np.concatenate([kept.queries, queries[by.queries]])
         order = np.argsort(asked, kind="stable")

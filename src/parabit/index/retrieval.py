@@ -127,7 +127,7 @@ def _queries(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> l
     return queries
 
 
-def _find(index: "Index", snapshot: Snapshot, queries: Sequence[Query], request: Request, by_text: bool) -> "Hits":
+def _find(index: "Index", snapshot: Snapshot, queries: list[Query], request: Request, by_text: bool) -> "Hits":
     tokenizer = index.model.vocabulary.tokenizer if by_text else Tokenizer()  # codes are searched without the model
     open_words = cache(lambda: index._words.of(snapshot)) if by_text and index.has_words else None
     words = None

@@ -13,7 +13,6 @@ from parabit.index.query import WordQuery
 from parabit.index.results import Mask, Rows, Scores
 from parabit.index.spelling import nearest_word
 from parabit.index.store import Batch, Id, Snapshot, Store
-from parabit.index.store.manifest import bytes_in
 from parabit.index.words import SERIAL, TEXT, Words
 from parabit.progress import Progress, Report, silent
 
@@ -54,9 +53,6 @@ class RowWords:
     def best(self, query: WordQuery, count: int, allowed: Mask | None = None) -> tuple[Rows, Scores, float, float]:
         """The rows with the highest BM25 that a filter lets through, the most that any other has, and the highest BM25
         before quotations are counted.
-
-        Documents that have the whole query word for word are searched for separately, which takes a third of the time
-        of one query for both.
         """
         terms = self._terms(query)
         rows, scores, bound = self._best(terms, count, allowed)
@@ -66,7 +62,7 @@ class RowWords:
         if details:  # to look for them everywhere would take longer than all else
             scores[:RANKED_AGAIN] += self._sums(details, rows[:RANKED_AGAIN])
         highest = float(scores.max())
-        if query.quotation:
+        if query.quotation:  # on its own, as one query for both would take three times as long
             quotation = self._term(query.quotation, QUOTATION_WEIGHT)
             quoting, higher, others = self._best(_both(quotation, terms), count, allowed)
             rest = ~np.isin(rows, quoting)
@@ -204,11 +200,6 @@ class WordIndex:
         """How the index keeps words; None if it keeps none."""
         about: dict[str, Any] | None = self._store.manifest.meta["words"]
         return about
-
-    @property
-    def size(self) -> int:
-        """The bytes that the word index takes."""
-        return bytes_in(self._store.folder / self.about["folder"]) if self.about else 0
 
     def of(self, snapshot: Snapshot) -> RowWords:
         """The words of a snapshot's documents."""

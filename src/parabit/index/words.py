@@ -167,10 +167,7 @@ class Words(Stems):
         """Add documents; they count once they are committed."""
         writer = self._writing()
         for serial, text in zip(serials, self.tokenizer.spaced(texts), strict=True):
-            document = tantivy.Document()
-            document.add_integer(SERIAL, int(serial))
-            document.add_text(TEXT, text)
-            writer.add_document(document)
+            writer.add_document(tantivy.Document.from_dict({SERIAL: int(serial), TEXT: text}))
 
     def delete(self, serials: Iterable[int]) -> None:
         """Delete documents; those that are not there do not matter."""
