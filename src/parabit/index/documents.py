@@ -58,10 +58,7 @@ def stored_fields(document: Document, text: bool) -> dict[str, Any]:
 
 
 def batches_of_codes(
-    codes: NDArray[np.uint8],
-    ids: Sequence[Id] | None,
-    fields: Sequence[Mapping[str, Any]] | None,
-    at_once: int = 1 << 16,
+    codes: NDArray[np.uint8], ids: Sequence[Id] | None, fields: Sequence[Mapping[str, Any]] | None, at_once: int
 ) -> Iterator[Batch]:
     """Codes from anywhere, some at a time."""
     for name, given in (("ids", ids), ("fields", fields)):

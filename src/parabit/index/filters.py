@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,12 +38,9 @@ class Condition(NamedTuple):
 
 def conditions(where: Where | None) -> tuple[Condition, ...]:
     """Conditions in either form, checked. Several that ask for a value of one field mean any of them."""
-    if isinstance(where, Mapping):
-        wanted = list(where.items())
-    else:
-        wanted = [_as_mapped(one) for one in ([where] if isinstance(where, str) else where or ())]
-    equal: dict[str, tuple[Any, ...]] = {}
-    others = []
+    written = [where] if isinstance(where, str) else where or ()
+    wanted = where.items() if isinstance(where, Mapping) else map(_as_mapped, written)
+    equal, others = dict[str, tuple[Any, ...]](), []
     for condition in (one for field, value in wanted for one in _of_value(field, value)):
         if condition.operator == EQUAL:
             equal[condition.field] = equal.get(condition.field, ()) + condition.values
@@ -113,11 +111,10 @@ def _values(field: str, wanted: Any) -> tuple[Any, ...]:
 
 def _plain_value(written: str) -> tuple[Any, ...]:
     """What a string says as JSON, if that is a number, true, false or null: 1993 may be stored as either."""
-    try:
+    with suppress(ValueError):
         value = json.loads(written)
-    except ValueError:
-        return ()
-    return (value,) if value is None or isinstance(value, int | float) else ()
+        return (value,) if value is None or isinstance(value, int | float) else ()
+    return ()
 
 
 def need_field(condition: Condition, field_names: Sequence[str]) -> None:

@@ -112,7 +112,7 @@ class Index:
         check_codes(codes, bits)
         check_backend(backend)
         manifest = Manifest(bits, meta={"backend": backend, "text": False, "words": None})
-        batches = batches_of_codes(codes, ids, fields)
+        batches = batches_of_codes(codes, ids, fields, at_once=1 << 16)
         return writing.create(cls, folder, None, manifest, batches, engine, overwrite, report)
 
     @classmethod

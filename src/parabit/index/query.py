@@ -143,22 +143,19 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
     if len(weights) > _ALWAYS:
         weights, rest = _most_distinctive(weights, frequencies, lexicon.documents)
     is_short = len(tokens) <= _SHORT
-    must = [tuple(stem for _, stem in lexicon.stems(one)) for one in parsed.must]
-    any_of = [_beginning(lexicon, prefix) for prefix in parsed.prefixes]
+    quotation = tuple(stems) if is_short and len(stems) > 1 and not unknown else ()
+    stop_words = tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if is_short else ()
+    any_of = tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes)
     written = dict(zip(reversed(stems), reversed(tokens), strict=True))
     written |= {stem: f"{prefix}*" for prefix, some in zip(parsed.prefixes, any_of, strict=True) for stem in some}
-    return WordQuery(
-        parsed.text,
-        weights,
-        written,
-        tuple(stems) if is_short and len(stems) > 1 and not unknown else (),
-        tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if is_short else (),
-        rest,
-        tuple(stems for stems in dict.fromkeys(must) if stems),
-        tuple(found for word in parsed.without if (found := tuple(stem for _, stem in lexicon.stems(word)))),
-        tuple(any_of),
-        tuple(unknown),
-    )
+    must, without = _phrases(lexicon, parsed.must), _phrases(lexicon, parsed.without)
+    return WordQuery(parsed.text, weights, written, quotation, stop_words, rest, must, without, any_of, tuple(unknown))
+
+
+def _phrases(lexicon: "RowWords", texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The stems of words and phrases, each once."""
+    phrases = (tuple(stem for _, stem in lexicon.stems(text)) for text in texts)
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase))
 
 
 def _most_distinctive(

@@ -56,12 +56,9 @@ class Request(NamedTuple):
 
 @dataclass
 class Query:
-    """What is known of a query; of a code alone there is no text, and nothing that comes from it.
+    """What is known of a query; of a code alone there is no text, and nothing that comes from it."""
 
-    A filter is a mask of rows or None for all, or what an engine takes.
-    """
-
-    filter: Any  # by fields
+    filter: Any  # by fields: a mask of rows or None for all, or what an engine takes
     parsed: Parsed = field(default_factory=Parsed)
     notes: list[str] = field(default_factory=list)  # what was done with its fields
     code: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))  # (bytes,)

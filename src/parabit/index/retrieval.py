@@ -213,7 +213,6 @@ class Hits:
         self.known = np.array(known, dtype=np.bool_)
 
     def __len__(self) -> int:
-        """How many queries were asked."""
         return len(self._ranked)
 
     def __iter__(self) -> Iterator[list[Hit]]:

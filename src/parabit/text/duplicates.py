@@ -2,8 +2,7 @@
 
 Two documents are near-duplicates if, of the different words that either has, both have at least half (Jaccard), and at
 least .45 by weight, where rare words weigh more: two dividend notices that differ in the names and figures of
-the companies are no copies. `benchmarks/dedupe.py` shows how well this finds planted copies, from short titles to long
-articles.
+the companies are no copies.
 
 Comparing all with all would take too long, so words propose candidates. Put the words of each document in order, the
 rarest first: two documents that share half of their words share one of the first halves (prefix filtering: S.
