@@ -353,10 +353,9 @@ class Index:
 
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""
-        words = self._words.about
+        words = self._words.about or {}
         size = bytes_in(self.folder / words["folder"]) if words else 0
-        language = words["language"] if words else None
-        return self._store.about() | {"keeps": self.keeps, "language": language, "words_bytes": size}
+        return self._store.about() | {"keeps": self.keeps, "language": words.get("language"), "words_bytes": size}
 
     def snapshot(self) -> Snapshot:
         """The documents as they are now; later changes are not seen."""

@@ -36,11 +36,6 @@ class Parsed:
         """Whether it describes nothing and only restricts, so that all that it lets through is listed."""
         return not self.text and bool(self.without or self.fields)
 
-    @property
-    def restricts(self) -> bool:
-        """Whether it asks for words that documents must have or must not have."""
-        return bool(self.must or self.without or self.prefixes)
-
 
 def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
     """Take a query apart: "a phrase", +must, -not, word* and field:value.

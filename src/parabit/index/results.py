@@ -85,8 +85,6 @@ class Keys:
 
     def offsets(self, packed: Rows, queries: int) -> Rows:
         """Where each query's hits begin among sorted ones, (queries + 1,)."""
-        if queries == 1:
-            return np.array([0, len(packed)])
         return np.searchsorted(packed, np.arange(queries + 1) << (self._row_bits + self._distance_bits))
 
     def found(self, packed: Rows, queries: int) -> Found:

@@ -130,9 +130,9 @@ def _queries(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> l
 def _find(index: "Index", snapshot: Snapshot, queries: list[Query], request: Request, by_text: bool) -> "Hits":
     tokenizer = index.model.vocabulary.tokenizer if by_text else Tokenizer()  # codes are searched without the model
     open_words = cache(lambda: index._words.of(snapshot)) if by_text and index.has_words else None
-    words = None
-    # Some restrict by words what is near by code, too.
-    if open_words and (request.rank in ("words", "hybrid") or any(query.parsed.restricts for query in queries)):
+    words, parsed = None, [query.parsed for query in queries]
+    restricts = any(one.must or one.without or one.prefixes for one in parsed)  # by words what is near by code, too
+    if open_words and (restricts or request.rank in ("words", "hybrid")):
         words = open_words()
         for query in queries:
             query.look_up(words)

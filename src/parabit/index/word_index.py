@@ -38,8 +38,7 @@ class RowWords:
     def __init__(self, words: Words, snapshot: Snapshot) -> None:
         self._words, self._snapshot = words, snapshot
         self.tokenizer, self.stemmed, self.stems = words.tokenizer, words.stemmed, words.stems
-        self.stop_words = words.stop_words
-        self.documents = words.documents
+        self.stop_words, self.documents = words.stop_words, words.documents
 
     def frequencies(self, stems: Iterable[str]) -> dict[str, int]:
         """How many documents have each word."""
