@@ -50,6 +50,10 @@ _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHELL = re.compile(r"[|<>;&$`*]")
 _ADDRESS = "http://127.0.0.1:8000"
 
+# Most pages search the documentation of Python, which is another in each version. They show what this one's gives; with
+# others the commands run, and what they print is not compared.
+SHOWN = sys.version_info[:2] == (3, 11)
+
 
 class Block(NamedTuple):
     """A fenced block of a page."""
@@ -80,9 +84,9 @@ def commands_in(code: str) -> list[str]:
 def fits(shown: str, found: str) -> bool:
     """Whether output is as a page shows it: the same words, and figures near those shown; `...` stands for anything.
 
-    Times and distances of codes may differ, and other figures by a fifth: most pages search the documentation of
-    Python, which is another in each version, with a model that each kind of processor learns a little differently. So
-    a page may show somewhat older figures: run its commands again before a release.
+    Times and distances of codes may differ, and other figures by a fifth: the documentation of Python is another in
+    each patch release, and each kind of processor learns a little differently. So a page may show somewhat older
+    figures: run its commands again before a release.
     """
     checker = doctest.OutputChecker()
     if not checker.check_output(_plain(shown), _plain(found), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE):
@@ -145,7 +149,7 @@ class Page(ExitStack):
         for block in blocks:
             assert block.language in LANGUAGES, f"line {block.line}: {block.language or 'no language'} is never run"
             if block.language in ("text", "json"):
-                if block.follows and output is not None:
+                if SHOWN and block.follows and output is not None:
                     self._compare(block, output)
             elif block.language == "sql":
                 output = None  # it needs a PostgreSQL server
@@ -167,7 +171,7 @@ class Page(ExitStack):
         with redirect_stdout(output):
             exec(compile("\n" * block.line + code, "page", "exec"), self._space)
         lines = iter(output.getvalue().splitlines())
-        for promise in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE):
+        for promise in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE) if SHOWN else ():
             assert promise in lines, f"line {block.line}: {promise!r} is not printed:\n{output.getvalue()}"
         return output.getvalue()
 
@@ -273,6 +277,7 @@ def test_a_page_runs(page: Path, tutorial: Path, shims: Path, tmp_path: Path, mo
 
 def test_a_page_that_is_not_true_is_an_error(tmp_path: Path, shims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys.modules[__name__], "SHOWN", True)
     for wrong in (
         "```python\nprint(1 + 1)  # 3\n```",
         "```bash\nparabit info nothing.index\n```",
