@@ -98,9 +98,10 @@ def _guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
 
 
 def _add_api(app: FastAPI, service: Service) -> None:
-    @app.get("/api/about", summary="The index", response_model=schemas.About)
+    @app.get("/api/about", summary="The index")
     async def about() -> Response:
-        """What the index is and what it can do."""
+        """What the index is, the most that a request may ask for (`limits`), and what it can do: be searched with texts
+        (`texts`), find documents by their words too (`words`), and give hits with their text (`text_kept`)."""
         service.worker.wake()
         return _json(service.about())
 

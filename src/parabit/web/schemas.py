@@ -18,22 +18,6 @@ class Problem(BaseModel):
     hint: str = ""
 
 
-class About(BaseModel):
-    """What the index is and what it can do."""
-
-    name: str
-    title: str
-    version: str
-    documents: int
-    bits: int
-    texts: bool = Field(description="whether it can be searched with a text; else only with a document of it")
-    text_kept: bool = Field(description="whether hits come with their text")
-    words: bool = Field(description="whether documents are found by their words too, or by their codes alone")
-    ranks: list[str]
-    best_rank: str
-    limits: dict[str, float] = Field(description="the most that a request may ask for: k, radius, characters, seconds")
-
-
 class Listed(BaseModel):
     """A document in a list."""
 
