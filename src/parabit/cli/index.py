@@ -185,11 +185,9 @@ def info(
 
 
 def _show_added(result: Result) -> None:
-    added, also = (
-        counted(result["added"], "document"),
-        f", {result['replaced']:,} replaced" if result["replaced"] else "",
-    )
-    headline(result["index"], f"{added} added{also}, {result['documents']:,} now; {result['seconds']:.1f} s")
+    done = f"{counted(result['added'], 'document')} added"
+    done += f", {result['replaced']:,} replaced" if result["replaced"] else ""
+    headline(result["index"], f"{done}, {result['documents']:,} now; {result['seconds']:.1f} s")
     say_skipped(result)
     if result["removed"]:
         say(f"  an older version of {counted(result['removed'], 'document')} without such words was deleted")
