@@ -17,7 +17,6 @@ from parabit.paper.corpora import (
     Prepared,
     paper_corpora,
     prepare,
-    read_facts,
     read_prepared,
     sample_documents,
 )
@@ -80,7 +79,6 @@ def test_the_arrays_are_the_collections_bags_and_labels(
     assert np.array_equal(found.counts, vocabulary.counts)
     assert (found.facts["words"], found.facts["features"]) == (len(vocabulary.words), len(vocabulary))
     assert (len(found.training.documents.tokens) == 0) == bigrams  # the order of words is kept without bigrams
-    assert read_facts(tmp_path / "arrays" / "some.npz") == found.facts
 
 
 def test_a_cap_takes_the_same_documents_every_time_in_their_order(tmp_path: Path) -> None:

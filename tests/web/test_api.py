@@ -353,7 +353,8 @@ def test_searches_that_wait_go_together_but_not_those_that_python_takes_for_equa
     batches = list[Sequence[Any]]()
 
     async def together() -> list[Any]:
-        worker, busy, free = Worker(most_waiting=10, threads=1), threading.Event(), threading.Event()
+        worker = Worker(10, is_due=lambda: False, refresh=lambda: None, threads=1)
+        busy, free = threading.Event(), threading.Event()
 
         def work(some: Sequence[Any]) -> Sequence[Any]:
             busy.set()

@@ -125,13 +125,6 @@ def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> list[Doc
     return labelled
 
 
-def read_facts(path: Path) -> dict[str, Any]:
-    """What is known of a collection, without its arrays."""
-    with np.load(path) as arrays:
-        facts: dict[str, Any] = json.loads(str(arrays["facts"]))
-    return facts
-
-
 def read_prepared(path: Path) -> Prepared:
     """The arrays that were written."""
     with np.load(path) as file:

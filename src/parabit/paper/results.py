@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from parabit.paper.corpora import COLLECTIONS, PAPER, PaperCorpus, Prepared, prepare, read_facts, read_prepared
+from parabit.paper.corpora import COLLECTIONS, PAPER, PaperCorpus, Prepared, prepare, read_prepared
 from parabit.paper.experiments import EXPERIMENTS, JOBS, TABLES, Layout, Run, runs_on
 from parabit.paper.jobs import Rows
 from parabit.progress import Report, silent
@@ -62,7 +62,11 @@ class Store:
     def facts(self, corpus: PaperCorpus, bigrams: bool) -> dict[str, Any] | None:
         """What is known of a collection; None if it is not prepared."""
         path = self.arrays(corpus, bigrams)
-        return read_facts(path) if path.exists() else None
+        if not path.exists():
+            return None
+        with np.load(path) as arrays:
+            facts: dict[str, Any] = json.loads(str(arrays["facts"]))
+        return facts
 
     def data(self, run: Run) -> Prepared:
         """The arrays of a run, which must be prepared."""

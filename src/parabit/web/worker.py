@@ -29,11 +29,7 @@ class Worker:
     """Answers requests of the running event loop in threads of its own."""
 
     def __init__(
-        self,
-        most_waiting: int,
-        is_due: Callable[[], bool] = lambda: False,
-        refresh: Callable[[], None] = lambda: None,
-        threads: int | None = None,
+        self, most_waiting: int, is_due: Callable[[], bool], refresh: Callable[[], None], threads: int | None = None
     ) -> None:
         """Before each batch `is_due` is asked; then `refresh` is called while no thread is at work."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None wakes a thread
