@@ -15,15 +15,8 @@ import torch
 from parabit import __version__
 from parabit.codes import pack
 from parabit.errors import BaselineError, need
-from parabit.evaluation import (
-    Relevance,
-    ScoreRanking,
-    Scores,
-    evaluate,
-    evaluate_codes,
-    evaluate_filtered,
-    evaluate_vectors,
-)
+from parabit.evaluation import Relevance, Scores, evaluate, evaluate_codes, evaluate_filtered, evaluate_vectors
+from parabit.evaluation.rankings import ScoreRanking
 from parabit.model.closed_form import SAMPLE, default_levels, learn_from_counts
 from parabit.model.encoder import LinearEncoder
 from parabit.networks.training import NetworkEncoder, choose_device, train

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import chain
 from logging import getLogger
 from pathlib import Path
 from typing import Any
@@ -267,10 +266,10 @@ class Service:
 
     def _answers(self, hits: Hits, query: Query, seconds: float) -> Iterator[bytes]:
         found = list(hits)
-        codes = chain.from_iterable(
-            (own, *(hit.code for hit in rows)) for own, rows in zip(hits.codes, found, strict=True)
-        )
-        positions = iter(self._positions([*codes], query.positions))
+        codes = [
+            code for own, rows in zip(hits.codes, found, strict=True) for code in (own, *(hit.code for hit in rows))
+        ]
+        positions = iter(self._positions(codes, query.positions))
         for place, (rows, words) in enumerate(zip(found, hits.word_queries, strict=True)):
             own = next(positions)
             listed = [self._hit(hit, next(positions), query.why) for hit in rows]

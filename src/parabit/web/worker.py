@@ -100,9 +100,6 @@ class Worker:
 
 def _deliver(jobs: Sequence[_Job], answers: Sequence[Any]) -> None:
     for job, answer in zip(jobs, answers, strict=True):
-        if job.answer.done():
-            continue
-        if isinstance(answer, BaseException):
-            job.answer.set_exception(answer)
-        else:
-            job.answer.set_result(answer)
+        if not job.answer.done():
+            give = job.answer.set_exception if isinstance(answer, BaseException) else job.answer.set_result
+            give(answer)
