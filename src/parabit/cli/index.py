@@ -358,7 +358,7 @@ def sync(
         with progress(quiet or json) as report, parabit.Index.open(index, write=not dry_run) as opened:
             done = opened.sync(given, dry_run=dry_run, allow_empty=allow_empty, report=report)
             total, written = len(opened), [] if dry_run or not opened.keeps_text else done.added + done.replaced
-            unknown = unknown_words(opened.model, opened.stored(written[:500])) if written else 0.0
+            unknown = unknown_words(opened.model, opened.stored(written[:_LOOKED_AT])) if written else 0.0
         changes: Result = {name: getattr(done, name) for name in ("added", "replaced", "renamed", "deleted")}
         result = {
             "index": str(index),

@@ -121,7 +121,9 @@ def _show(opened: "parabit.Index", found: "Hits", result: Mapping[str, Any], ful
                 words = found.matching(number, hit.text)
                 passage = _joined(marked(opened.model.vocabulary.tokenizer, hit.text, words), lines=True)
             else:
-                passage = _without(hit.title, _joined(hit.snippet))
+                passage = _joined(hit.snippet)  # without the title, if it begins with that
+                rest = passage.plain.lstrip().removeprefix(hit.title.removesuffix("…")).lstrip()
+                passage = passage[len(passage) - len(rest) :]
             _show_hit(hit, place, passage, opened.bits)
             if explain:
                 _show_block(Text(_why(hit)))
@@ -132,12 +134,6 @@ def _joined(passage: "Sequence[Piece]", lines: bool = False) -> "Text":
     from rich.text import Text
 
     return Text.assemble(*((_printable(piece.text, lines), "bold" if piece.mark else "") for piece in passage))
-
-
-def _without(title: str, passage: "Text") -> "Text":
-    """A passage without its title, if it begins with that."""
-    rest = passage.plain.lstrip().removeprefix(title.removesuffix("…")).lstrip()
-    return passage[len(passage) - len(rest) :] if rest else passage[:0]
 
 
 def _show_hit(hit: "Hit", place: int, passage: "Text", bits: int) -> None:

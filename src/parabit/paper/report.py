@@ -43,9 +43,8 @@ def reproduce(
 ) -> dict[str, Any]:
     """Perform the runs that are missing or stale, and write `report.html` with `figures/`.
 
-    Without names of `corpora` and `jobs`, all are run; with `only_report` nothing is. Runs that are finished are kept
-    in `results.jsonl` and `runs.jsonl`, so an interrupted command continues. Returns the report in sum: its path, runs,
-    and the figures of 20 Newsgroups above, equal to and below the paper's.
+    Without names of `corpora` and `jobs` all are run, with `only_report` none. Finished runs are kept. Returns the
+    report in sum: its path, runs, and the figures of 20 Newsgroups above, equal to and below the paper's.
     """
     for name, library in (("jinja2", "paper"), ("matplotlib", "plot"), ("openTSNE", "plot")):
         need(name, library, EvaluationError)
