@@ -98,9 +98,7 @@ class Store:
         lines = [{**where, "part": p, "metric": m, "value": v, "run": about["id"]} for p, m, v in rows]
         _append(self.results, lines)
         if picture:
-            path = self.picture(about["corpus"], about["quick"])
-            path.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(path, **picture)
+            np.savez_compressed(self.picture(about["corpus"], about["quick"]), **picture)
         _append(self.runs, [about])
 
 
