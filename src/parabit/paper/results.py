@@ -113,6 +113,7 @@ class Cell(NamedTuple):
 
     value: float
     spread: float | None  # standard deviation over seeds; None with one seed
+    seeds: int
     stale: bool  # an older version of the method, or other parameters or data
     paper: float | None  # also where a stand-in cannot be compared with it
     standing: str  # above, equal, below, or empty
@@ -142,9 +143,9 @@ class Figures:
             .unique(["run", *_KEY, "seed"], keep="last")  # a run that was repeated left its old rows in the file
             .sort(*_KEY, "seed")  # so that means are the same to the last digit each time
             .group_by(_KEY, maintain_order=True)
-            .agg(pl.mean("value"), pl.std("value").alias("spread"), pl.any("stale"))
+            .agg(pl.mean("value"), pl.std("value").alias("spread"), pl.len().alias("seeds"), pl.any("stale"))
         )
-        for corpus, job, part, metric, value, spread, stale in means.rows():
+        for corpus, job, part, metric, value, spread, seeds, stale in means.rows():
             what = next(name for name, jobs in EXPERIMENTS.items() if job in jobs)
             command = f"parabit reproduce {what} --corpus {corpus} --job {job}{' --quick' * self.quick}"
             # What is tested by transfer is the part.
@@ -154,7 +155,7 @@ class Figures:
             # Nor is transfer compared: the paper trained on all of Wikipedia.
             if paper is not None and not known[corpus].stand_in and job != "transfer":
                 standing = "equal" if abs(value - paper) < _ROUNDING else "above" if value > paper else "below"
-            yield key, Cell(value, spread, stale, paper, standing, command)
+            yield key, Cell(value, spread, seeds, stale, paper, standing, command)
 
     def compared(self, corpus: str) -> dict[str, list[tuple[str, Cell]]]:
         """The distinct figures of a collection that are above, equal to and below the paper's, each with its name."""
