@@ -38,7 +38,7 @@ import numpy as np
 
 from common import about, keep, options, run
 from parabit import Corpus, Document, Index, ParagraphVectors, open_corpus
-from parabit.explore import draw_map
+from parabit.explore import draw_map, keep_map
 from parabit.parallel import cores
 
 BITS, K, WARM_UP = 128, 10, 5.0
@@ -82,7 +82,7 @@ def build(folder: Path, documents: int) -> float:
     start = time.perf_counter()
     with Index.build(Parts(open_corpus("arxiv"), documents), folder, model=model) as index:
         took = time.perf_counter() - start
-        draw_map(index).save(index.folder / "map.safetensors")
+        keep_map(index, draw_map(index))
     return took
 
 
