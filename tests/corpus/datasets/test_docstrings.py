@@ -1,12 +1,10 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from parabit.corpus.datasets import docstrings
-from parabit.corpus.datasets.docstrings import DocstringCorpus, Package, public_definitions
+from parabit.corpus.datasets.docstrings import DocstringCorpus
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -87,29 +85,3 @@ def test_public_definitions_are_found_and_nothing_runs(site: Path) -> None:
     assert labels["package.sub.module.far"] == ("package", "package.sub")
     halves = [document.id for split in ("train", "test") for document in DocstringCorpus([site], split)]
     assert sorted(halves) == sorted(document.id for document in corpus)
-
-
-@pytest.mark.parametrize("executable", [sys.executable, "/no/such/python", "/bin/false", None])
-def test_processes_read_what_is_read_here(
-    executable: str | None, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(9):
-        write(f"site/package{number}/__init__.py", f'def first{number}():\n    """Of a package \\u017c \\ud800."""')
-        write(f"site/package{number}/deep.py", f'class Second{number}:\n    """Deeper."""')
-    corpus = DocstringCorpus([tmp_path / "site"])
-    here = list(corpus)
-    assert len(here) == 18
-    monkeypatch.setattr(docstrings, "_BATCH", 4)
-    works, read_here = executable == sys.executable, list[str]()
-
-    def counted(package: Package) -> list[Any]:
-        read_here.append(package[0][0])
-        return public_definitions(package)
-
-    monkeypatch.setattr(docstrings, "public_definitions", counted)
-    monkeypatch.setattr(sys, "executable", executable)
-    # A file in the current folder is not taken for a library.
-    monkeypatch.chdir(write("here/json.py", "raise SystemExit").parent)
-    assert list(corpus) == here
-    if works:  # only the first batch is read here
-        assert 0 < len(read_here) < 9

@@ -4,9 +4,6 @@ Read with `ast` and never imported: reading a package must not run it. A corpus 
 """
 
 import ast
-import json
-import subprocess
-import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,15 +13,12 @@ from pathlib import Path
 from parabit.corpus.datasets import Dataset, in_split
 from parabit.corpus.document import Document
 from parabit.corpus.sources import Source, SourceCorpus
-from parabit.parallel import cores, ordered_map
 
 # What holds no documentation of the package itself.
 _LEFT_OUT = {"tests", "test", "idle_test", "site-packages", "vendor", "vendored", "externals"}
-_BATCH = 500  # modules that are read before a process is started, and that one process reads
 
 # A function, class or method with a documentation string: module, name inside it (`Class.method`) and text.
 Definition = tuple[str, str, str]
-Package = Sequence[tuple[str, str]]  # the name and path of each module
 
 
 class DocstringCorpus(SourceCorpus):
@@ -42,12 +36,11 @@ class DocstringCorpus(SourceCorpus):
         self._split = split
 
     def __iter__(self) -> Iterator[Document]:
-        modules = [(source.name, source.location) for source in self.sources]
-        packages = [list(group) for _, group in groupby(modules, key=lambda module: module[0].split(".")[0])]
         self._current = 0
-        for package, definitions in zip(packages, _read_packages(packages), strict=True):
+        for _, sources in groupby(self.sources, key=lambda source: source.name.split(".")[0]):
+            package = [(source.name, source.location) for source in sources]
             seen: set[str] = set()
-            for module, name, text in definitions:
+            for module, name, text in public_definitions(package):
                 public = _public_part(module)
                 id = f"{public}.{name}"
                 # One definition may stand twice (for two platforms, as overloads): the first with a text counts.
@@ -59,35 +52,8 @@ class DocstringCorpus(SourceCorpus):
             self._current += len(package)
 
 
-def _read_packages(packages: Sequence[Package]) -> Iterator[list[Definition]]:
-    """The definitions of each package, in order; parsing is nearly all of the work, so there is a process per core."""
-    passed = accumulate(map(len, packages))
-    groups = groupby(zip(packages, passed, strict=True), key=lambda pair: pair[1] // _BATCH)
-    batches = [[package for package, _ in group] for _, group in groups]
-    for batch in batches[:1]:  # a few documents are there before a process is started
-        yield from map(public_definitions, batch)
-    for found in ordered_map(_read_batch, batches[1:], min(cores(), 8)):
-        yield from found
-
-
-def _read_batch(packages: Sequence[Package]) -> list[list[Definition]]:
-    """What a process of its own finds in some packages; not by multiprocessing, which runs the user's script again."""
-    program = (
-        f"import json, sys; from {__name__} import public_definitions as read\n"
-        "json.dump([read(package) for package in json.load(sys.stdin)], sys.stdout)"
-    )
-    # -P: a file in the current folder may be called like a module of the standard library.
-    command = [sys.executable, "-P", "-c", program]
-    try:
-        done = subprocess.run(command, input=json.dumps(packages).encode(), capture_output=True, check=True)
-        found: list[list[Definition]] = json.loads(done.stdout)
-    except (OSError, ValueError, TypeError, subprocess.SubprocessError):  # then this process reads them
-        found = list(map(public_definitions, packages))
-    return found
-
-
-def public_definitions(package: Package) -> list[Definition]:
-    """The definitions of one package that its users see."""
+def public_definitions(package: Sequence[tuple[str, str]]) -> list[Definition]:
+    """The definitions that users of a package see, of which the name and path of each module are given."""
     definitions: list[Definition] = []
     exported: set[str] = set()
     for module, path in package:
