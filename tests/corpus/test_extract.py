@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from parabit.corpus.extract import Extracted, from_html, from_markdown
+from parabit.corpus.extract import from_html, from_markdown
 
 # Markdown as in real files, its text, and its title if it has one.
 MARKDOWN: dict[str, tuple[str, ...]] = {
@@ -154,13 +154,13 @@ HTML: dict[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("case", MARKDOWN)
 def test_markdown_becomes_what_a_reader_sees(case: str) -> None:
     markdown, text, *title = MARKDOWN[case]
-    assert from_markdown(markdown) == Extracted(text, title[0] if title else None)
+    assert from_markdown(markdown) == (text, title[0] if title else None)
 
 
 @pytest.mark.parametrize("case", HTML)
 def test_a_page_becomes_what_a_reader_sees(case: str) -> None:
     html, text, *title = HTML[case]
-    assert from_html(html.encode()) == Extracted(text, title[0] if title else None)
+    assert from_html(html.encode()) == (text, title[0] if title else None)
 
 
 def test_a_page_says_how_it_is_encoded() -> None:
@@ -175,14 +175,14 @@ def test_a_page_says_how_it_is_encoded() -> None:
         ('<meta charset="latin-1">', "utf-16"),
         ('<meta charset="latin-1">', "utf-32"),
     ):
-        assert from_html(f"{start}<p>чай".encode(encoding)).text == "чай"
+        assert from_html(f"{start}<p>чай".encode(encoding))[0] == "чай"
 
 
 def test_a_page_that_does_not_say_it_is_utf_8_or_windows_1252() -> None:
-    assert from_html(b'<meta charset="iso-8859-1"><p>\x80\xe9').text == "€é"  # as browsers take it
-    assert from_html("<p>žába".encode("iso-8859-2"), "iso-8859-2").text == "žába"
-    assert from_html("<p>žába".encode(), "utf-8").text == "žába"
-    assert from_html(codecs.BOM_UTF8 + b"<p>caf\xe9", "latin-1").text == "caf\ufffd"
+    assert from_html(b'<meta charset="iso-8859-1"><p>\x80\xe9')[0] == "€é"  # as browsers take it
+    assert from_html("<p>žába".encode("iso-8859-2"), "iso-8859-2")[0] == "žába"
+    assert from_html("<p>žába".encode(), "utf-8")[0] == "žába"
+    assert from_html(codecs.BOM_UTF8 + b"<p>caf\xe9", "latin-1")[0] == "caf\ufffd"
 
 
 # What broken pages are made of.
@@ -198,7 +198,7 @@ SECRET = "steal(cookies)"
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text())
 @example("<p>a<![x y]>b")
 def test_no_page_is_too_broken_to_be_read(html: str) -> None:
-    text = from_html(html.encode()).text
+    text = from_html(html.encode())[0]
     text.encode()
     assert "\n\n" not in text
 
@@ -216,14 +216,14 @@ def test_what_a_script_says_is_never_shown(before: str, tag: str, attributes: st
     # a script is markup like any other.
     before = before.rpartition(">")[0] + "'\"></title>"
     script = f"<{tag}{attributes}>" + "".join([*around, SECRET, *around]) + end.format(tag)
-    assert SECRET not in from_html(f"{before}{script}<p>after</p>".encode()).text
+    assert SECRET not in from_html(f"{before}{script}<p>after</p>".encode())[0]
 
 
 @given(st.text(alphabet="`~#*_[]()<>!|-:\\ \n\tab1.&;", max_size=200))
 def test_all_words_of_markdown_without_links_and_tags_stay(text: str) -> None:
     from_markdown(text)
     words = "\n\n".join(["alpha", "*beta* __gamma__", "# delta", "- epsilon"])
-    kept = from_markdown(words + "\n\n" + "".join(char for char in text if char not in "[]()<>`~&;")).text
+    kept = from_markdown(words + "\n\n" + "".join(char for char in text if char not in "[]()<>`~&;"))[0]
     assert all(word in kept for word in ("alpha", "beta", "gamma", "delta", "epsilon"))
 
 
@@ -238,6 +238,6 @@ def test_markdown_takes_time_in_proportion_to_its_length(piece: str) -> None:
     "piece", ["<div>", "<ul><li>", "<x-y>", "<b>", "<a x='", "<a ", "<!--", "<p>", "&#", "<noscript>"]
 )
 def test_html_may_be_nested_deeper_than_the_stack(piece: str) -> None:
-    text = from_html(f"<p>first</p>{piece * 5_000}last".encode()).text
+    text = from_html(f"<p>first</p>{piece * 5_000}last".encode())[0]
     assert text.startswith("first")
     assert text.endswith("last") == (piece not in ("<a x='", "<a ", "<!--", "<noscript>"))  # which never end

@@ -5,7 +5,7 @@ import logging
 import re
 import warnings
 from collections.abc import Sequence
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -35,11 +35,7 @@ _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hi
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens and the like, which would split words
 
 
-class Extracted(NamedTuple):
-    """What a reader sees of a file, and its title if it has one."""
-
-    text: str
-    title: str | None
+Extracted = tuple[str, str | None]  # what a reader sees of a file, and its title if it has one
 
 
 def from_html(content: bytes, encoding: str | None = None, source: Source | None = None) -> Extracted:
@@ -105,7 +101,7 @@ def _page(html: str) -> Extracted:
                 waiting += [(node, len(parts)), (node.first_child, None)]
                 preformatted += tag in _PREFORMATTED
     lines = (" ".join(line.split()) for line in f"{titles.get('title', '')}\n{''.join(parts)}".split("\n"))
-    return Extracted("\n".join(filter(None, lines)), titles.get("title") or titles.get("h1") or None)
+    return "\n".join(filter(None, lines)), titles.get("title") or titles.get("h1") or None
 
 
 def _is_hidden(attributes: dict[str, str | None]) -> bool:
@@ -145,9 +141,9 @@ def from_markdown(text: str) -> Extracted:
             case "fence" | "code_block":
                 parts.append(f"{token.content}\n")
             case "html_block":
-                page = _page(token.content)
-                parts.append(f"{page.text}\n\n")
-                title = title or page.title
+                shown, heading = _page(token.content)
+                parts.append(f"{shown}\n\n")
+                title = title or heading
             case "td_close" | "th_close":
                 parts.append("  ")
             case "tr_close":
@@ -157,7 +153,7 @@ def from_markdown(text: str) -> Extracted:
             case "bullet_list_close" | "ordered_list_close" if not token.level:
                 parts.append("\n\n")
     lines = (line.rstrip() for line in "".join(parts).split("\n"))
-    return Extracted(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n"), title)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n"), title
 
 
 def _inline_text(tokens: Sequence[Token]) -> str:
@@ -219,4 +215,4 @@ def from_pdf(stream: BinaryIO, name: str) -> Extracted:
         raise UnreadableError(name, reason, "run text recognition (OCR) on it first")
     # A wrong font makes halves of surrogate pairs.
     text, title = (part.encode("utf-8", "replace").decode() for part in ("\n\n".join(pages), str(title or "")))
-    return Extracted(_HYPHENATED.sub("", text), " ".join(title.split()) or None)
+    return _HYPHENATED.sub("", text), " ".join(title.split()) or None

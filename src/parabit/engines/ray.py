@@ -163,7 +163,7 @@ def encode_shards(
     if not totals["documents"]:
         raise CorpusError(f"no documents in {len(shards):,} shards", hint="are the files empty?")
     encoded = totals["documents"] - sum(counts["documents"] for counts in finished.values())
-    width = sum(widths_of(model, Path("codes.parquet"), vectors).values())
+    width = sum(widths_of(model, vectors).values())
     # Shards that an earlier run had encoded, documents that this one did, and bytes per document, without its id.
     return {**totals, "shards": len(shards), "resumed": len(finished), "encoded": encoded, "bytes": width}
 

@@ -60,7 +60,9 @@ def encode_to_file(
     """
     output, corpus = Path(output), as_corpus(texts)
     _check_output(output, overwrite)
-    widths = widths_of(model, output, vectors)
+    widths = widths_of(model, vectors)
+    if output.suffix == ".npy" and len(widths) > 1:
+        raise ParabitError("an .npy file cannot hold both codes and vectors", hint="write to a .parquet file")
     with whole_file(output, durable=True) as partial, closing(model.infer_each(corpus, report)) as batches:
         if output.suffix == ".npy":
             documents, unknown = _write_array(partial, batches, widths)
@@ -91,11 +93,9 @@ def is_codes(path: Path) -> bool:
     return array.ndim == 2 and array.dtype in (np.uint8, np.float32)
 
 
-def widths_of(model: TextEncoder, output: Path, vectors: bool) -> dict[str, int]:
-    """The columns of a file of this name beside the id, and the bytes of each per document."""
+def widths_of(model: TextEncoder, vectors: bool) -> dict[str, int]:
+    """The columns of a file of codes beside the id, and the bytes of each per document."""
     widths = {} if model.bits is None else {"code": -(-model.bits // 8)}
-    if vectors and widths and output.suffix == ".npy":
-        raise ParabitError("an .npy file cannot hold both codes and vectors", hint="write to a .parquet file")
     return widths | {"vector": 4 * model.dim} if vectors or not widths else widths
 
 

@@ -156,7 +156,7 @@ def _as_arrays(
     }
     if order:
         arrays[f"{name}.tokens"] = bags.tokens
-        arrays[f"{name}.token_lengths"] = bags.token_lengths.astype(np.int32)
+        arrays[f"{name}.token_lengths"] = np.diff(bags.token_offsets).astype(np.int32)
     return arrays
 
 

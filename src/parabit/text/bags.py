@@ -215,8 +215,11 @@ class Bags:
         def column(name: str) -> NDArray[Any]:
             return np.concatenate([getattr(part, name) for part in parts])
 
-        feature_offsets, token_offsets = row_offsets(column("feature_lengths")), row_offsets(column("token_lengths"))
-        return cls(column("features"), column("counts"), feature_offsets, column("tokens"), token_offsets)
+        def offsets(name: str) -> NDArray[np.int64]:
+            return row_offsets(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
+
+        features, counts, tokens = map(column, ("features", "counts", "tokens"))
+        return cls(features, counts, offsets("feature_offsets"), tokens, offsets("token_offsets"))
 
     def __len__(self) -> int:
         return len(self.feature_offsets) - 1
@@ -230,11 +233,6 @@ class Bags:
     def rows(self) -> NDArray[np.int64]:
         """(entries,) the document of each entry."""
         return np.repeat(np.arange(len(self)), self.feature_lengths)
-
-    @property
-    def token_lengths(self) -> NDArray[np.int64]:
-        """(documents,) known tokens."""
-        return np.diff(self.token_offsets)
 
     def matrix(self, vocabulary: int) -> "csr_array":
         """The counts as a sparse matrix: (documents, vocabulary)."""

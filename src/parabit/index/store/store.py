@@ -165,11 +165,7 @@ class Store(BaseStore):
         return int((rows[: len(ids)] >= 0).sum())
 
     def compact(
-        self,
-        report: Report = silent,
-        recode: Recode | None = None,
-        save_model: SaveModel | None = None,
-        **model: Any,
+        self, report: Report = silent, recode: Recode | None = None, save_model: SaveModel | None = None, **model: Any
     ) -> None:
         """Write the documents as a new generation, in the order of their rows, with an empty log.
 
