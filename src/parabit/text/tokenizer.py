@@ -32,7 +32,6 @@ WORDS = (
     rf"|[[\p{{L}}\p{{Nd}}]--[{_UNSPACED}]][[\p{{L}}\p{{M}}\p{{Nd}}]--[{_UNSPACED}]]*"
 )
 PAPER_WORDS = "[a-z]+"
-
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]{{2,}}")
 _TOKEN = re.compile("[^ ]+")
 
@@ -132,14 +131,9 @@ class Tokenizer:
     def places(self, text: str, words: Collection[str]) -> list[tuple[int, int]]:
         """Where some tokens stand in a text, from and to; overlapping places become one."""
         wanted, spans, merged = set(words), list[tuple[int, int]](), list[tuple[int, int]]()
-        if self._splits_at_spaces(text):  # looking for a few words takes half of the time of looking at all tokens
-            spaced = f" {text.translate(self._ascii_table)} "
-            for word in wanted:
-                start = spaced.find(f" {word} ")
-                while start >= 0:
-                    spans.append((start, start + len(word)))
-                    start = spaced.find(f" {word} ", start + 1)
-            spans.sort()
+        if wanted and self._splits_at_spaces(text):  # a third of the time of looking at all tokens
+            pattern = rf"(?<![^ ])(?:{'|'.join(map(re.escape, wanted))})(?![^ ])"
+            spans = [match.span() for match in re.finditer(pattern, text.translate(self._ascii_table))]
         elif wanted:
             spans = [(start, end) for start, end, word in self._spans(text) if word in wanted]
         for start, end in spans:
@@ -158,13 +152,10 @@ class Tokenizer:
         return cls(**{**config, "stop_words": frozenset(config["stop_words"])})
 
     def spaced(self, texts: list[str]) -> list[str]:
-        """The tokens of each text with spaces between them.
-
-        Most text is ASCII. There the usual tokens are what stays when every other character becomes a space, which
-        takes two thirds of the time of the regular expression.
-        """
+        """The tokens of each text with spaces between them."""
         if wrong := [text for text in texts if not isinstance(text, str)]:
             raise CorpusError(f"a text is a {type(wrong[0]).__name__}, not a string", hint="give texts as str")
+        # In ASCII, which most text is, tokens stay when all else becomes a space: faster than the regular expression.
         table, plain = self._ascii_table, [self._splits_at_spaces(text) for text in texts]
         spaced = [text.translate(table) if split else "" for text, split in zip(texts, plain, strict=True)]
         others = [place for place, split in enumerate(plain) if not split]
