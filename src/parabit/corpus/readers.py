@@ -83,8 +83,6 @@ class Record(NamedTuple):
 
 # A file is one document or has records. A bad record comes as an error; an error of the whole file is raised.
 Item = Document | Record | UnreadableError
-# The encoding is None where UTF-8 is tried first and then Windows-1252.
-Reader = Callable[[Source, ReadOptions, str | None], Iterator[Item]]
 
 
 def format_of(name: str) -> str | None:
@@ -118,11 +116,7 @@ def _document(record: Record, id: str, source: Source, options: ReadOptions) -> 
 
 
 def _items(source: Source, options: ReadOptions) -> Iterator[Item]:
-    """What a file holds; one that is empty or binary is refused before more than its first 8 KB are read.
-
-    If neither the options nor the name say the format, PDF and Parquet files are known by their first bytes. Of pipes
-    JSON lines are, too, and all else has one document per line. Other files are text.
-    """
+    """What a file holds; one that is empty or binary is refused before more than its first 8 KB are read."""
     with source.open() as stream:
         start = stream.read(8192)
     if not start:
@@ -262,7 +256,8 @@ def read_page(source: Source, options: ReadOptions, encoding: str | None, format
     yield Document(id, text, (source.label,) if source.label else (), {"title": title} if title else {})
 
 
-READERS: dict[str, Reader] = {
+# The encoding is None where UTF-8 is tried first and then Windows-1252.
+READERS: dict[str, Callable[[Source, ReadOptions, str | None], Iterator[Item]]] = {
     "text": read_page,
     "lines": read_lines,
     "jsonl": read_json_lines,

@@ -222,12 +222,9 @@ def _components(vectors: Matrix) -> Matrix:
 
 
 def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
-    """Components rotated so that signs lose little, at standard deviation 1: (documents, size).
-
-    More bits than components are several rotations of the same components, each from a start of its own.
-    """
+    """Components rotated so that signs lose little, at standard deviation 1: (documents, size)."""
     some = components[rng.permutation(len(components))[:_ROTATED]]
-    blocks = -(-size // components.shape[1])
+    blocks = -(-size // components.shape[1])  # of more bits than components: each a rotation of the same components
     sizes = [size // blocks + (number < size % blocks) for number in range(blocks)]
     rotations = [quantizing_rotation(some, bits, rng, _ROTATION_ROUNDS) for bits in sizes]
     signs = rng.choice(np.array([-1, 1], dtype=np.float32), size)  # so that few components do not give codes of zeros

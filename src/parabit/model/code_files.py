@@ -59,7 +59,12 @@ def encode_to_file(
         (20, (20, 2), True)
     """
     output, corpus = Path(output), as_corpus(texts)
-    _check_output(output, overwrite)
+    if output.suffix not in SUFFIXES:
+        raise ParabitError(f"{output} ends neither in {' nor in '.join(SUFFIXES)}", hint="give one of these endings")
+    need_new(output, overwrite)
+    need_room(output)
+    if os.path.lexists(output) and not is_codes(output):
+        raise ParabitError(f"{output} exists and is not a file of codes", hint="nothing was changed; use another name")
     widths = widths_of(model, vectors)
     if output.suffix == ".npy" and len(widths) > 1:
         raise ParabitError("an .npy file cannot hold both codes and vectors", hint="write to a .parquet file")
@@ -70,16 +75,6 @@ def encode_to_file(
             made_with = {"parabit": __version__, "model": model.fingerprint, "bits": model.bits, "dim": model.dim}
             documents, unknown = _write_table(partial, batches, widths, corpus, {**made_with, **(about or {})})
     return EncodedFile(documents, unknown, sum(widths.values()))
-
-
-def _check_output(output: Path, overwrite: bool) -> None:
-    """Raise if codes cannot be written to a file of this name, before any is made."""
-    if output.suffix not in SUFFIXES:
-        raise ParabitError(f"{output} ends neither in {' nor in '.join(SUFFIXES)}", hint="give one of these endings")
-    need_new(output, overwrite)
-    need_room(output)
-    if os.path.lexists(output) and not is_codes(output):
-        raise ParabitError(f"{output} exists and is not a file of codes", hint="nothing was changed; use another name")
 
 
 def is_codes(path: Path) -> bool:

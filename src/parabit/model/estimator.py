@@ -23,7 +23,6 @@ from parabit.storage import CHECKPOINT
 from parabit.text import Tokenizer, VocabularyRule, count_bags
 
 Texts = Corpus | Iterable[str | Document | None]
-
 _SHAPE = ("window", "two_sided", "word_dim")  # of network_params; the others are the recipe's
 
 

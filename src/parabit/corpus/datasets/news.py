@@ -99,9 +99,8 @@ def _rcv1(source: Source, split: str | None) -> Iterator[Document]:
         try:
             item = ET.fromstring(xml)
         except (ET.ParseError, LookupError, ValueError) as problem:  # the last two: an encoding that is none
-            raise CorpusError(
-                f"{source.name}, {name}: not well-formed XML: {problem}", "copy the file again"
-            ) from problem
+            reason = f"{source.name}, {name}: not well-formed XML: {problem}"
+            raise CorpusError(reason, "copy the file again") from problem
         number, topics = item.get("itemid", ""), _codes(item, "bip:topics:1.0")
         # The minimum code policy: each story had to have a topic and a region, so one without is a story badly coded.
         if topics and _codes(item, "bip:countries:1.0") and in_split(number, split, held_out=0.5):
