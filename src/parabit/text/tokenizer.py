@@ -238,7 +238,7 @@ _FOLDED = _Folding()
 class Numbering:
     """Gives words numbers from 0, in the order in which they come: polars does so for the categories of a column."""
 
-    def __init__(self, words: "pl.Series | None" = None) -> None:
+    def __init__(self, words: "list[str] | pl.Series | None" = None) -> None:
         import polars as pl
 
         self._categories = pl.Categories.random()
