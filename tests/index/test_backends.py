@@ -100,7 +100,7 @@ def test_auto_takes_a_back_end_that_was_built_and_scans_for_many_hits() -> None:
         if bits in (28, 64, 128):
             assert choose(codes, bits, radius=2, batch=100, among=("flat", built)) == built
     for bits, expected in ((128, ["hashing", "flat", "flat"]), (28, ["hashing", "hashing", "flat"])):
-        assert [choose(1_000_000, bits, k=k) for k in (10, 200, 1000)] == expected
+        assert [choose(2_000_000, bits, k=k) for k in (10, 200, 1000)] == expected
 
 
 @pytest.mark.parametrize("name", BACKENDS)

@@ -21,7 +21,7 @@ _FASTER_FROM = {
     ("short", "radius"): {"alone": 60_000, "batch": 50_000},
     ("short", "k"): {"alone": 300_000, "batch": 150_000},
     ("long", "radius"): {"alone": 700_000, "batch": 100_000},
-    ("long", "k"): {"alone": 1_000_000, "batch": 250_000},
+    ("long", "k"): {"alone": 1_500_000, "batch": 250_000},
 }
 _BATCH = 8  # queries that count as a batch
 _FARTHEST = {"short": 1 / 7, "long": 1 / 5}  # of the bits: what lies within a larger radius is faster scanned
