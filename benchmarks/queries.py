@@ -261,7 +261,10 @@ def main() -> None:
         part, found = "ranks", {"real queries": real, "known items": known}
     repetitions = "1 seed" if given.weights else f"{given.seeds} seeds for real queries, 1 for known items"
     packages = ("tantivy", "bm25s", "PyStemmer", "faiss-cpu", "numpy")
-    results[part] = {**found, "run": about(*packages, threads=cores(), repetitions=repetitions)}
+    before = results.get(part, {})
+    for name, row in found.get("real queries", {}).items():  # what sentence_vectors.py has added stays
+        row["scores"] = before.get("real queries", {}).get(name, {}).get("scores", {}) | row["scores"]
+    results[part] = {**before, **found, "run": about(*packages, threads=cores(), repetitions=repetitions)}
     if not given.weights:
         show(results[part])
     keep("queries", results, given.small)
