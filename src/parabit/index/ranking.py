@@ -126,8 +126,9 @@ def _nearest(documents: "Snapshot", queries: Sequence[Query], request: Request) 
         # Queries with the same filter are answered together; most have none of their own.
         parts = []
         for _, group in groupby(queries, key=lambda one: id(one.narrow)):
-            codes, filters = zip(*((one.code, one.narrow) for one in group), strict=True)
-            parts.append(documents.find(np.stack(codes), asked, request.radius, filters[0], request.backend))
+            some = list(group)
+            codes = np.stack([one.code for one in some])
+            parts.append(documents.find(codes, asked, request.radius, some[0].narrow, request.backend))
         found = join(parts)
         if not known.all() or (own >= 0).any():
             found = found.keep((found.rows != own[found.queries]) & known[found.queries]).first(most)

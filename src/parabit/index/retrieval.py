@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -231,7 +231,9 @@ class Hits:
     @cached_property
     def ids(self) -> list[list[Id]]:
         """The ids of each query's hits."""
-        return [self._snapshot.ids_of(ranked.rows) for ranked in self._ranked]
+        rows = np.concatenate([np.zeros(0, np.int64), *(ranked.rows for ranked in self._ranked)])
+        ids = iter(self._snapshot.ids_of(rows))  # of all queries at once, as an engine is asked over the network
+        return [list(islice(ids, len(ranked.rows))) for ranked in self._ranked]
 
     @property
     def notes(self) -> list[list[str]]:
