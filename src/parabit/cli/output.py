@@ -83,8 +83,11 @@ def read_input() -> str:
 def say_json(result: Mapping[str, Any]) -> None:
     if sys.stdout is None:
         raise ParabitError("standard output is closed", hint="redirect it to a file or a pipe")
-    finite = json.loads(json.dumps(result), parse_constant=lambda _: None)  # JSON has no other numbers
-    sys.stdout.write(json.dumps(finite) + "\n")
+    try:
+        text = json.dumps(result, allow_nan=False)
+    except ValueError:  # JSON has no such numbers
+        text = json.dumps(json.loads(json.dumps(result), parse_constant=lambda _: None))
+    sys.stdout.write(text + "\n")
 
 
 def reading_of(corpora: "Sequence[Corpus | Synced]") -> dict[str, Any]:
