@@ -81,16 +81,20 @@ def score(vectors: NDArray[np.float32], made: dict[str, Any], report: Path | Non
         documents = vectors[start : (start := start + len(judged.documents))]
         asked = dict(zip(judged.queries, vectors[start : (start := start + len(judged.queries))], strict=True))
         ids = np.array([document.id for document in judged.documents])
-
-        def nearest(query: str, documents: Any, asked: Any, ids: Any) -> Any:
-            return ids[np.argsort(-(documents @ asked[query]), kind="stable")[:100]].tolist()
-
-        scores = queries.measure(judged, partial(nearest, documents=documents, asked=asked, ids=ids))
+        scores = queries.measure(judged, partial(nearest, documents, asked, ids))
         del scores["ms"]  # without the time of encoding the query
         results["ranks"]["real queries"][judged.name]["scores"][NAME] = {m: round(v, 4) for m, v in scores.items()}
         print(judged.name, scores, flush=True)
     results["ranks"][f"run of {NAME}"] = described
     keep("queries", results)
+
+
+def nearest(
+    documents: NDArray[np.float32], asked: dict[str, NDArray[np.float32]], ids: NDArray[np.str_], query: str
+) -> list[str]:
+    """The ids of the 100 documents whose vectors are nearest to that of a query."""
+    found: list[str] = ids[np.argsort(-(documents @ asked[query]), kind="stable")[:100]].tolist()
+    return found
 
 
 def add_to_report(vectors: NDArray[np.float32], made: Run, report: Path, described: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ __all__ = [
     "read_stop_words",
 ]
 
-# Counting needs polars, which takes long to import; searching, baselines and `parabit reproduce` use text without it.
+# Counting needs polars, which takes long to import; searching and baselines use text without it.
 __getattr__ = lazy(
     __name__,
     counting="VocabularyRule build_vocabulary count_bags",
