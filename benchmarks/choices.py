@@ -24,7 +24,16 @@ from quality import Collection, codes_of, collections, lsa_itq, score
 
 SEEDS, BITS, SHORT = (0, 1), 128, 32
 SIZES = (16, 24, 32, 48, 64, 96, 128, 192, 256, 512)
-RULES = ((), (4,), (5, 1), (5, 2), (6, 2), (6, 2, 1), (5, 3, 2, 1), (6, 4, 2, 1))  # bits of the short levels, in 32
+RULES = (
+    (),
+    (4,),
+    (5, 1),
+    (5, 2),
+    (6, 2),
+    (6, 2, 1),
+    (5, 3, 2, 1),
+    (6, 4, 2, 1),
+)  # bits of the short levels, in 32
 PARTS = ("tokens", "bits", "constants")
 LETTERS = r"\p{L}[\p{L}\p{M}]*"
 MIXTURES = r"\p{Nd}*\p{L}[\p{L}\p{M}\p{Nd}]*"  # at least one letter
@@ -109,10 +118,14 @@ def variants(only: Sequence[str]) -> Iterator[Variant]:
         yield Variant("LSA + ITQ", bits, "", partial(lsa_itq, bits=bits))
         for rule in RULES if "bits" in only else [()]:
             short = [size for share in rule if (size := round(bits * share / 32))]
-            levels = (bits - sum(short), *short) if "bits" in only else closed_form.default_levels(bits)
+            levels = (
+                (bits - sum(short), *short) if "bits" in only else closed_form.default_levels(bits)
+            )
             default = levels == closed_form.default_levels(bits)
             name = "+".join(map(str, levels))
-            yield Variant("levels", bits, name, partial(codes_of, bits=bits, levels=levels), default)
+            yield Variant(
+                "levels", bits, name, partial(codes_of, bits=bits, levels=levels), default
+            )
     if "constants" in only:
         for constant, values in CONSTANTS.items():
             for bits in (BITS, SHORT):
@@ -125,7 +138,9 @@ def validation(collection: Collection, most: int) -> Collection:
     """Parts of the training documents to learn from and to query with."""
     labelled = [document for document in collection.train if document.labels]
     order = np.random.default_rng(0).permutation(len(labelled))[:most]
-    learned, held = ([labelled[place] for place in part] for part in np.split(order, [int(0.6 * len(order))]))
+    learned, held = (
+        [labelled[place] for place in part] for part in np.split(order, [int(0.6 * len(order))])
+    )
     return Collection(collection.name, learned, held, collection.relevance)
 
 
@@ -135,9 +150,16 @@ def rows_of(scores: dict[str, dict[str, list[float]]]) -> Iterator[dict[str, Any
         peer = Variant("LSA + ITQ", variant.bits, "", lsa_itq).key
         if any(not {variant.key, peer} <= row.keys() for row in scores.values()):
             continue
-        means = np.array([row[variant.key] for row in scores.values()])  # (collections, MAP and NDCG@10)
+        means = np.array(
+            [row[variant.key] for row in scores.values()]
+        )  # (collections, MAP and NDCG@10)
         losses = means - np.array([row[peer] for row in scores.values()])
-        row = {"question": variant.question, "bits": variant.bits, "variant": variant.name, "used": variant.used}
+        row = {
+            "question": variant.question,
+            "bits": variant.bits,
+            "variant": variant.name,
+            "used": variant.used,
+        }
         for place, metric in enumerate(("map", "ndcg@10")):
             row[metric] = round(float(means[:, place].mean()), 4)
             row[f"worst {metric}"] = round(float(losses[:, place].min()), 4)
@@ -164,9 +186,13 @@ def main() -> None:
                 found = [score(variant.codes(collection, seed=seed), collection) for seed in SEEDS]
                 row[variant.key] = np.mean(found, axis=0).round(4).tolist()
         known = list(rows_of(scores))
-        measured = about("numpy", "scipy", "polars", threads=cores(), repetitions=f"{len(SEEDS)} seeds")
+        measured = about(
+            "numpy", "scipy", "polars", threads=cores(), repetitions=f"{len(SEEDS)} seeds"
+        )
         others = [row for row in rows if row["question"] not in {one["question"] for one in known}]
-        keep("choices", {"collections": scores, "rows": known + others, "run": measured}, given.small)
+        keep(
+            "choices", {"collections": scores, "rows": known + others, "run": measured}, given.small
+        )
 
 
 if __name__ == "__main__":

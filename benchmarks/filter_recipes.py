@@ -57,10 +57,23 @@ def draw(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def recipe(epochs: int, document_rate: float, word_rate: float, prior: float, dropout: float) -> dict[str, Any]:
+def recipe(
+    epochs: int, document_rate: float, word_rate: float, prior: float, dropout: float
+) -> dict[str, Any]:
     """One of the best recipes of the earlier search."""
-    rates = {"document_rate": document_rate, "word_rate": word_rate, "document_prior": prior, "dropout": dropout}
-    return {"epochs": epochs, **rates, "word_accumulator_start": 100.0, "min_occurrences": 2, "sampling_power": 0.25}
+    rates = {
+        "document_rate": document_rate,
+        "word_rate": word_rate,
+        "document_prior": prior,
+        "dropout": dropout,
+    }
+    return {
+        "epochs": epochs,
+        **rates,
+        "word_accumulator_start": 100.0,
+        "min_occurrences": 2,
+        "sampling_power": 0.25,
+    }
 
 
 EARLIER = [
@@ -86,14 +99,22 @@ def train_one(task: dict[str, Any], arrays: Path, folder: Path, device: str) -> 
     bits = task["bits"]
     shape = choose_shape(bits, None if bits else 300)
     recipe = paper_recipe(shape, True, **task["changes"])
-    trained = train(data["trained"], data["counts"], shape, recipe, seed=task["seed"], device=device)
+    trained = train(
+        data["trained"], data["counts"], shape, recipe, seed=task["seed"], device=device
+    )
     found = {}
     for rounds, share in INFERENCE if bits else ((20, 1.0),):
-        inferring = replace(recipe, inference_rounds=rounds, inference_rate=share * recipe.document_rate)
+        inferring = replace(
+            recipe, inference_rounds=rounds, inference_rate=share * recipe.document_rate
+        )
         encoder = NetworkEncoder(trained.network, data["counts"], inferring, task["seed"])
         vectors = encoder.embed(data["held"])
         found[f"{rounds} x {share}"] = pack(vectors > 0) if bits else vectors.astype(np.float16)
-    np.savez(folder / f"{task['number']}.npz", **found, labels=np.array([labels[0] for labels in data["labels"]]))
+    np.savez(
+        folder / f"{task['number']}.npz",
+        **found,
+        labels=np.array([labels[0] for labels in data["labels"]]),
+    )
     return task | {"seconds": round(time.perf_counter() - start, 1)}
 
 
@@ -119,14 +140,18 @@ def score(codes: Any, vectors: Any, labels: Any, radii: tuple[int, ...]) -> list
         first = torch.where(near, similar, -9).topk(10, 1)
         gained = (same.gather(1, first.indices) * (first.values > -5) * discounts).sum(1)
         inside, counts = (same * near).sum(1).clamp(max=10).long(), near.sum(1)
-        alone = torch.where(inside > 0, gained / ideal[inside].clamp(min=1e-9), 0)[counts > 0].mean()
+        alone = torch.where(inside > 0, gained / ideal[inside].clamp(min=1e-9), 0)[
+            counts > 0
+        ].mean()
         strict = (gained / ideal[same.sum(1).clamp(max=10).long()]).mean()
         figures = (alone, strict, counts.float().mean(), (counts == 0).float().mean())
         scores.append([round(float(figure), 4) for figure in figures])
     return scores
 
 
-def trained(tasks: list[dict[str, Any]], work: Any, workers: int, deadline: float) -> list[dict[str, Any]]:
+def trained(
+    tasks: list[dict[str, Any]], work: Any, workers: int, deadline: float
+) -> list[dict[str, Any]]:
     """Those that could be trained; when the time is over, no further one is begun."""
     done = []
     for task, result in each(work, tasks, workers, deadline):
@@ -168,34 +193,68 @@ def chosen(rows: list[dict[str, Any]], most_empty: float) -> tuple[float, dict[s
 
 def main() -> None:
     """Search, then check the best."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("arrays", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=3600, help="begin no recipe of the search after so many")
-    parser.add_argument("--check-seconds", type=float, default=5400, help="and none of the check after so many")
+    parser.add_argument(
+        "--seconds", type=float, default=3600, help="begin no recipe of the search after so many"
+    )
+    parser.add_argument(
+        "--check-seconds", type=float, default=5400, help="and none of the check after so many"
+    )
     parser.add_argument("--most", type=int, default=60, help="recipes per code size")
-    parser.add_argument("--best", type=int, default=5, help="recipes per code size that are checked")
+    parser.add_argument(
+        "--best", type=int, default=5, help="recipes per code size that are checked"
+    )
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--small", action="store_true", help="two recipes for one epoch, to try the script")
+    parser.add_argument(
+        "--small", action="store_true", help="two recipes for one epoch, to try the script"
+    )
     options = parser.parse_args()
-    folder, rng, start, numbers = options.output.with_suffix(".arrays"), np.random.default_rng(5), time.time(), count()
+    folder, rng, start, numbers = (
+        options.output.with_suffix(".arrays"),
+        np.random.default_rng(5),
+        time.time(),
+        count(),
+    )
     folder.mkdir(exist_ok=True)
     work = partial(train_one, arrays=options.arrays, folder=folder, device=options.device)
 
-    def task(bits: int | None, changes: dict[str, Any], corpus: str = "20newsgroups", seed: int = 0) -> dict[str, Any]:
+    def task(
+        bits: int | None, changes: dict[str, Any], corpus: str = "20newsgroups", seed: int = 0
+    ) -> dict[str, Any]:
         few = {"epochs": 1} if options.small else {}
-        return {"corpus": corpus, "bits": bits, "seed": seed, "changes": changes | few, "number": next(numbers)}
+        return {
+            "corpus": corpus,
+            "bits": bits,
+            "seed": seed,
+            "changes": changes | few,
+            "number": next(numbers),
+        }
 
-    recipes = EARLIER[:2] if options.small else [*EARLIER, *(draw(rng) for _ in range(options.most))]
+    recipes = (
+        EARLIER[:2] if options.small else [*EARLIER, *(draw(rng) for _ in range(options.most))]
+    )
     searched = [task(None, {}), *(task(bits, changes) for changes in recipes for bits in RADII)]
     rows = scored(trained(searched, work, options.workers, start + options.seconds), folder)
     checks = []
-    for corpus, seed in (("20newsgroups", 1), *([] if options.small else [("20newsgroups-raw", 0)])):
+    for corpus, seed in (
+        ("20newsgroups", 1),
+        *([] if options.small else [("20newsgroups-raw", 0)]),
+    ):
         checks.append(task(None, {}, corpus, seed))
         for bits, most in MOST_EMPTY.items():
-            able = [row["changes"] for row in rows if row["bits"] == bits and row["scores"][0][3] <= most]
-            best = [able[place] for place in range(len(able)) if able[place] not in able[:place]][: options.best]
+            able = [
+                row["changes"]
+                for row in rows
+                if row["bits"] == bits and row["scores"][0][3] <= most
+            ]
+            best = [able[place] for place in range(len(able)) if able[place] not in able[:place]][
+                : options.best
+            ]
             checks += [task(bits, changes, corpus, seed) for changes in [*best, {}]]
     rows += scored(trained(checks, work, options.workers, start + options.check_seconds), folder)
     with options.output.open("w") as file:

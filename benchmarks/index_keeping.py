@@ -37,18 +37,27 @@ def measure(count: int, folder: Path) -> dict[str, float]:
     ids = [f"document{number}" for number in range(count)]
 
     def make() -> None:
-        Index.of_codes(codes, BITS, folder, ids=ids, fields=fields, backend="flat", overwrite=True).close()
+        Index.of_codes(
+            codes, BITS, folder, ids=ids, fields=fields, backend="flat", overwrite=True
+        ).close()
 
     made = seconds(make)
     first, again = apart(opened, folder), median(opened(folder) for _ in range(5))
     with Index.open(folder, write=True) as index:
-        one = median(seconds(lambda n=n: index.put_codes(draw(1), [f"one{n}"], [{}])) for n in range(20))
+        one = median(
+            seconds(lambda n=n: index.put_codes(draw(1), [f"one{n}"], [{}])) for n in range(20)
+        )
         more = draw(ADDED)
-        many = seconds(lambda: index.put_codes(more, [f"more{n}" for n in range(ADDED)], [{}] * ADDED))
+        many = seconds(
+            lambda: index.put_codes(more, [f"more{n}" for n in range(ADDED)], [{}] * ADDED)
+        )
         deleted = seconds(lambda: index.delete(ids[:DELETED]))
         with_log = median(opened(folder) for _ in range(5))
         filtered = median(
-            seconds(lambda: index.search(codes[:1], k=10, where={"label": "label7"}, backend="flat")) for _ in range(5)
+            seconds(
+                lambda: index.search(codes[:1], k=10, where={"label": "label7"}, backend="flat")
+            )
+            for _ in range(5)
         )
         compacted = seconds(index.compact)
         verified = seconds(index.verify)
@@ -64,7 +73,9 @@ def measure(count: int, folder: Path) -> dict[str, float]:
         "filtered_query_milliseconds": round(filtered * 1e3, 2),
         "compact_seconds": round(compacted, 2),
         "verify_seconds": round(verified, 2),
-        "megabytes": round(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 1),
+        "megabytes": round(
+            sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 1
+        ),
         "peak_megabytes": peak_mb(),
     }
 
@@ -79,7 +90,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             rows.append(apart(measure, count, Path(name) / "keep.index"))
         print(rows[-1], flush=True)
-    measured = about("numpy", "faiss-cpu", threads=cores(), repetitions="1, the median of 5 for opening")
+    measured = about(
+        "numpy", "faiss-cpu", threads=cores(), repetitions="1, the median of 5 for opening"
+    )
     keep("index_keeping", {"bits": BITS, "sizes": rows, "run": measured}, given.small)
 
 

@@ -62,10 +62,14 @@ def encoded(count: int, folder: Path | None) -> tuple[int, dict[int, Codes]]:
             return words, {bits: file[str(bits)] for bits in RADIUS}
     drawn = list(islice(texts, count + BATCH))
     held = set(np.random.default_rng(0).choice(len(drawn), BATCH, replace=False).tolist())
-    ordered = [text for place, text in enumerate(drawn) if place not in held] + [drawn[place] for place in held]
+    ordered = [text for place, text in enumerate(drawn) if place not in held] + [
+        drawn[place] for place in held
+    ]
     found = {}
     for bits in RADIUS:
-        model = ParagraphVectors(bits, random_state=0).fit(ordered[: count : max(1, count // LEARNED)])
+        model = ParagraphVectors(bits, random_state=0).fit(
+            ordered[: count : max(1, count // LEARNED)]
+        )
         found[bits] = np.concatenate([model.encoder_.infer(ordered[at : at + 100_000]).codes
                                       for at in range(0, len(ordered), 100_000)])  # fmt: skip
         print(f"{count:,} passages of {words} words: {bits} bits", flush=True)
@@ -104,7 +108,9 @@ def by_faiss(index: Any, codes: Codes, bits: int, exact: bool = False, **knob: A
     built = seconds(lambda: (index.train(codes), index.add(codes)))
     search = of_faiss(index, lambda queries, k: index.search(queries, k)[0], K)
     # faiss leaves out what is just at the radius.
-    radius = of_faiss(index, lambda queries, far: np.diff(index.range_search(queries, far)[0]), RADIUS[bits] + 1)
+    radius = of_faiss(
+        index, lambda queries, far: np.diff(index.range_search(queries, far)[0]), RADIUS[bits] + 1
+    )
     size = faiss.serialize_index_binary(index).nbytes / len(codes)
     return Method(search, radius if exact else None, built, size, **knob)
 
@@ -122,7 +128,11 @@ def by_hash(codes: Codes, bits: int) -> Method:
     """Hash tables of substrings that have about as many values as there are codes."""
     width, length = codes.shape[1] * 8, min(bits, max(8, round(log2(len(codes)))))
     tables = bits // length
-    index = faiss.IndexBinaryHash(width, length) if tables == 1 else faiss.IndexBinaryMultiHash(width, tables, length)
+    index = (
+        faiss.IndexBinaryHash(width, length)
+        if tables == 1
+        else faiss.IndexBinaryMultiHash(width, tables, length)
+    )
     method = by_faiss(index, codes, bits, exact=True, tune=partial(setattr, index, "nflip"), values=(0, 1, 2, 3),
                       knob=f"{tables} x {length} bits, nflip")  # fmt: skip
     within, flips = method.within, RADIUS[bits] // tables
@@ -149,7 +159,9 @@ def by_graph(codes: Codes, path: Path | None) -> Method:
             index.save(str(path))
 
     def search(queries: Codes) -> Any:
-        return np.reshape(index.search(queries, K, threads=min(len(queries), cores())).distances, (-1, K))
+        return np.reshape(
+            index.search(queries, K, threads=min(len(queries), cores())).distances, (-1, K)
+        )
 
     return Method(search, None, built, index.memory_usage / len(codes), partial(setattr, index, "expansion_search"),
                   (16, 32, 64, 128, 256, 512, 1024), "expansion_search")  # fmt: skip
@@ -172,26 +184,39 @@ def timed(search: Callable[[Codes], Any], queries: Codes, alone: bool) -> float:
     if not alone:
         return seconds(lambda: search(queries)) / len(queries) * 1e3
     return (
-        median(seconds(lambda row=row: search(queries[row : row + 1])) for row in range(min(ALONE, len(queries)))) * 1e3
+        median(
+            seconds(lambda row=row: search(queries[row : row + 1]))
+            for row in range(min(ALONE, len(queries)))
+        )
+        * 1e3
     )
 
 
-def rounds_of(searches: dict[str, Callable[[Codes], Any]], queries: Codes, alone: bool, rounds: int) -> dict[str, Any]:
+def rounds_of(
+    searches: dict[str, Callable[[Codes], Any]], queries: Codes, alone: bool, rounds: int
+) -> dict[str, Any]:
     """The medians over rounds, of milliseconds and of how many times as fast as the scan a method is."""
     times: dict[str, list[float]] = {name: [] for name in searches}
     for _ in range(rounds):
         for name, search in searches.items():
             times[name].append(timed(search, queries, alone))
-    faster = {name: [scan / own for scan, own in zip(times[SCAN], taken, strict=True)] for name, taken in times.items()}
+    faster = {
+        name: [scan / own for scan, own in zip(times[SCAN], taken, strict=True)]
+        for name, taken in times.items()
+    }
     return {
         "queries": 1 if alone else len(queries),
         "milliseconds": {name: round(median(taken), 4) for name, taken in times.items()},
         "times_as_fast": {name: round(median(ratios), 2) for name, ratios in faster.items()},
-        "least_to_most": {name: [round(min(ratios), 2), round(max(ratios), 2)] for name, ratios in faster.items()},
+        "least_to_most": {
+            name: [round(min(ratios), 2), round(max(ratios), 2)] for name, ratios in faster.items()
+        },
     }
 
 
-def measure(codes: Codes, queries: Codes, bits: int, rounds: int, folder: Path | None) -> dict[str, Any]:
+def measure(
+    codes: Codes, queries: Codes, bits: int, rounds: int, folder: Path | None
+) -> dict[str, Any]:
     """Everything about one set of codes."""
     [hashing] = (name for name in BACKENDS if name != "flat")
     methods = {
@@ -203,7 +228,10 @@ def measure(codes: Codes, queries: Codes, bits: int, rounds: int, folder: Path |
     }
     if bits > 64:  # most short codes have dozens of equals, among which a graph leads nowhere
         methods["usearch"] = by_graph(codes, folder and folder / f"usearch-{len(codes)}.graph")
-    print(f"  built in { ({name: round(method.built, 1) for name, method in methods.items()}) } s", flush=True)
+    print(
+        f"  built in { ({name: round(method.built, 1) for name, method in methods.items()}) } s",
+        flush=True,
+    )
     true, counts = methods[SCAN].nearest(queries), methods[SCAN].within(queries)  # type: ignore[misc]
     settings, recalls = {}, {}
     for name, method in methods.items():
@@ -212,24 +240,34 @@ def measure(codes: Codes, queries: Codes, bits: int, rounds: int, folder: Path |
             settings[name] = f"{method.knob} {value}"
         else:
             assert np.array_equal(method.nearest(queries), true), f"{name}: not the nearest"
-        assert method.within is None or np.array_equal(method.within(queries), counts), f"{name}: not all"
+        assert method.within is None or np.array_equal(method.within(queries), counts), (
+            f"{name}: not all"
+        )
     rows = []
     for ask, searches in (
         (f"top {K}", {name: method.nearest for name, method in methods.items()}),
-        (f"radius {RADIUS[bits]}", {name: method.within for name, method in methods.items() if method.within}),
+        (
+            f"radius {RADIUS[bits]}",
+            {name: method.within for name, method in methods.items() if method.within},
+        ),
     ):
         for alone in (True, False):
             row = {"ask": ask, **rounds_of(searches, queries, alone, rounds)}
             asked = {"k": K} if ask.startswith("top") else {"radius": RADIUS[bits]}
             row["auto"] = choose(len(codes), bits, **asked, batch=row["queries"])
             rows.append(row)
-            print(f"  {bits} bits, {ask}, {row['queries']} at a time: {row['milliseconds']} {row['auto']}", flush=True)
+            print(
+                f"  {bits} bits, {ask}, {row['queries']} at a time: {row['milliseconds']} {row['auto']}",
+                flush=True,
+            )
     return {
         "hashing": hashing,
         "rows": rows,
         "recall": recalls,
         "settings": settings,
-        "build_seconds": {name: round(method.built, 2) for name, method in methods.items() if method.built >= 0},
+        "build_seconds": {
+            name: round(method.built, 2) for name, method in methods.items() if method.built >= 0
+        },
         "bytes_per_code": {name: round(method.size, 1) for name, method in methods.items()},
         "hits_within_the_radius": float(np.median(counts)),
     }
@@ -240,18 +278,30 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--codes", type=int, nargs="+", default=[1_000_000, 5_000_000])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", type=Path, help="keeps codes and usearch's graphs for another time")
+    parser.add_argument(
+        "--folder", type=Path, help="keeps codes and usearch's graphs for another time"
+    )
     given = parser.parse_args()
     sets = kept("index_speed").get("sets", [])
     for count in [5_000] if given.small else given.codes:
         words, codes = encoded(count, given.folder)
         for bits in RADIUS:
             what = {"codes": count, "bits": bits, "of": f"different passages of {words} words"}
-            found = measure(codes[bits][:-BATCH], codes[bits][-BATCH:], bits, given.rounds, given.folder)
+            found = measure(
+                codes[bits][:-BATCH], codes[bits][-BATCH:], bits, given.rounds, given.folder
+            )
             threads = f"1 for a single query, {cores()} for a batch"
-            measured = about("faiss-cpu", "usearch", "numpy", threads=threads, repetitions=given.rounds)
-            sets = [one for one in sets if {**one, **what} != one] + [{**what, **found, "run": measured}]
-            keep("index_speed", {"sets": sorted(sets, key=lambda one: (one["codes"], one["bits"]))}, given.small)
+            measured = about(
+                "faiss-cpu", "usearch", "numpy", threads=threads, repetitions=given.rounds
+            )
+            sets = [one for one in sets if {**one, **what} != one] + [
+                {**what, **found, "run": measured}
+            ]
+            keep(
+                "index_speed",
+                {"sets": sorted(sets, key=lambda one: (one["codes"], one["bits"]))},
+                given.small,
+            )
 
 
 if __name__ == "__main__":

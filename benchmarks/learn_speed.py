@@ -56,7 +56,9 @@ def floors_of(counts: csr_array) -> dict[str, float]:
     from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
     counts = counts[:, np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]) > 1)]
-    idf = inverse_frequencies(np.bincount(counts.indices, minlength=counts.shape[1]), counts.shape[0])
+    idf = inverse_frequencies(
+        np.bincount(counts.indices, minlength=counts.shape[1]), counts.shape[0]
+    )
     rows = tf_idf_rows(counts, idf)
     columns, rng = rows.T.tocsr(), np.random.default_rng(0)
     wide = rng.standard_normal((rows.shape[0], DIMENSIONS + 10), dtype=np.float32)
@@ -82,7 +84,14 @@ def doc2vec(path: Path, workers: int, epochs: int = EPOCHS) -> Any:
     from gensim.models.doc2vec import Doc2Vec
 
     return Doc2Vec(
-        corpus_file=str(path), dm=0, vector_size=BITS, epochs=epochs, negative=5, sample=1e-4, seed=0, workers=workers
+        corpus_file=str(path),
+        dm=0,
+        vector_size=BITS,
+        epochs=epochs,
+        negative=5,
+        sample=1e-4,
+        seed=0,
+        workers=workers,
     )
 
 
@@ -99,7 +108,13 @@ def learning(texts: list[str], folder: Path) -> dict[str, Any]:
     for number in range(ROUNDS):
         steps.append(steps_of(counts))
         own, other = sum(steps[-1].values()), seconds(lambda: doc2vec(path, workers))
-        rounds.append({"closed form": round(own, 2), "gensim": round(other, 2), "ratio": round(own / other, 3)})
+        rounds.append(
+            {
+                "closed form": round(own, 2),
+                "gensim": round(other, 2),
+                "ratio": round(own / other, 3),
+            }
+        )
         print(f"round {number + 1}: {rounds[-1]}", flush=True)
     floors = floors_of(counts)
     return {
@@ -126,7 +141,10 @@ def encoding(texts: list[str], tested: list[str], folder: Path) -> dict[str, Any
     words = Tokenizer().content_words
     path = folder / "learned.txt"
     path.write_text("".join(" ".join(words(text)) + "\n" for text in texts))
-    peer, few = doc2vec(path, cores(), epochs=2), [words(text) for text in tested[:1000]]  # epochs do not matter here
+    peer, few = (
+        doc2vec(path, cores(), epochs=2),
+        [words(text) for text in tested[:1000]],
+    )  # epochs do not matter here
     peer.epochs = EPOCHS
     model.transform(tested[:500])
     rounds = []
@@ -134,7 +152,14 @@ def encoding(texts: list[str], tested: list[str], folder: Path) -> dict[str, Any
         own = len(tested) / seconds(lambda: model.transform(tested))
         alone = np.median([seconds(lambda: encoder.infer([QUERY])) for _ in range(2000)])
         other = len(few) / seconds(lambda: [peer.infer_vector(text) for text in few])
-        rounds.append({"parabit": own, "one text, ms": 1e3 * float(alone), "gensim": other, "ratio": own / other})
+        rounds.append(
+            {
+                "parabit": own,
+                "one text, ms": 1e3 * float(alone),
+                "gensim": other,
+                "ratio": own / other,
+            }
+        )
     medians = {name: float(np.median([one[name] for one in rounds])) for name in rounds[0]}
     return {
         "documents": len(tested),
@@ -143,7 +168,12 @@ def encoding(texts: list[str], tested: list[str], folder: Path) -> dict[str, Any
         "ratio_to_gensim": round(medians["ratio"], 1),
         "ms_per_text": round(medians["one text, ms"], 4),
         "run": about(
-            "numpy", "scipy", "polars", "gensim", threads={"parabit": cores(), "gensim": 1}, repetitions=ROUNDS
+            "numpy",
+            "scipy",
+            "polars",
+            "gensim",
+            threads={"parabit": cores(), "gensim": 1},
+            repetitions=ROUNDS,
         ),
     }
 
@@ -162,7 +192,9 @@ def learn(path: Path, output: Path) -> dict[str, Any]:
     model = ParagraphVectors(BITS).fit(open_corpus(path), report=report)
     model.save(output)
     whole = time.perf_counter() - start
-    reading = stages.get("reading", 0.0)  # the first report of each later stage comes when the one before has ended
+    reading = stages.get(
+        "reading", 0.0
+    )  # the first report of each later stage comes when the one before has ended
     return {
         **model.encoder_.config["training"],
         "reading_seconds": round(reading, 1),
@@ -187,7 +219,10 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=["learning", "encoding", "million"])
     given = parser.parse_args()
     few = 300 if given.small else None
-    train, test = ([one.text for one in open_corpus(f"20newsgroups/{part}")][:few] for part in ("train", "test"))
+    train, test = (
+        [one.text for one in open_corpus(f"20newsgroups/{part}")][:few]
+        for part in ("train", "test")
+    )
     with tempfile.TemporaryDirectory() as name:
         parts: dict[str, Callable[[], dict[str, Any]]] = {
             "learning": lambda: learning(train, Path(name)),

@@ -31,7 +31,9 @@ def load(path: Path) -> dict[str, Tensor]:
     for name, about in header.items():
         if about.get("dtype") in kinds:
             first, last = (start + place for place in about["data_offsets"])
-            array = np.frombuffer(raw[first:last], dtype=kinds[about["dtype"]]).reshape(about["shape"])
+            array = np.frombuffer(raw[first:last], dtype=kinds[about["dtype"]]).reshape(
+                about["shape"]
+            )
             weights[name] = torch.from_numpy(array.astype(np.float32)).to(DEVICE)
     return weights
 
@@ -50,11 +52,17 @@ def embed(weights: dict[str, Tensor], ids: Tensor, lengths: Tensor) -> Tensor:
 
     there = torch.arange(ids.shape[1], device=DEVICE) < lengths[:, None]  # (batch, tokens)
     table = "embeddings.{}_embeddings.weight".format
-    x = weights[table("word")][ids] + weights[table("position")][: ids.shape[1]] + weights[table("token_type")][0]
+    x = (
+        weights[table("word")][ids]
+        + weights[table("position")][: ids.shape[1]]
+        + weights[table("token_type")][0]
+    )
     x = norm("embeddings.LayerNorm", x)
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
-        query, key, value = (split(dense(f"{layer}.attention.self.{part}", x)) for part in ("query", "key", "value"))
+        query, key, value = (
+            split(dense(f"{layer}.attention.self.{part}", x)) for part in ("query", "key", "value")
+        )
         seen = scaled_dot_product_attention(query, key, value, attn_mask=there[:, None, None])
         seen = dense(f"{layer}.attention.output.dense", seen.transpose(1, 2).flatten(2))
         x = norm(f"{layer}.attention.output.LayerNorm", x + seen)
@@ -65,7 +73,9 @@ def embed(weights: dict[str, Tensor], ids: Tensor, lengths: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def embed_all(weights: dict[str, Tensor], ids: NDArray[np.uint16], lengths: NDArray[np.int64]) -> NDArray[np.float16]:
+def embed_all(
+    weights: dict[str, Tensor], ids: NDArray[np.uint16], lengths: NDArray[np.int64]
+) -> NDArray[np.float16]:
     """The vectors of texts whose token ids follow each other in `ids`."""
     starts = np.cumsum(lengths) - lengths
     vectors = np.empty((len(lengths), WIDTH), dtype=np.float16)
@@ -75,7 +85,9 @@ def embed_all(weights: dict[str, Tensor], ids: NDArray[np.uint16], lengths: NDAr
         padded = np.zeros((len(rows), int(lengths[rows[0]])), dtype=np.int64)
         for place, row in enumerate(rows):
             padded[place, : lengths[row]] = ids[starts[row] : starts[row] + lengths[row]]
-        found = embed(weights, torch.from_numpy(padded).to(DEVICE), torch.from_numpy(lengths[rows]).to(DEVICE))
+        found = embed(
+            weights, torch.from_numpy(padded).to(DEVICE), torch.from_numpy(lengths[rows]).to(DEVICE)
+        )
         vectors[rows] = found.cpu().numpy()
     return vectors
 
@@ -90,7 +102,9 @@ def main() -> None:
     vectors = embed_all(weights, ids, lengths)
     name = torch.cuda.get_device_name() if DEVICE == "cuda" else DEVICE
     seconds = time.perf_counter() - start
-    print(f"{len(lengths)} texts, {len(ids)} tokens, {seconds:.1f} s, {name}, torch {torch.__version__}")
+    print(
+        f"{len(lengths)} texts, {len(ids)} tokens, {seconds:.1f} s, {name}, torch {torch.__version__}"
+    )
     for place, part in enumerate(range(0, len(vectors), PART)):
         np.save(f"{target}-{place}.npy", vectors[part : part + PART])
 

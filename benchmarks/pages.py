@@ -32,7 +32,10 @@ def _runs(result: Any, label: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(result, list):
         for row in result:
             known = isinstance(row, dict) and "codes" in row
-            yield from _runs(row, f"{row['codes']:,} codes of {row['bits']} bits ({row['of']})" if known else label)
+            yield from _runs(
+                row,
+                f"{row['codes']:,} codes of {row['bits']} bits ({row['of']})" if known else label,
+            )
     elif isinstance(result, dict):
         for name, value in result.items():
             if name == "run" or name.startswith("run of "):
@@ -44,7 +47,9 @@ def _runs(result: Any, label: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
 def _measured(run: dict[str, Any]) -> tuple[Any, ...]:
     """When, where and how."""
     machine = (
-        f"{run['processor']}, {run['cores']} cores, {run['memory_gb']:.0f} GB" if run["cores"] else run["processor"]
+        f"{run['processor']}, {run['cores']} cores, {run['memory_gb']:.0f} GB"
+        if run["cores"]
+        else run["processor"]
     )
     threads, others = run["threads"], run["cores_of_others"]
     if isinstance(threads, dict):
@@ -52,7 +57,14 @@ def _measured(run: dict[str, Any]) -> tuple[Any, ...]:
     versions = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
     busy = [] if others is None else [f"other processes took {others} cores"]
     notes = "; ".join([*busy, *([run["note"]] if "note" in run else [])])
-    return f"{run['date']}, commit {run['commit']}", machine, threads, run["repetitions"], versions, notes
+    return (
+        f"{run['date']}, commit {run['commit']}",
+        machine,
+        threads,
+        run["repetitions"],
+        versions,
+        notes,
+    )
 
 
 def _how(results: list[dict[str, Any]]) -> list[str]:
@@ -62,7 +74,9 @@ def _how(results: list[dict[str, Any]]) -> list[str]:
         for label, run in _runs(result):
             labels.setdefault(_measured(run), []).append(label or "the rest")
     heads = ("", "measured", "machine", "threads", "repetitions", "versions", "")
-    names = [", ".join(dict.fromkeys(shown)) if len(labels) > 1 else "" for shown in labels.values()]
+    names = [
+        ", ".join(dict.fromkeys(shown)) if len(labels) > 1 else "" for shown in labels.values()
+    ]
     return ["", *_rows(heads, *((name, *row) for name, row in zip(names, labels, strict=True)))]
 
 
@@ -90,7 +104,8 @@ def quality() -> list[str]:
     for name, row in _result("quality")["collections"].items():
         chosen.setdefault(tuple(row["Doc2Vec"][knob] for knob in knobs), []).append(name)
     settings = _rows(
-        (*knobs, "chosen for Doc2Vec on"), *((*values, ", ".join(names)) for values, names in sorted(chosen.items()))
+        (*knobs, "chosen for Doc2Vec on"),
+        *((*values, ", ".join(names)) for values, names in sorted(chosen.items())),
     )
     return ["128 bits:", "", *_quality("128"), "", "32 bits:", "", *_quality("32"), "", *settings]
 
@@ -121,7 +136,10 @@ def quality_short() -> list[str]:
         for method, title in (("closed form", "parabit"), ("LSA + ITQ", "LSA + ITQ")):
             cells = [_pair(collections[name][bits][method]) for name in names]
             rows.append((f"{title}, {bits} bits ({size} bytes)", *cells))
-    for peer, title in (("Doc2Vec", "Doc2Vec, 128 floats (512 bytes)"), ("MiniLM", "MiniLM, 384 floats (1,536 bytes)")):
+    for peer, title in (
+        ("Doc2Vec", "Doc2Vec, 128 floats (512 bytes)"),
+        ("MiniLM", "MiniLM, 384 floats (1,536 bytes)"),
+    ):
         rows.append((title, *(_pair(collections[name][peer]) for name in names)))
     return _rows(*rows)
 
@@ -132,7 +150,11 @@ def sizes() -> list[str]:
     rows: list[tuple[Any, ...]] = [("bits", "bytes", "MAP / NDCG@10", "LSA + ITQ")]
     for row in found:
         if row["question"] == "levels" and row["used"]:
-            [peer] = [one for one in found if one["question"] == "LSA + ITQ" and one["bits"] == row["bits"]]
+            [peer] = [
+                one
+                for one in found
+                if one["question"] == "LSA + ITQ" and one["bits"] == row["bits"]
+            ]
             rows.append((row["bits"], row["bits"] // 8, _pair(row), _pair(peer)))
     return _rows(*rows)
 
@@ -148,7 +170,10 @@ def text_speed() -> list[str]:
     result = _result("text_speed", "speed")
     rates = [(name, f"{rate:,}") for name, rate in result["documents_per_second"].items()]
     ratios = [(name, *ratio.values()) for name, ratio in result["ratios"].items()]
-    first, second = ("what", "documents per second"), ("ratio, within a round", "median", "least", "most")
+    first, second = (
+        ("what", "documents per second"),
+        ("ratio, within a round", "median", "least", "most"),
+    )
     return [*_rows(first, *rates), "", *_rows(second, *ratios)]
 
 
@@ -157,15 +182,24 @@ def text_memory() -> list[str]:
     columns = ("corpus", "documents", "words", "bigrams", "peak_mb", "documents_per_second")
     heads = ("corpus", "documents", "words", "bigrams", "peak memory, MB", "documents per second")
     runs = _result("text_speed", "memory")["runs"]
-    return _rows(heads, *(tuple(f"{run[c]:,}" if c != "corpus" else run[c] for c in columns) for run in runs))
+    return _rows(
+        heads, *(tuple(f"{run[c]:,}" if c != "corpus" else run[c] for c in columns) for run in runs)
+    )
 
 
 def learn_speed() -> list[str]:
     """Seconds of the steps of learning, and the ratio to gensim."""
     result = _result("learn_speed", "learning")
-    rows = [("step", "seconds", "floor"), *((s, r["seconds"], r["floor"] or "") for s, r in result["steps"].items())]
+    rows = [
+        ("step", "seconds", "floor"),
+        *((s, r["seconds"], r["floor"] or "") for s, r in result["steps"].items()),
+    ]
     ratios = ", ".join(str(one["ratio"]) for one in result["rounds"])
-    return [*_rows(*rows), "", f"Of the time of gensim's Doc2Vec ({result['gensim']}): {result['ratio']} ({ratios})."]
+    return [
+        *_rows(*rows),
+        "",
+        f"Of the time of gensim's Doc2Vec ({result['gensim']}): {result['ratio']} ({ratios}).",
+    ]
 
 
 def read_folder() -> list[str]:
@@ -184,7 +218,14 @@ def learn_million() -> list[str]:
     heads = ("documents", "learned from", "reading", "learning", "peak memory", "model")
     seconds = f"{r['reading_seconds']} s", f"{r['learning_seconds']} s"
     return _rows(
-        heads, (f"{r['documents']:,}", f"{r['sampled']:,}", *seconds, f"{r['peak_mb']:,} MB", f"{r['model_mb']} MB")
+        heads,
+        (
+            f"{r['documents']:,}",
+            f"{r['sampled']:,}",
+            *seconds,
+            f"{r['peak_mb']:,} MB",
+            f"{r['model_mb']} MB",
+        ),
     )
 
 
@@ -200,11 +241,18 @@ def queries() -> list[str]:
     """Real queries and known items by every rank."""
     result = _result("queries", "ranks")
     methods = ("hybrid", "words", "asymmetric", "hamming", "bm25s", "tantivy")
-    rows: list[tuple[Any, ...]] = [("real queries, NDCG@10 / Recall@100", "documents", "queries", *methods, "MiniLM")]
+    rows: list[tuple[Any, ...]] = [
+        ("real queries, NDCG@10 / Recall@100", "documents", "queries", *methods, "MiniLM")
+    ]
     for name, row in result["real queries"].items():
-        cells = [_figures(row["scores"][method], "ndcg@10", "recall@100") for method in (*methods, "MiniLM")]
+        cells = [
+            _figures(row["scores"][method], "ndcg@10", "recall@100")
+            for method in (*methods, "MiniLM")
+        ]
         rows.append((name, f"{row['documents']:,}", row["queries"], *cells))
-    known: list[tuple[Any, ...]] = [("known items, share in the first 10", "documents", "queries", *methods)]
+    known: list[tuple[Any, ...]] = [
+        ("known items, share in the first 10", "documents", "queries", *methods)
+    ]
     for name, row in result["known items"].items():
         cells = [_figures(row["scores"][method], "first_10") for method in methods]
         known.append((name, f"{row['documents']:,}", row["queries"], *cells))
@@ -217,7 +265,11 @@ def queries_short() -> list[str]:
     methods = {"hybrid": "parabit", "bm25s": "bm25s, stemmed", "tantivy": "tantivy, stemmed"}
     real, known = result["real queries"], result["known items"]
     rows: list[tuple[Any, ...]] = [
-        ("", *(f"{name}, NDCG@10" for name in real), f"known items in the first 10, {len(known)} collections")
+        (
+            "",
+            *(f"{name}, NDCG@10" for name in real),
+            f"known items in the first 10, {len(known)} collections",
+        )
     ]
     for method, title in methods.items():
         mean = sum(row["scores"][method]["first_10"] for row in known.values()) / len(known)
@@ -230,22 +282,40 @@ def dedupe_short() -> list[str]:
     """The least precision and recall over all collections, for the README."""
     planted = _result("dedupe")["planted"].values()
     rows: list[tuple[Any, ...]] = [("", "least precision", "least recall", "mean recall")]
-    for method, title in (("parabit", "parabit"), ("minhash", "datasketch's MinHash"), ("semhash", "semhash")):
+    for method, title in (
+        ("parabit", "parabit"),
+        ("minhash", "datasketch's MinHash"),
+        ("semhash", "semhash"),
+    ):
         scores = [row["methods"][method] for row in planted]
         least = {name: min(row[name] for row in scores) for name in ("precision", "recall")}
         mean = {"recall": sum(row["recall"] for row in scores) / len(scores)}
-        rows.append((title, _figures(least, "precision"), _figures(least, "recall"), _figures(mean, "recall")))
+        rows.append(
+            (
+                title,
+                _figures(least, "precision"),
+                _figures(least, "recall"),
+                _figures(mean, "recall"),
+            )
+        )
     return _rows(*rows)
 
 
 def size_short() -> list[str]:
     """Bytes per document, for the README."""
-    rows: list[tuple[Any, ...]] = [("bytes per document", "codes and ids alone", "of all: words", "all, with texts")]
+    rows: list[tuple[Any, ...]] = [
+        ("bytes per document", "codes and ids alone", "of all: words", "all, with texts")
+    ]
     for row, name in zip(
-        _result("search_speed")["rows"], ("posts of 20 Newsgroups", "abstracts of arXiv"), strict=False
+        _result("search_speed")["rows"],
+        ("posts of 20 Newsgroups", "abstracts of arXiv"),
+        strict=False,
     ):
         size = row["bytes per document"]
-        cells = [f"{size[part]:,.0f}" for part in ("codes and ids alone", "words", "with texts and words")]
+        cells = [
+            f"{size[part]:,.0f}"
+            for part in ("codes and ids alone", "words", "with texts and words")
+        ]
         rows.append((f"{row['documents']:,} {name}", *cells))
     return _rows(*rows)
 
@@ -255,7 +325,8 @@ def query_weights() -> list[str]:
     found = _result("queries", "weights")["scores"]
     weights = list(next(iter(found.values())))
     return _rows(
-        ("", *weights), *((name, *(_figures(row, weight) for weight in weights)) for name, row in found.items())
+        ("", *weights),
+        *((name, *(_figures(row, weight) for weight in weights)) for name, row in found.items()),
     )
 
 
@@ -263,11 +334,19 @@ def search_speed() -> list[str]:
     """One text query beside the bare engines."""
     result = _result("search_speed")["rows"]
     methods = list(result[0]["ms"])
-    rows: list[tuple[Any, ...]] = [("documents", *(f"{name}, ms" for name in methods), "hybrid / (faiss + tantivy)")]
-    sizes: list[tuple[Any, ...]] = [("documents", "learning, s", "building, s", *result[0]["bytes per document"])]
+    rows: list[tuple[Any, ...]] = [
+        ("documents", *(f"{name}, ms" for name in methods), "hybrid / (faiss + tantivy)")
+    ]
+    sizes: list[tuple[Any, ...]] = [
+        ("documents", "learning, s", "building, s", *result[0]["bytes per document"])
+    ]
     for row in result:
-        rows.append((f"{row['documents']:,}", *row["ms"].values(), row["hybrid / (faiss + tantivy)"]))
-        sizes.append((f"{row['documents']:,}", *row["seconds"].values(), *row["bytes per document"].values()))
+        rows.append(
+            (f"{row['documents']:,}", *row["ms"].values(), row["hybrid / (faiss + tantivy)"])
+        )
+        sizes.append(
+            (f"{row['documents']:,}", *row["seconds"].values(), *row["bytes per document"].values())
+        )
     return [*_rows(*rows), "", "Seconds to build, and bytes per document:", "", *_rows(*sizes)]
 
 
@@ -287,9 +366,13 @@ def _speed(row: dict[str, Any], name: str) -> str:
 def index_speed() -> list[str]:
     """The exact back ends beside faiss and usearch."""
     sets = _result("index_speed")["sets"]
-    methods = list(dict.fromkeys(name for one in sets for row in one["rows"] for name in row["milliseconds"]))
+    methods = list(
+        dict.fromkeys(name for one in sets for row in one["rows"] for name in row["milliseconds"])
+    )
     rows: list[tuple[Any, ...]] = [("codes", "bits", "asked", "queries", *methods)]
-    costs: list[tuple[Any, ...]] = [("codes", "bits", "method", "setting", "recall", "built", "bytes per code")]
+    costs: list[tuple[Any, ...]] = [
+        ("codes", "bits", "method", "setting", "recall", "built", "bytes per code")
+    ]
     for one in sets:
         about = f"{one['codes']:,}: {one['of']}", one["bits"]
         for row in one["rows"]:
@@ -297,13 +380,30 @@ def index_speed() -> list[str]:
             rows.append((*about, row["ask"], row["queries"], *cells))
         for name, size in one["bytes_per_code"].items():
             built = f"{one['build_seconds'][name]:,.1f} s" if name in one["build_seconds"] else ""
-            costs.append((*about, name, one["settings"].get(name, ""), one["recall"].get(name, "exact"), built, size))
+            costs.append(
+                (
+                    *about,
+                    name,
+                    one["settings"].get(name, ""),
+                    one["recall"].get(name, "exact"),
+                    built,
+                    size,
+                )
+            )
     return [*_rows(*rows), "", *_rows(*costs)]
 
 
 def index_keeping() -> list[str]:
     """Making, opening, changing and compacting an index."""
-    heads = ("documents", "made", "opened", "10,000 added", "1,000 deleted", "opened with that log", "compacted")
+    heads = (
+        "documents",
+        "made",
+        "opened",
+        "10,000 added",
+        "1,000 deleted",
+        "opened with that log",
+        "compacted",
+    )
     rows = [
         (
             f"{r['documents']:,}", f"{r['make_seconds']:.1f} s", f"{r['open_first_milliseconds']:.0f} ms",
@@ -318,9 +418,15 @@ def index_keeping() -> list[str]:
 
 def evaluate_speed() -> list[str]:
     """Scoring beside scikit-learn."""
-    rows: list[tuple[Any, ...]] = [("scored", "seconds", "floor", "scikit-learn, seconds", "times as fast")]
+    rows: list[tuple[Any, ...]] = [
+        ("scored", "seconds", "floor", "scikit-learn, seconds", "times as fast")
+    ]
     for name, r in _result("evaluate_speed")["evaluations"].items():
-        times = f"{r['seconds']:.1f}", f"{r['floor_seconds']:.2f}", f"{r['scikit_learn_seconds']:.0f}"
+        times = (
+            f"{r['seconds']:.1f}",
+            f"{r['floor_seconds']:.2f}",
+            f"{r['scikit_learn_seconds']:.0f}",
+        )
         rows.append((name, *times, f"{r['ratio']['median']:.0f}"))
     return _rows(*rows)
 
@@ -329,14 +435,21 @@ def scaling() -> list[str]:
     """What one machine does."""
     kept = _result("index_keeping")["sizes"][-1]
     *_, most = (
-        one for one in _result("index_speed")["sets"] if one["bits"] == 128 and "faiss flat" in one["build_seconds"]
+        one
+        for one in _result("index_speed")["sets"]
+        if one["bits"] == 128 and "faiss flat" in one["build_seconds"]
     )
-    [near] = [row["milliseconds"] for row in most["rows"] if (row["ask"], row["queries"]) == ("top 10", 1)]
+    [near] = [
+        row["milliseconds"] for row in most["rows"] if (row["ask"], row["queries"]) == ("top 10", 1)
+    ]
     best = min(time for name, time in near.items() if name.startswith("parabit"))
     memory = f"{kept['megabytes'] / 1e3:.1f} GB on disk, {kept['peak_megabytes'] / 1e3:.1f} GB peak memory"
     return _rows(
         ("what", "measured"),
-        (f"building an index of {kept['documents']:,} codes", f"{kept['make_seconds']:.0f} s, {memory}"),
+        (
+            f"building an index of {kept['documents']:,} codes",
+            f"{kept['make_seconds']:.0f} s, {memory}",
+        ),
         ("opening that index", f"{kept['open_first_milliseconds']:.0f} ms"),
         (f"the 10 nearest of {most['codes']:,} codes, exactly", f"{best:.1f} ms per query"),
     )
@@ -345,7 +458,13 @@ def scaling() -> list[str]:
 def dedupe() -> list[str]:
     """Planted copies found by parabit and its peers, and what large collections take."""
     result, methods = _result("dedupe"), ("parabit", "minhash", "semhash")
-    heads = ("precision / recall", "documents", "median of different words", "parabit", "heavy edits")
+    heads = (
+        "precision / recall",
+        "documents",
+        "median of different words",
+        "parabit",
+        "heavy edits",
+    )
     rows: list[tuple[Any, ...]] = [(*heads, "MinHash", "semhash", "seconds, in this order")]
     for name, row in result["planted"].items():
         ours, *peers = (row["methods"][method] for method in methods)
@@ -353,10 +472,20 @@ def dedupe() -> list[str]:
         cells = [_figures(ours, "precision", "recall"), _figures(ours, "recall, heavy")]
         cells += [_figures(peer, "precision", "recall") for peer in peers]
         rows.append((name, f"{row['documents']:,}", row["different words"], *cells, seconds))
-    large = [("from files to groups", "documents", "copies", "seconds", "of a processor", "peak memory")]
+    large = [
+        ("from files to groups", "documents", "copies", "seconds", "of a processor", "peak memory")
+    ]
     for name, row in result["large"].items():
         seconds = (f"{row['seconds']:.0f}", f"{row['processor seconds']:.0f}")
-        large.append((name, f"{row['documents']:,}", f"{row['copies']:,}", *seconds, f"{row['gigabytes']:.1f} GB"))
+        large.append(
+            (
+                name,
+                f"{row['documents']:,}",
+                f"{row['copies']:,}",
+                *seconds,
+                f"{row['gigabytes']:.1f} GB",
+            )
+        )
     return [*_rows(*rows), "", *_rows(*large)]
 
 
@@ -364,17 +493,34 @@ def serve_load() -> list[str]:
     """The server under load, beside an older commit."""
     result = _result("serve_load")
     rows: list[tuple[Any, ...]] = [
-        ("server", "clients", "requests per second", "search p50, p99 in ms", "failed", "memory at the end")
+        (
+            "server",
+            "clients",
+            "requests per second",
+            "search p50, p99 in ms",
+            "failed",
+            "memory at the end",
+        )
     ]
     for name, row in result.items():
         if not isinstance(row, dict) or "clients" not in row:
             continue
         search, failed = row["search"], sum(row["errors"].values())
         waits = f"{search['p50_ms']:,.0f}, {search['p99_ms']:,.0f}"
-        who = name if name.startswith("commit") else "parabit" + ", no text twice" * (name == "no_text_twice")
+        who = (
+            name
+            if name.startswith("commit")
+            else "parabit" + ", no text twice" * (name == "no_text_twice")
+        )
         memory = f"{row['memory_mb']['at_the_end']:,.0f} MB"
-        rows.append((who, row["clients"], f"{row['requests_per_second']:,.0f}", waits, failed, memory))
-    return [f"{result['index']['documents']:,} documents, {result['index']['megabytes']:,} MB:", "", *_rows(*rows)]
+        rows.append(
+            (who, row["clients"], f"{row['requests_per_second']:,.0f}", waits, failed, memory)
+        )
+    return [
+        f"{result['index']['documents']:,} documents, {result['index']['megabytes']:,} MB:",
+        "",
+        *_rows(*rows),
+    ]
 
 
 def written(page: str, how: bool = False) -> str:
@@ -384,9 +530,20 @@ def written(page: str, how: bool = False) -> str:
         _read.clear()
         lines = globals()[found["name"]]()
         below = _how(_read) if how else []
-        return "\n".join([f"<!-- {found['name']} -->", "", *lines, *below, "", f"<!-- end of {found['name']} -->"])
+        return "\n".join(
+            [
+                f"<!-- {found['name']} -->",
+                "",
+                *lines,
+                *below,
+                "",
+                f"<!-- end of {found['name']} -->",
+            ]
+        )
 
-    return re.sub(r"<!-- (?P<name>\w+) -->\n.*?<!-- end of (?P=name) -->", table, page, flags=re.DOTALL)
+    return re.sub(
+        r"<!-- (?P<name>\w+) -->\n.*?<!-- end of (?P=name) -->", table, page, flags=re.DOTALL
+    )
 
 
 def main() -> None:

@@ -47,7 +47,9 @@ TRIED = dict.fromkeys(NETWORKS, 20) | {
     "real-128-dm": 14,
     "binary-128-dm": 10,
 }
-INFERENCE = [(rounds, factor) for rounds in (20, 60, 150) for factor in (1.0, 0.3)]  # and share of the document rate
+INFERENCE = [
+    (rounds, factor) for rounds in (20, 60, 150) for factor in (1.0, 0.3)
+]  # and share of the document rate
 
 
 def draw(rng: np.random.Generator, name: str) -> dict[str, Any]:
@@ -106,13 +108,33 @@ def draw(rng: np.random.Generator, name: str) -> dict[str, Any]:
     }
 
 
-_REAL = {"epochs": 100, "row_rates": True, "sampling_power": 0.75, "word_accumulator_start": 1.0, "dropout": 0.1}
-_BINARY = {"epochs": 120, "sampling_power": 0.75, "word_accumulator_start": 300.0, "dropout": 0.1, "min_occurrences": 2}
-_BOTH = {"epochs": 100, "sampling_power": 0.75, "document_prior": 0.3, "dropout": 0.1, "min_occurrences": 2}
+_REAL = {
+    "epochs": 100,
+    "row_rates": True,
+    "sampling_power": 0.75,
+    "word_accumulator_start": 1.0,
+    "dropout": 0.1,
+}
+_BINARY = {
+    "epochs": 120,
+    "sampling_power": 0.75,
+    "word_accumulator_start": 300.0,
+    "dropout": 0.1,
+    "min_occurrences": 2,
+}
+_BOTH = {
+    "epochs": 100,
+    "sampling_power": 0.75,
+    "document_prior": 0.3,
+    "dropout": 0.1,
+    "min_occurrences": 2,
+}
 _DM = {"epochs": 24, "sampling_power": 0.75, "dropout": 0.1}
 
 
-def _rates(document: float, word: float, prior: float | None = None, **others: Any) -> dict[str, Any]:
+def _rates(
+    document: float, word: float, prior: float | None = None, **others: Any
+) -> dict[str, Any]:
     prior_too = {} if prior is None else {"document_prior": prior}
     return {"document_rate": document, "word_rate": word, **prior_too, **others}
 
@@ -121,7 +143,11 @@ def _rates(document: float, word: float, prior: float | None = None, **others: A
 CHECKS: list[tuple[str, dict[str, Any]]] = [
     *(
         ("real-128-words", _REAL | more)
-        for more in (_rates(0.05, 0.02, 3.0), _rates(0.06, 0.013, 1.0, min_occurrences=2), _rates(0.13, 0.02, 3.0))
+        for more in (
+            _rates(0.05, 0.02, 3.0),
+            _rates(0.06, 0.013, 1.0, min_occurrences=2),
+            _rates(0.13, 0.02, 3.0),
+        )
     ),
     *(
         ("real-128-bigrams", _REAL | more)
@@ -129,11 +155,19 @@ CHECKS: list[tuple[str, dict[str, Any]]] = [
     ),
     *(
         ("real-32-words", _REAL | more)
-        for more in (_rates(0.055, 0.05, 3.0), _rates(0.085, 0.06, 3.0), _rates(0.055, 0.05, 3.0, dropout=0.05))
+        for more in (
+            _rates(0.055, 0.05, 3.0),
+            _rates(0.085, 0.06, 3.0),
+            _rates(0.055, 0.05, 3.0, dropout=0.05),
+        )
     ),
     *(
         ("real-32-bigrams", _REAL | more)
-        for more in (_rates(0.057, 0.04, 6.0), _rates(0.057, 0.04, 10.0), _rates(0.09, 0.06, 10.0, min_occurrences=2))
+        for more in (
+            _rates(0.057, 0.04, 6.0),
+            _rates(0.057, 0.04, 10.0),
+            _rates(0.09, 0.06, 10.0, min_occurrences=2),
+        )
     ),
     *(
         ("binary-128-words", _BINARY | more)
@@ -155,7 +189,9 @@ CHECKS: list[tuple[str, dict[str, Any]]] = [
         ("real-binary-28", _BOTH | more)
         for more in (
             _rates(0.2, 0.03, projection_rate=0.005, word_accumulator_start=30.0),
-            _rates(0.2, 0.022, projection_rate=0.0032, word_accumulator_start=10.0, min_occurrences=3),
+            _rates(
+                0.2, 0.022, projection_rate=0.0032, word_accumulator_start=10.0, min_occurrences=3
+            ),
             _rates(0.3, 0.04, projection_rate=0.01, word_accumulator_start=100.0),
             _rates(0.2, 0.03, projection_rate=0.005, word_accumulator_start=300.0, epochs=150),
         )
@@ -200,11 +236,15 @@ def hold_out(path: Path, seed: int = 0, share: float = HELD_OUT) -> dict[str, An
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(labels))
     cut = round(share * len(labels))
-    held = np.array(sorted(row for row in order[:cut] if labels[row]))  # without a label nothing can be scored
+    held = np.array(
+        sorted(row for row in order[:cut] if labels[row])
+    )  # without a label nothing can be scored
     trained = np.sort(order[cut:])
     documents = data.training.documents
     matrix = documents.matrix(len(data.counts))
-    counts = np.bincount(matrix[trained].indices, matrix[trained].data, len(data.counts)).astype(np.int64)
+    counts = np.bincount(matrix[trained].indices, matrix[trained].data, len(data.counts)).astype(
+        np.int64
+    )
     known = np.flatnonzero(counts)
     number = np.full(len(counts), -1, np.int32)
     number[known] = np.arange(len(known), dtype=np.int32)
@@ -214,10 +254,18 @@ def hold_out(path: Path, seed: int = 0, share: float = HELD_OUT) -> dict[str, An
         chosen.sort_indices()
         if not len(documents.tokens):
             return Bags.of_counts(chosen.indices, chosen.data, chosen.indptr.astype(np.int64))
-        tokens = [number[documents.tokens[slice(*documents.token_offsets[row : row + 2])]] for row in rows]
+        tokens = [
+            number[documents.tokens[slice(*documents.token_offsets[row : row + 2])]] for row in rows
+        ]
         tokens = [ids[ids >= 0] for ids in tokens]
         offsets = row_offsets(np.array([len(ids) for ids in tokens]))
-        return Bags(chosen.indices, chosen.data, chosen.indptr.astype(np.int64), np.concatenate(tokens), offsets)
+        return Bags(
+            chosen.indices,
+            chosen.data,
+            chosen.indptr.astype(np.int64),
+            np.concatenate(tokens),
+            offsets,
+        )
 
     return {
         "counts": counts[known],
@@ -248,11 +296,15 @@ def try_recipe(task: dict[str, Any], arrays: Path, device: str) -> dict[str, Any
     data = _DATA[key]
     shape = choose_shape(bits, dim, architecture)
     recipe = paper_recipe(shape, bigrams, **task["changes"])
-    trained = train(data["trained"], data["counts"], shape, recipe, seed=task["seed"], device=device)
+    trained = train(
+        data["trained"], data["counts"], shape, recipe, seed=task["seed"], device=device
+    )
     seconds = time.perf_counter() - start
     scores = {}
     for rounds, factor in task["inference"]:
-        inferring = replace(recipe, inference_rounds=rounds, inference_rate=factor * recipe.document_rate)
+        inferring = replace(
+            recipe, inference_rounds=rounds, inference_rate=factor * recipe.document_rate
+        )
         encoder = NetworkEncoder(trained.network, data["counts"], inferring, task["seed"])
         vectors = encoder.embed(data["held"])
         found = {}
@@ -281,16 +333,27 @@ def plan(stage: str, corpora: list[str], seeds: int) -> list[dict[str, Any]]:
                     tasks.append({"network": name, "changes": changes, "seed": 0})
     else:
         seeded = itertools.product(range(seeds), CHECKS)
-        tasks = [{"network": name, "changes": changes, "seed": seed} for seed, (name, changes) in seeded]
+        tasks = [
+            {"network": name, "changes": changes, "seed": seed} for seed, (name, changes) in seeded
+        ]
     # Workers keep one collection's arrays: nearby tasks read the same.
     # One position at a time is slow: distributed memory is inferred in two ways only.
-    ways = {name: INFERENCE if kind != "dm" else [(20, 1.0), (60, 1.0)] for name, (_, _, kind, _) in NETWORKS.items()}
-    return [task | {"corpus": corpus, "inference": ways[task["network"]]} for corpus in corpora for task in tasks]
+    ways = {
+        name: INFERENCE if kind != "dm" else [(20, 1.0), (60, 1.0)]
+        for name, (_, _, kind, _) in NETWORKS.items()
+    }
+    return [
+        task | {"corpus": corpus, "inference": ways[task["network"]]}
+        for corpus in corpora
+        for task in tasks
+    ]
 
 
 def main() -> None:
     """Try recipes on several processes, and write what comes back."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("arrays", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--stage", choices=["search", "check"], default="search")
@@ -299,7 +362,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--small", action="store_true", help="only the first two, for one epoch, to try the script")
+    parser.add_argument(
+        "--small", action="store_true", help="only the first two, for one epoch, to try the script"
+    )
     options = parser.parse_args()
     planned = plan(options.stage, options.corpus, options.seeds)
     if options.small:
@@ -311,7 +376,10 @@ def main() -> None:
             if isinstance(result, Exception):  # a recipe that diverges is a result
                 best, row = result, task | {"failed": f"{type(result).__name__}: {result}"[:300]}
             else:
-                best, row = max(result["scores"].values(), key=lambda one: sum(next(iter(one.values())))), result
+                best, row = (
+                    max(result["scores"].values(), key=lambda one: sum(next(iter(one.values())))),
+                    result,
+                )
             file.write(json.dumps(row) + "\n")
             file.flush()
             print(number, "/", len(planned), row["network"], best, row.get("seconds"), flush=True)

@@ -24,7 +24,11 @@ def each(
     waiting, running = iter(tasks), dict[Future[Any], Any]()
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_core) as pool:
         while True:
-            while len(running) < workers and time.time() < deadline and (task := next(waiting, None)) is not None:
+            while (
+                len(running) < workers
+                and time.time() < deadline
+                and (task := next(waiting, None)) is not None
+            ):
                 running[pool.submit(function, task)] = task
             if not running:
                 return

@@ -75,17 +75,27 @@ def collections(only: list[str] | None) -> Iterator[Collection]:
         train = list(sample_documents(open_corpus(f"{corpus.name}/train"), corpus.most_trained))
         yield Collection(corpus.title, train, labelled_documents(corpus), relevance_of(corpus.name))
     for name, (source, title, relevance, most_trained, most_tested) in FURTHER.items():
-        if (source in present or source in ("docstrings", "reuters21578")) and (not only or title in only):
-            documents, tested = (_view(name, open_corpus(f"{source}/{split}")) for split in ("train", "test"))
+        if (source in present or source in ("docstrings", "reuters21578")) and (
+            not only or title in only
+        ):
+            documents, tested = (
+                _view(name, open_corpus(f"{source}/{split}")) for split in ("train", "test")
+            )
             labelled = [document for document in tested if document.labels]
-            train, test = sample_documents(documents, most_trained), sample_documents(labelled, most_tested)
+            train, test = (
+                sample_documents(documents, most_trained),
+                sample_documents(labelled, most_tested),
+            )
             yield Collection(title, list(train), list(test), relevance)
     for path in sorted((data_folder() / "short").glob("*.jsonl.gz")):
         if only and path.name.removesuffix(".jsonl.gz") not in only:
             continue
         with gzip.open(path, "rt") as file:
             records = [json.loads(line) for line in file]
-        documents = [Document(str(n), record["text"], (str(record["label"]),)) for n, record in enumerate(records)]
+        documents = [
+            Document(str(n), record["text"], (str(record["label"]),))
+            for n, record in enumerate(records)
+        ]
         order = np.random.default_rng(0).permutation(len(documents))
         cut = int(0.6 * len(order))
         train, test = ([documents[place] for place in part] for part in (order[:cut], order[cut:]))
@@ -104,7 +114,9 @@ def lsa_itq(collection: Collection, bits: int, seed: int) -> NDArray[np.uint8]:
     """The codes of the test documents by LSA with iterative quantization, of as many dimensions."""
     vocabulary, bags = count_bags(collection.train)
     train = bags.matrix(len(vocabulary))
-    tested = make_bags([document.text for document in collection.test], vocabulary).matrix(len(vocabulary))
+    tested = make_bags([document.text for document in collection.test], vocabulary).matrix(
+        len(vocabulary)
+    )
     analysis = LSA(bits, seed).fit(train)
     quantization = IterativeQuantization(bits, seed=seed).fit(analysis.transform(train))
     return quantization.transform(analysis.transform(tested))
@@ -118,8 +130,13 @@ def doc2vec(collection: Collection, settings: dict[str, Any], seed: int = 0) -> 
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
     words = Tokenizer().content_words
-    tagged = [TaggedDocument(words(document.text), [number]) for number, document in enumerate(collection.train)]
-    model = Doc2Vec(tagged, dm=0, vector_size=128, negative=5, seed=seed, workers=cores(), **settings)
+    tagged = [
+        TaggedDocument(words(document.text), [number])
+        for number, document in enumerate(collection.train)
+    ]
+    model = Doc2Vec(
+        tagged, dm=0, vector_size=128, negative=5, seed=seed, workers=cores(), **settings
+    )
     return np.stack([model.infer_vector(words(document.text)) for document in collection.test])
 
 
@@ -127,19 +144,29 @@ def tuned_doc2vec(collection: Collection) -> dict[str, Any]:
     """Doc2Vec with what is best on a validation part of the training documents."""
     labelled = [document for document in collection.train if document.labels]
     order = np.random.default_rng(1).permutation(len(labelled))[:3000]
-    learned, held = ([labelled[place] for place in part] for part in np.split(order, [int(0.6 * len(order))]))
+    learned, held = (
+        [labelled[place] for place in part] for part in np.split(order, [int(0.6 * len(order))])
+    )
     validation = collection._replace(train=learned, test=held)
     settings: dict[str, Any] = {"epochs": 40, "min_count": 2}  # as in its notebook on reviews
     for name, values in DOC2VEC.items():
-        found = {value: score(doc2vec(validation, {**settings, name: value}), validation)[1] for value in values}
+        found = {
+            value: score(doc2vec(validation, {**settings, name: value}), validation)[1]
+            for value in values
+        }
         settings[name] = max(found, key=lambda value: found[value])
-    return summary([score(doc2vec(collection, settings, seed), collection) for seed in SEEDS]) | settings
+    return (
+        summary([score(doc2vec(collection, settings, seed), collection) for seed in SEEDS])
+        | settings
+    )
 
 
 def score(found: NDArray[Any], collection: Collection) -> tuple[float, float]:
     """MAP and NDCG@10 of what was found for the test documents."""
     evaluate: Any = evaluate_codes if found.dtype == np.uint8 else evaluate_vectors
-    scores = evaluate(found, [document.labels for document in collection.test], relevance=collection.relevance)
+    scores = evaluate(
+        found, [document.labels for document in collection.test], relevance=collection.relevance
+    )
     return round(scores.map, 4), round(scores.ndcg, 4)
 
 
@@ -161,7 +188,9 @@ def measure(collection: Collection, row: dict[str, Any]) -> bool:
         for method, encode in METHODS.items():
             found = row.setdefault(str(bits), {})
             if method not in found:
-                found[method] = summary([score(encode(collection, bits, seed), collection) for seed in SEEDS])
+                found[method] = summary(
+                    [score(encode(collection, bits, seed), collection) for seed in SEEDS]
+                )
                 done = True
     return done
 
@@ -169,7 +198,9 @@ def measure(collection: Collection, row: dict[str, Any]) -> bool:
 def show(results: dict[str, Any]) -> None:
     """Print a table."""
     for bits in map(str, SIZES):
-        print(f"\n{bits} bits, MAP / NDCG@10{'':18} closed form    LSA + ITQ      Doc2Vec, 128 floats")
+        print(
+            f"\n{bits} bits, MAP / NDCG@10{'':18} closed form    LSA + ITQ      Doc2Vec, 128 floats"
+        )
         for name, row in results["collections"].items():
             cells = [
                 f"{row[bits][method]['map'][0]:.3f} / {row[bits][method]['ndcg@10'][0]:.3f}"
@@ -184,7 +215,9 @@ def main() -> None:
     """Measure what has not been measured yet."""
     parser = options(__doc__)
     parser.add_argument("--peers", action="store_true", help="also run Doc2Vec")
-    parser.add_argument("--again", action="store_true", help="measure what was measured before, too")
+    parser.add_argument(
+        "--again", action="store_true", help="measure what was measured before, too"
+    )
     parser.add_argument("--only", nargs="*", help="collections, by name")
     given = parser.parse_args()
     results = {} if given.small else kept("quality")
@@ -195,10 +228,14 @@ def main() -> None:
             for method in (*map(str, SIZES), *(["Doc2Vec"] if given.peers else [])):
                 row.pop(method, None)
         if measure(collection, row):
-            row["run"] = about("numpy", "scipy", "faiss-cpu", threads=cores(), repetitions=f"{len(SEEDS)} seeds")
+            row["run"] = about(
+                "numpy", "scipy", "faiss-cpu", threads=cores(), repetitions=f"{len(SEEDS)} seeds"
+            )
         if given.peers and "Doc2Vec" not in row:
             row["Doc2Vec"] = tuned_doc2vec(collection)
-            row["Doc2Vec"]["run"] = about("gensim", threads=cores(), repetitions=f"{len(SEEDS)} seeds")
+            row["Doc2Vec"]["run"] = about(
+                "gensim", threads=cores(), repetitions=f"{len(SEEDS)} seeds"
+            )
         keep("quality", results, given.small)
     show(results)
 

@@ -45,7 +45,12 @@ WEIGHTS: dict[str, tuple[Any, str, float]] = {  # what each column changes
     **{f"quotation {weight}": (word_index, "QUOTATION_WEIGHT", weight) for weight in (1.0, 4.0)},
     **{f"stop words {weight}": (word_index, "STOP_WEIGHT", weight) for weight in (0.0, 0.5)},
 }
-KNOWN = {"20newsgroups/train": 5000, "arxiv/train": 20_000, "enwiki/train": 10_000, "reuters21578/train": 9000}
+KNOWN = {
+    "20newsgroups/train": 5000,
+    "arxiv/train": 20_000,
+    "enwiki/train": 10_000,
+    "reuters21578/train": 9000,
+}
 KNOWN_ITEMS = 400  # queries
 
 Answer = Callable[[str], Sequence[str]]  # the ids of the best 100 documents
@@ -73,11 +78,16 @@ def real_queries() -> Iterator[Collection]:
             relevant.setdefault(query, set()).add(document)
         judged = [query for query in queries if relevant.get(query["id"])]
         yield Collection(
-            folder.name, documents, [query["text"] for query in judged], [relevant[query["id"]] for query in judged]
+            folder.name,
+            documents,
+            [query["text"] for query in judged],
+            [relevant[query["id"]] for query in judged],
         )
 
 
-def known_items(name: str, documents: list[Document], seed: int = 0, complete: bool = True) -> Collection:
+def known_items(
+    name: str, documents: list[Document], seed: int = 0, complete: bool = True
+) -> Collection:
     """Queries cut from random documents; if they are not to be complete, one word inside each is left out."""
     rng = np.random.default_rng(seed)
     queries: list[str] = []
@@ -109,7 +119,10 @@ def peers(documents: list[Document], folder: str) -> dict[str, Answer]:
     texts, ids = [document.text for document in documents], [document.id for document in documents]
     stemmer = Stemmer.Stemmer("english")
     scorer = bm25s.BM25()
-    scorer.index(bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False), show_progress=False)
+    scorer.index(
+        bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False),
+        show_progress=False,
+    )
 
     def by_bm25s(query: str) -> list[str]:
         tokens = bm25s.tokenize(query, stopwords="en", stemmer=stemmer, show_progress=False)
@@ -156,7 +169,9 @@ def measure(collection: Collection, answer: Answer) -> dict[str, float]:
         seconds.append(time.perf_counter() - start)
         gains = np.array([identity in relevant for identity in found[:10]], dtype=float)
         ndcg = (gains * discounts[: len(gains)]).sum() / discounts[: min(10, len(relevant))].sum()
-        rows.append((ndcg, len(relevant.intersection(found[:100])) / len(relevant), bool(gains.any())))
+        rows.append(
+            (ndcg, len(relevant.intersection(found[:100])) / len(relevant), bool(gains.any()))
+        )
     means = np.mean(rows, axis=0)
     return {
         "ndcg@10": float(means[0]),
@@ -182,7 +197,10 @@ def compare(collection: Collection, seeds: Sequence[int]) -> dict[str, Any]:
         "queries": len(collection.queries),
         "scores": {
             name: {
-                **{metric: round(float(np.mean([row[metric] for row in rows])), 4) for metric in rows[0]},
+                **{
+                    metric: round(float(np.mean([row[metric] for row in rows])), 4)
+                    for metric in rows[0]
+                },
                 "ndcg@10 spread": round(float(np.std([row["ndcg@10"] for row in rows])), 4),
             }
             for name, rows in found.items()
@@ -195,7 +213,8 @@ def as_queries(name: str, most: int, asked: int = 200) -> Collection:
     documents = list(islice((document for document in open_corpus(name) if document.labels), most))
     queried = np.random.default_rng(1).permutation(len(documents))[:asked]
     relevant = [
-        {other.id for other in documents if set(other.labels) & set(documents[n].labels)} - {documents[n].id}
+        {other.id for other in documents if set(other.labels) & set(documents[n].labels)}
+        - {documents[n].id}
         for n in queried.tolist()
     ]
     kept = [place for place, ids in enumerate(relevant) if ids]
@@ -210,11 +229,19 @@ def as_queries(name: str, most: int, asked: int = 200) -> Collection:
 def weights() -> dict[str, Any]:
     """NDCG@10 of the hybrid rank, or known items in the first 10, with each weight changed."""
     found: dict[str, Any] = {}
-    collections = [*real_queries(), as_queries("20newsgroups/train", 5000), as_queries("arxiv/train", 10_000)]
+    collections = [
+        *real_queries(),
+        as_queries("20newsgroups/train", 5000),
+        as_queries("arxiv/train", 10_000),
+    ]
     for one in known_collections():
         for complete, kind in ((True, "known items"), (False, "known items, a word missing")):
-            samples = [known_items(f"{one.name}, {kind}", one.documents, seed, complete) for seed in SEEDS]
-            queries, relevant = ([part for sample in samples for part in sample[place]] for place in (2, 3))
+            samples = [
+                known_items(f"{one.name}, {kind}", one.documents, seed, complete) for seed in SEEDS
+            ]
+            queries, relevant = (
+                [part for sample in samples for part in sample[place]] for place in (2, 3)
+            )
             collections.append(Collection(samples[0].name, one.documents, queries, relevant))
     for collection in collections:
         model = ParagraphVectors(128, random_state=0).fit(collection.documents)
@@ -224,11 +251,15 @@ def weights() -> dict[str, Any]:
                 chosen = getattr(module, constant)
                 setattr(module, constant, weight)
                 if "as queries" in collection.name:
-                    scores = measure(collection, lambda query, index=index: index.like(query, k=100).ids[0])
+                    scores = measure(
+                        collection, lambda query, index=index: index.like(query, k=100).ids[0]
+                    )
                 else:
                     scores = measure(collection, ranks(index)["hybrid"])
                 setattr(module, constant, chosen)
-                row[column] = round(scores["first_10" if "known" in collection.name else "ndcg@10"], 4)
+                row[column] = round(
+                    scores["first_10" if "known" in collection.name else "ndcg@10"], 4
+                )
         found[collection.name] = row
         print(collection.name, row, flush=True)
     return found
@@ -236,35 +267,56 @@ def weights() -> dict[str, Any]:
 
 def show(results: dict[str, Any]) -> None:
     """Print tables."""
-    for part, metrics in (("real queries", ("ndcg@10", "recall@100", "ms")), ("known items", ("first_10", "ms"))):
+    for part, metrics in (
+        ("real queries", ("ndcg@10", "recall@100", "ms")),
+        ("known items", ("first_10", "ms")),
+    ):
         for name, row in results[part].items():
             print(f"\n{part}: {name}, {row['documents']:,} documents, {row['queries']} queries")
             for method, scores in row["scores"].items():
-                print(f"  {method:12}", "  ".join(f"{metric} {scores[metric]:.3f}" for metric in metrics))
+                print(
+                    f"  {method:12}",
+                    "  ".join(f"{metric} {scores[metric]:.3f}" for metric in metrics),
+                )
 
 
 def main() -> None:
     """Measure all, and keep the result."""
     parser = options(__doc__)
-    parser.add_argument("--weights", action="store_true", help="try how much the code counts beside the words")
+    parser.add_argument(
+        "--weights", action="store_true", help="try how much the code counts beside the words"
+    )
     parser.add_argument("--seeds", type=int, default=len(SEEDS))
     given = parser.parse_args()
     results = {} if given.small else kept("queries")
     if given.small:
         [*_, one] = islice(real_queries(), 2)
-        part, found = "ranks", {"real queries": {one.name: compare(one, SEEDS[:1])}, "known items": {}}
+        part, found = (
+            "ranks",
+            {"real queries": {one.name: compare(one, SEEDS[:1])}, "known items": {}},
+        )
     elif given.weights:
         part, found = "weights", {"scores": weights()}
     else:
         real = {one.name: compare(one, SEEDS[: given.seeds]) for one in real_queries()}
         known = {one.name: compare(one, SEEDS[:1]) for one in known_collections()}
         part, found = "ranks", {"real queries": real, "known items": known}
-    repetitions = "1 seed" if given.weights else f"{given.seeds} seeds for real queries, 1 for known items"
+    repetitions = (
+        "1 seed" if given.weights else f"{given.seeds} seeds for real queries, 1 for known items"
+    )
     packages = ("tantivy", "bm25s", "PyStemmer", "faiss-cpu", "numpy")
     before = results.get(part, {})
-    for name, row in found.get("real queries", {}).items():  # what sentence_vectors.py has added stays
-        row["scores"] = before.get("real queries", {}).get(name, {}).get("scores", {}) | row["scores"]
-    results[part] = {**before, **found, "run": about(*packages, threads=cores(), repetitions=repetitions)}
+    for name, row in found.get(
+        "real queries", {}
+    ).items():  # what sentence_vectors.py has added stays
+        row["scores"] = (
+            before.get("real queries", {}).get(name, {}).get("scores", {}) | row["scores"]
+        )
+    results[part] = {
+        **before,
+        **found,
+        "run": about(*packages, threads=cores(), repetitions=repetitions),
+    }
     if not given.weights:
         show(results[part])
     keep("queries", results, given.small)

@@ -50,7 +50,9 @@ def write(folder: Path, files: int, archive_mb: int) -> None:
         elif kind == 8:
             (below / f"{number}.png").write_bytes(PICTURE)
         else:
-            (below / f"{number}").write_bytes(f"{text} naïve café".encode("utf-16" if number % 20 == 9 else "cp1252"))
+            (below / f"{number}").write_bytes(
+                f"{text} naïve café".encode("utf-16" if number % 20 == 9 else "cp1252")
+            )
     with gzip.open(folder / "backup.tar.gz", "wb", compresslevel=0) as file:
         for _ in range(archive_mb):
             file.write(random.Random(0).randbytes(10**6))
@@ -93,7 +95,11 @@ def main() -> None:
         write(folder, files, archive_mb)
         size = sum(path.lstat().st_size for path in folder.rglob("*"))
         result = apart(read, folder)
-    result |= {"files": files, "folder_mb": round(size / 1e6), "as_root": os.geteuid() == 0}  # root may read all files
+    result |= {
+        "files": files,
+        "folder_mb": round(size / 1e6),
+        "as_root": os.geteuid() == 0,
+    }  # root may read all files
     keep("read_folder", {**result, "run": about("polars", threads=1, repetitions=1)}, small)
 
 

@@ -37,7 +37,10 @@ def documents(count: int) -> Iterator[Document]:
 
 def queries(count: int) -> list[str]:
     """Words that people may remember of documents."""
-    rng, texts = np.random.default_rng(SEED), [document.text for document in islice(documents(count), 5000)]
+    rng, texts = (
+        np.random.default_rng(SEED),
+        [document.text for document in islice(documents(count), 5000)],
+    )
     found: list[str] = []
     while len(found) < QUERIES:
         words, length = texts[int(rng.integers(len(texts)))].split(), int(rng.integers(3, 9))
@@ -65,7 +68,9 @@ def bare_tantivy(index: Index) -> Callable[[str], Any]:
     searcher, schema = words.searcher, words.schema
 
     def search(query: str) -> Any:
-        terms = [tantivy.Query.term_query(schema, "text", stem, "freq") for _, stem in words.stems(query)]
+        terms = [
+            tantivy.Query.term_query(schema, "text", stem, "freq") for _, stem in words.stems(query)
+        ]
         either = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
         return searcher.search(either, CANDIDATES, count=False).hits
 
@@ -82,11 +87,16 @@ def measure(count: int) -> dict[str, Any]:
         learned = time.perf_counter()
         built = Index.build(open_corpus(path), Path(folder, "all.index"), model=model)
         seconds = {"learning": learned - start, "building": time.perf_counter() - learned}
-        with Index.build(open_corpus(path), Path(folder, "codes.index"), model=model, text=False) as codes:
+        with Index.build(
+            open_corpus(path), Path(folder, "codes.index"), model=model, text=False
+        ) as codes:
             alone = codes.info()
         about = built.info()
         asked = queries(count)
-        methods: dict[str, Callable[[str], Any]] = {"faiss": bare_faiss(built), "tantivy": bare_tantivy(built)}
+        methods: dict[str, Callable[[str], Any]] = {
+            "faiss": bare_faiss(built),
+            "tantivy": bare_tantivy(built),
+        }
         for rank in RANKS:
             methods[rank] = lambda query, rank=rank: built.search([query], k=10, rank=rank).ids
         times: dict[str, list[float]] = {name: [] for name in methods}
@@ -100,7 +110,9 @@ def measure(count: int) -> dict[str, Any]:
     return {
         "documents": about["documents"],
         "ms": medians,
-        "hybrid / (faiss + tantivy)": round(medians["hybrid"] / (medians["faiss"] + medians["tantivy"]), 2),
+        "hybrid / (faiss + tantivy)": round(
+            medians["hybrid"] / (medians["faiss"] + medians["tantivy"]), 2
+        ),
         "seconds": {name: round(value, 1) for name, value in seconds.items()},
         "bytes per document": {
             "codes and ids alone": round((alone["bytes"] - alone["model_bytes"]) / count, 1),

@@ -60,7 +60,9 @@ def write_ids(path: Path) -> None:
     ]
     lengths = np.array([len(row) for row in rows], dtype=np.uint16)
     np.savez_compressed(path, ids=np.concatenate(rows), lengths=lengths)
-    print(f"{path}: {len(rows)} texts, {lengths.sum()} tokens, {(lengths == MOST_TOKENS).sum()} of {MOST_TOKENS}")
+    print(
+        f"{path}: {len(rows)} texts, {lengths.sum()} tokens, {(lengths == MOST_TOKENS).sum()} of {MOST_TOKENS}"
+    )
 
 
 def score(vectors: NDArray[np.float32], made: dict[str, Any], report: Path | None) -> None:
@@ -79,37 +81,55 @@ def score(vectors: NDArray[np.float32], made: dict[str, Any], report: Path | Non
     results = kept("queries")
     for judged in queries.real_queries():
         documents = vectors[start : (start := start + len(judged.documents))]
-        asked = dict(zip(judged.queries, vectors[start : (start := start + len(judged.queries))], strict=True))
+        asked = dict(
+            zip(
+                judged.queries, vectors[start : (start := start + len(judged.queries))], strict=True
+            )
+        )
         ids = np.array([document.id for document in judged.documents])
         scores = queries.measure(judged, partial(nearest, documents, asked, ids))
         del scores["ms"]  # without the time of encoding the query
-        results["ranks"]["real queries"][judged.name]["scores"][NAME] = {m: round(v, 4) for m, v in scores.items()}
+        results["ranks"]["real queries"][judged.name]["scores"][NAME] = {
+            m: round(v, 4) for m, v in scores.items()
+        }
         print(judged.name, scores, flush=True)
     results["ranks"][f"run of {NAME}"] = described
     keep("queries", results)
 
 
 def nearest(
-    documents: NDArray[np.float32], asked: dict[str, NDArray[np.float32]], ids: NDArray[np.str_], query: str
+    documents: NDArray[np.float32],
+    asked: dict[str, NDArray[np.float32]],
+    ids: NDArray[np.str_],
+    query: str,
 ) -> list[str]:
     """The ids of the 100 documents whose vectors are nearest to that of a query."""
     found: list[str] = ids[np.argsort(-(documents @ asked[query]), kind="stable")[:100]].tolist()
     return found
 
 
-def add_to_report(vectors: NDArray[np.float32], made: Run, report: Path, described: dict[str, Any]) -> None:
+def add_to_report(
+    vectors: NDArray[np.float32], made: Run, report: Path, described: dict[str, Any]
+) -> None:
     """Add the rows of one collection to the report."""
     store = Store(report)
     store.prepare(made, [made.corpus])
     data = store.data(made)
     work = Work(made, data)
     work.vectors(vectors)
-    store.keep(describe(made, data, "cpu", 0.0) | {"device": described["processor"]} | described["versions"], work.rows)
+    store.keep(
+        describe(made, data, "cpu", 0.0)
+        | {"device": described["processor"]}
+        | described["versions"],
+        work.rows,
+    )
 
 
 def main() -> None:
     """Write texts, or score vectors."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("step", choices=("texts", "score"))
     parser.add_argument("file", type=Path, help="texts: written, .npz; score: read, without -0.npy")
     parser.add_argument("--report", type=Path, help="also add rows to this report")
@@ -121,12 +141,18 @@ def main() -> None:
         write_ids(options.file)
         return
     parts = sorted(
-        options.file.parent.glob(f"{options.file.name}-*.npy"), key=lambda path: int(path.stem.split("-")[-1])
+        options.file.parent.glob(f"{options.file.name}-*.npy"),
+        key=lambda path: int(path.stem.split("-")[-1]),
     )
     if not parts:
         raise EvaluationError(f"no vectors at {options.file}-0.npy")
     vectors = np.concatenate([np.load(part) for part in parts]).astype(np.float32)
-    made = {"processor": options.device, "cores": None, "memory_gb": None, "versions": {"torch": options.torch}}
+    made = {
+        "processor": options.device,
+        "cores": None,
+        "memory_gb": None,
+        "versions": {"torch": options.torch},
+    }
     made |= {"note": options.note} if options.note else {}
     score(vectors, made, options.report)
 

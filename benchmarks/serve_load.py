@@ -78,7 +78,9 @@ class Parts(Corpus):
 def build(folder: Path, documents: int) -> float:
     """Make the index and its map; the seconds that the index took."""
     few = documents < 10_000  # a trial
-    model = ParagraphVectors(BITS).fit(Parts(open_corpus("arxiv"), documents) if few else open_corpus("arxiv/train"))
+    model = ParagraphVectors(BITS).fit(
+        Parts(open_corpus("arxiv"), documents) if few else open_corpus("arxiv/train")
+    )
     start = time.perf_counter()
     with Index.build(Parts(open_corpus("arxiv"), documents), folder, model=model) as index:
         took = time.perf_counter() - start
@@ -91,11 +93,15 @@ def checked_out(commit: str) -> Iterator[Path]:
     """Another commit of this repository, in a folder of its own."""
     here = Path(__file__).parent.parent
     with tempfile.TemporaryDirectory() as scratch:
-        subprocess.run(["git", "worktree", "add", "--detach", f"{scratch}/old", commit], cwd=here, check=True)
+        subprocess.run(
+            ["git", "worktree", "add", "--detach", f"{scratch}/old", commit], cwd=here, check=True
+        )
         try:
             yield Path(scratch, "old")
         finally:
-            subprocess.run(["git", "worktree", "remove", "--force", f"{scratch}/old"], cwd=here, check=True)
+            subprocess.run(
+                ["git", "worktree", "remove", "--force", f"{scratch}/old"], cwd=here, check=True
+            )
 
 
 def environment(root: Path) -> dict[str, str]:
@@ -139,7 +145,9 @@ def memory_mb(process: int) -> float:
 class Client:
     """Connections that are kept open, each with one question at a time."""
 
-    def __init__(self, port: int, texts: list[str], documents: int, options: dict[str, Any], once: bool) -> None:
+    def __init__(
+        self, port: int, texts: list[str], documents: int, options: dict[str, Any], once: bool
+    ) -> None:
         self._port, self._documents, self._options = port, documents, options
         self._texts, self._next = texts, iter(texts) if once else None
         self.took: list[tuple[str, float]] = []
@@ -167,8 +175,13 @@ class Client:
     def _request(self, rng: random.Random) -> tuple[str, bytes]:
         dice, identity = rng.random(), str(rng.randrange(self._documents))
         if dice < 0.1:
-            return "document", f"GET /api/document?id={identity} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-        question: dict[str, Any] = {"like": identity, "k": K} if dice < 0.3 else {"query": self._text(rng), "k": K}
+            return (
+                "document",
+                f"GET /api/document?id={identity} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
+            )
+        question: dict[str, Any] = (
+            {"like": identity, "k": K} if dice < 0.3 else {"query": self._text(rng), "k": K}
+        )
         body = json.dumps(question | self._options).encode()
         head = "POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(body)}\r\n\r\n"
@@ -196,7 +209,9 @@ def load(
 
     async def all_of_them() -> None:
         since = time.perf_counter() + WARM_UP
-        await asyncio.gather(*(client.ask(number, since + seconds, since) for number in range(clients)))
+        await asyncio.gather(
+            *(client.ask(number, since + seconds, since) for number in range(clients))
+        )
 
     asyncio.run(all_of_them())
     summary: dict[str, Any] = {
@@ -205,12 +220,20 @@ def load(
     }
     for kind in ("search", "like", "document"):
         took = np.array([one for name, one in client.took if name == kind]) * 1e3
-        summary[kind] = {f"p{share}_ms": round(float(np.percentile(took, share)), 2) for share in (50, 90, 99, 99.9)}
+        summary[kind] = {
+            f"p{share}_ms": round(float(np.percentile(took, share)), 2)
+            for share in (50, 90, 99, 99.9)
+        }
     return {**summary, "errors": dict(client.errors)}
 
 
 def measure(
-    folder: Path, clients: int, seconds: float, documents: int, once: bool = False, root: Path | None = None
+    folder: Path,
+    clients: int,
+    seconds: float,
+    documents: int,
+    once: bool = False,
+    root: Path | None = None,
 ) -> dict[str, Any]:
     """A server, of an older commit if a root is given, and its clients, each in a process of its own."""
     command = [sys.executable, "-m", "parabit", "serve", str(folder), "--port", "0"]
@@ -220,8 +243,22 @@ def measure(
             assert server.stdout is not None
             port = re.search(r"http://\S+:(\d+)", server.stdout.readline())
             assert port is not None
-            ask = [sys.executable, __file__, "--port", port[1], "--clients", str(clients), "--seconds", str(seconds)]
-            ask += ["--documents", str(documents), "--options", json.dumps({} if root else AS_THE_PAGE_ASKS)]
+            ask = [
+                sys.executable,
+                __file__,
+                "--port",
+                port[1],
+                "--clients",
+                str(clients),
+                "--seconds",
+                str(seconds),
+            ]
+            ask += [
+                "--documents",
+                str(documents),
+                "--options",
+                json.dumps({} if root else AS_THE_PAGE_ASKS),
+            ]
             ask += ["--once"] if once else []
             with subprocess.Popen(ask, stdout=subprocess.PIPE, text=True) as asking:
                 memory = []
@@ -234,12 +271,18 @@ def measure(
             server.terminate()
     quarter = max(1, len(memory) // 4)
     which = ", no text twice" if once else ""
-    print(f"{clients} clients{which}: {json.dumps(summary)}; memory {memory[quarter]} to {memory[-1]} MB")
+    print(
+        f"{clients} clients{which}: {json.dumps(summary)}; memory {memory[quarter]} to {memory[-1]} MB"
+    )
     return {
         "clients": clients,
         "seconds": seconds,
         **summary,
-        "memory_mb": {"after_a_quarter": memory[quarter], "at_the_end": memory[-1], "most": max(memory)},
+        "memory_mb": {
+            "after_a_quarter": memory[quarter],
+            "at_the_end": memory[-1],
+            "most": max(memory),
+        },
     }
 
 
@@ -250,7 +293,11 @@ def beside(commit: str, folder: Path, given: argparse.Namespace) -> dict[str, An
         if not old.exists():
             arguments = [sys.executable, "-c", OLD_BUILD, str(old.absolute()), str(given.documents)]
             subprocess.run(arguments, cwd=root, env=environment(root), check=True)
-        return {f"commit {commit}": measure(old, given.clients, given.seconds, given.documents, root=root)}
+        return {
+            f"commit {commit}": measure(
+                old, given.clients, given.seconds, given.documents, root=root
+            )
+        }
 
 
 def main() -> None:
@@ -260,15 +307,32 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--beside", metavar="COMMIT", help="an older commit to measure in the same run")
+    parser.add_argument(
+        "--beside", metavar="COMMIT", help="an older commit to measure in the same run"
+    )
     parser.add_argument("--port", type=int, help="only ask a server that is there, and print JSON")
-    parser.add_argument("--options", type=json.loads, default=AS_THE_PAGE_ASKS, help="more of a search, as JSON")
-    parser.add_argument("--once", action="store_true", help="with --port: no text is asked for twice")
+    parser.add_argument(
+        "--options", type=json.loads, default=AS_THE_PAGE_ASKS, help="more of a search, as JSON"
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="with --port: no text is asked for twice"
+    )
     given = parser.parse_args()
     if given.small:
         given.documents, given.clients, given.seconds = 500, 4, 2.0
     if given.port:
-        print(json.dumps(load(given.port, given.clients, given.seconds, given.documents, given.options, given.once)))
+        print(
+            json.dumps(
+                load(
+                    given.port,
+                    given.clients,
+                    given.seconds,
+                    given.documents,
+                    given.options,
+                    given.once,
+                )
+            )
+        )
         return
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch, "load.index")
@@ -282,7 +346,11 @@ def main() -> None:
         )
         old = beside(given.beside, folder, given) if given.beside else {}
         with Index.open(folder) as index:
-            size = {"documents": len(index), "bits": index.bits, "megabytes": round(index.info()["bytes"] / 1e6)}
+            size = {
+                "documents": len(index),
+                "bits": index.bits,
+                "megabytes": round(index.info()["bytes"] / 1e6),
+            }
     keep(
         "serve_load",
         {
@@ -293,7 +361,11 @@ def main() -> None:
             "no_text_twice": different,
             **old,
             "run": about(
-                "fastapi", "uvicorn", "faiss-cpu", threads=cores(), repetitions=f"1, {given.seconds:.0f} seconds"
+                "fastapi",
+                "uvicorn",
+                "faiss-cpu",
+                threads=cores(),
+                repetitions=f"1, {given.seconds:.0f} seconds",
             ),
         },
         given.small,

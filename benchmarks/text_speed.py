@@ -30,7 +30,10 @@ from parabit.text import Vocabulary, counting, make_bags
 POSTS = 8_000  # about 14 million characters
 PATTERN, TOKENIZER = r"[^\W_]+", Tokenizer(min_length=1, max_length=100_000)
 RATIOS = {
-    "vocabulary and bags / fit_transform": ("parabit vocabulary and bags", "scikit-learn fit_transform"),
+    "vocabulary and bags / fit_transform": (
+        "parabit vocabulary and bags",
+        "scikit-learn fit_transform",
+    ),
     "bags / transform": ("parabit bags", "scikit-learn transform"),
 }
 PAPER, BOUNDED, WORDS_ALONE = "20newsgroups-raw/train", "bounded", "words alone"
@@ -38,7 +41,9 @@ PAPER, BOUNDED, WORDS_ALONE = "20newsgroups-raw/train", "bounded", "words alone"
 
 def bags_of(texts: list[str], vocabulary: Vocabulary) -> Bags:
     """The bags of many texts with a vocabulary, on all cores."""
-    batches = ([document.text for document in batch] for batch in as_corpus(texts).batches(1_000_000))
+    batches = (
+        [document.text for document in batch] for batch in as_corpus(texts).batches(1_000_000)
+    )
     return Bags.joined(list(ordered_map(lambda batch: make_bags(batch, vocabulary), batches)))
 
 
@@ -54,14 +59,20 @@ def one_round(texts: list[str]) -> dict[str, tuple[float, float]]:
         taken[name] = time.perf_counter() - start, time.process_time() - cpu
         return result
 
-    vectorizer, rule = CountVectorizer(token_pattern=PATTERN, stop_words="english"), VocabularyRule(TOKENIZER)
+    vectorizer, rule = (
+        CountVectorizer(token_pattern=PATTERN, stop_words="english"),
+        VocabularyRule(TOKENIZER),
+    )
     theirs = timed("scikit-learn fit_transform", lambda: vectorizer.fit_transform(texts))
     vocabulary, ours = timed("parabit vocabulary and bags", lambda: count_bags(texts, rule))
     again = timed("scikit-learn transform", lambda: vectorizer.transform(texts))
     bags = timed("parabit bags", lambda: bags_of(texts, vocabulary))
     assert theirs.shape[1] == len(vocabulary.words)
     assert theirs.sum() == again.sum() == ours.counts.sum() == bags.counts.sum()
-    timed("parabit vocabulary and bags, with bigrams", lambda: count_bags(texts, VocabularyRule(bigrams=True)))
+    timed(
+        "parabit vocabulary and bags, with bigrams",
+        lambda: count_bags(texts, VocabularyRule(bigrams=True)),
+    )
     return taken
 
 
@@ -69,26 +80,39 @@ def speed(posts: int, rounds: int) -> dict[str, Any]:
     """Rates, and ratios within rounds."""
     texts = [document.text for document in open_corpus(PAPER)]
     special = ("c++", "c#", "f#", ".net")
-    texts = [text for text in texts if text.isascii() and not any(word in text.lower() for word in special)][:posts]
+    texts = [
+        text
+        for text in texts
+        if text.isascii() and not any(word in text.lower() for word in special)
+    ][:posts]
     one_round(texts[:500])  # everything is imported and warm before the first round counts
     results = [one_round(texts) for _ in range(rounds)]
 
     def ratio(ours: str, peer: str, clock: int) -> dict[str, float]:
         ratios = [result[peer][clock] / result[ours][clock] for result in results]
-        return {"median": round(median(ratios), 2), "least": round(min(ratios), 2), "most": round(max(ratios), 2)}
+        return {
+            "median": round(median(ratios), 2),
+            "least": round(min(ratios), 2),
+            "most": round(max(ratios), 2),
+        }
 
     return {
         "corpus": PAPER,
         "documents": len(texts),
         "documents_per_second": {
-            name: round(median(len(texts) / result[name][0] for result in results)) for name in results[0]
+            name: round(median(len(texts) / result[name][0] for result in results))
+            for name in results[0]
         },
         "ratios": {
             **{name: ratio(*pair, 0) for name, pair in RATIOS.items()},
             **{f"{name}, CPU time": ratio(*pair, 1) for name, pair in RATIOS.items()},
         },
         "run": about(
-            "polars", "numpy", "scikit-learn", threads={"parabit": cores(), "scikit-learn": 1}, repetitions=rounds
+            "polars",
+            "numpy",
+            "scikit-learn",
+            threads={"parabit": cores(), "scikit-learn": 1},
+            repetitions=rounds,
         ),
     }
 
@@ -121,7 +145,11 @@ def memory(sizes: list[int]) -> dict[str, Any]:
     few, some, many = sizes
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "documents.jsonl")
-        for size, kinds in ((few, ("",)), (some, ("", f", {BOUNDED}")), (many, (f", {WORDS_ALONE}", ""))):
+        for size, kinds in (
+            (few, ("",)),
+            (some, ("", f", {BOUNDED}")),
+            (many, (f", {WORDS_ALONE}", "")),
+        ):
             write_lines(path, abstracts(size))
             rows += [apart(counted, f"{size:,} abstracts{kind}", path) for kind in kinds]
             print(rows[-1], flush=True)

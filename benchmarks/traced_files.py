@@ -18,7 +18,12 @@ from types import FrameType
 
 from common import options
 
-WORDS = [a + b + c for a in ("ba", "ke", "lo", "mi", "su") for b in ("ra", "te", "no") for c in ("l", "s", "th", "x")]
+WORDS = [
+    a + b + c
+    for a in ("ba", "ke", "lo", "mi", "su")
+    for b in ("ra", "te", "no")
+    for c in ("l", "s", "th", "x")
+]
 
 
 def trace(target: Path, arguments: list[str]) -> None:
@@ -46,7 +51,9 @@ def trace(target: Path, arguments: list[str]) -> None:
 def main() -> None:
     """Trace the four main commands."""
     parser = options(__doc__)
-    parser.add_argument("--list", action="store_true", help="name the files that a command passes through")
+    parser.add_argument(
+        "--list", action="store_true", help="name the files that a command passes through"
+    )
     parser.add_argument("--trace", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.trace:

@@ -13,5 +13,7 @@ def on_files(files: Files, config: Any) -> Files:
     report = _ROOT / "results"
     named = [report / name for name in ("report.html", "results.jsonl", "runs.jsonl")]
     for path in [*named, *sorted((report / "figures").iterdir())]:
-        files.append(File.generated(config, path.relative_to(_ROOT).as_posix(), abs_src_path=str(path)))
+        files.append(
+            File.generated(config, path.relative_to(_ROOT).as_posix(), abs_src_path=str(path))
+        )
     return files

@@ -35,12 +35,18 @@ SHOWN = {  # name: width, height, pixels per point, colours, page
 
 def take(address: str) -> None:
     """Take all pictures of a server's page."""
-    program = os.environ.get("PARABIT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    program = (
+        os.environ.get("PARABIT_CHROMIUM")
+        or shutil.which("chromium")
+        or shutil.which("google-chrome")
+    )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for name, (width, height, scale, scheme, where) in SHOWN.items():
             page = browser.new_page(
-                viewport={"width": width, "height": height}, device_scale_factor=scale, color_scheme=scheme
+                viewport={"width": width, "height": height},
+                device_scale_factor=scale,
+                color_scheme=scheme,
             )
             page.goto(address + where)
             page.wait_for_selector(".recent" if where == "/" else ".hit", timeout=60_000)
@@ -51,7 +57,9 @@ def take(address: str) -> None:
                 page.mouse.move(width / 2, 2)
             path = IMAGES / f"{name}.png"
             page.screenshot(path=path, animations="disabled")
-            colours = Image.open(path).convert("RGB").quantize(255, method=Image.Quantize.MAXCOVERAGE)
+            colours = (
+                Image.open(path).convert("RGB").quantize(255, method=Image.Quantize.MAXCOVERAGE)
+            )
             colours.save(path, optimize=True)
             page.close()
         browser.close()

@@ -60,7 +60,14 @@ def how_it_works() -> str:
         *_listed(316, 302, ("codes that differ least:",), 18),
         *_squares(316, 312, bits, size=9, gap=2),
         *_squares(316, 328, other, size=9, gap=2, strong=True),
-        *_squares(316, 344, "".join("10"[a == b] for a, b in zip(bits, other, strict=True)), size=9, gap=2, marks=True),
+        *_squares(
+            316,
+            344,
+            "".join("10"[a == b] for a, b in zip(bits, other, strict=True)),
+            size=9,
+            gap=2,
+            marks=True,
+        ),
         _text(500, 353, "2", weight="600", colour="#b03a2e"),
         _text(316, 378, "and the best by words, BM25"),
         _text(316, 398, "exact, no scan if there are many", colour=SOFT),
@@ -68,7 +75,15 @@ def how_it_works() -> str:
         *_arrow(530, 335, 560, 335),
         *_box(560, 260, 190, 150, "2  Rank"),
         *_listed(
-            576, 308, ("by words and code,", "or by one of: distance,", "real activations,", "real vectors, words"), 19
+            576,
+            308,
+            (
+                "by words and code,",
+                "or by one of: distance,",
+                "real activations,",
+                "real vectors, words",
+            ),
+            19,
         ),
         _text(576, 394, "what was selected", colour=SOFT),
         *_arrow(750, 335, 780, 335),
@@ -101,7 +116,9 @@ def _text(
     return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}"{more}>{escape(text)}</text>'
 
 
-def _line(x: float, y: float, to_x: float, to_y: float, colour: str, width: float, dash: str = "") -> str:
+def _line(
+    x: float, y: float, to_x: float, to_y: float, colour: str, width: float, dash: str = ""
+) -> str:
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     return (
         f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" stroke="{colour}" '
@@ -128,7 +145,10 @@ def _arrow(x: float, y: float, to_x: float, to_y: float) -> list[str]:
 
 def _written(x: float, y: float, widths: Sequence[int], step: float = 16) -> list[str]:
     """Lines that stand for text."""
-    return [_line(x, y + row * step, x + width, y + row * step, LINE, 5) for row, width in enumerate(widths)]
+    return [
+        _line(x, y + row * step, x + width, y + row * step, LINE, 5)
+        for row, width in enumerate(widths)
+    ]
 
 
 def _listed(x: float, y: float, lines: Sequence[str], step: float = 24) -> list[str]:
@@ -138,12 +158,20 @@ def _listed(x: float, y: float, lines: Sequence[str], step: float = 24) -> list[
 def _bars(x: float, y: float, heights: Sequence[int]) -> list[str]:
     """The numbers of an embedding, up and down."""
     return [
-        _line(x + 4 + place * 10, y, x + 4 + place * 10, y - height, OURS, 5) for place, height in enumerate(heights)
+        _line(x + 4 + place * 10, y, x + 4 + place * 10, y - height, OURS, 5)
+        for place, height in enumerate(heights)
     ]
 
 
 def _squares(
-    x: float, y: float, bits: str, *, size: int = 12, gap: int = 3, strong: bool = False, marks: bool = False
+    x: float,
+    y: float,
+    bits: str,
+    *,
+    size: int = 12,
+    gap: int = 3,
+    strong: bool = False,
+    marks: bool = False,
 ) -> list[str]:
     """Bits: filled for 1; as marks, only those that differ."""
     filled = "#b03a2e" if marks else OURS if strong or size > 9 else SOFT

@@ -18,13 +18,18 @@ from topics import Topics, make_topics
 # A busy machine is no failure, and the same code passes or fails each time. `pytest --hypothesis-profile=explore`
 # tries other examples.
 for profile, same in {"same": True, "explore": False}.items():
-    settings.register_profile(profile, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same)
+    settings.register_profile(
+        profile, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same
+    )
 settings.load_profile("same")
 
 # In the background or under nohup signals are ignored, and so they would be in processes that the tests start: what is
 # ignored is inherited, a handler is not.
 for number, handler in {"SIGINT": signal.default_int_handler, "SIGHUP": lambda *_: None}.items():
-    if getattr(signal, number, None) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
+    if (
+        getattr(signal, number, None)
+        and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN
+    ):
         signal.signal(getattr(signal, number), handler)
 
 # These stop processes by signals, limit their files or run pages in a shell, as Windows cannot.
@@ -70,10 +75,21 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def parabit(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the real command in a process of its own, in an empty folder."""
 
-    def run(*arguments: str | Path, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        command, environment = [sys.executable, "-m", "parabit", *map(str, arguments)], {**os.environ, **environment}
+    def run(
+        *arguments: str | Path, stdin: str = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        command, environment = (
+            [sys.executable, "-m", "parabit", *map(str, arguments)],
+            {**os.environ, **environment},
+        )
         return subprocess.run(
-            command, input=stdin, capture_output=True, cwd=tmp_path, env=environment, encoding="utf-8", check=False
+            command,
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env=environment,
+            encoding="utf-8",
+            check=False,
         )
 
     return run
@@ -128,7 +144,9 @@ def topic_documents(topics: Topics) -> list[Document]:
 
 
 @pytest.fixture(scope="session")
-def _made(topic_model: Path, topic_documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _made(
+    topic_model: Path, topic_documents: list[Document], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     folder = tmp_path_factory.mktemp("index") / "news.index"
     Index.build(topic_documents, folder, model=ParagraphVectors.load(topic_model)).close()
     return folder

@@ -9,7 +9,12 @@ from pathlib import Path
 
 from topics import Topics, make_topics
 
-GROUPS = ("sci.crypt", "comp.graphics", "rec.boats", "misc.kettles")  # two of the paper's picture, two of no picture
+GROUPS = (
+    "sci.crypt",
+    "comp.graphics",
+    "rec.boats",
+    "misc.kettles",
+)  # two of the paper's picture, two of no picture
 TOPICS = ("tin", "wool", "tea", "rope")
 CATEGORIES = ("Harbours", "Harbours", "Mountains", "Mountains")
 
@@ -29,7 +34,9 @@ def lay_out(data: Path, *names: str) -> None:
     """Write collections below a data folder: 20newsgroups, reuters21578, enwiki, arxiv."""
     texts = all_texts()
     for name in names:
-        {"20newsgroups": write_posts, "reuters21578": write_stories}.get(name, write_articles)(data / name, texts)
+        {"20newsgroups": write_posts, "reuters21578": write_stories}.get(name, write_articles)(
+            data / name, texts
+        )
 
 
 def write_posts(folder: Path, texts: Topics) -> None:
@@ -39,7 +46,9 @@ def write_posts(folder: Path, texts: Topics) -> None:
     for split, count in POSTS.items():
         for number in range(count):
             post = f"From: a@b\nSubject: {number}\n\n{texts.texts[place]}\n"
-            files[f"20news-bydate-{split}/{GROUPS[texts.labels[place]]}/{number}"] = post.encode("latin-1")
+            files[f"20news-bydate-{split}/{GROUPS[texts.labels[place]]}/{number}"] = post.encode(
+                "latin-1"
+            )
             place += 1
     write_archive(folder / "20news-bydate.tar.gz", files)
 
@@ -73,7 +82,9 @@ def write_articles(folder: Path, texts: Topics) -> None:
     articles = []
     for place in range(start, start + ARTICLES):
         categories = [CATEGORIES[texts.labels[place]], f"Things of {place}"]
-        articles.append({"title": f"article {place}", "text": texts.texts[place], "categories": categories})
+        articles.append(
+            {"title": f"article {place}", "text": texts.texts[place], "categories": categories}
+        )
     write_sample(folder, articles)
 
 

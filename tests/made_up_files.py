@@ -10,7 +10,11 @@ if TYPE_CHECKING:  # a wheel is tried from an environment without parabit
 
 def make_pdf(*pages: str) -> bytes:
     """A PDF file with these pages, a line of text for each line."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
     kids = []
     for page in pages:
         shown = " ".join(f"({line}) Tj T*" for line in page.split("\n"))
@@ -39,7 +43,9 @@ def encrypted_pdf(password: str) -> bytes:
     """A PDF file that opens with a password; with an empty one it opens for everybody."""
     import pypdf
 
-    writer = pypdf.PdfWriter(clone_from=pypdf.PdfReader(io.BytesIO(make_pdf("a secret about boats"))))
+    writer = pypdf.PdfWriter(
+        clone_from=pypdf.PdfReader(io.BytesIO(make_pdf("a secret about boats")))
+    )
     writer.encrypt(password, owner_password="owner", algorithm="RC4-128")
     written = io.BytesIO()
     writer.write(written)
@@ -49,6 +55,7 @@ def encrypted_pdf(password: str) -> bytes:
 def as_lines(documents: "list[Document]") -> str:
     """Documents as a corpus of JSON lines."""
     return "".join(
-        json.dumps({"id": one.id, "text": one.text, "labels": list(one.labels), **one.fields}) + "\n"
+        json.dumps({"id": one.id, "text": one.text, "labels": list(one.labels), **one.fields})
+        + "\n"
         for one in documents
     )

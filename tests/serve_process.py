@@ -15,7 +15,11 @@ class ServeProcess:
     def __init__(self, *arguments: str | Path, **environment: str) -> None:
         command = [sys.executable, "-m", "parabit", "serve", *map(str, arguments), "--port", "0"]
         self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()

@@ -89,7 +89,9 @@ def fits(shown: str, found: str) -> bool:
     figures: run its commands again before a release.
     """
     checker = doctest.OutputChecker()
-    if not checker.check_output(_plain(shown), _plain(found), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE):
+    if not checker.check_output(
+        _plain(shown), _plain(found), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    ):
         return False
     lines = [" ".join(line.split()) for line in found.splitlines()]
     for line in (" ".join(line.split()) for line in shown.splitlines()):
@@ -102,11 +104,17 @@ def fits(shown: str, found: str) -> bool:
 def _near(shown: str, found: str) -> bool:
     """Whether the figures of two lines are about the same, but for times and distances."""
     pairs = zip(_FIGURE.finditer(shown), _FIGURE.finditer(found), strict=True)
-    return all(_about_equal(float(a[1].replace(",", "")), float(b[1].replace(",", ""))) for a, b in pairs if not a[2])
+    return all(
+        _about_equal(float(a[1].replace(",", "")), float(b[1].replace(",", "")))
+        for a, b in pairs
+        if not a[2]
+    )
 
 
 def _about_equal(shown: float, found: float) -> bool:
-    return abs(shown - found) <= max(0.2 * abs(shown), 2 if shown.is_integer() and abs(shown) < 20 else 0)
+    return abs(shown - found) <= max(
+        0.2 * abs(shown), 2 if shown.is_integer() and abs(shown) < 20 else 0
+    )
 
 
 def _plain(text: str) -> str:
@@ -118,7 +126,8 @@ def same_values(shown: Any, found: Any) -> bool:
     """Whether JSON has the keys and values that a page shows, compared as by `fits`; of a list, the first elements."""
     if isinstance(shown, dict):
         return isinstance(found, dict) and all(
-            key in found and (key in _VARYING or same_values(value, found[key])) for key, value in shown.items()
+            key in found and (key in _VARYING or same_values(value, found[key]))
+            for key, value in shown.items()
         )
     if isinstance(shown, list):
         return (
@@ -129,7 +138,12 @@ def same_values(shown: Any, found: Any) -> bool:
     if isinstance(shown, str) and isinstance(found, str):
         code = re.compile(r"[0-9a-f]{8,}")
         return fits(shown, found) or bool(code.fullmatch(shown) and code.fullmatch(found))
-    if isinstance(shown, bool) or shown is None or isinstance(found, bool) or not isinstance(found, int | float):
+    if (
+        isinstance(shown, bool)
+        or shown is None
+        or isinstance(found, bool)
+        or not isinstance(found, int | float)
+    ):
         return bool(shown == found)
     return _about_equal(float(shown), float(found))
 
@@ -147,7 +161,9 @@ class Page(ExitStack):
         """Run the blocks one after the other; an AssertionError names the line of one that is not true."""
         output: str | None = ""
         for block in blocks:
-            assert block.language in LANGUAGES, f"line {block.line}: {block.language or 'no language'} is never run"
+            assert block.language in LANGUAGES, (
+                f"line {block.line}: {block.language or 'no language'} is never run"
+            )
             if block.language in ("text", "json"):
                 if SHOWN and block.follows and output is not None:
                     self._compare(block, output)
@@ -161,7 +177,9 @@ class Page(ExitStack):
     def _compare(self, block: Block, output: str) -> None:
         if block.language == "json":
             found = json.loads(output)
-            assert same_values(json.loads(block.code), found), f"line {block.line}: the JSON differs:\n{output[:2000]}"
+            assert same_values(json.loads(block.code), found), (
+                f"line {block.line}: the JSON differs:\n{output[:2000]}"
+            )
         else:
             assert fits(block.code, output), f"line {block.line}: the output differs:\n{output}"
 
@@ -172,7 +190,9 @@ class Page(ExitStack):
             exec(compile("\n" * block.line + code, "page", "exec"), self._space)
         lines = iter(output.getvalue().splitlines())
         for promise in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE) if SHOWN else ():
-            assert promise in lines, f"line {block.line}: {promise!r} is not printed:\n{output.getvalue()}"
+            assert promise in lines, (
+                f"line {block.line}: {promise!r} is not printed:\n{output.getvalue()}"
+            )
         return output.getvalue()
 
     def _run_bash(self, block: Block) -> str | None:
@@ -184,7 +204,11 @@ class Page(ExitStack):
             ran += 1
             if re.match(r"(\w+=\S+ )*parabit serve\b", command):
                 self._serve(command)
-            elif command.startswith("parabit ") and "--engine ray" not in command and not _needs_shell(command):
+            elif (
+                command.startswith("parabit ")
+                and "--engine ray" not in command
+                and not _needs_shell(command)
+            ):
                 output += self._in_process(command, block)
             else:
                 output += self._in_shell(command, block)
@@ -193,13 +217,21 @@ class Page(ExitStack):
     def _in_process(self, command: str, block: Block) -> str:
         words = shlex.split(self._addressed(command), comments=True)[1:]
         result = CliRunner().invoke(app, words, env={"COLUMNS": "80"})
-        assert result.exit_code == 0, f"line {block.line}: {command}\n{result.output}\n{result.exception!r}"
+        assert result.exit_code == 0, (
+            f"line {block.line}: {command}\n{result.output}\n{result.exception!r}"
+        )
         return result.stdout
 
     def _in_shell(self, command: str, block: Block) -> str:
-        environment = {**os.environ, "PATH": f"{self._shims}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80"}
+        environment = {
+            **os.environ,
+            "PATH": f"{self._shims}{os.pathsep}{os.environ['PATH']}",
+            "COLUMNS": "80",
+        }
         command = self._addressed(command)
-        result = subprocess.run(["bash", "-c", command], capture_output=True, env=environment, check=False, text=True)
+        result = subprocess.run(
+            ["bash", "-c", command], capture_output=True, env=environment, check=False, text=True
+        )
         failed = result.returncode or re.search(r"^parabit:", result.stderr, re.MULTILINE)
         assert not failed, f"line {block.line}: {command}\n{result.stdout}\n{result.stderr}"
         return result.stdout
@@ -212,7 +244,9 @@ class Page(ExitStack):
         """Start the server, at a port that is free, for the rest of the page."""
         words = [word for word in shlex.split(command, comments=True) if word != "&"]
         start = words.index("parabit")
-        self._server = ServeProcess(*words[start + 2 :], **dict(word.split("=", 1) for word in words[:start]))
+        self._server = ServeProcess(
+            *words[start + 2 :], **dict(word.split("=", 1) for word in words[:start])
+        )
         self.callback(self._server.end)
 
 
@@ -221,7 +255,11 @@ def _needs_shell(command: str) -> bool:
     return _SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"|\s#.*", "", command)) is not None
 
 
-PAGES = [path for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))) if blocks_of(path.read_text())]
+PAGES = [
+    path
+    for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+    if blocks_of(path.read_text())
+]
 
 
 @pytest.fixture(scope="session")
@@ -260,13 +298,17 @@ def test_the_tutorial_leads_from_files_to_an_index(tutorial: Path) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(path, marks=pytest.mark.scale if path.name in ("milvus.md", "cluster.md") else ())
+        pytest.param(
+            path, marks=pytest.mark.scale if path.name in ("milvus.md", "cluster.md") else ()
+        )
         for path in PAGES
         if path != TUTORIAL
     ],
     ids=lambda path: str(path.relative_to(ROOT).with_suffix("")),
 )
-def test_a_page_runs(page: Path, tutorial: Path, shims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_runs(
+    page: Path, tutorial: Path, shims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "here"
     shutil.copytree(tutorial, folder)
     monkeypatch.chdir(folder)
@@ -275,7 +317,9 @@ def test_a_page_runs(page: Path, tutorial: Path, shims: Path, tmp_path: Path, mo
         shown.run(blocks_of(page.read_text()))
 
 
-def test_a_page_that_is_not_true_is_an_error(tmp_path: Path, shims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_is_not_true_is_an_error(
+    tmp_path: Path, shims: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys.modules[__name__], "SHOWN", True)
     for wrong in (
@@ -297,7 +341,9 @@ def test_the_pages_build_without_a_warning_and_take_nothing_from_elsewhere(tmp_p
     assert result.returncode == 0, result.stderr
     assert "WARNING" not in result.stderr
     for page in site.rglob("*.html"):
-        fetched = re.findall(r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=\"(\w+:)?//", page.read_text())
+        fetched = re.findall(
+            r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=\"(\w+:)?//", page.read_text()
+        )
         assert fetched == [], page
     for style in site.rglob("*.css"):
         assert not re.search(r"url\([\"']?(https?:)?//", style.read_text()), style
@@ -306,13 +352,19 @@ def test_the_pages_build_without_a_warning_and_take_nothing_from_elsewhere(tmp_p
 def test_every_page_is_in_the_navigation_and_short_enough_to_read() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
     for page in DOCS.rglob("*.md"):
-        assert re.search(rf"[-:] {re.escape(page.relative_to(DOCS).as_posix())}$", navigation, re.MULTILINE)
-        prose = [line for line in page.read_text().splitlines() if not line.startswith("|")]  # without tables
+        assert re.search(
+            rf"[-:] {re.escape(page.relative_to(DOCS).as_posix())}$", navigation, re.MULTILINE
+        )
+        prose = [
+            line for line in page.read_text().splitlines() if not line.startswith("|")
+        ]  # without tables
         assert len(" ".join(prose).split()) < 1500
 
 
 def test_every_option_of_the_search_page_is_documented() -> None:
-    documented = set(re.findall(r"^\| `(--[\w-]+)` \|", (DOCS / "page.md").read_text(), re.MULTILINE))
+    documented = set(
+        re.findall(r"^\| `(--[\w-]+)` \|", (DOCS / "page.md").read_text(), re.MULTILINE)
+    )
     help_text = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).stdout
     there = set(re.findall(r"(?<![\w`-])--[a-z][\w-]*", help_text))
     assert documented == there - {"--help", "--quiet", "--map"}
@@ -332,7 +384,10 @@ def test_the_closed_form_is_explained_with_the_constants_that_it_has() -> None:
     ):
         assert shown in page, shown
     assert closed_form.default_levels(23) == (23,)
-    assert (closed_form._PRIOR, closed_form._DIRECT_ROUNDS) == (1, 4)  # "the median of n", "four steps"
+    assert (closed_form._PRIOR, closed_form._DIRECT_ROUNDS) == (
+        1,
+        4,
+    )  # "the median of n", "four steps"
 
 
 def test_every_public_name_is_in_the_api_pages() -> None:
@@ -359,17 +414,27 @@ def test_a_notebook_runs_and_is_kept_with_its_outputs(path: Path, tmp_path: Path
 
     read: Callable[[str], Any] = nbjson.JSONReader().reads
     kept = read(path.read_text())
-    assert not re.search(r"/(home|tmp|work|Users|root|usr)/", path.read_text()), "a path of a machine"
+    assert not re.search(r"/(home|tmp|work|Users|root|usr)/", path.read_text()), (
+        "a path of a machine"
+    )
     where = {"metadata": {"path": str(tmp_path)}}
-    with TemporaryDirectory(prefix="parabit-") as sockets:  # ports may be taken by a kernel that starts meanwhile
+    with TemporaryDirectory(
+        prefix="parabit-"
+    ) as sockets:  # ports may be taken by a kernel that starts meanwhile
         config = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
         notebook = read(path.read_text())
-        ran = NotebookClient(notebook, config=config, timeout=None, startup_timeout=600, resources=where).execute()
+        ran = NotebookClient(
+            notebook, config=config, timeout=None, startup_timeout=600, resources=where
+        ).execute()
     for before, after in zip(kept.cells, ran.cells, strict=True):
-        kinds = [{output.output_type for output in cell.get("outputs", [])} for cell in (before, after)]
+        kinds = [
+            {output.output_type for output in cell.get("outputs", [])} for cell in (before, after)
+        ]
         assert kinds[0] == kinds[1]  # as sets: what is printed comes in one piece or in several
 
 
 def test_the_pictures_are_those_that_are_drawn() -> None:
     for name, content in run_path(str(DOCS / "pictures.py"))["pictures"]().items():
-        assert (DOCS / "images" / name).read_text() == content, f"draw it again: python docs/pictures.py ({name})"
+        assert (DOCS / "images" / name).read_text() == content, (
+            f"draw it again: python docs/pictures.py ({name})"
+        )

@@ -14,7 +14,16 @@ import pytest
 from parabit.errors import ParabitError
 from parabit.storage import copy_folder, need_room, recover, whole_file, whole_folder
 
-CALLS = ("open", "fsync", "close", "mkdir", "rename", "replace", "unlink", "rmdir")  # all that change the disk
+CALLS = (
+    "open",
+    "fsync",
+    "close",
+    "mkdir",
+    "rename",
+    "replace",
+    "unlink",
+    "rmdir",
+)  # all that change the disk
 OLD, NEW = {"a": "old", "b": "old"}, {"a": "new", "c": "new"}
 
 
@@ -67,7 +76,12 @@ def stop_at(number: int, dead: bool, monkeypatch: pytest.MonkeyPatch) -> list[st
 @pytest.mark.parametrize("dead", [False, True], ids=["interrupted", "killed"])
 @pytest.mark.parametrize(
     ("write", "old", "new"),
-    [(write_folder, OLD, NEW), (write_folder, None, NEW), (write_file, "old", "new"), (write_file, None, "new")],
+    [
+        (write_folder, OLD, NEW),
+        (write_folder, None, NEW),
+        (write_file, "old", "new"),
+        (write_file, None, "new"),
+    ],
     ids=["replaced folder", "new folder", "replaced file", "new file"],
 )
 def test_stopped_after_any_call_the_old_or_the_new_is_there(
@@ -113,7 +127,9 @@ def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
 
 
-def test_a_reader_that_recovers_does_not_stop_the_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_recovers_does_not_stop_the_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "model"
     write_folder(path)
     rename, done = os.rename, list[bool]()

@@ -30,9 +30,14 @@ PHRASES = {
 
 
 def _files() -> list[Path]:
-    folders = [(ROOT / "src", ("*.py", "*.js", "*.html", "*.css")), (ROOT / "docs", ("*.md", "*.py"))]
+    folders = [
+        (ROOT / "src", ("*.py", "*.js", "*.html", "*.css")),
+        (ROOT / "docs", ("*.md", "*.py")),
+    ]
     folders += [(ROOT / "benchmarks", ("*.py", "*.md")), (ROOT / "examples", ("*.ipynb",))]
-    found = [path for folder, kinds in folders for kind in kinds for path in sorted(folder.rglob(kind))]
+    found = [
+        path for folder, kinds in folders for kind in kinds for path in sorted(folder.rglob(kind))
+    ]
     return [*found, *sorted(ROOT.glob("*.md")), ROOT / "Makefile", ROOT / "pyproject.toml"]
 
 

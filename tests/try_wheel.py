@@ -45,7 +45,14 @@ def main() -> None:
         home = Path(place)
         venv.create(home / "venv", with_pip=True)
         scripts = home / "venv" / ("Scripts" if os.name == "nt" else "bin")
-        install = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        install = [
+            str(scripts / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ]
         wanted = f"{wheel}[{extras}]" if extras else str(wheel)
         subprocess.run([*install, "--constraint", str(CONSTRAINTS), wanted], check=True)
         make_folder(home / "files")
@@ -67,12 +74,17 @@ def main() -> None:
         assert any('"copy.txt"' in group and '"space/07.txt"' in group for group in groups), groups
         print("the wheel indexes, searches, syncs and finds copies")
         if "pdf" in extras:
-            (home / "files" / "saturn.pdf").write_bytes(make_pdf("A probe photographed the rings of Saturn."))
+            (home / "files" / "saturn.pdf").write_bytes(
+                make_pdf("A probe photographed the rings of Saturn.")
+            )
             assert parabit("sync", "x.index")["added"] == 1
             assert parabit("search", "x.index", "rings of Saturn")["hits"][0]["id"] == "saturn.pdf"
             print("it reads PDF")
         if "web" in extras:
-            assert all(hit["id"].startswith("hockey/") for hit in served_hits(scripts / "parabit", home, "goalie puck"))
+            assert all(
+                hit["id"].startswith("hockey/")
+                for hit in served_hits(scripts / "parabit", home, "goalie puck")
+            )
             print("it serves the page and answers its searches")
 
 
@@ -86,7 +98,9 @@ def served_hits(parabit: Path, home: Path, query: str) -> list[dict[str, Any]]:
             with urlopen(address) as page:
                 assert b"<title>" in page.read()
             asked = json.dumps({"query": query, "k": 5}).encode()
-            with urlopen(Request(f"{address}/api/search", asked, {"content-type": "application/json"})) as answer:
+            with urlopen(
+                Request(f"{address}/api/search", asked, {"content-type": "application/json"})
+            ) as answer:
                 hits: list[dict[str, Any]] = json.load(answer)["hits"]
                 return hits
         finally:

@@ -8,7 +8,14 @@ if TYPE_CHECKING:
     from parabit.corpus import Corpus, Document, ReadOptions, documents_from, open_corpus, title_of
     from parabit.index import Index
     from parabit.model import ParagraphVectors, TextEncoder
-    from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_vocabulary, count_bags
+    from parabit.text import (
+        Bags,
+        Tokenizer,
+        Vocabulary,
+        VocabularyRule,
+        build_vocabulary,
+        count_bags,
+    )
 
 __version__ = "0.1.0"
 

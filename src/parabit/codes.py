@@ -23,12 +23,20 @@ def pack(bits: NDArray[np.bool_] | NDArray[np.uint8]) -> NDArray[np.uint8]:
         array([[129, 128]], dtype=uint8)
     """
     if bits.dtype not in (np.bool_, np.uint8):
-        raise CodesError(f"bits must be bool or uint8, found {bits.dtype}", hint="convert them, as in `vectors > 0`")
+        raise CodesError(
+            f"bits must be bool or uint8, found {bits.dtype}",
+            hint="convert them, as in `vectors > 0`",
+        )
     if bits.ndim == 0 or bits.shape[-1] == 0:
-        raise CodesError(f"there are no bits to pack in an array of shape {bits.shape}", hint="give one bit or more")
+        raise CodesError(
+            f"there are no bits to pack in an array of shape {bits.shape}",
+            hint="give one bit or more",
+        )
     # Codes that are packed already would be taken for bits, and lose most of their information.
     if bits.dtype == np.uint8 and bits.size and bits.max() > 1:
-        raise CodesError(f"bits must be 0 or 1, found {bits.max()}", hint="packed codes need no packing")
+        raise CodesError(
+            f"bits must be 0 or 1, found {bits.max()}", hint="packed codes need no packing"
+        )
     return np.packbits(bits, axis=-1)
 
 
@@ -61,7 +69,10 @@ def hamming(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.int32]:
     if a.shape[1] != b.shape[1]:
         problem = f"codes of {a.shape[1]} bytes cannot be compared with codes of {b.shape[1]}"
         raise CodesError(problem, hint="encode both with the same model")
-    queries, documents = _words(a), np.ascontiguousarray(_words(b).T)  # (len(a), words), (words, len(b))
+    queries, documents = (
+        _words(a),
+        np.ascontiguousarray(_words(b).T),
+    )  # (len(a), words), (words, len(b))
     distances = np.zeros((len(a), len(b)), dtype=np.int32)
     rows = max(1, _BLOCK // max(1, len(b)))
     for start in range(0, len(a), rows):
@@ -74,9 +85,13 @@ def hamming(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.int32]:
 def check_codes(codes: NDArray[Any], bits: int | None = None) -> None:
     """Raise CodesError unless these are packed codes and, if `bits` is given, of that many bits."""
     if codes.dtype != np.uint8:
-        raise CodesError(f"packed codes are uint8, found {codes.dtype}", hint="convert bits to codes with `pack`")
+        raise CodesError(
+            f"packed codes are uint8, found {codes.dtype}", hint="convert bits to codes with `pack`"
+        )
     if codes.ndim == 0 or codes.shape[-1] == 0:
-        raise CodesError(f"there are no codes in an array of shape {codes.shape}", hint="give rows of bytes")
+        raise CodesError(
+            f"there are no codes in an array of shape {codes.shape}", hint="give rows of bytes"
+        )
     if bits is None:
         return
     width, padding = -(-bits // 8), 0xFF >> (bits % 8) if bits % 8 else 0
@@ -86,7 +101,9 @@ def check_codes(codes: NDArray[Any], bits: int | None = None) -> None:
     elif codes.shape[-1] != width:
         problem = f"{bits} bits take {width} bytes, but the codes have {codes.shape[-1]}"
     elif (codes[..., -1] & padding).any():
-        problem = f"the codes have bits after the first {bits}, where zeros should fill the last byte"
+        problem = (
+            f"the codes have bits after the first {bits}, where zeros should fill the last byte"
+        )
     if problem:
         raise CodesError(problem, hint="give the bits they were packed from")
 

@@ -27,7 +27,9 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int | None = None) -> Iterator[R]:
+def ordered_map(
+    function: Callable[[T], R], items: Iterable[T], threads: int | None = None
+) -> Iterator[R]:
     """Apply a function to items on several threads; results come in the items' order.
 
     Threads help if the work is done in numpy or polars, which run in parallel. At most two items per thread are in

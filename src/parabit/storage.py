@@ -84,7 +84,9 @@ def recover(path: Path) -> None:
 def need_new(path: Path, overwrite: bool) -> None:
     """Raise if something has this name and may not be replaced."""
     if os.path.lexists(path) and not overwrite:
-        raise ParabitError(f"{path} exists already", hint="choose another name, or replace it with --overwrite")
+        raise ParabitError(
+            f"{path} exists already", hint="choose another name, or replace it with --overwrite"
+        )
 
 
 def need_room(path: Path, folder: bool = False, replaces: Replaces | None = None) -> None:
@@ -163,7 +165,9 @@ def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
     """The header of an array's `.npy` file; its size does not depend on the first dimension."""
     header = BytesIO()
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
-    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": descr, "fortran_order": False, "shape": shape}
+    )
     return header.getvalue()
 
 
@@ -182,8 +186,12 @@ def _temporary(path: Path) -> Path:
 def _partial(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
     """A temporary file or folder beside a path, removed at the end; an error names the path that the user knows."""
     if not path.parent.is_dir():
-        raise ParabitError(f"there is no folder {path.parent} to write {path.name} in", hint="create it first")
-    partial = _temporary(path)  # chosen before it is created, so that an interrupt in between finds what to remove
+        raise ParabitError(
+            f"there is no folder {path.parent} to write {path.name} in", hint="create it first"
+        )
+    partial = _temporary(
+        path
+    )  # chosen before it is created, so that an interrupt in between finds what to remove
     try:
         try:
             create(partial)
@@ -208,6 +216,12 @@ def _check_folder(path: Path, replaces: Replaces | None) -> None:
     recover(path)
     if os.path.lexists(path):
         if replaces is None:
-            raise ParabitError(f"{path} exists already", hint="choose another name, or ask for it to be overwritten")
+            raise ParabitError(
+                f"{path} exists already",
+                hint="choose another name, or ask for it to be overwritten",
+            )
         if not replaces(path):
-            raise ParabitError(f"{path} exists and is something else", hint="nothing was changed; choose another name")
+            raise ParabitError(
+                f"{path} exists and is something else",
+                hint="nothing was changed; choose another name",
+            )

@@ -20,7 +20,9 @@ def make_counts(documents: int, topics: int = 4, seed: int = 0, words: int = 40)
     labels = rng.integers(topics, size=documents)
     of_topic = rng.integers(words, size=(documents, 15)) + words * labels[:, None]
     of_all = rng.integers(words, size=(documents, 15)) + words * topics
-    dense = np.stack([np.bincount(row, minlength=words * (topics + 1)) for row in np.hstack([of_topic, of_all])])
+    dense = np.stack(
+        [np.bincount(row, minlength=words * (topics + 1)) for row in np.hstack([of_topic, of_all])]
+    )
     return Made(csr_array(dense), labels)
 
 

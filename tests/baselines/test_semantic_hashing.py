@@ -17,7 +17,9 @@ TRAIN, NEW = make_counts(256, seed=1), make_counts(150, seed=2)
 
 
 def small(**changes: Any) -> SemanticHashing:
-    return SemanticHashing(**{"bits": 16, "hidden": (30,), "epochs": 25, "rate": 5e-3, "device": "cpu", **changes})
+    return SemanticHashing(
+        **{"bits": 16, "hidden": (30,), "epochs": 25, "rate": 5e-3, "device": "cpu", **changes}
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,12 +59,17 @@ def test_training_makes_activations_nearly_binary_and_noise_more_so(model: Seman
     assert undecided(small(epochs=1).fit(TRAIN.counts), NEW) > 0.3
     assert undecided(model, NEW) < 0.1
     many = make_counts(256, topics=12, seed=1)  # so many that bits are needed for them
-    quiet, loud = (small(bits=32, noise=noise, word_dropout=0.5, dropout=0.0).fit(many.counts) for noise in (0.0, 16.0))
+    quiet, loud = (
+        small(bits=32, noise=noise, word_dropout=0.5, dropout=0.0).fit(many.counts)
+        for noise in (0.0, 16.0)
+    )
     assert undecided(loud, many) < 0.9 * undecided(quiet, many)
 
 
 def test_a_bit_is_its_activation_rounded(model: SemanticHashing) -> None:
-    assert (unpack(model.transform(NEW.counts), 16) == np.round(model.activations(NEW.counts))).all()
+    assert (
+        unpack(model.transform(NEW.counts), 16) == np.round(model.activations(NEW.counts))
+    ).all()
 
 
 def test_a_seed_gives_the_same_codes_and_another_seed_others(model: SemanticHashing) -> None:
@@ -71,7 +78,9 @@ def test_a_seed_gives_the_same_codes_and_another_seed_others(model: SemanticHash
     assert (small(seed=1).fit(TRAIN.counts).transform(NEW.counts) != codes).any()
 
 
-def test_activations_are_the_same_alone_and_in_a_batch(model: SemanticHashing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_activations_are_the_same_alone_and_in_a_batch(
+    model: SemanticHashing, monkeypatch: pytest.MonkeyPatch
+) -> None:
     together = model.activations(NEW.counts)
     chosen = np.array([140, 3, 77])
     assert (model.activations(NEW.counts[chosen]) == together[chosen]).all()

@@ -48,10 +48,25 @@ def signalled(
 
     Its temporary files are in the folder; `under` is a command that starts it.
     """
-    command = [*under, sys.executable, "-c", _SIGNALLED, str(int(number)), function, str(calls), *map(str, arguments)]
+    command = [
+        *under,
+        sys.executable,
+        "-c",
+        _SIGNALLED,
+        str(int(number)),
+        function,
+        str(calls),
+        *map(str, arguments),
+    ]
     environment = {**os.environ, "TMPDIR": str(folder)}
     return subprocess.run(
-        command, cwd=folder, env=environment, input=stdin, capture_output=True, text=True, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -12,7 +12,9 @@ from parabit.cli.app import app
 def run(*arguments: object, stdin: str | None = None, **environment: str) -> Result:
     """What a command does; 80 columns wide."""
     environment = {"COLUMNS": "80", **environment}
-    return CliRunner().invoke(app, [*map(str, arguments)], input=stdin, env=environment, prog_name="parabit")
+    return CliRunner().invoke(
+        app, [*map(str, arguments)], input=stdin, env=environment, prog_name="parabit"
+    )
 
 
 def answer(*arguments: object, stdin: str | None = None) -> dict[str, Any]:

@@ -35,7 +35,9 @@ def posts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def index(posts: Path) -> Path:
     documents = list(open_corpus(posts))
-    Index.build(documents, "posts.index", model=ParagraphVectors(bits=16).fit(documents * 5)).close()
+    Index.build(
+        documents, "posts.index", model=ParagraphVectors(bits=16).fit(documents * 5)
+    ).close()
     return Path("posts.index")
 
 
@@ -45,7 +47,9 @@ def members(found: dict[str, Any]) -> list[list[str]]:
 
 def test_a_folder_and_its_index_have_the_same_groups(posts: Path, index: Path) -> None:
     of_files, of_index = answer("dedupe", posts), answer("dedupe", index)
-    assert members(of_files) == members(of_index) == [["a.txt", "c.txt", "d.txt"], ["b.txt", "e.txt"]]
+    assert (
+        members(of_files) == members(of_index) == [["a.txt", "c.txt", "d.txt"], ["b.txt", "e.txt"]]
+    )
     assert (of_files["documents"], of_files["copies"]) == (6, 3)
     copies = [copy for group in of_index["groups"] for copy in group["copies"]]
     assert [copy["shared"] for copy in copies] == pytest.approx([9 / 11, 1, 10 / 12], abs=1e-4)
@@ -57,7 +61,11 @@ def test_a_folder_and_its_index_have_the_same_groups(posts: Path, index: Path) -
 def test_what_is_printed(posts: Path, index: Path) -> None:
     lines = run("dedupe", posts).stdout.splitlines()
     assert lines[0].startswith("posts: 3 of 6 documents are near-duplicates of 2 others; ")
-    assert lines[1:4] == [f"  a.txt  {TEXTS['a']}", "    c.txt  82% of the words", "    d.txt  100% of the words"]
+    assert lines[1:4] == [
+        f"  a.txt  {TEXTS['a']}",
+        "    c.txt  82% of the words",
+        "    d.txt  100% of the words",
+    ]
     assert "    d.txt  100% of the words, 0 bits" in run("dedupe", index).stdout.splitlines()
 
 

@@ -55,7 +55,9 @@ def test_documentation_is_read_again_if_it_changed(
 
     def open_corpus(name: str, *_: object) -> object:
         read.append(name)
-        return as_corpus([f"{question} {text}" for question in QUESTIONS for text in topics.texts[:60]])
+        return as_corpus(
+            [f"{question} {text}" for question in QUESTIONS for text in topics.texts[:60]]
+        )
 
     monkeypatch.setattr("parabit.cli.command.open_corpus", open_corpus)
     first = answer("demo")

@@ -26,7 +26,9 @@ def real_model(topics: Topics, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-def test_columns_and_types_are_as_documented(topic_model: Path, real_model: Path, here: Path, topics: Topics) -> None:
+def test_columns_and_types_are_as_documented(
+    topic_model: Path, real_model: Path, here: Path, topics: Topics
+) -> None:
     for model, options, columns in (
         (topic_model, (), ["id", "code"]),
         (topic_model, ("--vectors",), ["id", "code", "vector"]),
@@ -44,7 +46,10 @@ def test_columns_and_types_are_as_documented(topic_model: Path, real_model: Path
         array = np.load("codes.npy")
         assert (array.dtype, array.shape) == (kind, (300, width))
         inferred = load_model(model).infer(topics.texts)
-        assert array.tobytes() == (inferred.vectors if inferred.codes is None else inferred.codes).tobytes()
+        assert (
+            array.tobytes()
+            == (inferred.vectors if inferred.codes is None else inferred.codes).tobytes()
+        )
     assert names(here) == {"news.jsonl", "codes.npy", "codes.parquet"}
 
 
@@ -61,21 +66,33 @@ def test_all_is_in_the_json_and_in_the_tables_metadata(topic_model: Path, here: 
     assert about.items() <= metadata.items()
     assert metadata["model"] == load_model(topic_model).fingerprint
     rows = table("codes.parquet")
-    assert rows["id"].to_list() == [*(f"post{number}" for number in range(300)), "post0", "é ü"]  # in their order
+    assert rows["id"].to_list() == [
+        *(f"post{number}" for number in range(300)),
+        "post0",
+        "é ü",
+    ]  # in their order
     assert rows["code"].to_list()[-2:] == [b"\0\0\0"] * 2
 
 
 def test_people_get_a_summary_in_words(topic_model: Path, here: Path) -> None:
     (here / "two.txt").write_text("qqqq\n" + "xxxx\n")
-    said = run("encode", topic_model, "two.txt", "-o", "codes.npy", "--format", "lines").stdout.splitlines()
+    said = run(
+        "encode", topic_model, "two.txt", "-o", "codes.npy", "--format", "lines"
+    ).stdout.splitlines()
     assert said[0] == "codes.npy: 2 documents, 20 bits each, 6 bytes in all"
     assert said[1].endswith(" documents per second")
     assert said[2:] == ["  2 documents without known words; their codes are zeros"]
 
 
-def test_no_documents_make_an_empty_file(topic_model: Path, real_model: Path, tmp_path: Path) -> None:
+def test_no_documents_make_an_empty_file(
+    topic_model: Path, real_model: Path, tmp_path: Path
+) -> None:
     for model, width in ((topic_model, 3), (real_model, 10)):
         for name in ("codes.npy", "codes.parquet"):
-            assert encode_to_file(load_model(model), [], tmp_path / name, overwrite=True) == (0, 0, ANY)
+            assert encode_to_file(load_model(model), [], tmp_path / name, overwrite=True) == (
+                0,
+                0,
+                ANY,
+            )
         assert np.load(tmp_path / "codes.npy").shape == (0, width)
         assert table(tmp_path / "codes.parquet").shape == (0, 2)

@@ -40,7 +40,9 @@ def here(tmp_path: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch) -> Pat
     """A folder to work in, with two labelled corpora."""
     for name, start, end in (("train", 0, TRAINED), ("test", TRAINED, TRAINED + TESTED)):
         lines = [
-            json.dumps({"id": place, "text": topics.texts[place], "labels": labels_of(place, topics)})
+            json.dumps(
+                {"id": place, "text": topics.texts[place], "labels": labels_of(place, topics)}
+            )
             for place in range(start, end)
         ]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
@@ -77,7 +79,9 @@ def test_the_figures_are_the_librarys(name: str, options: tuple[str, ...], model
     relevance = "overlap" if "overlap" in options else "shared"
     scores = evaluate(codes_or_vectors, tested.labels, relevance=relevance, searched=searched)
     assert found.pop("seconds") > 0
-    assert found.pop("curve") == {name: [*values] for name, values in scores.curve._asdict().items()}
+    assert found.pop("curve") == {
+        name: [*values] for name, values in scores.curve._asdict().items()
+    }
     assert found == {
         "model": str(models / name), "corpus": "test.jsonl", "searched": "train.jsonl" if searched else None,
         "rank": rank, "relevance": relevance, "documents": len(tested.labels), "unlabelled": tested.unlabelled,
@@ -92,18 +96,24 @@ def test_a_data_set_has_the_relevance_that_the_paper_gives_it(data: Path, models
     assert (found["relevance"], found["documents"], found["unlabelled"]) == ("overlap", 32, 8)
 
 
-def test_one_query_and_documents_without_known_words_are_evaluated(here: Path, models: Path, topics: Topics) -> None:
+def test_one_query_and_documents_without_known_words_are_evaluated(
+    here: Path, models: Path, topics: Topics
+) -> None:
     (here / "one.jsonl").write_text(json.dumps({"text": topics.texts[0], "label": "tin"}))
     found = answer("evaluate", models / "codes", "one.jsonl", "--searched", "train.jsonl")
     assert (found["documents"], found["queries"]) == (1, 1)
-    (here / "strange.jsonl").write_text('{"text": "unheard of", "label": "tin"}\n{"text": "", "label": "tin"}')
+    (here / "strange.jsonl").write_text(
+        '{"text": "unheard of", "label": "tin"}\n{"text": "", "label": "tin"}'
+    )
     for name in ("codes", "vectors"):
         assert answer("evaluate", models / name, "strange.jsonl")["map"] == 1.0
 
 
 def test_people_are_found_in_words_what_was_left_out(here: Path, models: Path) -> None:
     lines = (here / "test.jsonl").read_text().splitlines()
-    (here / "more.jsonl").write_text("\n".join([*lines, "{bad", '{"text": "badoki", "label": "nobody else\'s"}']))
+    (here / "more.jsonl").write_text(
+        "\n".join([*lines, "{bad", '{"text": "badoki", "label": "nobody else\'s"}'])
+    )
     result = run("evaluate", models / "codes", "more.jsonl")
     assert (result.exit_code, result.stderr) == (0, "")
     found = answer("evaluate", models / "codes", "more.jsonl")
@@ -121,7 +131,9 @@ def test_people_are_found_in_words_what_was_left_out(here: Path, models: Path) -
         assert line in result.stdout
 
 
-def test_the_plot_goes_where_it_is_asked_to_and_nothing_else_is_written(here: Path, models: Path) -> None:
+def test_the_plot_goes_where_it_is_asked_to_and_nothing_else_is_written(
+    here: Path, models: Path
+) -> None:
     (here / "plots").mkdir()
     for name, start in (("plots/plot.svg", b"<?xml"), ("plots/plot.png", b"\x89PNG")):
         assert answer("evaluate", models / "codes", "test.jsonl", "--plot", name)["plot"] == name

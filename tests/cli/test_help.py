@@ -32,25 +32,37 @@ def test_help_fits_a_screen_and_has_an_example_that_parses(verb: str) -> None:
     assert examples
     for example in examples:
         name, *arguments = shlex.split(example.rpartition("parabit ")[2])
-        stop = next((place for place, word in enumerate(arguments) if word in ("|", "<")), len(arguments))
+        stop = next(
+            (place for place, word in enumerate(arguments) if word in ("|", "<")), len(arguments)
+        )
         if "--help" not in arguments and name in VERBS:
-            load_verb(name).make_context(name, arguments[:stop])  # raises for an option that does not exist
+            load_verb(name).make_context(
+                name, arguments[:stop]
+            )  # raises for an option that does not exist
     more = " ".join(lines).partition("More options, explained by --help-all:")[2]
     explained = "\n".join(help_of(verb, "--help-all")) if more else ""
     for option in re.findall(r"--[\w-]+", more):
         assert re.search(rf"^  {option} ", explained, re.MULTILINE), option
-    for option in ["--json", "--quiet"] if verb not in ("", "mcp") else []:  # which speaks JSON of its own
+    for option in (
+        ["--json", "--quiet"] if verb not in ("", "mcp") else []
+    ):  # which speaks JSON of its own
         assert any(option in line for line in lines)
 
 
 def test_a_default_that_is_no_value_is_shown_in_words() -> None:
-    assert any(line.startswith("  --bits N ") and line.endswith("[default: as before]") for line in help_of("retrain"))
+    assert any(
+        line.startswith("  --bits N ") and line.endswith("[default: as before]")
+        for line in help_of("retrain")
+    )
 
 
 def test_versions_are_shown_of_what_matters() -> None:
     versions = dict(line.split(" ", 1) for line in run("--version").stdout.splitlines())
     assert (versions["parabit"], versions["Python"]) == (__version__, sys.version.split()[0])
-    assert all(re.match(r"\d+\.\d+", versions[name]) for name in ("numpy", "polars", "scipy", "scikit-learn"))
+    assert all(
+        re.match(r"\d+\.\d+", versions[name])
+        for name in ("numpy", "polars", "scipy", "scikit-learn")
+    )
     assert re.match(r"\d|not installed$", versions["torch"])
 
 
@@ -63,5 +75,7 @@ def test_the_shell_completes_names() -> None:
         (["train", "pap"], set()),  # the shell's own completion of paths
     ):
         asked = shlex.join(["parabit", *words])
-        result = run(_PARABIT_COMPLETE="complete_bash", COMP_WORDS=asked, COMP_CWORD=str(len(words)))
+        result = run(
+            _PARABIT_COMPLETE="complete_bash", COMP_WORDS=asked, COMP_CWORD=str(len(words))
+        )
         assert (result.exit_code, set(result.stdout.split())) == (0, offered)

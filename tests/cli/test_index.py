@@ -69,8 +69,15 @@ def test_a_model_can_be_given_and_what_is_kept_be_chosen(topic_model: Path, here
     assert (result.exit_code, result.stderr) == (0, "")
     assert "Try it" not in result.stdout
     about = answer("info", place)
-    assert (about["keeps"], about["backends"], about["bits"]) == (["vectors"], ["flat", "hashing"], 20)
-    assert run("index", "news.jsonl", "--model", topic_model, "-o", place, "--overwrite").exit_code == 0
+    assert (about["keeps"], about["backends"], about["bits"]) == (
+        ["vectors"],
+        ["flat", "hashing"],
+        20,
+    )
+    assert (
+        run("index", "news.jsonl", "--model", topic_model, "-o", place, "--overwrite").exit_code
+        == 0
+    )
     assert answer("info", place)["keeps"] == ["text", "words"]
 
 
@@ -79,16 +86,39 @@ def test_a_model_can_be_given_and_what_is_kept_be_chosen(topic_model: Path, here
 
 def test_json_has_what_the_library_finds(news: Path, text: str) -> None:
     found = answer("search", news, text)
-    assert [found[name] for name in ("rank", "documents", "bits", "k", "like")] == ["hybrid", 300, 20, None, []]
+    assert [found[name] for name in ("rank", "documents", "bits", "k", "like")] == [
+        "hybrid",
+        300,
+        20,
+        None,
+        [],
+    ]
     with Index.open(news) as index:
         [wanted] = index.search([text], rank="hybrid")
         for hit, other in zip(found["hits"], wanted, strict=True):
-            assert list(hit) == ["id", "title", "distance", "score", "snippet", "why", "text", "fields"]
-            assert (hit["id"], hit["title"], hit["distance"]) == (other.id, other.title, other.distance)
+            assert list(hit) == [
+                "id",
+                "title",
+                "distance",
+                "score",
+                "snippet",
+                "why",
+                "text",
+                "fields",
+            ]
+            assert (hit["id"], hit["title"], hit["distance"]) == (
+                other.id,
+                other.title,
+                other.distance,
+            )
             assert (hit["text"], hit["fields"]) == (other.text, other.fields)
             assert hit["why"]["words"] == pytest.approx(other.why.words, abs=1e-3)
             assert [hit["why"][name] for name in ("distance", "bits")] == [other.distance, 20]
-            assert str(hit["snippet"]).count("**") == 2 * sum(piece.mark for piece in other.snippet) > 0
+            assert (
+                str(hit["snippet"]).count("**")
+                == 2 * sum(piece.mark for piece in other.snippet)
+                > 0
+            )
             assert hit["score"] == pytest.approx(other.score, abs=1e-6)
     assert found["hits"][0]["id"] == "post7"
     assert answer("search", news, "-", stdin=text)["hits"] == found["hits"]
@@ -101,7 +131,9 @@ def test_the_options_are_the_librarys(news: Path, text: str) -> None:
     assert len(answer("search", news, text, "--radius", "2000", "--backend", "flat")["hits"]) == 300
     assert len(answer("search", news, text, "-k", "9999")["hits"]) == 300
     where = ("--where", "year>=1991", "--where", "labels!=topic3")
-    assert {hit["fields"]["year"] for hit in answer("search", news, text, "-k", "300", *where)["hits"]} == {1991, 1992}
+    assert {
+        hit["fields"]["year"] for hit in answer("search", news, text, "-k", "300", *where)["hits"]
+    } == {1991, 1992}
     found = answer("search", news, "--like", "post7", "-k", "3")
     with Index.open(news) as index:
         assert [hit["id"] for hit in found["hits"]] == index.like("post7", 3).ids[0]
@@ -132,17 +164,24 @@ def test_people_see_titles_passages_and_why(news: Path, text: str) -> None:
 
 def test_what_was_done_with_the_query_is_said(news: Path, text: str) -> None:
     first = text.split(maxsplit=1)[0]
-    assert run("search", news, f"{first} qqqqqqqq", "-k", "1").stdout.splitlines()[1] == "no document has qqqqqqqq"
+    assert (
+        run("search", news, f"{first} qqqqqqqq", "-k", "1").stdout.splitlines()[1]
+        == "no document has qqqqqqqq"
+    )
     for query, note in (
         ("qqqqqqqq", "no document has qqqqqqqq"),
         ("?!", "nothing that can be searched for is in the query"),
     ):
         found = answer("search", news, query)  # to find nothing is no failure
         assert (found["hits"], found["notes"]) == ([], [note])
-    assert answer("search", news, f"{first}x", "-k", "1")["notes"][0].endswith(f"instead of {first}x")
+    assert answer("search", news, f"{first}x", "-k", "1")["notes"][0].endswith(
+        f"instead of {first}x"
+    )
     operators = answer("search", news, f"{first} -qqqqqqqq labels:nobody", "-k", "1", "--explain")
     assert list(operators["moved"]) == [first]
-    assert operators["notes"] == ["no document has labels=nobody; field:value needs the whole value"]
+    assert operators["notes"] == [
+        "no document has labels=nobody; field:value needs the whole value"
+    ]
 
 
 def test_what_is_only_listed_has_no_score(news: Path) -> None:
@@ -152,15 +191,24 @@ def test_what_is_only_listed_has_no_score(news: Path) -> None:
 
 
 def test_json_has_no_numbers_that_json_does_not_know(tmp_path: Path) -> None:
-    documents = [Document("a", "red tabs", fields={"n": float("inf")}), Document("b", "red", fields={"n": 1.5})]
-    Index.build(documents, tmp_path / "a.index", model=ParagraphVectors(8).fit(["red tabs"] * 9)).close()
-    assert [hit["fields"]["n"] for hit in answer("search", tmp_path / "a.index", "red tabs")["hits"]] == [None, 1.5]
+    documents = [
+        Document("a", "red tabs", fields={"n": float("inf")}),
+        Document("b", "red", fields={"n": 1.5}),
+    ]
+    Index.build(
+        documents, tmp_path / "a.index", model=ParagraphVectors(8).fit(["red tabs"] * 9)
+    ).close()
+    assert [
+        hit["fields"]["n"] for hit in answer("search", tmp_path / "a.index", "red tabs")["hits"]
+    ] == [None, 1.5]
 
 
 def test_lines_fit_whatever_the_text_has_in_it(tmp_path: Path) -> None:
     strange = "\x1b[31mred\n\ttabs\u202e\x00 " + "漢字" * 100
     documents = [Document(strange, strange, (strange,)), Document("b", "red tabs")] * 1
-    Index.build(documents, tmp_path / "a.index", model=ParagraphVectors(8).fit(["red tabs"] * 9)).close()
+    Index.build(
+        documents, tmp_path / "a.index", model=ParagraphVectors(8).fit(["red tabs"] * 9)
+    ).close()
     for columns in ("30", "60", "150"):
         lines = run("search", tmp_path / "a.index", "red", COLUMNS=columns).stdout.splitlines()
         assert len(lines) > 4
@@ -173,7 +221,9 @@ def test_lines_fit_whatever_the_text_has_in_it(tmp_path: Path) -> None:
 
 def test_documents_are_added_and_found(news: Path, text: str) -> None:
     path = corpus(
-        {"id": "new1", "text": text, "labels": "fresh"}, {"id": "new2", "text": text}, {"id": "c", "text": "?!"}
+        {"id": "new1", "text": text, "labels": "fresh"},
+        {"id": "new2", "text": text},
+        {"id": "c", "text": "?!"},
     )
     found = answer("add", news, path)
     assert found.pop("seconds") > 0
@@ -181,21 +231,31 @@ def test_documents_are_added_and_found(news: Path, text: str) -> None:
         "index": "news.index", "corpus": "corpus.jsonl", "added": 2, "replaced": 0, "removed": 0, "left_out": 1,
         "unknown_words": 0.0, "skipped": 0, "documents": 302, "reading": {"skipped": {}, "places": [], "notes": []},
     }  # fmt: skip
-    assert [hit["id"] for hit in answer("search", news, text, "--where", "labels=fresh")["hits"]] == ["new1"]
-    strange = [{"id": f"strange{number}", "text": "parole mai viste", "labels": "odd"} for number in range(10)]
+    assert [
+        hit["id"] for hit in answer("search", news, text, "--where", "labels=fresh")["hits"]
+    ] == ["new1"]
+    strange = [
+        {"id": f"strange{number}", "text": "parole mai viste", "labels": "odd"}
+        for number in range(10)
+    ]
     shown = run("add", news, corpus(*strange)).stdout
     assert "  the model does not know 100% of their words; `parabit retrain` learns them\n" in shown
     assert run("delete", news, "--where", "labels=odd").exit_code == 0
     Path("more.jsonl").write_text(json.dumps({"id": "new3", "body": text}) + "\nbad\n")
     result = run("add", news, "more.jsonl", "--text-field", "body")
     assert result.stdout.startswith("news.index: 1 document added, 303 now; ")
-    assert "  1 skipped: 1 not valid JSON\n    more.jsonl:2: not valid JSON: Expecting value\n" in result.stdout
+    assert (
+        "  1 skipped: 1 not valid JSON\n    more.jsonl:2: not valid JSON: Expecting value\n"
+        in result.stdout
+    )
 
 
 def test_what_was_added_before_an_interrupt_stays(
     news: Path, topic_documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = corpus(*({"id": f"new{number}", "text": topic_documents[number].text} for number in range(9)))
+    path = corpus(
+        *({"id": f"new{number}", "text": topic_documents[number].text} for number in range(9))
+    )
     monkeypatch.setattr("parabit.model.encoder.AT_ONCE", 2)
     put, batches = Store.put, 0
 
@@ -209,24 +269,43 @@ def test_what_was_added_before_an_interrupt_stays(
     monkeypatch.setattr(Store, "put", stop)
     result = run("add", news, path)
     assert result.exit_code == 130
-    assert result.stderr == "parabit: interrupted; 4 documents are in the index and stay; go on with --update\n"
+    assert (
+        result.stderr
+        == "parabit: interrupted; 4 documents are in the index and stay; go on with --update\n"
+    )
     assert answer("info", news)["documents"] == 304
     found = answer("add", news, path, "--update")
     assert (found["added"], found["replaced"], found["documents"]) == (5, 4, 309)
-    assert run("add", news, path, "--update").stdout.startswith("news.index: 0 documents added, 9 replaced, 309 now; ")
+    assert run("add", news, path, "--update").stdout.startswith(
+        "news.index: 0 documents added, 9 replaced, 309 now; "
+    )
 
 
 def test_documents_are_deleted_by_id_or_by_a_condition(news: Path, tmp_path: Path) -> None:
-    assert run("delete", news, "post1", "post2").stdout == "news.index: 2 documents deleted, 298 left\n"
+    assert (
+        run("delete", news, "post1", "post2").stdout
+        == "news.index: 2 documents deleted, 298 left\n"
+    )
     assert answer("delete", news, "-", stdin="post3\r\n\npost4\n")["deleted"] == 2
     assert answer("delete", news, "-", stdin="")["documents"] == 296
     found = answer("delete", news, "--where", "year=..1991", "--where", "labels!=topic1")
     with Index.open(news) as index:
-        assert {hit.fields["year"] for hit in index.stored(index.ids_where([]))} == {1991, 1992, 1993}
-        assert found == {**found, "index": "news.index", "deleted": 296 - len(index), "documents": len(index)}
+        assert {hit.fields["year"] for hit in index.stored(index.ids_where([]))} == {
+            1991,
+            1992,
+            1993,
+        }
+        assert found == {
+            **found,
+            "index": "news.index",
+            "deleted": 296 - len(index),
+            "documents": len(index),
+        }
     assert answer("delete", news, "--where", "labels=nothing")["deleted"] == 0
     Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8, tmp_path / "codes.index").close()
-    assert answer("delete", tmp_path / "codes.index", "1")["documents"] == 2  # an id that is a number
+    assert (
+        answer("delete", tmp_path / "codes.index", "1")["documents"] == 2
+    )  # an id that is a number
 
 
 def test_compacting_merges_and_changes_no_answer(news: Path, text: str) -> None:
@@ -235,7 +314,12 @@ def test_compacting_merges_and_changes_no_answer(news: Path, text: str) -> None:
     hits = answer("search", news, text)["hits"]
     assert "  2 added and 2 deleted since the last merge" in run("info", news, "--verify").stdout
     found = answer("compact", news)
-    assert [found[name] for name in ("documents", "added", "deleted", "backends")] == [300, 2, 2, ["flat"]]
+    assert [found[name] for name in ("documents", "added", "deleted", "backends")] == [
+        300,
+        2,
+        2,
+        ["flat"],
+    ]
     assert found["bytes"] == answer("info", news)["bytes"]
     assert answer("search", news, text)["hits"] == hits
     assert "all files are as they were written" in run("info", news, "--verify").stdout

@@ -13,12 +13,16 @@ from mcp import Client, StdioServerParameters
 from parabit import Document, Index
 
 
-def test_an_assistant_searches_reads_and_finds_copies(news: Path, topic_documents: list[Document]) -> None:
+def test_an_assistant_searches_reads_and_finds_copies(
+    news: Path, topic_documents: list[Document]
+) -> None:
     first = topic_documents[0]
 
     async def ask() -> None:
         arguments = ["-m", "parabit", "mcp", str(news.absolute())]
-        command = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
+        command = StdioServerParameters(
+            command=sys.executable, args=arguments, env=dict(os.environ)
+        )
         async with Client(command) as client:
 
             async def call(tool: str, **arguments: Any) -> Any:
@@ -42,7 +46,11 @@ def test_an_assistant_searches_reads_and_finds_copies(news: Path, topic_document
             alike = await call("like", id="post0", k=2)
             assert len(alike["hits"]) == 2
             assert "post0" not in [hit["id"] for hit in alike["hits"]]
-            assert await call("document", id="post0") == {"id": "post0", "text": first.text, "fields": fields}
+            assert await call("document", id="post0") == {
+                "id": "post0",
+                "text": first.text,
+                "fields": fields,
+            }
 
             # Another process adds copies, one of them long.
             with Index.open(news, write=True) as index:

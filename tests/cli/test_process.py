@@ -43,7 +43,10 @@ def large(topic_documents: list[Document], tmp_path: Path) -> Path:
     path = tmp_path / "large.jsonl"
     with path.open("w") as file:
         for number in range(3_000):
-            file.write(json.dumps({"id": f"large{number}", "text": topic_documents[number % 300].text}) + "\n")
+            file.write(
+                json.dumps({"id": f"large{number}", "text": topic_documents[number % 300].text})
+                + "\n"
+            )
     return path
 
 
@@ -64,7 +67,10 @@ def test_a_signal_leaves_nothing_half_written(
 ) -> None:
     arguments = command.replace("MODEL", str(topic_model)).split()
     result = signalled(number, moment, 1, tmp_path, *arguments, stdin=lines)
-    assert (result.returncode, result.stderr) == (128 + number, INTERRUPTED if number == signal.SIGINT else "")
+    assert (result.returncode, result.stderr) == (
+        128 + number,
+        INTERRUPTED if number == signal.SIGINT else "",
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -79,13 +85,22 @@ def test_nohup_is_respected(tmp_path: Path, lines: str) -> None:
     [
         ("reading", "vocabulary large.jsonl --bigrams -o v.csv", "--max-size 5"),
         ("reading rotating", "train large.jsonl --bits 16 -o model", "--seed 5"),
-        ("rotating encoding building", "index large.jsonl --bits 16 --backend hashing -o a.index", "--seed 5"),
+        (
+            "rotating encoding building",
+            "index large.jsonl --bits 16 --backend hashing -o a.index",
+            "--seed 5",
+        ),
         ("encoding", "encode MODEL large.jsonl -o codes.npy", "more.txt"),
         ("encoding", "encode MODEL large.jsonl -o codes.parquet", "more.txt"),
     ],
 )
 def test_what_is_there_is_replaced_only_if_asked_for_and_not_by_interrupted_work(
-    stages: str, command: str, other: str, large: Path, topic_model: Path, monkeypatch: pytest.MonkeyPatch
+    stages: str,
+    command: str,
+    other: str,
+    large: Path,
+    topic_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     here, arguments = large.parent, command.replace("MODEL", str(topic_model)).split()
     monkeypatch.chdir(here)
@@ -114,7 +129,9 @@ def test_what_is_there_is_replaced_only_if_asked_for_and_not_by_interrupted_work
 
 
 @pytest.mark.parametrize("module", ["typer", "polars", "sklearn"])
-def test_ctrl_c_while_it_starts_ends_it_at_once_without_a_traceback(module: str, here: Path) -> None:
+def test_ctrl_c_while_it_starts_ends_it_at_once_without_a_traceback(
+    module: str, here: Path
+) -> None:
     command = [sys.executable, "-c", PRESSED, module, "train", "news.jsonl", "-o", "model"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode in (130, -signal.SIGINT)
@@ -136,7 +153,12 @@ def test_ctrl_c_while_it_starts_ends_it_at_once_without_a_traceback(module: str,
     ],
 )
 def test_a_full_disk_is_explained_and_nothing_half_written_stays(
-    command: str, limit: int, news: Path, large: Path, topic_model: Path, monkeypatch: pytest.MonkeyPatch
+    command: str,
+    limit: int,
+    news: Path,
+    large: Path,
+    topic_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A limit on the size of files stands in for a full disk: writes fail in the same places, in the same way."""
     monkeypatch.setattr("tempfile.tempdir", str(large.parent))
@@ -162,7 +184,9 @@ def test_a_closed_pipe_is_no_error(news: Path) -> None:
         os.close(reading)
         try:
             command_line = [sys.executable, "-m", "parabit", *command.split()]
-            result = subprocess.run(command_line, stdout=writing, stderr=subprocess.PIPE, check=False)
+            result = subprocess.run(
+                command_line, stdout=writing, stderr=subprocess.PIPE, check=False
+            )
         finally:
             os.close(writing)
         assert (result.returncode, result.stderr) == (0, b""), command
@@ -186,7 +210,9 @@ def test_progress_goes_to_a_terminal_on_standard_error_alone(large: Path) -> Non
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "parabit", "vocabulary", large, "--bigrams"], stdout=subprocess.PIPE, stderr=theirs
+        [sys.executable, "-m", "parabit", "vocabulary", large, "--bigrams"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
     )
     os.close(theirs)
     drawn = b""
@@ -203,7 +229,9 @@ def test_progress_goes_to_a_terminal_on_standard_error_alone(large: Path) -> Non
     assert b"\x1b" not in out
 
 
-def test_output_fits_encodings_and_colours_terminals(news: Path, parabit: Run, topic_documents: list[Document]) -> None:
+def test_output_fits_encodings_and_colours_terminals(
+    news: Path, parabit: Run, topic_documents: list[Document]
+) -> None:
     result = parabit("vocabulary", "-", stdin="Привет мир", PYTHONIOENCODING="ascii")
     assert (result.returncode, "\\u043f" in result.stdout) == (0, True)
     word = topic_documents[7].text.split()[0]

@@ -14,7 +14,16 @@ from parabit.errors import Interrupted
 from parabit.paper import report
 from parabit.paper.experiments import QUICK_EPOCHS, Run
 
-TABLE_2 = ("table2", "--quick", "--corpus", "20newsgroups", "--corpus", "reuters21578", "--device", "cpu")
+TABLE_2 = (
+    "table2",
+    "--quick",
+    "--corpus",
+    "20newsgroups",
+    "--corpus",
+    "reuters21578",
+    "--device",
+    "cpu",
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +61,9 @@ def performed(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     return made
 
 
-def test_a_report_is_summed_up_and_nothing_is_run_twice(performed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_is_summed_up_and_nothing_is_run_twice(
+    performed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "argv", ["parabit", "reproduce", *TABLE_2])
     result = run("reproduce", *TABLE_2)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -64,10 +75,15 @@ def test_a_report_is_summed_up_and_nothing_is_run_twice(performed: list[Run], mo
     assert (found["report"], found["runs"], found["stale"]) == ("report/report.html", 6, 0)
     assert found["above"] + found["equal"] + found["below"] == 8
     assert len(performed) == 6
-    assert f"<code>parabit reproduce {' '.join(TABLE_2)}</code>" in Path("report/report.html").read_text()
+    assert (
+        f"<code>parabit reproduce {' '.join(TABLE_2)}</code>"
+        in Path("report/report.html").read_text()
+    )
 
 
-def test_an_interrupted_report_goes_on(here: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_report_goes_on(
+    here: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     go_on: Any = vars(report)["perform"]
 
     def stop_after_one(*arguments: Any) -> Any:
@@ -91,28 +107,40 @@ def test_an_interrupted_report_goes_on(here: Path, performed: list[Run], monkeyp
     assert (here / "my report" / "report.html").exists()
 
 
-def test_a_signal_that_training_saw_ends_with_its_number(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_that_training_saw_ends_with_its_number(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(*_: object) -> None:
         raise Interrupted("interrupted by a signal", 15)
 
     monkeypatch.setattr(report, "perform", stop)
     result = run("reproduce", *TABLE_2)
     assert (result.exit_code, result.stderr.count("\n")) == (143, 1)
-    assert result.stderr.startswith("parabit: interrupted by a signal; finished runs are kept; continue with: ")
+    assert result.stderr.startswith(
+        "parabit: interrupted by a signal; finished runs are kept; continue with: "
+    )
 
 
 @pytest.mark.parametrize(
-    ("missing", "what"), [("matplotlib", TABLE_2), ("openTSNE", ("figures", "--quick")), ("", TABLE_2)]
+    ("missing", "what"),
+    [("matplotlib", TABLE_2), ("openTSNE", ("figures", "--quick")), ("", TABLE_2)],
 )
 def test_what_is_missing_is_explained_before_any_run(
-    missing: str, what: tuple[str, ...], data: Path, performed: list[Run], monkeypatch: pytest.MonkeyPatch
+    missing: str,
+    what: tuple[str, ...],
+    data: Path,
+    performed: list[Run],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lay_out(data, "20newsgroups")
     words = "could not be downloaded"  # a collection
     if missing:
         monkeypatch.setitem(sys.modules, missing, None)
         words = f"parabit: {missing} is not installed; run pip install '.[plot]' in a copy of the repository\n"
-    monkeypatch.setattr("urllib.request.OpenerDirector.open", Mock(side_effect=OSError(101, "Network is unreachable")))
+    monkeypatch.setattr(
+        "urllib.request.OpenerDirector.open",
+        Mock(side_effect=OSError(101, "Network is unreachable")),
+    )
     result = run("reproduce", *what)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
     assert result.stderr.startswith("parabit: ")

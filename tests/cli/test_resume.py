@@ -8,9 +8,36 @@ from caught_at_work import signalled
 from commands import contents, names, run
 
 # 20 steps, with random numbers in all places and a checkpoint after each step.
-TRAIN = ["train", "news.jsonl", "-o", "model", "--solver", "network", "--bits", "16", "--device", "cpu"]
-TRAIN += ["--checkpoint-every", "0", "--set", "epochs=4", "--set", "batch_size=64", "--set", "samples=64"]
-TRAIN += ["--set", "dropout=0.1", "--set", "binarization=straight-through-sigmoid", "--set", "slope_growth=0.02"]
+TRAIN = [
+    "train",
+    "news.jsonl",
+    "-o",
+    "model",
+    "--solver",
+    "network",
+    "--bits",
+    "16",
+    "--device",
+    "cpu",
+]
+TRAIN += [
+    "--checkpoint-every",
+    "0",
+    "--set",
+    "epochs=4",
+    "--set",
+    "batch_size=64",
+    "--set",
+    "samples=64",
+]
+TRAIN += [
+    "--set",
+    "dropout=0.1",
+    "--set",
+    "binarization=straight-through-sigmoid",
+    "--set",
+    "slope_growth=0.02",
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +51,9 @@ def uninterrupted(lines: str, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return contents(here / "model")
 
 
-def test_a_signal_saves_all_and_the_resumed_model_is_the_same(here: Path, uninterrupted: dict[str, bytes]) -> None:
+def test_a_signal_saves_all_and_the_resumed_model_is_the_same(
+    here: Path, uninterrupted: dict[str, bytes]
+) -> None:
     result = signalled(signal.SIGINT, "parabit.networks.training._progress", 8, here, *TRAIN)
     assert (result.returncode, result.stdout) == (128 + signal.SIGINT, "")
     assert result.stderr == (
@@ -33,13 +62,18 @@ def test_a_signal_saves_all_and_the_resumed_model_is_the_same(here: Path, uninte
     assert names(here) == {"news.jsonl", "model.training"}
     other = run(*TRAIN, "--bits", "24", "--resume")
     assert other.exit_code == 1
-    assert "is from another training run: bits was 16, now 24; use the same corpus and parameters" in other.stderr
+    assert (
+        "is from another training run: bits was 16, now 24; use the same corpus and parameters"
+        in other.stderr
+    )
     assert run(*TRAIN, "--resume").exit_code == 0
     assert contents(here / "model") == uninterrupted
     assert names(here) == {"news.jsonl", "model"}
 
 
-def test_killed_anywhere_the_resumed_model_is_the_same_to_the_byte(here: Path, uninterrupted: dict[str, bytes]) -> None:
+def test_killed_anywhere_the_resumed_model_is_the_same_to_the_byte(
+    here: Path, uninterrupted: dict[str, bytes]
+) -> None:
     moments = {
         "parabit.networks.training._progress": 3,  # between two steps
         "parabit.networks.training.np.save": 12,  # while a checkpoint, of five files, is written for the third time
@@ -58,8 +92,12 @@ def test_killed_anywhere_the_resumed_model_is_the_same_to_the_byte(here: Path, u
     assert contents(here / "model") == uninterrupted
 
 
-@pytest.mark.parametrize("moment", ["parabit.model.estimator.count_bags", "parabit.model.encoder._card"])
-def test_interrupts_around_training_say_how_to_go_on(moment: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "moment", ["parabit.model.estimator.count_bags", "parabit.model.encoder._card"]
+)
+def test_interrupts_around_training_say_how_to_go_on(
+    moment: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 

@@ -17,14 +17,18 @@ from topics import Topics
 
 
 @pytest.fixture
-def notes(topics: Topics, topic_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def notes(
+    topics: Topics, topic_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A folder with 100 files, and `notes.index` of them beside it."""
     monkeypatch.chdir(tmp_path)
     Path("notes").mkdir()
     for number, text in enumerate(topics.texts[:100]):
         Path(f"notes/{number:02}.txt").write_text(text)
         os.utime(f"notes/{number:02}.txt", ns=(0, 123))
-    Index.build(open_corpus("notes"), "notes.index", model=ParagraphVectors.load(topic_model)).close()
+    Index.build(
+        open_corpus("notes"), "notes.index", model=ParagraphVectors.load(topic_model)
+    ).close()
     return Path("notes")
 
 
@@ -34,7 +38,9 @@ def change(notes: Path, topics: Topics) -> None:
     (notes / "01.txt").rename(notes / "renamed.txt")
     (notes / "02.txt").unlink()
     (notes / "picture.png").write_bytes(b"\0\1")
-    os.utime(notes / "picture.png", ns=(0, 123))  # what was written a moment ago would be read again
+    os.utime(
+        notes / "picture.png", ns=(0, 123)
+    )  # what was written a moment ago would be read again
 
 
 def test_a_sync_says_what_it_did_and_a_dry_run_what_it_would(notes: Path, topics: Topics) -> None:
@@ -67,11 +73,22 @@ def test_another_corpus_and_other_patterns_are_remembered(notes: Path) -> None:
 
 def test_much_that_is_new_asks_for_a_new_model(notes: Path) -> None:
     for number in range(100):
-        (notes / f"new{number}.txt").write_text(f"entirely unheard subject {'abcdefghij'[number % 10]}")
-    assert run("sync", "notes.index").stdout.endswith("of the words in the documents: parabit retrain notes.index\n")
+        (notes / f"new{number}.txt").write_text(
+            f"entirely unheard subject {'abcdefghij'[number % 10]}"
+        )
+    assert run("sync", "notes.index").stdout.endswith(
+        "of the words in the documents: parabit retrain notes.index\n"
+    )
     figures = answer("retrain", "notes.index", "--bits", 32)
     assert figures.pop("seconds") > 0
-    assert figures == {"index": "notes.index", "documents": 200, "bits": 32, "sampled": 200, "words": 203, "bigrams": 0}
+    assert figures == {
+        "index": "notes.index",
+        "documents": 200,
+        "bits": 32,
+        "sampled": 200,
+        "words": 203,
+        "bigrams": 0,
+    }
     assert run("retrain", "notes.index").stdout.startswith(
         "notes.index: learned from 200 of 200 documents, 203 words, 32"
     )
@@ -79,7 +96,9 @@ def test_much_that_is_new_asks_for_a_new_model(notes: Path) -> None:
     assert answer("sync", "notes.index")["retrain"] == ""
 
 
-def test_watching_syncs_at_each_change_and_goes_on_after_an_error(notes: Path, topics: Topics) -> None:
+def test_watching_syncs_at_each_change_and_goes_on_after_an_error(
+    notes: Path, topics: Topics
+) -> None:
     missing = iter([True, False])
 
     def changes(*roots: str, **options: Any) -> Iterator[set[Any]]:

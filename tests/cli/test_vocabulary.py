@@ -14,11 +14,18 @@ Write = Callable[[str, str | bytes], Path]
 
 @pytest.fixture
 def corpus(write: Write) -> Path:
-    return write("news.jsonl", '{"text": "Hubble space telescope"}\n{"text": "space telescope, the telescope"}\n')
+    return write(
+        "news.jsonl",
+        '{"text": "Hubble space telescope"}\n{"text": "space telescope, the telescope"}\n',
+    )
 
 
-def test_the_figures_are_given_as_json_in_words_and_as_a_table(corpus: Path, tmp_path: Path) -> None:
-    figures = answer("vocabulary", corpus, "--bigrams", "--min-count", "2", "-o", tmp_path / "v.parquet")
+def test_the_figures_are_given_as_json_in_words_and_as_a_table(
+    corpus: Path, tmp_path: Path
+) -> None:
+    figures = answer(
+        "vocabulary", corpus, "--bigrams", "--min-count", "2", "-o", tmp_path / "v.parquet"
+    )
     assert figures.pop("seconds") > 0
     assert len(figures.pop("fingerprint")) == 64
     assert figures == {
@@ -42,15 +49,33 @@ def test_every_option_of_the_tokenizer_arrives(write: Write) -> None:
     path, stop = write("f.txt", "Dér Hünd 42 bellt x"), write("stop.txt", "der\n")
     options = ["--min-length", "1", "--max-length", "4", "--max-size", "2", "--fold-accents"]
     kept = path.with_name("v.parquet")
-    assert run("vocabulary", path, *options, "--pattern", r"\w+", "--stop-words", stop, "-o", kept).exit_code == 0
+    assert (
+        run(
+            "vocabulary", path, *options, "--pattern", r"\w+", "--stop-words", stop, "-o", kept
+        ).exit_code
+        == 0
+    )
     assert pl.read_parquet(kept, glob=False)["feature"].to_list() == ["42", "hund"]
 
 
 def test_every_option_of_the_readers_arrives(write: Write) -> None:
-    content = "key;titel;körper\n1;hubble;space\nbad\n2;orbit;moon\n".replace(";", "\t").encode("latin-1")
+    content = "key;titel;körper\n1;hubble;space\nbad\n2;orbit;moon\n".replace(";", "\t").encode(
+        "latin-1"
+    )
     path = write("strange.name", content)
-    options = ("--format", "tsv", "--encoding", "latin-1", "--id-field", "key", "--label-field", "key")
-    figures = answer("vocabulary", path, *options, "--text-field", "titel", "--text-field", "körper")
+    options = (
+        "--format",
+        "tsv",
+        "--encoding",
+        "latin-1",
+        "--id-field",
+        "key",
+        "--label-field",
+        "key",
+    )
+    figures = answer(
+        "vocabulary", path, *options, "--text-field", "titel", "--text-field", "körper"
+    )
     assert (figures["documents"], figures["tokens"], figures["skipped"]) == (2, 4, 1)
     quoted = write("q.tsv", 'text\n"hubble\nspace"\n')
     assert answer("vocabulary", quoted)["documents"] == 1

@@ -29,13 +29,24 @@ class Rows:
 
 def test_strings_documents_and_dictionaries_are_a_corpus() -> None:
     documents = [Document("a", "text", ("label",), {"year": 1993})]
-    rows = Rows([{"text": "a", "label": 3, "title": "A", "year": 1993}, {"text": "b", "id": "x", "labels": ["p", "q"]}])
+    rows = Rows(
+        [
+            {"text": "a", "label": 3, "title": "A", "year": 1993},
+            {"text": "b", "id": "x", "labels": ["p", "q"]},
+        ]
+    )
     for given_, expected in (
         (TEXTS, [Document(str(place), text) for place, text in enumerate(TEXTS)]),
         (Rows(TEXTS), [Document(str(place), text) for place, text in enumerate(TEXTS)]),
         (pd.Series(TEXTS), [Document(str(place), text) for place, text in enumerate(TEXTS)]),
         (documents, documents),
-        (rows, [Document("0", "a", ("3",), {"title": "A", "year": 1993}), Document("x", "b", ("p", "q"))]),
+        (
+            rows,
+            [
+                Document("0", "a", ("3",), {"title": "A", "year": 1993}),
+                Document("x", "b", ("p", "q")),
+            ],
+        ),
     ):
         corpus = as_corpus(given_)
         assert list(corpus) == list(corpus) == expected
@@ -53,7 +64,10 @@ def test_strings_documents_and_dictionaries_are_a_corpus() -> None:
         ((text for text in TEXTS), r"one-shot generator.*list\(\.\.\.\)"),
         (iter(TEXTS), "one-shot list_iterator"),
         (7, "must be iterable"),
-        (pd.DataFrame({"text": TEXTS}), r"which column holds the text; .*documents_from\(df, text="),
+        (
+            pd.DataFrame({"text": TEXTS}),
+            r"which column holds the text; .*documents_from\(df, text=",
+        ),
         (pl.DataFrame({"text": TEXTS}), r"documents_from\(df, text="),
         (pl.LazyFrame({"text": TEXTS}), r"documents_from\(df, text="),
         (["text", None], r"document 1: missing \(None\)"),
@@ -78,24 +92,37 @@ COLUMNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS)], ids=["pandas", "polars"])
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS)], ids=["pandas", "polars"]
+)
 def test_the_rows_of_a_frame_are_documents(frame: Any) -> None:
     documents = documents_from(frame, text="body", id="key", labels="topic", title="head")
     assert documents == [
-        Document("7", "Hubble", ("space",), {"year": 1993.5, "day": "1993-12-02", "good": True, "title": "H"}),
+        Document(
+            "7",
+            "Hubble",
+            ("space",),
+            {"year": 1993.5, "day": "1993-12-02", "good": True, "title": "H"},
+        ),
         Document("8", "goalie", (), {"day": "1994-01-01", "good": False}),
     ]
     assert [document.id for document in documents_from(frame, text="body")] == ["0", "1"]
     with pytest.raises(CorpusError, match="document 1: text is missing: the field 'topic'"):
         documents_from(frame, text="topic")
-    with pytest.raises(CorpusError, match="document 0: no text field: 'text' is not among key, body"):
+    with pytest.raises(
+        CorpusError, match="document 0: no text field: 'text' is not among key, body"
+    ):
         documents_from(frame)
-    with pytest.raises(CorpusError, match=r"documents_from\(df, text="):  # to iterate would give the names of columns
+    with pytest.raises(
+        CorpusError, match=r"documents_from\(df, text="
+    ):  # to iterate would give the names of columns
         open_corpus(frame)
 
 
 @given(st.lists(st.text(max_size=20), max_size=30), st.integers(1, 40), st.integers(1, 5))
-def test_batches_hold_every_document_once_and_keep_their_bounds(texts: list[str], characters: int, most: int) -> None:
+def test_batches_hold_every_document_once_and_keep_their_bounds(
+    texts: list[str], characters: int, most: int
+) -> None:
     batches = list(as_corpus(texts).batches(characters, most))
     assert [document.text for batch in batches for document in batch] == texts
     for batch in batches:
@@ -114,7 +141,11 @@ def test_a_tally_counts_all_and_names_many(monkeypatch: pytest.MonkeyPatch) -> N
     tally = Tally()
     for number in range(5):
         tally.add(f"f:{number}", f"bad: {number}")
-    assert (len(tally), tally.counts, [place for place, _ in tally]) == (5, {"bad": 5}, ["f:0", "f:1"])
+    assert (len(tally), tally.counts, [place for place, _ in tally]) == (
+        5,
+        {"bad": 5},
+        ["f:0", "f:1"],
+    )
 
 
 @pytest.mark.parametrize(

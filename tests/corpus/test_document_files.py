@@ -29,12 +29,25 @@ TAR = gzip.compress(tarfile.TarInfo("inside.txt").tobuf() + bytes(1024))
 # Files of a folder: their content, and the id, text, label and title of each document in them.
 READ: dict[str, tuple[str | bytes, list[tuple[str, str, str, str | None]]]] = {
     "1": ("no ending\nat all", [("1", "no ending\nat all", "", None)]),
-    "b/note.md": ("# Boats\n\nThey *float*.", [("b/note.md", "Boats\n\nThey float.", "b", "Boats")]),
+    "b/note.md": (
+        "# Boats\n\nThey *float*.",
+        [("b/note.md", "Boats\n\nThey float.", "b", "Boats")],
+    ),
     "c.html": ("<title>Sails</title><p>They pull.", [("c.html", "Sails\nThey pull.", "", "Sails")]),
-    "d.pdf": (make_pdf("A float-\ning boat", "page two"), [("d.pdf", "A floating boat\n\npage two", "", None)]),
+    "d.pdf": (
+        make_pdf("A float-\ning boat", "page two"),
+        [("d.pdf", "A floating boat\n\npage two", "", None)],
+    ),
     "e/e/mail": (
         "From: a@b.c\r\nSubject: Space\r\n =?utf-8?q?caf=C3=A9?=\r\n\r\nHello.",
-        [("e/e/mail", "From: a@b.c\r\nSubject: Space\r\n =?utf-8?q?caf=C3=A9?=\r\n\r\nHello.", "e/e", "Space café")],
+        [
+            (
+                "e/e/mail",
+                "From: a@b.c\r\nSubject: Space\r\n =?utf-8?q?caf=C3=A9?=\r\n\r\nHello.",
+                "e/e",
+                "Space café",
+            )
+        ],
     ),
     "f.txt.gz": (gzip.compress(b"Ropes"), [("f.txt.gz", "Ropes", "", None)]),
     "g.jsonl": (
@@ -55,7 +68,13 @@ UNREAD: dict[str, tuple[str | bytes, str]] = {
     "picture.png": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary file"),
     "tarball.gz": (TAR, "binary file"),
 }
-SILENT = {"node_modules/x.txt": "x", ".git/config": "x", ".hidden.txt": "x", "__pycache__/x.txt": "x", "_SUCCESS": ""}
+SILENT = {
+    "node_modules/x.txt": "x",
+    ".git/config": "x",
+    ".hidden.txt": "x",
+    "__pycache__/x.txt": "x",
+    "_SUCCESS": "",
+}
 
 
 @pytest.fixture
@@ -76,7 +95,9 @@ def mixed(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
             raise PermissionError(13, "Permission denied")
         return opened(path, *how, **options)
 
-    def unlisted(path: Any) -> Any:  # a number where a folder that nobody needs any more is removed meanwhile
+    def unlisted(
+        path: Any,
+    ) -> Any:  # a number where a folder that nobody needs any more is removed meanwhile
         if str(path).endswith("/locked"):
             raise PermissionError(13, "Permission denied")
         return scan(path)
@@ -105,10 +126,14 @@ def test_a_mixed_folder_gives_exactly_these_documents_and_names_the_rest(mixed: 
     with pytest.raises(CorpusError, match=r"backup\.tar\.gz: archive"):
         open_corpus(mixed, ReadOptions(strict=True))
     with pytest.raises(CorpusError, match="line 2: not valid JSON"):
-        list(open_corpus(mixed, ReadOptions(strict=True, include=("*.jsonl",), exclude=("locked",))))
+        list(
+            open_corpus(mixed, ReadOptions(strict=True, include=("*.jsonl",), exclude=("locked",)))
+        )
 
 
-def test_links_are_read_once_whatever_the_order(mixed: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_are_read_once_whatever_the_order(
+    mixed: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (mixed / "a-link").symlink_to(mixed / "e")  # the folder itself comes first
     write("real/1.txt", "linked")
     for name in ("link", "again"):
@@ -126,18 +151,26 @@ def test_links_are_read_once_whatever_the_order(mixed: Path, write: Write, monke
     after = open_corpus(mixed)
     assert (list(after), list(after.skipped)) == (documents, skipped)
     assert [document.id for document in documents if document.text == "linked"] == ["again/1.txt"]
-    twice = {place for place, reason in skipped if reason == "link to a folder that is read already"}
+    twice = {
+        place for place, reason in skipped if reason == "link to a folder that is read already"
+    }
     assert twice == {"a-link/", "link/", "again/back/", "loop/"}
 
 
-def test_record_files_with_the_same_ids_are_one_corpus_by_path_and_line(write: Write, tmp_path: Path) -> None:
+def test_record_files_with_the_same_ids_are_one_corpus_by_path_and_line(
+    write: Write, tmp_path: Path
+) -> None:
     write("docs/b.csv", "id,text\n1,goalie\n")
     folder = write("docs/a.jsonl", '{"id": 1, "text": "Hubble"}\n{"id": 2, "text": "orbit"}').parent
     model = ParagraphVectors(8).fit(["Hubble orbit", "goalie"] * 5)
     with pytest.raises(ParabitError, match="two documents have the id '1'.*--id-field ''"):
         Index.build(open_corpus(folder), tmp_path / "index", model=model)
     corpus = open_corpus(folder, ReadOptions(id_field=""))
-    assert [(d.id, d.fields["id"]) for d in corpus] == [("a.jsonl:1", 1), ("a.jsonl:2", 2), ("b.csv:2", "1")]
+    assert [(d.id, d.fields["id"]) for d in corpus] == [
+        ("a.jsonl:1", 1),
+        ("a.jsonl:2", 2),
+        ("b.csv:2", "1"),
+    ]
     assert len(Index.build(corpus, tmp_path / "index", model=model)) == 3
 
 
@@ -182,14 +215,26 @@ def test_files_are_chosen_by_patterns(write: Write) -> None:
 
 
 def test_several_paths_are_one_corpus(write: Write, tmp_path: Path) -> None:
-    for name in ("x/docs/a.txt", "x/docs/sub/b.txt", "y/notes/a.txt", "y/notes/c.txt", "y/docs/a.txt", "z.txt"):
+    for name in (
+        "x/docs/a.txt",
+        "x/docs/sub/b.txt",
+        "y/notes/a.txt",
+        "y/notes/c.txt",
+        "y/docs/a.txt",
+        "z.txt",
+    ):
         write(name, name)
 
     def ids(*names: str) -> list[str]:
         return [document.id for document in open_corpus([tmp_path / name for name in names])]
 
     assert ids("x/docs/sub", "z.txt") == ["b.txt", "z.txt"]
-    assert ids("x/docs", "y/notes") == ["docs/a.txt", "docs/sub/b.txt", "notes/a.txt", "notes/c.txt"]
+    assert ids("x/docs", "y/notes") == [
+        "docs/a.txt",
+        "docs/sub/b.txt",
+        "notes/a.txt",
+        "notes/c.txt",
+    ]
     assert ids("x/docs/a.txt", "y/notes/a.txt") == ["docs/a.txt", "notes/a.txt"]
     assert ids("x/docs", "x/docs/a.txt") == ["a.txt", "sub/b.txt"]  # each file once
     assert ids("x/docs", "y/docs") == [
@@ -201,23 +246,39 @@ def test_several_paths_are_one_corpus(write: Write, tmp_path: Path) -> None:
 
 
 def test_a_format_reads_files_of_that_name_and_text_files(write: Write) -> None:
-    for name, content in (("a.csv", "text\nx"), ("b.txt", "text\ny"), ("c", "text\nz"), ("d.jsonl", '{"text": "w"}')):
+    for name, content in (
+        ("a.csv", "text\nx"),
+        ("b.txt", "text\ny"),
+        ("c", "text\nz"),
+        ("d.jsonl", '{"text": "w"}'),
+    ):
         folder = write(f"docs/{name}", content).parent
     for format, texts, skipped in (
         ("csv", ["x", "y", "z"], {"d.jsonl": "another format"}),
-        ("lines", ["text", "y", "text", "z"], {"a.csv": "another format", "d.jsonl": "another format"}),
+        (
+            "lines",
+            ["text", "y", "text", "z"],
+            {"a.csv": "another format", "d.jsonl": "another format"},
+        ),
     ):
         corpus = open_corpus(folder, ReadOptions(format=format))
         assert ([d.text for d in corpus], skipped_of(corpus)) == (texts, skipped)
-    assert [d.text for d in open_corpus(write("page", "<p>Boats"), ReadOptions(format="html"))] == ["Boats"]
+    assert [d.text for d in open_corpus(write("page", "<p>Boats"), ReadOptions(format="html"))] == [
+        "Boats"
+    ]
 
 
 def test_a_folder_with_nothing_to_read_says_why(write: Write, tmp_path: Path) -> None:
     folder = write("pictures/a.png", b"\x89PNG\0").parent
     write("pictures/b.zip", b"PK")
-    with pytest.raises(CorpusError, match=r"in .*pictures: 2 skipped \(1 archive, 1 binary file\), the first"):
+    with pytest.raises(
+        CorpusError, match=r"in .*pictures: 2 skipped \(1 archive, 1 binary file\), the first"
+    ):
         list(open_corpus(folder))
-    with pytest.raises(CorpusError, match=r"no documents in .*: 1 skipped \(1 archive\).*; parabit reads text, Mark"):
+    with pytest.raises(
+        CorpusError,
+        match=r"no documents in .*: 1 skipped \(1 archive\).*; parabit reads text, Mark",
+    ):
         open_corpus(folder, ReadOptions(include=("*.zip",)))
     write("hidden/.git/config", "text")
     with pytest.raises(CorpusError, match="no files in .*hidden files do not count"):
@@ -233,8 +294,12 @@ def test_a_name_that_is_not_utf_8_is_written_out(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_pdfs_are_read_by_an_extra_and_in_silence(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [d.text for d in open_corpus(write("f.pdf", encrypted_pdf("")))] == ["a secret about boats"]
+def test_pdfs_are_read_by_an_extra_and_in_silence(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [d.text for d in open_corpus(write("f.pdf", encrypted_pdf("")))] == [
+        "a secret about boats"
+    ]
     # pypdf logs what it finds odd, and what nobody listens to Python prints.
     path = write("docs/f.pdf", make_pdf("boats float").replace(b"startxref\n", b"startxref\n9"))
     program = f"from parabit import open_corpus; print(next(iter(open_corpus({str(path)!r}))).text)"
@@ -247,7 +312,9 @@ def test_pdfs_are_read_by_an_extra_and_in_silence(write: Write, monkeypatch: pyt
     corpus = open_corpus(path.parent)
     assert [d.id for d in corpus] == ["good.md"]
     assert [*corpus.skipped] == [
-        Skipped("f.pdf", "pypdf is not installed: run pip install '.[pdf]' in a copy of the repository")
+        Skipped(
+            "f.pdf", "pypdf is not installed: run pip install '.[pdf]' in a copy of the repository"
+        )
     ]
 
 
@@ -262,7 +329,9 @@ def test_titles_fall_back_to_the_first_line(write: Write) -> None:
         assert (document.title, title_of(document)) == (None, title)
 
 
-def test_a_folder_of_many_files_opens_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_many_files_opens_in_linear_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # No clock: a step that looks through a list for each file would take minutes.
     sources = [Source(tmp_path / f"{number}.json", id=f"{number}.json") for number in range(50_000)]
     monkeypatch.setattr("parabit.corpus.files._walk", lambda *_: reversed(sources))

@@ -35,9 +35,20 @@ MARKDOWN: dict[str, tuple[str, ...]] = {
         "Tie a bowline.\n\nLater heading",
         "Knots: a guide",
     ),
-    "front matter of Hugo": ("+++\ntitle = 'Tides'\ndraft = true\n+++\nHigh and low.", "High and low.", "Tides"),
-    "front matter of Windows": ("\ufeff---\r\nTitle: Wind \r\n---\r\none\r\ntwo", "one\ntwo", "Wind"),
-    "text between rules": ("---\nA text between two rules.\n\n---\ntext", "A text between two rules.\n\ntext"),
+    "front matter of Hugo": (
+        "+++\ntitle = 'Tides'\ndraft = true\n+++\nHigh and low.",
+        "High and low.",
+        "Tides",
+    ),
+    "front matter of Windows": (
+        "\ufeff---\r\nTitle: Wind \r\n---\r\none\r\ntwo",
+        "one\ntwo",
+        "Wind",
+    ),
+    "text between rules": (
+        "---\nA text between two rules.\n\n---\ntext",
+        "A text between two rules.\n\ntext",
+    ),
     "front matter without an end": ("---\ntitle: x\nnever closed", "title: x\nnever closed"),
     "underlined headings": ("Sea\n===\n\nSalt\n----\nwater", "Sea\n\nSalt\n\nwater", "Sea"),
     "nested lists": (
@@ -82,7 +93,10 @@ MARKDOWN: dict[str, tuple[str, ...]] = {
     ),
     "links of a wiki": ("See [[Home]] and [[boats/Oars|the oars]].", "See Home and the oars."),
     "quotation": ("> > deep\n> words\n\nreply", "deep\nwords\n\nreply"),
-    "broken": ("[open *and **never `closed\n\n|not|a table\n<div\n", "[open *and **never `closed\n\n|not|a table"),
+    "broken": (
+        "[open *and **never `closed\n\n|not|a table\n<div\n",
+        "[open *and **never `closed\n\n|not|a table",
+    ),
     "empty": ("", ""),
 }
 
@@ -133,9 +147,15 @@ HTML: dict[str, tuple[str, ...]] = {
         "&lt;end&gt; &#8364; &eacute; &#x41;&amp;amp; &nosuch; AT&T &copy 2024",
         "<end> € é A&amp; &nosuch; AT&T © 2024",
     ),
-    "invisible characters": ("<p>soft&shy;ware zero\u200bwidth join\u2060er\ufeff", "software zerowidth joiner"),
+    "invisible characters": (
+        "<p>soft&shy;ware zero\u200bwidth join\u2060er\ufeff",
+        "software zerowidth joiner",
+    ),
     "unclosed tags": ("<div><p>one<p>two <b>three<div>four <a href='", "one\ntwo three\nfour"),
-    "misnested tags": ("<b>one <i>two</b> three</i> <p>four</div>five</p></span>six", "one two three\nfourfive\nsix"),
+    "misnested tags": (
+        "<b>one <i>two</b> three</i> <p>four</div>five</p></span>six",
+        "one two three\nfourfive\nsix",
+    ),
     "no end of the head": ("<head><title>T</title><p>text", "T\ntext", "T"),
     "script without an end": ("<p>shown<script>never closed", "shown"),
     "a slash in HTML": ("<script/>x()</script>shown", "shown"),
@@ -143,8 +163,15 @@ HTML: dict[str, tuple[str, ...]] = {
         "<?xml version='1.0'?><html><head><title/><script src='x'/></head><body><p>shown</p></body></html>",
         "shown",
     ),
-    "picture with a title": ("<svg><title>An icon</title><text>label</text></svg><p>text", "An icon\nlabel\ntext"),
-    "two titles": ("<title>First</title><p>a<title>Second</title>b", "First\na\nSecond\nb", "First"),
+    "picture with a title": (
+        "<svg><title>An icon</title><text>label</text></svg><p>text",
+        "An icon\nlabel\ntext",
+    ),
+    "two titles": (
+        "<title>First</title><p>a<title>Second</title>b",
+        "First\na\nSecond\nb",
+        "First",
+    ),
     "frames": ("<frameset cols='*,*'><frame src=a><noframes>Old browser</noframes></frameset>", ""),
     "no markup": ("no markup\nat all", "no markup at all"),
     "empty": ("", ""),
@@ -171,7 +198,10 @@ def test_a_page_says_how_it_is_encoded() -> None:
         ('<?xml version="1.0" encoding="iso-8859-5"?>', "iso-8859-5"),
         ('<meta charset="no-such-encoding">', "utf-8"),
         ('<meta charset="rot13">', "utf-8"),
-        ('<meta charset="latin-1">', "utf-8-sig"),  # the byte order mark counts more than what the page says
+        (
+            '<meta charset="latin-1">',
+            "utf-8-sig",
+        ),  # the byte order mark counts more than what the page says
         ('<meta charset="latin-1">', "utf-16"),
         ('<meta charset="latin-1">', "utf-32"),
     ):
@@ -204,13 +234,17 @@ def test_no_page_is_too_broken_to_be_read(html: str) -> None:
 
 
 @given(
-    st.lists(st.sampled_from(sorted({*PIECES} - {"<svg>", "<?xml version='1.0'?>"})), max_size=20).map("".join),
+    st.lists(
+        st.sampled_from(sorted({*PIECES} - {"<svg>", "<?xml version='1.0'?>"})), max_size=20
+    ).map("".join),
     st.sampled_from(["script", "SCRIPT", "style"]),
     st.sampled_from(["", " defer", ' type="module"', "/", " src='x' /", "\n"]),
     st.lists(st.sampled_from(["</p>", "<b>", "&lt;", "</", "\n", "</scr", '"']), max_size=5),
     st.sampled_from(["</{}>", "</{} >", "</{}\n>", ""]),
 )
-def test_what_a_script_says_is_never_shown(before: str, tag: str, attributes: str, around: list[str], end: str) -> None:
+def test_what_a_script_says_is_never_shown(
+    before: str, tag: str, attributes: str, around: list[str], end: str
+) -> None:
     """Wherever it stands: in a head, in a broken page, without an end."""
     # A tag or a title that is still open would swallow that of the script, which then is none; in a picture or in XML
     # a script is markup like any other.
@@ -223,21 +257,28 @@ def test_what_a_script_says_is_never_shown(before: str, tag: str, attributes: st
 def test_all_words_of_markdown_without_links_and_tags_stay(text: str) -> None:
     from_markdown(text)
     words = "\n\n".join(["alpha", "*beta* __gamma__", "# delta", "- epsilon"])
-    kept = from_markdown(words + "\n\n" + "".join(char for char in text if char not in "[]()<>`~&;"))[0]
+    kept = from_markdown(
+        words + "\n\n" + "".join(char for char in text if char not in "[]()<>`~&;")
+    )[0]
     assert all(word in kept for word in ("alpha", "beta", "gamma", "delta", "epsilon"))
 
 
 # No clock: a step that is quadratic in these sizes would take minutes.
-@pytest.mark.parametrize("piece", ["[a\\", "<a x='", "<!--", "` `` ", "[a](", "*a ", "| ", "&#", "<div hidden>", "> "])
+@pytest.mark.parametrize(
+    "piece", ["[a\\", "<a x='", "<!--", "` `` ", "[a](", "*a ", "| ", "&#", "<div hidden>", "> "]
+)
 def test_markdown_takes_time_in_proportion_to_its_length(piece: str) -> None:
     from_markdown(piece * (100_000 // len(piece)))
     from_markdown(f"```\n{piece * 100_000}\n```")
 
 
 @pytest.mark.parametrize(
-    "piece", ["<div>", "<ul><li>", "<x-y>", "<b>", "<a x='", "<a ", "<!--", "<p>", "&#", "<noscript>"]
+    "piece",
+    ["<div>", "<ul><li>", "<x-y>", "<b>", "<a x='", "<a ", "<!--", "<p>", "&#", "<noscript>"],
 )
 def test_html_may_be_nested_deeper_than_the_stack(piece: str) -> None:
     text = from_html(f"<p>first</p>{piece * 5_000}last".encode())[0]
     assert text.startswith("first")
-    assert text.endswith("last") == (piece not in ("<a x='", "<a ", "<!--", "<noscript>"))  # which never end
+    assert text.endswith("last") == (
+        piece not in ("<a x='", "<a ", "<!--", "<noscript>")
+    )  # which never end

@@ -56,7 +56,8 @@ def parquet(frame: pl.DataFrame) -> bytes:
 LINES = "\n".join(json.dumps(record) for record in RECORDS).encode()
 FORMATS = {
     "jsonl": LINES,
-    "ndjson": "\n\n".join(json.dumps(record, ensure_ascii=False) for record in RECORDS).encode() + b"\n",
+    "ndjson": "\n\n".join(json.dumps(record, ensure_ascii=False) for record in RECORDS).encode()
+    + b"\n",
     "json": json.dumps(RECORDS, indent=1).encode(),
     "csv": table(","),
     "tsv": table("\t"),
@@ -70,7 +71,9 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
 def test_every_format_gives_the_same_documents(write: Write) -> None:
     for format, content in FORMATS.items():
         for ending, compressed in COMPRESSIONS.items():
-            corpus = open_corpus(write(f"[f].{format}{ending}", compressed(content)))  # a name, and no pattern
+            corpus = open_corpus(
+                write(f"[f].{format}{ending}", compressed(content))
+            )  # a name, and no pattern
             assert list(corpus) == list(corpus) == DOCUMENTS
             assert corpus.share_read == 1.0
 
@@ -82,7 +85,11 @@ def test_a_record_without_an_id_is_named_by_its_path_and_line(write: Write) -> N
         ("f.json", '[{"text": "a"}, {"text": "b"}]', ["sub/f.json:1", "sub/f.json:2"]),
         ("f.json", '{\n"text": "a"\n}', ["sub/f.json:1"]),
         ("f.csv", 'text\n"two\nlines"\nb', ["sub/f.csv:2", "sub/f.csv:4"]),
-        ("f.parquet", parquet(pl.DataFrame({"text": ["a", "b"]})), ["sub/f.parquet:1", "sub/f.parquet:2"]),
+        (
+            "f.parquet",
+            parquet(pl.DataFrame({"text": ["a", "b"]})),
+            ["sub/f.parquet:1", "sub/f.parquet:2"],
+        ),
     ):
         path = write(f"docs/sub/{name}", content)
         assert [d.id for d in open_corpus(path)] == [id.removeprefix("sub/") for id in ids]
@@ -102,7 +109,9 @@ def test_lines_are_documents_when_asked_for(write: Write) -> None:
 
 
 def test_fields_are_chosen_by_name(write: Write) -> None:
-    path = write("f.jsonl", '{"title": "T", "body": "B", "key": 7, "topics": ["x", "y", "x"], "n": 1}')
+    path = write(
+        "f.jsonl", '{"title": "T", "body": "B", "key": 7, "topics": ["x", "y", "x"], "n": 1}'
+    )
     options = ReadOptions(text_fields=("title", "body"), id_field="key", label_field="topics")
     [document] = open_corpus(path, options)
     assert document == Document("7", "T\n\nB", ("x", "y"), {"n": 1, "title": "T"})
@@ -116,7 +125,13 @@ def test_fields_are_chosen_by_name(write: Write) -> None:
 def test_labels_are_none_one_or_many(write: Write) -> None:
     several = ['"x"', "3", "null", '""', '["x", 3]']
     path = write("f.jsonl", "\n".join(f'{{"text": "t", "labels": {labels}}}' for labels in several))
-    assert [document.labels for document in open_corpus(path)] == [("x",), ("3",), (), (), ("x", "3")]
+    assert [document.labels for document in open_corpus(path)] == [
+        ("x",),
+        ("3",),
+        (),
+        (),
+        ("x", "3"),
+    ]
 
 
 # What can be wrong with a file, and the error if it is read alone.
@@ -175,26 +190,56 @@ def test_bad_records_are_skipped_and_named(write: Write) -> None:
     lines = [b'{"text": "good"}', b"{", b"[]", b'{"title": "no text"}', b'{"text": "good too"}']
     corpus = open_corpus(write("f.jsonl", b"\n".join(lines)))
     for _ in range(2):  # those of the latest reading
-        assert [(d.id, d.text) for d in corpus] == [("f.jsonl:1", "good"), ("f.jsonl:5", "good too")]
-        assert [skipped.place for skipped in corpus.skipped] == ["f.jsonl:2", "f.jsonl:3", "f.jsonl:4"]
-        assert corpus.skipped.counts == {"not valid JSON": 1, "not a JSON object": 1, "no text field": 1}
-    with pytest.raises(CorpusError, match=r"2 skipped \(2 not valid JSON\), the first is g.jsonl:1"):
+        assert [(d.id, d.text) for d in corpus] == [
+            ("f.jsonl:1", "good"),
+            ("f.jsonl:5", "good too"),
+        ]
+        assert [skipped.place for skipped in corpus.skipped] == [
+            "f.jsonl:2",
+            "f.jsonl:3",
+            "f.jsonl:4",
+        ]
+        assert corpus.skipped.counts == {
+            "not valid JSON": 1,
+            "not a JSON object": 1,
+            "no text field": 1,
+        }
+    with pytest.raises(
+        CorpusError, match=r"2 skipped \(2 not valid JSON\), the first is g.jsonl:1"
+    ):
         list(open_corpus(write("g.jsonl", "{\n{")))
 
 
 def test_a_bad_row_costs_its_whole_record_and_no_other(write: Write) -> None:
-    rows = [b"id,text", b'1,"first', b"b\x81d line", b'last"', b"2,good", b"3,ragged,row", b"", b"4,caf\xe9"]
+    rows = [
+        b"id,text",
+        b'1,"first',
+        b"b\x81d line",
+        b'last"',
+        b"2,good",
+        b"3,ragged,row",
+        b"",
+        b"4,caf\xe9",
+    ]
     corpus = open_corpus(write("f.csv", b"\n".join(rows)))
     assert [(d.id, d.text) for d in corpus] == [("2", "good"), ("4", "café")]
     assert [skipped.place for skipped in corpus.skipped] == ["f.csv:3", "f.csv:6"]
     with pytest.raises(CorpusError, match="line 3: not valid utf-8: byte 0x81 at 1"):
-        list(open_corpus(write("f.csv", b"\n".join(rows)), ReadOptions(encoding="utf-8", strict=True)))
+        list(
+            open_corpus(
+                write("f.csv", b"\n".join(rows)), ReadOptions(encoding="utf-8", strict=True)
+            )
+        )
 
 
 def test_encodings_are_known_by_the_first_bytes_or_guessed_and_said(write: Write) -> None:
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32"):
         for name in ("f.txt", "f.md", "f.html", "f.jsonl"):
-            content = json.dumps({"text": "naïve čaj"}, ensure_ascii=False) if name == "f.jsonl" else "naïve čaj"
+            content = (
+                json.dumps({"text": "naïve čaj"}, ensure_ascii=False)
+                if name == "f.jsonl"
+                else "naïve čaj"
+            )
             corpus = open_corpus(write(name, content.encode(encoding)))
             assert [d.text for d in corpus] == ["naïve čaj"]
             assert not len(corpus.notes)
@@ -207,8 +252,13 @@ def test_encodings_are_known_by_the_first_bytes_or_guessed_and_said(write: Write
     write("pages/a.html", "<p>café".encode("cp1252"))
     corpus = open_corpus(write("pages/b.html", b"<meta charset=utf-8><p>caf\xe9").parent)
     assert [d.text for d in corpus] == ["café", "caf\ufffd"]
-    assert [*corpus.notes] == [("a.html", "decoded as Windows-1252"), ("b.html", "bytes that are not utf-8")]
-    forced = open_corpus(write("g.txt", "čaj".encode("iso-8859-2")), ReadOptions(encoding="iso-8859-2"))
+    assert [*corpus.notes] == [
+        ("a.html", "decoded as Windows-1252"),
+        ("b.html", "bytes that are not utf-8"),
+    ]
+    forced = open_corpus(
+        write("g.txt", "čaj".encode("iso-8859-2")), ReadOptions(encoding="iso-8859-2")
+    )
     assert ([d.text for d in forced], len(forced.notes)) == (["čaj"], 0)
 
 
@@ -220,7 +270,9 @@ def test_columns_that_are_not_fields_are_not_read(write: Write) -> None:
             "day": [date(1993, 12, 2)], "vector": [[0.5] * 9], "blob": [b"x"], "nested": [{"a": 1}],
         }
     )  # fmt: skip
-    with patch.object(pl.LazyFrame, "select", autospec=True, side_effect=pl.LazyFrame.select) as select:
+    with patch.object(
+        pl.LazyFrame, "select", autospec=True, side_effect=pl.LazyFrame.select
+    ) as select:
         [document] = open_corpus(write("f.parquet", parquet(frame)))
     columns = [call.args[1] for call in select.call_args_list if isinstance(call.args[1], list)]
     assert columns == [["id", "text", "labels", "title", "tags", "year", "day"]]
@@ -230,7 +282,9 @@ def test_columns_that_are_not_fields_are_not_read(write: Write) -> None:
 
 def test_a_missing_file_is_named(write: Write) -> None:
     path = write("articles.jsonl", "{}")
-    with pytest.raises(CorpusError, match=r"no such file or folder: .*article\.jsonl; `parabit datasets` lists"):
+    with pytest.raises(
+        CorpusError, match=r"no such file or folder: .*article\.jsonl; `parabit datasets` lists"
+    ):
         open_corpus(path.with_name("article.jsonl"))
     corpus = open_corpus(path)
     path.unlink()
@@ -239,7 +293,12 @@ def test_a_missing_file_is_named(write: Write) -> None:
 
 
 def test_options_are_checked() -> None:
-    wrong: list[dict[str, Any]] = [{"text_fields": "body"}, {"text_fields": ()}, {"include": "*.md"}, {"encoding": "x"}]
+    wrong: list[dict[str, Any]] = [
+        {"text_fields": "body"},
+        {"text_fields": ()},
+        {"include": "*.md"},
+        {"encoding": "x"},
+    ]
     for options in wrong:
         with pytest.raises(CorpusError, match="it is a tuple|no such encoding: x"):
             ReadOptions(**options)
@@ -254,14 +313,18 @@ def test_options_are_checked() -> None:
         (b"one\n\nthree", None, ["0", "1", "2"]),
     ],
 )
-def test_standard_input_is_read_more_than_once(content: bytes, format: str | None, expected: list[str]) -> None:
+def test_standard_input_is_read_more_than_once(
+    content: bytes, format: str | None, expected: list[str]
+) -> None:
     program = (
         "from parabit import ReadOptions, open_corpus\n"
         f"corpus = open_corpus('-', ReadOptions(format={format!r}))\n"
         "assert (first := list(corpus)) == list(corpus)\n"
         "print([d.id for d in first])"
     )
-    child = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True, check=True)
+    child = subprocess.run(
+        [sys.executable, "-c", program], input=content, capture_output=True, check=True
+    )
     assert child.stdout.decode() == f"{expected}\n"
 
 
@@ -285,7 +348,9 @@ PEAK = (
 
 def peak(path: Path) -> tuple[int, int]:
     """The characters of a corpus, and by how many MB a process grows while it reads them."""
-    child = subprocess.run([sys.executable, "-c", PEAK.format(path=str(path))], capture_output=True, check=True)
+    child = subprocess.run(
+        [sys.executable, "-c", PEAK.format(path=str(path))], capture_output=True, check=True
+    )
     characters, grown = map(int, child.stdout.split())
     return characters, grown
 
@@ -313,7 +378,9 @@ def test_a_flipped_byte_in_a_table_loses_no_row_in_silence(tmp_path: Path) -> No
     """polars may stop in the middle of a damaged file without a word."""
     path = tmp_path / "f.parquet"
     rng = np.random.default_rng(0)
-    pl.DataFrame({"text": [" ".join(map(str, rng.integers(10**9, size=9))) for _ in range(3000)]}).write_parquet(path)
+    pl.DataFrame(
+        {"text": [" ".join(map(str, rng.integers(10**9, size=9))) for _ in range(3000)]}
+    ).write_parquet(path)
     whole = path.read_bytes()
     for place in rng.integers(len(whole), size=60).tolist():
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
@@ -322,9 +389,13 @@ def test_a_flipped_byte_in_a_table_loses_no_row_in_silence(tmp_path: Path) -> No
             assert sum(1 for _ in corpus) + len(corpus.skipped) == 3000
 
 
-def test_rows_that_polars_leaves_out_are_missed(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_polars_leaves_out_are_missed(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write("f.parquet", FORMATS["parquet"])
-    monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: iter([pl.DataFrame(RECORDS[:2])]))
+    monkeypatch.setattr(
+        pl.LazyFrame, "collect_batches", lambda *_, **__: iter([pl.DataFrame(RECORDS[:2])])
+    )
     with pytest.raises(CorpusError, match="damaged or cut off: 2 of 3 rows can be read"):
         list(open_corpus(path))
 
@@ -334,7 +405,11 @@ def test_what_a_table_holds_stays_as_it_is(write: Write) -> None:
         "a\r\nb", "  spaced  ", "last",
     ]  # fmt: skip
     path = write("f.tsv", 'id\ttext\n1\t"Hello she said\n2\tfoo"\n3\tbar')
-    assert [d.text for d in open_corpus(path, ReadOptions(quotes=False))] == ['"Hello she said', 'foo"', "bar"]
+    assert [d.text for d in open_corpus(path, ReadOptions(quotes=False))] == [
+        '"Hello she said',
+        'foo"',
+        "bar",
+    ]
     long = "word " * 100_000
     for name, content in (("l.csv", f'text\n"{long}"\n'), ("l.jsonl", json.dumps({"text": long}))):
         assert next(iter(open_corpus(write(name, content)))).text == long

@@ -20,7 +20,10 @@ from parabit import ParagraphVectors
 from topics import Topics
 
 pytest.importorskip("ray")
-pytestmark = [pytest.mark.scale, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
+pytestmark = [
+    pytest.mark.scale,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
+]
 
 
 _STORE = 100_000_000  # bytes of a node's object store
@@ -36,10 +39,15 @@ class Nodes:
             "num_cpus": 0,
             "object_store_memory": _STORE,
             "include_dashboard": False,
-            "_system_config": {"health_check_period_ms": 500, "health_check_failure_threshold": 3},  # not half a minute
+            "_system_config": {
+                "health_check_period_ms": 500,
+                "health_check_failure_threshold": 3,
+            },  # not half a minute
         }
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # Ray leaves the files of its logs open
+            warnings.simplefilter(
+                "ignore", ResourceWarning
+            )  # Ray leaves the files of its logs open
             self.cluster = Cluster(initialize_head=True, head_node_args=head)
             self.address: str = self.cluster.address
             for _ in range(count):
@@ -52,7 +60,9 @@ class Nodes:
 
     def kill_one_that_runs(self, name: str) -> None:
         """Kill a node, with all that runs there, that has a worker of this name."""
-        raylets = {node.all_processes["raylet"][0].process.pid: node for node in self.cluster.worker_nodes}
+        raylets = {
+            node.all_processes["raylet"][0].process.pid: node for node in self.cluster.worker_nodes
+        }
         raylet = next(pid for pid in raylets if _children(pid, name))
         for pid in [*_children(raylet, name), raylet]:
             os.kill(pid, signal.SIGKILL)
@@ -70,10 +80,16 @@ def held(here: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """
     os.mkfifo(here / "pipe")
     command = [sys.executable, ODD, "pipe", *arguments]
-    process = subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    Thread(target=lambda: process.wait() and (here / "pipe").exists() and (here / "pipe").read_bytes()).start()
+    process = subprocess.Popen(
+        command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    Thread(
+        target=lambda: process.wait() and (here / "pipe").exists() and (here / "pipe").read_bytes()
+    ).start()
     try:
-        with (here / "pipe").open("wb"):  # waits for a reader: the worker, or the thread if the command has failed
+        with (here / "pipe").open(
+            "wb"
+        ):  # waits for a reader: the worker, or the thread if the command has failed
             (here / "pipe").unlink()
             assert process.poll() is None
             yield process
@@ -111,7 +127,11 @@ def write_shards(folder: Path, texts: list[str], count: int, kind: str = "jsonl"
         if kind == "parquet":
             pl.DataFrame({"text": [text for _, text in numbered]}).write_parquet(path)
         else:
-            path.write_text("\n".join(json.dumps({"text": text, "id": f"n{number}"}) for number, text in numbered))
+            path.write_text(
+                "\n".join(
+                    json.dumps({"text": text, "id": f"n{number}"}) for number, text in numbered
+                )
+            )
     return folder
 
 
@@ -148,10 +168,16 @@ def rows(folder: Path) -> pl.DataFrame:
     return pl.concat([pl.read_parquet(path) for path in sorted(folder.rglob("*.parquet"))])
 
 
-def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray: list[str], topics: Topics) -> None:
-    write_shards(here / "without-ids", topics.texts, 4, "parquet")  # then a document's row is its id
+def test_codes_are_the_local_ones_and_a_second_run_does_nothing(
+    here: Path, ray: list[str], topics: Topics
+) -> None:
+    write_shards(
+        here / "without-ids", topics.texts, 4, "parquet"
+    )  # then a document's row is its id
     few = {"epochs": 1, "inference_rounds": 2}
-    ParagraphVectors(8, solver="network", network_params=few, device="cpu").fit(topics.texts).save(here / "network")
+    ParagraphVectors(8, solver="network", network_params=few, device="cpu").fit(topics.texts).save(
+        here / "network"
+    )
     for model, corpus in (("network", "without-ids"), ("model", "corpus")):
         local = run(here, "encode", model, corpus, "-o", f"{corpus}.parquet", "--vectors")
         assert local.returncode == 0, local.stderr
@@ -173,14 +199,22 @@ def test_codes_are_the_local_ones_and_a_second_run_does_nothing(here: Path, ray:
     assert again == {"part-00.jsonl.parquet"}
     other = run(here, *command[:5], *ray)
     assert other.returncode == 1
-    assert "were made with another model or other options; use another folder, or replace them" in other.stderr
+    assert (
+        "were made with another model or other options; use another folder, or replace them"
+        in other.stderr
+    )
     within = run(here, "encode", "model", "corpus", "-o", "corpus/codes", *ray)
     many = run(here, *command, "--worker-cores", "2")
     assert "no node of the cluster has 2 cores; ask for less with --worker-cores" in many.stderr
-    assert (within.returncode, "corpus/codes is within the corpus; write" in within.stderr) == (1, True)
+    assert (within.returncode, "corpus/codes is within the corpus; write" in within.stderr) == (
+        1,
+        True,
+    )
 
 
-def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(here: Path, nodes: Nodes, ray: list[str]) -> None:
+def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(
+    here: Path, nodes: Nodes, ray: list[str]
+) -> None:
     assert run(here, "encode", "model", "corpus", "-o", "local.parquet").returncode == 0
     with held(here, "encode", "model", "corpus", "-o", "codes", *ray) as process:
         nodes.kill_one_that_runs("encode")
@@ -189,7 +223,9 @@ def test_a_node_that_is_killed_while_encoding_is_missed_by_nobody(here: Path, no
     assert rows(here / "codes").equals(pl.read_parquet(here / "local.parquet"))
 
 
-def test_encoding_that_is_interrupted_goes_on_with_the_same_command(here: Path, ray: list[str]) -> None:
+def test_encoding_that_is_interrupted_goes_on_with_the_same_command(
+    here: Path, ray: list[str]
+) -> None:
     command = ["encode", "model", "corpus", "-o", "codes", *ray]
     with held(here, *command) as process:
         process.send_signal(signal.SIGINT)
@@ -204,7 +240,9 @@ def test_encoding_that_is_interrupted_goes_on_with_the_same_command(here: Path, 
     assert len(rows(here / "codes")) == 300
 
 
-def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(here: Path, ray: list[str]) -> None:
+def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(
+    here: Path, ray: list[str]
+) -> None:
     assert run(here, "encode", "model", "corpus", "-o", "codes", *ray).returncode == 0
     assert len(rows(here / "codes")) == 300
     (here / "corpus" / "part-01.jsonl").write_bytes(b"\x1f\x8b\x08 no more of it")
@@ -219,7 +257,9 @@ def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(here: Path
     assert len(rows(here / "codes")) == 300 - 43  # without the codes of what the shard was before
 
 
-def test_a_shard_that_kills_its_worker_is_given_up_and_the_others_are_done(here: Path, ray: list[str]) -> None:
+def test_a_shard_that_kills_its_worker_is_given_up_and_the_others_are_done(
+    here: Path, ray: list[str]
+) -> None:
     done = run(here, "encode", "model", "corpus", "-o", "codes", *ray, program=(ODD, "none"))
     assert done.returncode == 1
     assert "1 of 8 shards failed: " in done.stderr

@@ -40,9 +40,15 @@ def test_what_can_never_work_is_explained(monkeypatch: pytest.MonkeyPatch) -> No
         taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
         port = taken.getsockname()[1]
         for address, words in (
-            (f"127.0.0.1:{port}", f"no Ray cluster answers at 127.0.0.1:{port}: Connection refused; is the cluster"),
+            (
+                f"127.0.0.1:{port}",
+                f"no Ray cluster answers at 127.0.0.1:{port}: Connection refused; is the cluster",
+            ),
             ("nonsense", "'nonsense' is not an address of Ray; give HOST:PORT"),
-            ("ray://127.0.0.1:10001", "'ray://127.0.0.1:10001' is not an address of Ray; give HOST:PORT"),
+            (
+                "ray://127.0.0.1:10001",
+                "'ray://127.0.0.1:10001' is not an address of Ray; give HOST:PORT",
+            ),
         ):
             with pytest.raises(ClusterError, match=words), connected(address):
                 pass
@@ -50,7 +56,10 @@ def test_what_can_never_work_is_explained(monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(CorpusError, match="cannot be read by the nodes of a cluster"):
             open_shards([name], ReadOptions())
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ClusterError, match=r"ray is not installed; run pip install '.\[ray\]'"), connected():
+    with (
+        pytest.raises(ClusterError, match=r"ray is not installed; run pip install '.\[ray\]'"),
+        connected(),
+    ):
         pass
 
 
@@ -67,17 +76,26 @@ def test_documents_on_other_storage_are_read_as_from_a_disk(memory: str, tmp_pat
     assert [document.text for document in open_corpus("memory://tables")] == ["one", "two"]
     put(f"{memory}/_SUCCESS", b"")
     put(f"{memory}/.hidden.jsonl", b"nonsense")
-    for corpus in (open_corpus(memory), open_corpus(f"{memory}/"), open_corpus(f"{memory}/*.jsonl")):
+    for corpus in (
+        open_corpus(memory),
+        open_corpus(f"{memory}/"),
+        open_corpus(f"{memory}/*.jsonl"),
+    ):
         assert list(corpus) == list(open_corpus(here)) == documents
         assert corpus.share_read == 1.0
     assert list(open_corpus(f"{memory}/c.jsonl")) == documents[3:]
-    assert [shard.sources[0].id for shard in open_shards([memory], ReadOptions())] == ["b.jsonl", "c.jsonl"]
+    assert [shard.sources[0].id for shard in open_shards([memory], ReadOptions())] == [
+        "b.jsonl",
+        "c.jsonl",
+    ]
     put(f"{memory}/year=1994/b.jsonl", b'{"text": "deep"}')
     put(f"{memory}/_a.jsonl", b'{"text": "first"}')
     shards = open_shards(["memory:///corpus"], ReadOptions())  # as fsspec itself writes it
     assert [shard.sources[0].id for shard in shards][::3] == ["_a.jsonl", "year=1994/b.jsonl"]
     put("memory://.hid/a.jsonl", b'{"text": "asked for by its name"}')
-    assert [document.text for document in open_corpus("memory://.hid/a.jsonl")] == ["asked for by its name"]
+    assert [document.text for document in open_corpus("memory://.hid/a.jsonl")] == [
+        "asked for by its name"
+    ]
     assert len(list(open_corpus("memory://.hid/*.jsonl"))) == 1
     assert len(list(open_corpus("memory://.hid/a.jsonl", ReadOptions(format="lines")))) == 1
 
@@ -105,5 +123,8 @@ def test_what_is_wrong_on_other_storage_is_explained(memory: str) -> None:
     put(f"{memory}/here.txt", b"text")
     corpus = open_corpus(memory)
     fsspec.filesystem("memory").rm("/corpus/gone.txt")  # it counts as read
-    assert ([one.id for one in corpus], [*corpus.skipped]) == (["here.txt"], [("gone.txt", "nothing there")])
+    assert ([one.id for one in corpus], [*corpus.skipped]) == (
+        ["here.txt"],
+        [("gone.txt", "nothing there")],
+    )
     assert corpus.share_read == 1.0

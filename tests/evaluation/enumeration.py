@@ -39,7 +39,10 @@ def all_orders(similarities: Sequence[float], relevance: Sequence[float]) -> lis
     """The relevance of documents in every ranking that leaves none before a more similar one."""
     pairs = sorted(zip(similarities, relevance, strict=True), reverse=True)
     ties = [[gain for _, gain in tie] for _, tie in groupby(pairs, key=lambda pair: pair[0])]
-    return [[gain for tie in order for gain in tie] for order in product(*(permutations(tie) for tie in ties))]
+    return [
+        [gain for tie in order for gain in tie]
+        for order in product(*(permutations(tie) for tie in ties))
+    ]
 
 
 def expected(metric: Metric, similarities: Sequence[float], relevance: Sequence[float]) -> float:
@@ -48,11 +51,17 @@ def expected(metric: Metric, similarities: Sequence[float], relevance: Sequence[
 
 
 def expected_scores(
-    similarities: NDArray[np.float64], relevance: NDArray[np.float64], k: int, depth: int = 100, itself: bool = True
+    similarities: NDArray[np.float64],
+    relevance: NDArray[np.float64],
+    k: int,
+    depth: int = 100,
+    itself: bool = True,
 ) -> Scores:
     """Both arrays are (queries, documents); where the queries are the documents, none finds itself."""
     answered = []
-    for query, (row, gains) in enumerate(zip(similarities.tolist(), relevance.tolist(), strict=True)):
+    for query, (row, gains) in enumerate(
+        zip(similarities.tolist(), relevance.tolist(), strict=True)
+    ):
         if itself:
             del row[query], gains[query]
         if any(gains):
@@ -62,14 +71,20 @@ def expected_scores(
     def mean(metric: Metric) -> float:
         return float(np.mean([np.mean([metric(order) for order in orders]) for orders in answered]))
 
-    recalls, precisions = (tuple(mean(partial(metric, k=rank)) for rank in ranks) for metric in (recall, precision))
+    recalls, precisions = (
+        tuple(mean(partial(metric, k=rank)) for rank in ranks) for metric in (recall, precision)
+    )
     scores = mean(average_precision), mean(partial(ndcg, k=k)), mean(partial(precision, k=depth))
     curve = Curve(tuple(ranks), recalls, precisions)
     return Scores(*scores, curve, len(answered), len(similarities) - len(answered))
 
 
 def filtered_slowly(
-    bits: NDArray[np.uint8], similarities: NDArray[np.float64], relevance: NDArray[np.float64], radius: int, k: int
+    bits: NDArray[np.uint8],
+    similarities: NDArray[np.float64],
+    relevance: NDArray[np.float64],
+    radius: int,
+    k: int,
 ) -> FilteredScores:
     """Query by query, over every order inside the ties of what is retrieved."""
     ndcgs, strict, counts, skipped = [], [], [], 0
@@ -80,12 +95,17 @@ def filtered_slowly(
             skipped += 1
             continue
         near = [other for other in others if (bits[query] != bits[other]).sum() <= radius]
-        orders = all_orders([similarities[query, other] for other in near], [relevance[query, other] for other in near])
+        orders = all_orders(
+            [similarities[query, other] for other in near],
+            [relevance[query, other] for other in near],
+        )
         gain = float(np.mean([discounted_gain(order, k) for order in orders]))
         counts.append(len(near))
         strict.append(gain / discounted_gain(best, k))
         if near:
-            of_list = discounted_gain(sorted((relevance[query, other] for other in near), reverse=True), k)
+            of_list = discounted_gain(
+                sorted((relevance[query, other] for other in near), reverse=True), k
+            )
             ndcgs.append(gain / of_list if of_list else 0.0)
     return FilteredScores(
         ndcg=float(np.mean(ndcgs)) if ndcgs else 0.0,

@@ -20,7 +20,9 @@ label_lists = st.lists(st.sets(NAMES, max_size=4), min_size=1, max_size=8)
 LABELS = ["orbit", "orbit", "goal", "goal"]
 
 
-def by_sets(queries: Sequence[set[Any]], documents: Sequence[set[Any]], kind: str) -> list[list[float]]:
+def by_sets(
+    queries: Sequence[set[Any]], documents: Sequence[set[Any]], kind: str
+) -> list[list[float]]:
     def of(mine: set[Any], theirs: set[Any]) -> float:
         common = len(mine & theirs)
         return float(common > 0) if kind == "shared" else common / max(1, len(mine | theirs))
@@ -33,13 +35,21 @@ def dense(relevance: Relevance, block: slice | None = None) -> NDArray[np.float6
 
 
 @given(label_lists, label_lists, st.sampled_from(list(RELEVANCE)))
-def test_relevance_is_what_the_sets_of_labels_say(labels: list[set[Any]], searched: list[set[Any]], kind: str) -> None:
+def test_relevance_is_what_the_sets_of_labels_say(
+    labels: list[set[Any]], searched: list[set[Any]], kind: str
+) -> None:
     expected = by_sets(labels, labels, kind)
     for document, row in enumerate(expected):
         row[document] = 0  # itself
     assert dense(Relevance(labels, kind)).tolist() == expected
-    relevance = Relevance(labels, kind, searched)  # a collection may have labels that the queries lack
-    assert (relevance.queries, relevance.documents, relevance.itself) == (len(labels), len(searched), False)
+    relevance = Relevance(
+        labels, kind, searched
+    )  # a collection may have labels that the queries lack
+    assert (relevance.queries, relevance.documents, relevance.itself) == (
+        len(labels),
+        len(searched),
+        False,
+    )
     assert dense(relevance).tolist() == by_sets(labels, searched, kind)
 
 
@@ -66,7 +76,12 @@ def test_there_may_be_no_labels_and_no_queries() -> None:
         np.array(LABELS, dtype=np.dtypes.StringDType()),
         np.array([2**63, 2**63, 5, 5], dtype=np.uint64),
         list(np.array([4, 4, 9, 9])),
-        [np.array(["orbit", "moon"]), np.array(["orbit"]), np.array(["goal"]), np.array(["goal", "puck"])],
+        [
+            np.array(["orbit", "moon"]),
+            np.array(["orbit"]),
+            np.array(["goal"]),
+            np.array(["goal", "puck"]),
+        ],
         [("orbit",), {"orbit", "moon"}, ["goal"], frozenset({"goal"})],
         ["orbit", {"orbit", "moon"}, "goal", ["puck", "goal"]],
     ],
@@ -76,12 +91,19 @@ def test_labels_may_be_integers_or_strings_of_any_kind(labels: Any) -> None:
 
 
 def with_labels(labels: Sequence[tuple[str, ...]], least: int = 1) -> Labelled:
-    documents = [Document(str(number), f"text {number}", mine) for number, mine in enumerate(labels)]
+    documents = [
+        Document(str(number), f"text {number}", mine) for number, mine in enumerate(labels)
+    ]
     return labelled(as_corpus(documents), "news.jsonl", least)
 
 
-@given(st.lists(st.lists(st.sampled_from("abcd"), max_size=4).map(tuple), max_size=30), st.integers(1, 4))
-def test_what_is_kept_has_a_common_label_and_what_is_left_out_none(labels: list[tuple[str, ...]], least: int) -> None:
+@given(
+    st.lists(st.lists(st.sampled_from("abcd"), max_size=4).map(tuple), max_size=30),
+    st.integers(1, 4),
+)
+def test_what_is_kept_has_a_common_label_and_what_is_left_out_none(
+    labels: list[tuple[str, ...]], least: int
+) -> None:
     common = {label for label in "abcd" if sum(label in mine for mine in labels) >= least}
     if not common:
         with pytest.raises(EvaluationError):
@@ -93,8 +115,12 @@ def test_what_is_kept_has_a_common_label_and_what_is_left_out_none(labels: list[
     assert found.unlabelled == sum(not mine for mine in kept)
     documents = list(found.documents)
     assert [document.labels for document in documents] == found.labels
-    assert [document.id for document in documents] == [str(place) for place, mine in enumerate(kept) if mine]
-    assert [document.text for document in documents] == [f"text {document.id}" for document in documents]
+    assert [document.id for document in documents] == [
+        str(place) for place, mine in enumerate(kept) if mine
+    ]
+    assert [document.text for document in documents] == [
+        f"text {document.id}" for document in documents
+    ]
 
 
 def test_the_documents_can_be_read_again_and_tell_how_far() -> None:

@@ -37,7 +37,9 @@ def test_the_map_lays_codes_where_they_belong(index: Index) -> None:
     assert np.array_equal(draw_map(index).points, drawn.points)
 
 
-def test_an_outdated_map_is_not_given(index: Index, topic_documents: list[Document], news: Path) -> None:
+def test_an_outdated_map_is_not_given(
+    index: Index, topic_documents: list[Document], news: Path
+) -> None:
     ids = [document.id for document in topic_documents]
     keep_map(index, draw_map(index))
     index.delete(ids[:50])
@@ -46,7 +48,9 @@ def test_an_outdated_map_is_not_given(index: Index, topic_documents: list[Docume
     assert kept_map(index) is None
     index.close()
     codes = np.random.default_rng(0).integers(0, 256, (300, 3), dtype=np.uint8) & np.uint8(0xF0)
-    with Index.of_codes(codes, 20, news, ids=ids, overwrite=True) as other:  # the map is no stranger there
+    with Index.of_codes(
+        codes, 20, news, ids=ids, overwrite=True
+    ) as other:  # the map is no stranger there
         assert kept_map(other) is None
     path = news / "map.safetensors"
     for content in (b"", b"{}", path.read_bytes()[:-9]):
@@ -56,14 +60,19 @@ def test_an_outdated_map_is_not_given(index: Index, topic_documents: list[Docume
         draw_map(Index.of_codes(codes[:3], 20))
 
 
-def test_few_codes_and_equal_ones_are_laid_out_and_what_cannot_be_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_codes_and_equal_ones_are_laid_out_and_what_cannot_be_is_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     codes = np.random.default_rng(0).integers(0, 256, (31, 8), dtype=np.uint8)
     for some in (codes[:4], codes[:5], codes[:7], codes, np.zeros((12, 4), dtype=np.uint8)):
         points = embed_codes(some)
         assert points.shape == (len(some), 2)
         assert np.isfinite(points).all()
     wrong: Any
-    for wrong, words in ((codes[:3], "a map needs 4 documents or more"), (codes.astype(np.int64), "uint8")):
+    for wrong, words in (
+        (codes[:3], "a map needs 4 documents or more"),
+        (codes.astype(np.int64), "uint8"),
+    ):
         with pytest.raises(CodesError, match=words):
             embed_codes(wrong)
     monkeypatch.setitem(sys.modules, "openTSNE", None)

@@ -31,7 +31,9 @@ def test_fields_are_counted_without_deleted_documents(
         year, labels = field_types(index.snapshot())
         assert (year.least, len(labels.values), labels.complete) == (1991, 1, False)
     monkeypatch.setattr(overview, "_LOOKED_AT", 100)
-    _, labels = field_types(index.snapshot())  # values come from a sample of a large index, and counts from all
+    _, labels = field_types(
+        index.snapshot()
+    )  # values come from a sample of a large index, and counts from all
     assert (labels.values, labels.complete) == (everything[1].values, True)
     index.add([Document("other", topic_documents[0].text, fields={"labels": ["rare"]})])
     _, labels = field_types(index.snapshot())
@@ -40,11 +42,24 @@ def test_fields_are_counted_without_deleted_documents(
 
 def test_every_kind_of_field_is_recognised() -> None:
     fields: list[dict[str, Any]] = [
-        {"n": 1.5, "day": "2001-05-03", "on": True, "kind": "a", "name": f"name {row}", "mixed": row or "x", "deep": {}}
+        {
+            "n": 1.5,
+            "day": "2001-05-03",
+            "on": True,
+            "kind": "a",
+            "name": f"name {row}",
+            "mixed": row or "x",
+            "deep": {},
+        }
         for row in range(6)
     ]
-    index = Index.of_codes(np.zeros((6, 1), np.uint8), 8, fields=[*fields[:5], {}], ids=list("abcdef")[:6])
-    found = {field.name: (field.kind, dict(field.values), field.least) for field in field_types(index.snapshot())}
+    index = Index.of_codes(
+        np.zeros((6, 1), np.uint8), 8, fields=[*fields[:5], {}], ids=list("abcdef")[:6]
+    )
+    found = {
+        field.name: (field.kind, dict(field.values), field.least)
+        for field in field_types(index.snapshot())
+    }
     assert found == {
         "n": ("number", {}, 1.5),
         "day": ("date", {}, "2001-05-03"),
@@ -58,7 +73,11 @@ def test_every_kind_of_field_is_recognised() -> None:
 
 
 def test_typical_phrases_are_pairs_of_words_that_stand_together_and_no_names() -> None:
-    texts = ["A space telescope by Ada Moore.", "The space telescope, again.", "No space telescope? Ada Moore"]
+    texts = [
+        "A space telescope by Ada Moore.",
+        "The space telescope, again.",
+        "No space telescope? Ada Moore",
+    ]
     texts.append("Ada Moore")
     index = Index.of_codes(np.zeros((4, 1), np.uint8), 8, fields=[{"text": text} for text in texts])
     assert typical_phrases(index.snapshot()) == ["space telescope"]

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,26 @@ from parabit.index.store import Id
 from parabit.index.store import store as module
 
 IDS: list[Id] = [f"d{number}" for number in range(40)]
-EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.listdir"}
+EVENTS = {
+    "open",
+    "os.rename",
+    "os.remove",
+    "os.rmdir",
+    "os.mkdir",
+    "os.truncate",
+    "os.chmod",
+    "os.listdir",
+}
 
 
 def document(identity: Id, seed: int, texts: list[str]) -> Document:
     """A document with a word of its own, and with the code of one of the texts."""
-    return Document(str(identity), f"own{seed}word {texts[seed % len(texts)]}", (f"label{seed % 3}",), {"seed": seed})
+    return Document(
+        str(identity),
+        f"own{seed}word {texts[seed % len(texts)]}",
+        (f"label{seed % 3}",),
+        {"seed": seed},
+    )
 
 
 def operations(index: Index, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
@@ -38,9 +53,15 @@ def operations(index: Index, rng: np.random.Generator) -> Iterator[dict[str, Any
         some = missing if kind == "append" else there
         chosen = [some[place] for place in rng.permutation(len(some))[: rng.integers(1, 6)]]
         if kind == "compact" or chosen:
-            yield {"kind": str(kind), "ids": chosen, "seeds": rng.integers(0, 10**9, len(chosen)).tolist()}
+            yield {
+                "kind": str(kind),
+                "ids": chosen,
+                "seeds": rng.integers(0, 10**9, len(chosen)).tolist(),
+            }
         if kind in ("append", "delete"):
-            there = [*there, *chosen] if kind == "append" else [id for id in there if id not in chosen]
+            there = (
+                [*there, *chosen] if kind == "append" else [id for id in there if id not in chosen]
+            )
 
 
 def act(index: Index, operation: dict[str, Any], texts: list[str]) -> None:
@@ -75,13 +96,18 @@ def kill_at(number: int, is_counted: Callable[..., bool]) -> Callable[..., None]
     return count
 
 
-def work(texts: list[str], folder: str, seed: int, at: int | None = None, calls: int | None = None) -> None:
+def work(
+    texts: list[str], folder: str, seed: int, at: int | None = None, calls: int | None = None
+) -> None:
     module._MERGED_CHANGES = 15  # so that additions merge the log, too
     if at is not None:
         sys.addaudithook(kill_at(at, lambda event, _: event in EVENTS))
     if calls is not None:
         inside = str(Path(module.__file__).parents[1])
-        is_call = lambda frame, event, _: "call" in event and frame.f_code.co_filename.startswith(inside)  # noqa: E731
+
+        def is_call(frame: FrameType, event: str, _: Any) -> bool:
+            return "call" in event and frame.f_code.co_filename.startswith(inside)
+
         sys.setprofile(kill_at(calls, is_call))
     with Index.open(Path(folder), write=True) as index:
         for done, operation in enumerate(operations(index, np.random.default_rng(seed))):

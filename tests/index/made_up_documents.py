@@ -54,7 +54,9 @@ def make_store(folder: Path, documents: dict[Id, Document]) -> None:
 
 def some_documents(count: int, first: int = 0) -> dict[Id, Document]:
     """Documents whose ids are strings and integers in turn."""
-    return {(seed if seed % 2 else f"é{seed}"): document(seed) for seed in range(first, first + count)}
+    return {
+        (seed if seed % 2 else f"é{seed}"): document(seed) for seed in range(first, first + count)
+    }
 
 
 def check(store: Store, expected: dict[Id, Document], ids: Iterable[Id] = ()) -> None:
@@ -66,17 +68,29 @@ def check(store: Store, expected: dict[Id, Document], ids: Iterable[Id] = ()) ->
     assert snapshot.documents == len(snapshot.sample(10**6)) == len(expected)
     assert snapshot.ids_of(rows) == list(expected)
     assert snapshot.fields_of(rows) == [document["fields"] for document in expected.values()]
-    assert np.array_equal(snapshot.codes(rows), [document["code"] for document in expected.values()])
-    assert np.array_equal(snapshot.vectors(rows), [document["vectors"] for document in expected.values()])
+    assert np.array_equal(
+        snapshot.codes(rows), [document["code"] for document in expected.values()]
+    )
+    assert np.array_equal(
+        snapshot.vectors(rows), [document["vectors"] for document in expected.values()]
+    )
     assert np.array_equal(snapshot.columns(rows).arrays["serials"], snapshot.serials[rows])
     assert all(type(a) is type(b) for a, b in zip(snapshot.ids_of(rows), expected, strict=True))
     assert np.array_equal(snapshot.rows_of_serials(snapshot.serials[rows]), rows)
     assert (np.diff(snapshot.serials.astype(np.int64)) > 0).all()
     assert snapshot.last_serial >= snapshot.serials.max(initial=0)
-    for field, value in (("labels", "space"), ("year", 1991), ("good", True), ("note", None), ("none", 1)):
+    for field, value in (
+        ("labels", "space"),
+        ("year", 1991),
+        ("good", True),
+        ("note", None),
+        ("none", 1),
+    ):
         having = snapshot.ids_of(np.flatnonzero(rows_having(snapshot, field, value)))
         assert set(having) == {
-            identity for identity, document in expected.items() if _has(document["fields"], field, value)
+            identity
+            for identity, document in expected.items()
+            if _has(document["fields"], field, value)
         }
         assert snapshot.count(field, value) == len(having)
     years = snapshot.numbers("year")[rows].tolist()

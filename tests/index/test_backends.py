@@ -33,9 +33,14 @@ def test_finds_what_a_scan_finds_among_many(name: str, monkeypatch: pytest.Monke
         codes = oracle.made_up(20_000, bits, flips=flips, clusters=300)
         queries = oracle.made_up(40, bits, seed=3, flips=flips, clusters=300)
         backend = BACKENDS[name](codes, bits)
-        for some, (most, radius) in product((queries, queries[:1]), ((10, None), (None, 2), (10, 2))):
+        for some, (most, radius) in product(
+            (queries, queries[:1]), ((10, None), (None, 2), (10, 2))
+        ):
             expected = oracle.search(codes, some, most, radius)
-            for cost in (scan_cost, lambda *_: np.inf):  # what is left to a scan is right without it, too
+            for cost in (
+                scan_cost,
+                lambda *_: np.inf,
+            ):  # what is left to a scan is right without it, too
                 monkeypatch.setattr(hashing, "scan_cost", cost)
                 assert oracle.pairs(backend.search(some, most, radius)) == expected
 
@@ -53,13 +58,26 @@ def test_finds_what_a_scan_finds_among_many(name: str, monkeypatch: pytest.Monke
 )
 @settings(max_examples=150)
 def test_finds_what_a_scan_finds(
-    bits: int, seed: int, count: int, asked: int, k: int, radius: int, flips: float, clusters: int, cost: float
+    bits: int,
+    seed: int,
+    count: int,
+    asked: int,
+    k: int,
+    radius: int,
+    flips: float,
+    clusters: int,
+    cost: float,
 ) -> None:
     codes = oracle.made_up(count, bits, seed, flips, clusters)
-    near, far = oracle.made_up(4, bits, seed + 1, flips, clusters), np.random.default_rng(5).random((2, bits)) < 0.8
+    near, far = (
+        oracle.made_up(4, bits, seed + 1, flips, clusters),
+        np.random.default_rng(5).random((2, bits)) < 0.8,
+    )
     queries = np.concatenate([near, codes[:3], pack(far)])[:asked]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hashing, "scan_cost", lambda *_: cost)  # queries are left to a scan at any moment
+        patch.setattr(
+            hashing, "scan_cost", lambda *_: cost
+        )  # queries are left to a scan at any moment
         for name in BACKENDS:
             backend = BACKENDS[name](codes, bits)
             assert np.shares_memory(backend.codes, codes) or not count  # a map of a file stays one
@@ -99,7 +117,10 @@ def test_auto_takes_a_back_end_that_was_built_and_scans_for_many_hits() -> None:
             assert choose(codes, bits, k=10, batch=batch, among=among) in among
         if bits in (28, 64, 128):
             assert choose(codes, bits, radius=2, batch=100, among=("flat", built)) == built
-    for bits, expected in ((128, ["hashing", "flat", "flat"]), (28, ["hashing", "hashing", "flat"])):
+    for bits, expected in (
+        (128, ["hashing", "flat", "flat"]),
+        (28, ["hashing", "hashing", "flat"]),
+    ):
         assert [choose(2_000_000, bits, k=k) for k in (10, 200, 1000)] == expected
 
 

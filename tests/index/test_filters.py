@@ -29,8 +29,13 @@ FIELDS: dict[Id, dict[str, Any]] = {
 GONE = {"year": 1993, "labels": ["space", "gone"], "day": "2001-05-03", "flag": True}
 
 
-@pytest.fixture(scope="module", params=["with a tail", "compacted", pytest.param("on Milvus", marks=pytest.mark.scale)])
-def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+@pytest.fixture(
+    scope="module",
+    params=["with a tail", "compacted", pytest.param("on Milvus", marks=pytest.mark.scale)],
+)
+def index(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Index]:
     """Nine equal codes, five of them added later, and two documents that are deleted and had everything."""
     codes, ids, fields = np.zeros((6, 2), dtype=np.uint8), [*FIELDS], [*FIELDS.values()]
     engine = milvus_file.place() if request.param == "on Milvus" else None
@@ -102,7 +107,9 @@ CASES: list[tuple[dict[str, Any], Any, list[Id]]] = [
 
 
 @pytest.mark.parametrize(("python", "other", "expected"), CASES)
-def test_a_filter_lets_through(index: Index, python: dict[str, Any], other: Any, expected: list[Id]) -> None:
+def test_a_filter_lets_through(
+    index: Index, python: dict[str, Any], other: Any, expected: list[Id]
+) -> None:
     assert found(index, python) == expected
     assert found(index, other) == expected
 
@@ -114,7 +121,9 @@ def test_fields_come_back_as_json_has_them(index: Index) -> None:
 
 
 def test_infinity_is_above_all_numbers() -> None:  # Milvus does not keep it as a number
-    with Index.of_codes(np.zeros((2, 2), np.uint8), 16, fields=[{"far": math.inf}, {"far": 1}]) as index:
+    with Index.of_codes(
+        np.zeros((2, 2), np.uint8), 16, fields=[{"far": math.inf}, {"far": 1}]
+    ) as index:
         assert found(index, "far>1e300") == [0]
 
 

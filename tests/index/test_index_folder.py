@@ -49,14 +49,18 @@ def test_documents_that_the_model_does_not_know_are_found_by_their_words_or_left
     assert (len(without), without.left_out) == (2, 2)
 
 
-@pytest.mark.parametrize("how", ["closed", "compacted", "saved", "saved over itself", "saved by a reader"])
+@pytest.mark.parametrize(
+    "how", ["closed", "compacted", "saved", "saved over itself", "saved by a reader"]
+)
 def test_nothing_changes_when_an_index_is_written_again(folder: Path, how: str) -> None:
     index = Index.build(documents(0, 60), folder, model=binary(), vectors=True)
     index.add(documents(60, 80))
     index.delete(["d3", "d70"])
     expected, place = of_everything(index), folder
     left = [document for document in documents(0, 80) if document.id not in ("d3", "d70")]
-    copied = of_everything(Index.build(left, model=binary(), vectors=True))  # BM25 still counts what the other deleted
+    copied = of_everything(
+        Index.build(left, model=binary(), vectors=True)
+    )  # BM25 still counts what the other deleted
     if how == "compacted":
         index.compact()
     elif how == "saved over itself":
@@ -106,7 +110,9 @@ def test_an_index_without_a_folder_is_gone_with_the_object(closed: bool) -> None
     assert not place.parent.exists()
 
 
-def test_a_build_that_fails_leaves_nothing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_that_fails_leaves_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     twice = [*documents(0, 5), *documents(2, 3)]
     for place in (None, folder):
@@ -117,21 +123,33 @@ def test_a_build_that_fails_leaves_nothing(folder: Path, tmp_path: Path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_is_overwritten_only_if_asked_for_and_nobody_writes_it(folder: Path, tmp_path: Path) -> None:
-    with Index.build(documents(0, 9), folder, model=binary()) as index, Index.open(folder) as reader:
+def test_what_is_there_is_overwritten_only_if_asked_for_and_nobody_writes_it(
+    folder: Path, tmp_path: Path
+) -> None:
+    with (
+        Index.build(documents(0, 9), folder, model=binary()) as index,
+        Index.open(folder) as reader,
+    ):
         other = Index.of_codes(np.zeros((3, 1), dtype=np.uint8), 8)
-        for act in (lambda: Index.build(documents(0, 5), folder, model=binary()), lambda: other.save(folder)):
+        for act in (
+            lambda: Index.build(documents(0, 5), folder, model=binary()),
+            lambda: other.save(folder),
+        ):
             with pytest.raises(ParabitError, match="exists already"):
                 act()
         for act in (
             lambda: Index.build(documents(0, 5), folder, model=binary(), overwrite=True),
             lambda: Index.open(folder, write=True),
         ):
-            with pytest.raises(ParabitError, match=f"is being written by process {os.getpid()}; wait until"):
+            with pytest.raises(
+                ParabitError, match=f"is being written by process {os.getpid()}; wait until"
+            ):
                 act()
         index.add(documents(9, 12))
         index.close()
-        with pytest.raises(ParabitError, match="open for reading"):  # it knows nothing of the last three
+        with pytest.raises(
+            ParabitError, match="open for reading"
+        ):  # it knows nothing of the last three
             reader.save(folder, overwrite=True)
     assert len(Index.open(folder)) == 12
     other.save(folder, overwrite=True)
@@ -148,14 +166,20 @@ def test_what_is_there_is_overwritten_only_if_asked_for_and_nobody_writes_it(fol
     Index.open(folder).verify()
 
 
-def test_a_file_that_is_missing_or_has_a_flipped_byte_is_an_error_or_makes_no_difference(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_has_a_flipped_byte_is_an_error_or_makes_no_difference(
+    tmp_path: Path,
+) -> None:
     """The files of the store and the model are checked, and a word index that is damaged is built again."""
     whole = tmp_path / "whole"
     with Index.build(documents(0, 30), whole, model=binary(), vectors=True) as index:
         index.add(documents(30, 40))
         expected = of_everything(index)
     rng, errors, same = np.random.default_rng(0), set[str](), set[str]()
-    for path in sorted(path.relative_to(whole) for path in whole.rglob("*") if path.stat().st_size and path.is_file()):
+    for path in sorted(
+        path.relative_to(whole)
+        for path in whole.rglob("*")
+        if path.stat().st_size and path.is_file()
+    ):
         for flip in range(5 if "words" in str(path) else 3):
             folder = tmp_path / "-".join([*path.parts, str(flip)])
             shutil.copytree(whole, folder)
@@ -188,8 +212,12 @@ def test_another_model_is_refused_and_the_right_to_write_given_back(folder: Path
         Index.open(codes.folder, model=binary())
 
 
-@pytest.mark.parametrize("damage", [lambda kept: real_binary().save(kept, overwrite=True), shutil.rmtree])
-def test_a_kept_model_that_is_not_the_one_is_refused(folder: Path, damage: Callable[[Path], object]) -> None:
+@pytest.mark.parametrize(
+    "damage", [lambda kept: real_binary().save(kept, overwrite=True), shutil.rmtree]
+)
+def test_a_kept_model_that_is_not_the_one_is_refused(
+    folder: Path, damage: Callable[[Path], object]
+) -> None:
     Index.build(documents(0, 9), folder, model=binary()).close()
     damage(next(folder.glob("model-*")))
     with Index.open(folder) as index:
@@ -220,7 +248,10 @@ def test_what_is_added_during_a_search_does_not_disturb_it() -> None:
 @pytest.mark.filterwarnings("ignore:fewer documents")
 def test_without_a_model_one_is_learned_from_the_documents() -> None:
     texts, told = documents(0, 40), list[Progress]()
-    learned, given = Index.build(texts, report=told.append), Index.build(texts, model=ParagraphVectors().fit(texts))
+    learned, given = (
+        Index.build(texts, report=told.append),
+        Index.build(texts, model=ParagraphVectors().fit(texts)),
+    )
     assert told[-1].done == 40
     learned.duplicates(report=told.append)
     assert (told[-1].done, told[-1].share) == (40, 1.0)

@@ -44,7 +44,12 @@ def explained(problem: str, action: Callable[[], Any]) -> None:
 
 def contents(index: Index) -> list[Any]:
     everything = index.search(np.zeros((1, -(-index.bits // 8)), dtype=np.uint8), k=1000)
-    return [len(index), *everything[0], *index.snapshot().rows_of(everything.ids[0]).tolist(), index.info()]
+    return [
+        len(index),
+        *everything[0],
+        *index.snapshot().rows_of(everything.ids[0]).tolist(),
+        index.info(),
+    ]
 
 
 WRONG_QUERIES: list[tuple[NDArray[Any], str]] = [
@@ -56,7 +61,11 @@ WRONG_NUMBERS: list[tuple[dict[str, Any], str]] = [
     ({"k": 0}, "k must be 1 or more, found 0"),
     ({"k": -100, "radius": 3}, "k must be 1 or more, found -100"),
     ({"radius": -1}, "radius must be 0 or more, found -1"),
-    *(({name: wrong}, f"{name} must be a whole number") for name in ("k", "radius") for wrong in (2.0, "2", True)),
+    *(
+        ({name: wrong}, f"{name} must be a whole number")
+        for name in ("k", "radius")
+        for wrong in (2.0, "2", True)
+    ),
 ]
 
 
@@ -78,7 +87,10 @@ CODES_REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("there is no document 0", lambda index: index.delete([0])),  # deleted before
     ("the id 3 is given twice", lambda index: index.delete([3, 4, 3])),
     ("an id must be a string or an integer", lambda index: index.delete([3, 4.5])),
-    ("must be a string or an integer, found True", lambda index: index.put_codes(CODES[:1], [True])),
+    (
+        "must be a string or an integer, found True",
+        lambda index: index.put_codes(CODES[:1], [True]),
+    ),
     ("the id 77 is given twice", lambda index: index.put_codes(CODES[:2], [77, 77])),
     ("2 codes and 3 fields", lambda index: index.put_codes(CODES[:2], [77, 78], [{}, {}, {}])),
     ("codes of shape", lambda index: index.put_codes(CODES[0], [77, 78, 79, 80])),
@@ -90,9 +102,15 @@ CODES_REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("keeps no texts to learn from", lambda index: index.retrain()),
     ("no rank 'best'", lambda index: index.search(QUERY, rank="best")),
     ("no back end 'tree'", lambda index: index.search(QUERY, backend="tree")),
-    ("not built with the back end hashing", lambda _: Index.of_codes(CODES, BITS).search(QUERY, backend="hashing")),
+    (
+        "not built with the back end hashing",
+        lambda _: Index.of_codes(CODES, BITS).search(QUERY, backend="hashing"),
+    ),
     ("codes of shape", lambda _: Index.of_codes(CODES[0], BITS)),
-    ("there is no folder", lambda index: Index.of_codes(CODES, BITS, index.folder / "none" / "a.index")),
+    (
+        "there is no folder",
+        lambda index: Index.of_codes(CODES, BITS, index.folder / "none" / "a.index"),
+    ),
     ("1 bit or more", lambda _: Index.of_codes(CODES, 0)),
     ("2 codes and 1 ids", lambda _: Index.of_codes(CODES[:2], BITS, ids=["a"])),
     ("no back end 'tree'", lambda _: Index.of_codes(CODES, BITS, backend="tree")),
@@ -106,7 +124,10 @@ TEXTS_REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("half of a surrogate pair", lambda index: index.search(["\ud800"])),
     ("cannot be kept", lambda index: index.add([Document("z", TEXTS[0], fields={"a": object()})])),
     ("a single str", lambda _: Index.build(TEXTS[0], model=binary())),
-    ("a real-valued model", lambda _: Index.build(TEXTS, model=ParagraphVectors(None, dim=2).fit(TEXTS))),
+    (
+        "a real-valued model",
+        lambda _: Index.build(TEXTS, model=ParagraphVectors(None, dim=2).fit(TEXTS)),
+    ),
 ]
 
 
@@ -131,17 +152,31 @@ def test_an_index_of_no_documents_knows_texts() -> None:
 
 @pytest.mark.parametrize("rank", RANKS)
 @pytest.mark.parametrize("asked", [{"k": 3}, {"radius": 20}])
-def test_a_single_text_is_a_query_and_no_queries_have_no_hits(texts: Index, rank: str, asked: dict[str, Any]) -> None:
-    assert texts.search(TEXTS[3], rank=rank, **asked).ids == texts.search([TEXTS[3]], rank=rank, **asked).ids
+def test_a_single_text_is_a_query_and_no_queries_have_no_hits(
+    texts: Index, rank: str, asked: dict[str, Any]
+) -> None:
+    assert (
+        texts.search(TEXTS[3], rank=rank, **asked).ids
+        == texts.search([TEXTS[3]], rank=rank, **asked).ids
+    )
     hits = texts.search([], rank=rank, **asked)
-    assert (len(hits), list(hits), hits.ids, hits.scores, hits.known.tolist()) == (0, [], [], [], [])
+    assert (len(hits), list(hits), hits.ids, hits.scores, hits.known.tolist()) == (
+        0,
+        [],
+        [],
+        [],
+        [],
+    )
     assert texts.search(CODES[:0, :3]).ids == []
 
 
 CHANGES: list[Callable[[Index], Any]] = [Index.compact, lambda index: index.delete([3])]
 CHANGES.append(lambda index: index.put_codes(CODES[:1], [77]))
 USES: list[Callable[[Index], Any]] = [*CHANGES, len, Index.refresh, Index.verify, Index.info]
-USES += [lambda index: index.search(QUERY), lambda index: index.save(index.folder.with_name("copy"))]
+USES += [
+    lambda index: index.search(QUERY),
+    lambda index: index.save(index.folder.with_name("copy")),
+]
 
 
 def test_a_closed_index_says_so(index: Index) -> None:

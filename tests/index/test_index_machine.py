@@ -37,7 +37,9 @@ class Question(NamedTuple):
 
 SOME_LABELS = st.sampled_from(LABELS) | st.lists(st.sampled_from(LABELS))
 YEARS = st.sampled_from([1990, 1991.0, "1990", None])
-WHERE = st.fixed_dictionaries({}, optional={"labels": SOME_LABELS, "year": YEARS, "id": IDS | st.lists(IDS)})
+WHERE = st.fixed_dictionaries(
+    {}, optional={"labels": SOME_LABELS, "year": YEARS, "id": IDS | st.lists(IDS)}
+)
 QUESTION = st.builds(
     Question,
     seeds=st.lists(SEEDS, max_size=3),
@@ -72,7 +74,9 @@ class IndexMachine(RuleBasedStateMachine):
         hashes=st.booleans(),
         collide=st.booleans(),
     )
-    def create(self, documents: dict[Id, int], bits: int, backend: str, hashes: bool, collide: bool) -> None:
+    def create(
+        self, documents: dict[Id, int], bits: int, backend: str, hashes: bool, collide: bool
+    ) -> None:
         if collide:  # many ids have one hash
             self.patch.setattr("parabit.index.store.generation.hashes", few_hashes)
         if hashes:  # auto would scan so few codes
@@ -101,7 +105,9 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule(documents=DOCUMENTS)
     def add(self, documents: dict[Id, int]) -> None:
-        new = {identity: seed for identity, seed in documents.items() if identity not in self.expected}
+        new = {
+            identity: seed for identity, seed in documents.items() if identity not in self.expected
+        }
         assert self.index.put_codes(self.codes_of(new), list(new), fields(new)) == 0
         self.expected |= new
         self.ever = self.ever or bool(new)
@@ -119,7 +125,9 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule(documents=DOCUMENTS)
     def update(self, documents: dict[Id, int]) -> None:
-        known = {identity: seed for identity, seed in documents.items() if identity in self.expected}
+        known = {
+            identity: seed for identity, seed in documents.items() if identity in self.expected
+        }
         assert self.index.put_codes(self.codes_of(known), list(known), fields(known)) == len(known)
         for identity, seed in known.items():  # which moves to the end
             del self.expected[identity]
@@ -131,7 +139,11 @@ class IndexMachine(RuleBasedStateMachine):
             self.index.save(self.folder, overwrite=True)
         else:
             self.index.compact()
-        assert self.index.info()["to_merge"] == {**self.index.info()["to_merge"], "added": 0, "deleted": 0}
+        assert self.index.info()["to_merge"] == {
+            **self.index.info()["to_merge"],
+            "added": 0,
+            "deleted": 0,
+        }
 
     @rule()
     def open_again(self) -> None:
@@ -200,7 +212,11 @@ class IndexMachine(RuleBasedStateMachine):
         asked = self.codes[np.array(question.seeds, dtype=np.int64)]
         backend = self.backend if question.built else ("flat" if question.scan else "auto")
         hits = index.search(asked, question.k, question.radius, where=where, backend=backend)
-        kept = {identity: seed for identity, seed in documents.items() if lets_through(where, identity, seed)}
+        kept = {
+            identity: seed
+            for identity, seed in documents.items()
+            if lets_through(where, identity, seed)
+        }
         k = 10 if question.k is None and question.radius is None else question.k
         radius = self.bits if question.radius is None else question.radius
         ids = list(kept)
@@ -209,10 +225,16 @@ class IndexMachine(RuleBasedStateMachine):
         assert [type(identity) for some in hits.ids for identity in some] == [
             type(ids[row]) for some in found for row, _ in some[:k]
         ]
-        assert [some.tolist() for some in hits.distances] == [[away for _, away in some[:k]] for some in found]
+        assert [some.tolist() for some in hits.distances] == [
+            [away for _, away in some[:k]] for some in found
+        ]
         for place, some in enumerate(hits):
-            assert [{**hit.fields, "text": hit.text} for hit in some] == [fields_of(kept[hit.id]) for hit in some]
-            assert [hit.score for hit in some] == pytest.approx([1 - (hit.distance or 0) / self.bits for hit in some])
+            assert [{**hit.fields, "text": hit.text} for hit in some] == [
+                fields_of(kept[hit.id]) for hit in some
+            ]
+            assert [hit.score for hit in some] == pytest.approx(
+                [1 - (hit.distance or 0) / self.bits for hit in some]
+            )
             rows = index.snapshot().rows_of(hits.ids[place])
             assert (np.diff(rows) > 0)[np.diff(hits.distances[place]) == 0].all()
 

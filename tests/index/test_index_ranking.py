@@ -31,7 +31,9 @@ def index(request: pytest.FixtureRequest) -> Index:
     index = Index.build(documents(0, BUILT), model=binary(), **options)
     index.add(documents(BUILT, ALL))
     if request.param == "updated":
-        index.search(QUERIES[:1])  # commits the words: BM25 counts deleted documents until all of a commit are deleted
+        index.search(
+            QUERIES[:1]
+        )  # commits the words: BM25 counts deleted documents until all of a commit are deleted
         index.compact()
         index.put(documents(BUILT, ALL))
     return index
@@ -55,7 +57,9 @@ def cosine(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArr
     return unit(model.infer(asked).vectors) @ unit(stored).T
 
 
-def bm25(_: ParagraphVectors, asked: list[str], texts: list[str], among: slice = slice(None)) -> NDArray[np.float64]:
+def bm25(
+    _: ParagraphVectors, asked: list[str], texts: list[str], among: slice = slice(None)
+) -> NDArray[np.float64]:
     """BM25 of words in some of the texts."""
     tokens = [text.split() for text in texts]
     lengths = np.array([len(words) for words in tokens])
@@ -75,10 +79,14 @@ def bm25(_: ParagraphVectors, asked: list[str], texts: list[str], among: slice =
     return np.array(rows)
 
 
-def hybrid(model: ParagraphVectors, asked: list[str], texts: list[str], **options: Any) -> NDArray[np.float64]:
+def hybrid(
+    model: ParagraphVectors, asked: list[str], texts: list[str], **options: Any
+) -> NDArray[np.float64]:
     by_words, by_code = bm25(model, asked, texts, **options), asymmetric(model, asked, texts)
     among = options.get("among", slice(None))
-    return np.asarray(by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * by_code[:, among])
+    return np.asarray(
+        by_words / by_words.max(axis=1, keepdims=True) + CODE_WEIGHT * by_code[:, among]
+    )
 
 
 def equal_bits(model: ParagraphVectors, asked: list[str], texts: list[str]) -> NDArray[np.float64]:
@@ -86,7 +94,12 @@ def equal_bits(model: ParagraphVectors, asked: list[str], texts: list[str]) -> N
 
 
 Plain = Callable[..., NDArray[np.float64]]
-PLAIN: dict[str, Plain] = {"hamming": equal_bits, "asymmetric": asymmetric, "cosine": cosine, "words": bm25}
+PLAIN: dict[str, Plain] = {
+    "hamming": equal_bits,
+    "asymmetric": asymmetric,
+    "cosine": cosine,
+    "words": bm25,
+}
 PLAIN["hybrid"] = hybrid
 
 
@@ -136,7 +149,9 @@ def test_a_query_scores_the_same_alone_and_in_a_batch(index: Index, rank: str) -
         assert alone.scores[0].tobytes() == batch.scores[place].tobytes()
 
 
-def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ranking, "CANDIDATES", 8)
     by_words = index.search(QUERIES, k=8, rank="words").ids
     near = index.search(QUERIES, k=8, rank="hamming").ids
@@ -149,7 +164,8 @@ def test_hybrid_ranks_the_best_by_words_and_the_nearest_by_code(index: Index, mo
 
 
 @pytest.mark.parametrize(
-    ("rank", "limits"), [*product([*BY_CODE, "hybrid", "words"], [{"radius": 6}]), *product(BY_CODE, [{"k": 25}])]
+    ("rank", "limits"),
+    [*product([*BY_CODE, "hybrid", "words"], [{"radius": 6}]), *product(BY_CODE, [{"k": 25}])],
 )
 def test_only_the_nearest_by_code_are_ranked(
     index: Index, rank: str, limits: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -158,7 +174,9 @@ def test_only_the_nearest_by_code_are_ranked(
         both = zip(nearest.ids, matching, strict=True)
         return [set(ids) for ids in hits.ids] == [set(ids) & all for ids, all in both]
 
-    matching = [set(ids) for ids in index.search(QUERIES, k=ALL, rank=rank).ids]  # of rank words: those with a word
+    matching = [
+        set(ids) for ids in index.search(QUERIES, k=ALL, rank=rank).ids
+    ]  # of rank words: those with a word
     nearest = index.search(QUERIES, rank="hamming", **limits)
     monkeypatch.setattr(ranking, "_RANKED", 4)  # as many are ranked as are asked for at least
     hits = index.search(QUERIES, rank=rank, **limits)
@@ -179,7 +197,9 @@ def test_a_filter_comes_before_the_ranking(index: Index, rank: str) -> None:
     assert hits.ids == [ids[:10] for ids in odd]
 
 
-def test_the_best_by_words_is_that_of_the_documents_that_a_filter_lets_through(index: Index) -> None:
+def test_the_best_by_words_is_that_of_the_documents_that_a_filter_lets_through(
+    index: Index,
+) -> None:
     plain = hybrid(binary(), QUERIES, TEXTS[:ALL], among=slice(1, None, 2))
     hits = index.search(QUERIES, k=ALL, where={"odd": True})
     for ids, scores, expected in zip(hits.ids, hits.scores, plain, strict=True):
@@ -210,7 +230,9 @@ def test_equal_documents_come_in_the_order_of_their_rows(rank: str) -> None:
 
 
 @pytest.mark.parametrize("rank", RANKS)
-def test_queries_without_a_known_word_have_no_hits_and_disturb_no_others(index: Index, rank: str) -> None:
+def test_queries_without_a_known_word_have_no_hits_and_disturb_no_others(
+    index: Index, rank: str
+) -> None:
     hits = index.search([UNKNOWN, QUERIES[0], "", QUERIES[1], "123 !?"], k=5, rank=rank)
     assert hits.known.tolist() == [False, True, False, True, False]
     expected = index.search(QUERIES[:2], k=5, rank=rank)
@@ -226,7 +248,9 @@ def test_the_real_binary_model_ranks_by_its_own_real_vectors() -> None:
     index = Index.build(documents(0, BUILT), model=model, vectors=True, language=None)
     index.add(documents(BUILT, ALL))
     near = index.search(QUERIES, radius=2, rank="cosine")
-    assert [set(ids) for ids in near.ids] == [set(ids) for ids in index.search(QUERIES, radius=2, rank="hamming").ids]
+    assert [set(ids) for ids in near.ids] == [
+        set(ids) for ids in index.search(QUERIES, radius=2, rank="hamming").ids
+    ]
     for rank in ("cosine", "asymmetric", "hybrid"):
         check(index.search(QUERIES, k=ALL, rank=rank), PLAIN[rank](model, QUERIES, TEXTS[:ALL]))
 
@@ -247,10 +271,26 @@ def test_what_a_rank_lacks_is_explained() -> None:
         (vectors.search, codes, {"rank": "cosine"}, "rank cosine needs the text"),
         (vectors.like, ["0"], {"rank": "cosine"}, "rank cosine needs the text"),
         (vectors.put_codes, codes, {"ids": [7, 8, 9]}, "found no vectors"),
-        *((words.search, codes, {"rank": rank}, f"rank {rank} needs the text") for rank in ("words", "hybrid")),
-        (words.search, codes, {"rank": "asymmetric"}, "needs the text of the query, and codes were given"),
-        *((no_words.search, QUERIES, {"rank": rank}, f"rank {rank} needs words") for rank in ("words", "hybrid")),
-        (no_words.search, QUERIES, {"rank": "cosine"}, "needs vectors, which this index does not keep"),
+        *(
+            (words.search, codes, {"rank": rank}, f"rank {rank} needs the text")
+            for rank in ("words", "hybrid")
+        ),
+        (
+            words.search,
+            codes,
+            {"rank": "asymmetric"},
+            "needs the text of the query, and codes were given",
+        ),
+        *(
+            (no_words.search, QUERIES, {"rank": rank}, f"rank {rank} needs words")
+            for rank in ("words", "hybrid")
+        ),
+        (
+            no_words.search,
+            QUERIES,
+            {"rank": "cosine"},
+            "needs vectors, which this index does not keep",
+        ),
         (no_words.search, QUERIES, {"rank": "best"}, "no rank 'best'"),
     ]
     for ask, given, options, problem in refused:

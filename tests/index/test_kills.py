@@ -29,8 +29,14 @@ class Writer:
     """Starts writers one after the other, and hears what they say."""
 
     def __init__(self) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("killed_writer.py")), json.dumps(SOME)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [
+            sys.executable,
+            str(Path(__file__).with_name("killed_writer.py")),
+            json.dumps(SOME),
+        ]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def run(self, **task: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
         """The operations of a writer that were acknowledged, and the one that was under way when it ended."""
@@ -69,12 +75,19 @@ class Killed:
         if operation["kind"] == "compact":
             return
         self.gone |= {*self.seeds.values()}
-        self.seeds = {identity: seed for identity, seed in self.seeds.items() if identity not in operation["ids"]}
+        self.seeds = {
+            identity: seed
+            for identity, seed in self.seeds.items()
+            if identity not in operation["ids"]
+        }
         if operation["kind"] != "delete":
             self.seeds |= dict(zip(operation["ids"], operation["seeds"], strict=True))
 
     def hold(
-        self, operations: list[dict[str, Any]], unfinished: dict[str, Any] | None, writer_first: bool = False
+        self,
+        operations: list[dict[str, Any]],
+        unfinished: dict[str, Any] | None,
+        writer_first: bool = False,
     ) -> str:
         """Make sure that the index holds what was acknowledged, or one operation more; and say what was under way."""
         for operation in operations:
@@ -82,7 +95,9 @@ class Killed:
         with Index.open(self.folder, write=writer_first, model=binary()) as index:
             there = [identity for identity in IDS if index.has([identity])[0]]
             stored = {one.id: one.fields["seed"] for one in index.stored(there)}
-            if unfinished is not None and stored != self.seeds:  # it was done as a whole, or not at all
+            if (
+                unfinished is not None and stored != self.seeds
+            ):  # it was done as a whole, or not at all
                 self.apply(unfinished)
             if not writer_first:  # before a writer has cleared up
                 self.reader.refresh()
@@ -105,7 +120,10 @@ class Killed:
         if not self.seeds:
             return
         documents = documents_of(self.seeds)
-        texts, codes = [one.text for one in documents], binary().transform([one.text for one in documents])
+        texts, codes = (
+            [one.text for one in documents],
+            binary().transform([one.text for one in documents]),
+        )
         for one, kept, code in zip(documents, index.stored([*self.seeds]), codes, strict=True):
             assert (kept.id, kept.text, kept.code.tolist()) == (one.id, one.text, code.tolist())
             assert kept.fields == {**one.fields, "labels": [*one.labels]}
@@ -116,7 +134,9 @@ class Killed:
         for one, ids, scores in zip(documents, near.ids, near.scores, strict=True):
             assert scores[ids.index(one.id)] > 0.999
         some = [one.id for one in documents if "label1" in one.labels]
-        assert sorted(index.search(codes[:1], k=99, where={"labels": "label1"}).ids[0]) == sorted(some)
+        assert sorted(index.search(codes[:1], k=99, where={"labels": "label1"}).ids[0]) == sorted(
+            some
+        )
 
 
 @pytest.fixture
@@ -135,7 +155,9 @@ def test_killed_anywhere_nothing_acknowledged_is_lost(writer: Writer, killed: Ki
     assert hit.total() - hit["nothing"] > KILLS // 4, hit
 
 
-def test_killed_at_each_step_of_an_addition_and_a_compaction(writer: Writer, killed: Killed) -> None:
+def test_killed_at_each_step_of_an_addition_and_a_compaction(
+    writer: Writer, killed: Killed
+) -> None:
     at, operations = 0, list[dict[str, Any]]()
     unfinished: dict[str, Any] | None = None
     while unfinished is not None or len(operations) < 2:

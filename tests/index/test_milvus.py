@@ -35,7 +35,9 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     folder = tmp_path_factory.mktemp("milvus") / "news"
     with (
         Index.build(documents(0, 120), model=real_binary(), vectors=True) as embedded,
-        Index.build(documents(0, 120), folder, model=real_binary(), vectors=True, engine=milvus_file.place()) as milvus,
+        Index.build(
+            documents(0, 120), folder, model=real_binary(), vectors=True, engine=milvus_file.place()
+        ) as milvus,
     ):
         yield embedded, milvus
 
@@ -47,7 +49,10 @@ def same(one: Hits, other: Hits) -> None:
     assert [some.tolist() for some in one.scores] == [some.tolist() for some in other.scores]
     assert (one.known.tolist(), one.codes.tolist()) == (other.known.tolist(), other.codes.tolist())
     for query in range(len(one)):
-        ours, theirs = ([(hit.text, hit.fields, hit.code.tolist()) for hit in hits[query]] for hits in (one, other))
+        ours, theirs = (
+            [(hit.text, hit.fields, hit.code.tolist()) for hit in hits[query]]
+            for hits in (one, other)
+        )
         assert ours == theirs
 
 
@@ -57,15 +62,23 @@ def test_codes_and_vectors_are_ranked_alike(texts: Both, rank: str) -> None:
     asked = [*queries(5), UNKNOWN]
     filtered: dict[str, Any] = {"k": 2, "where": {"odd": True}}
     for options in ({"k": 3}, {"k": 500}, {"radius": 3}, {"k": 4, "radius": 3}, filtered):
-        same(embedded.search(asked, rank=rank, **options), milvus.search(asked, rank=rank, **options))
+        same(
+            embedded.search(asked, rank=rank, **options), milvus.search(asked, rank=rank, **options)
+        )
     same(embedded.like(["d3", "d9"], k=5, rank=rank), milvus.like(["d3", "d9"], k=5, rank=rank))
 
 
 @pytest.mark.parametrize("rank", ["hybrid", "words"])
-@pytest.mark.parametrize("options", [{}, {"where": {"odd": True}}, {"where": {"place": (10, 90), "odd": {"!=": True}}}])
-def test_words_find_the_same_documents_with_similar_scores(texts: Both, rank: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"where": {"odd": True}}, {"where": {"place": (10, 90), "odd": {"!=": True}}}]
+)
+def test_words_find_the_same_documents_with_similar_scores(
+    texts: Both, rank: str, options: dict[str, Any]
+) -> None:
     """BM25 differs a little, as tantivy rounds lengths."""
-    one, other = (index.search([*queries(6), UNKNOWN], k=10, rank=rank, **options) for index in texts)
+    one, other = (
+        index.search([*queries(6), UNKNOWN], k=10, rank=rank, **options) for index in texts
+    )
     for query in range(6):
         shared = set(one.ids[query]) & set(other.ids[query])
         assert len(shared) >= 0.8 * len(one.ids[query])
@@ -77,7 +90,17 @@ def test_words_find_the_same_documents_with_similar_scores(texts: Both, rank: st
 
 
 @pytest.mark.parametrize(
-    "asked", ["{0} +{1}", "{0} -{1}", '"{0} {1}"', '{0} -"{0} {1}"', "{0}*", "{0} place:7", "{0}x", "+{0} +{1} -{2}"]
+    "asked",
+    [
+        "{0} +{1}",
+        "{0} -{1}",
+        '"{0} {1}"',
+        '{0} -"{0} {1}"',
+        "{0}*",
+        "{0} place:7",
+        "{0}x",
+        "+{0} +{1} -{2}",
+    ],
 )
 def test_operators_let_through_the_same_documents(texts: Both, asked: str) -> None:
     words = TEXTS[7].split()
@@ -93,7 +116,9 @@ def test_an_index_says_the_same_about_itself(texts: Both) -> None:
         lambda index: (index.keeps_text, index.knows_texts),
         lambda index: [(one.name, one.kind, one.values) for one in field_types(index.snapshot())],
         lambda index: (index.has(["d1", "none", 1]).tolist(), index.ids_of(["d1", "7"])),
-        lambda index: [(one.id, one.code.tolist(), one.text, one.fields) for one in index.stored(["d7", "d0"])],
+        lambda index: [
+            (one.id, one.code.tolist(), one.text, one.fields) for one in index.stored(["d7", "d0"])
+        ],
         lambda index: [(group.kept, group.copies) for group in index.duplicates()],
         lambda index: sorted(index.info()["keeps"]),
     ):
@@ -102,9 +127,13 @@ def test_an_index_says_the_same_about_itself(texts: Both) -> None:
 
 
 def test_changes_are_found_by_code_and_by_words(tmp_path: Path) -> None:
-    with Index.build(documents(0, 40), tmp_path / "m", model=binary(), engine=milvus_file.place()) as milvus:
+    with Index.build(
+        documents(0, 40), tmp_path / "m", model=binary(), engine=milvus_file.place()
+    ) as milvus:
         assert milvus.search(["quagga"]).ids == [[]]
-        written = milvus.put([Document("d3", f"quagga {TEXTS[3]}"), Document("new", "quagga zebra", ("horses",))])
+        written = milvus.put(
+            [Document("d3", f"quagga {TEXTS[3]}"), Document("new", "quagga zebra", ("horses",))]
+        )
         assert (written.added, written.replaced, len(milvus)) == (1, 1, 41)
         assert sorted(milvus.search(["quagga"]).ids[0][:2]) == ["d3", "new"]
         assert milvus.search(["zebra"], where={"labels": "horses"}).ids == [["new"]]
@@ -120,7 +149,9 @@ def test_changes_are_found_by_code_and_by_words(tmp_path: Path) -> None:
             assert copy.search(["quagga"]).ids[0][0] == "d3"
 
 
-def test_lists_that_milvus_cuts_are_made_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_that_milvus_cuts_are_made_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     codes, asked = oracle.made_up(300, 12, flips=0.05), oracle.made_up(4, 12, seed=5)
     with (
         Index.of_codes(codes, 12) as embedded,
@@ -146,7 +177,9 @@ def test_long_texts_come_back_as_they_were(tmp_path: Path) -> None:
     fields: list[dict[str, Any]] = [{"text": huge}, {"n": 1}, {"text": huge[::-1], "n": [1, 2]}]
     with (
         Index.of_codes(codes, 8, ids=ids, fields=fields) as embedded,
-        Index.of_codes(codes, 8, tmp_path / "m", ids=ids, fields=fields, engine=milvus_file.place()) as milvus,
+        Index.of_codes(
+            codes, 8, tmp_path / "m", ids=ids, fields=fields, engine=milvus_file.place()
+        ) as milvus,
     ):
         for index in (embedded, milvus):
             index.put_codes(codes[:1], ids[:1], [{"text": huge[5:]}])
@@ -206,8 +239,12 @@ for number in range(10**6):
 
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     codes = np.zeros((1, 1), np.uint8)
-    Index.of_codes(codes, 8, tmp_path / "m", ids=["first"], engine=Milvus(str(tmp_path / "kill.db"))).close()
-    with subprocess.Popen([sys.executable, "-c", WRITER, tmp_path / "m"], stdout=subprocess.PIPE, text=True) as writer:
+    Index.of_codes(
+        codes, 8, tmp_path / "m", ids=["first"], engine=Milvus(str(tmp_path / "kill.db"))
+    ).close()
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, tmp_path / "m"], stdout=subprocess.PIPE, text=True
+    ) as writer:
         assert writer.stdout is not None
         acknowledged = [int(writer.stdout.readline()) for _ in range(20)]
         with pytest.raises(IndexFolderError, match="is being written"):
@@ -218,7 +255,9 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
         last = max(acknowledged + [int(line) for line in writer.stdout.read().split()])
     with Index.open(tmp_path / "m", write=True) as index:
         index.verify()
-        assert index.has([f"{number}.{part}" for number in range(last + 1) for part in range(3)]).all()
+        assert index.has(
+            [f"{number}.{part}" for number in range(last + 1) for part in range(3)]
+        ).all()
         index.put_codes(codes, ["after"])
 
 
@@ -249,12 +288,17 @@ def test_the_suite_of_the_embedded_index_holds_on_milvus() -> None:
 
 
 # The package that brings the server leaves sockets open.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 def test_codes_alone_work_on_a_real_server(tmp_path: Path) -> None:
     """The server from PyPI is of version 2.3.5, which has no BM25."""
     milvus = pytest.importorskip("milvus")
     codes, asked = oracle.made_up(300, 28), oracle.made_up(4, 28, seed=5)
-    fields = [{"labels": [["a", "b"], ["b"]][number % 2], "year": 1990 + number % 10} for number in range(300)]
+    fields = [
+        {"labels": [["a", "b"], ["b"]][number % 2], "year": 1990 + number % 10}
+        for number in range(300)
+    ]
     server = milvus.MilvusServer()
     server.set_base_dir(str(tmp_path / "server"))
     with server, Index.of_codes(codes, 28, fields=fields) as embedded:
@@ -269,7 +313,11 @@ def test_codes_alone_work_on_a_real_server(tmp_path: Path) -> None:
             for some in (embedded, index):
                 some.put_codes(codes[:3], [5, 6, 7])
                 some.delete([1, 2])
-            for options in ({"k": 50}, {"radius": 3}, {"where": {"labels": {"!=": "a"}, "year": (1993, 1995)}}):
+            for options in (
+                {"k": 50},
+                {"radius": 3},
+                {"where": {"labels": {"!=": "a"}, "year": (1993, 1995)}},
+            ):
                 same(embedded.search(asked, **options), index.search(asked, **options))
             index.compact()
             index.verify()

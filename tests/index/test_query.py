@@ -15,9 +15,16 @@ from parabit.index import query as queries
 from parabit.index.query import MOST_WORDS, parse
 
 DOCUMENTS = [
-    Document("space", "The space telescope was repaired by astronauts of nasa", ("science",), {"year": 1993}),
+    Document(
+        "space",
+        "The space telescope was repaired by astronauts of nasa",
+        ("science",),
+        {"year": 1993},
+    ),
     Document("word", "A telescope in space, repaired at night", ("science",), {"year": 1994}),
-    Document("repair", "Repairing a car needs a repairman", ("cars",), {"year": 1993, "note": "old"}),
+    Document(
+        "repair", "Repairing a car needs a repairman", ("cars",), {"year": 1993, "note": "old"}
+    ),
     Document("hockey", "Goalies of the hockey team like a telescope", ("sport",), {"year": 2001}),
     Document("measure", "They measured the temperature of the ocean", ("science",), {"year": 2001}),
     *(Document(f"t{place}", TEXTS[place]) for place in range(20)),
@@ -35,17 +42,26 @@ def found(index: Index, query: str) -> set[str]:
 
 
 # Characters that operators are made of, much more often than text has them.
-TYPED = st.text(st.one_of(st.sampled_from('+-*":\\()~^!&|. \n\tyear'), st.characters(codec="utf-8")))
+TYPED = st.text(
+    st.one_of(st.sampled_from('+-*":\\()~^!&|. \n\tyear'), st.characters(codec="utf-8"))
+)
 
 
 @given(TYPED)
 def test_taking_a_query_apart_never_fails(text: str) -> None:
     parsed = parse(text, ["year", "labels"])
-    written = " ".join([parsed.text, *parsed.must, *parsed.without, *parsed.prefixes, *sum(parsed.fields, ())])
-    assert set(re.findall(r"\w+", written)) == set(re.findall(r"\w+", text))  # no word is lost, and none made up
+    written = " ".join(
+        [parsed.text, *parsed.must, *parsed.without, *parsed.prefixes, *sum(parsed.fields, ())]
+    )
+    assert set(re.findall(r"\w+", written)) == set(
+        re.findall(r"\w+", text)
+    )  # no word is lost, and none made up
 
 
-@given(st.lists(st.from_regex(r"\w[\w.,;!?'+#/-]*", fullmatch=True), max_size=60), st.sampled_from([" ", "  ", "\n"]))
+@given(
+    st.lists(st.from_regex(r"\w[\w.,;!?'+#/-]*", fullmatch=True), max_size=60),
+    st.sampled_from([" ", "  ", "\n"]),
+)
 def test_text_without_operators_is_kept_as_it_is(words: list[str], between: str) -> None:
     parsed = parse(between.join(words), ["year"])
     assert parsed.text.split() == words
@@ -88,7 +104,9 @@ def test_operators(index: Index, query: str, expected: set[str]) -> None:
     hits = index.search(query, k=100)
     assert {identity for identity in hits.ids[0] if not str(identity).startswith("t")} >= expected
     assert hits.notes[0] == []
-    if '"' in query or "+" in query or "*" in query or ":" in query:  # what is required is required of near codes too
+    if (
+        '"' in query or "+" in query or "*" in query or ":" in query
+    ):  # what is required is required of near codes too
         assert {str(identity) for identity in hits.ids[0]} == expected
 
 
@@ -127,15 +145,28 @@ def test_words_that_are_misspelt_or_that_no_document_has_are_named(index: Index)
     assert set(hits.ids[0]) == {"space", "word", "hockey"}
     assert hits.word_queries[0].corrected == {"telescpoe": "telescope"}
     assert hits.word_queries[0].unknown == ("qqqqqqqq", "98765")
-    assert hits.notes[0] == ["searched for telescope instead of telescpoe", "no document has qqqqqqqq, 98765"]
+    assert hits.notes[0] == [
+        "searched for telescope instead of telescpoe",
+        "no document has qqqqqqqq, 98765",
+    ]
     assert any(piece.mark for piece in hits[0][0].snippet)
     assert found(index, "+temperatrue") == {"measure"}  # what is required is corrected, too
     nothing = index.search("qqqqqqqq")
-    assert (nothing.ids, nothing.known.tolist(), nothing.notes) == ([[]], [False], [["no document has qqqqqqqq"]])
+    assert (nothing.ids, nothing.known.tolist(), nothing.notes) == (
+        [[]],
+        [False],
+        [["no document has qqqqqqqq"]],
+    )
 
 
 def test_a_word_that_no_document_has_becomes_one_that_several_have() -> None:
-    texts = ["a black hole in space", "the equation of schrodinger", "enclosed by an oak", "twice in a town", "zzx"]
+    texts = [
+        "a black hole in space",
+        "the equation of schrodinger",
+        "enclosed by an oak",
+        "twice in a town",
+        "zzx",
+    ]
     with Index.build([*texts * 300, "blackwell", "a chance lepton"], model=binary()) as index:
         for query, right in (
             ("blackhole", "black hole"),  # documents have it as two words
@@ -156,7 +187,9 @@ def test_a_word_that_no_document_has_becomes_one_that_several_have() -> None:
 def test_the_code_is_that_of_the_corrected_words_without_operators(index: Index) -> None:
     known = LEARNT[0].split()[0]
     wrong = known[:2] + known[3] + known[2] + known[4:]
-    hits = index.search([known, f"{wrong} -hockey", f"{known} year:1993", f"{known} labels:nope"], k=1)
+    hits = index.search(
+        [known, f"{wrong} -hockey", f"{known} year:1993", f"{known} labels:nope"], k=1
+    )
     assert hits.texts == [known, known, known, f"{known} nope"]
     assert (hits.codes == hits.codes[0]).all()
     assert hits.encoded.all()
@@ -166,10 +199,18 @@ def test_the_code_is_that_of_the_corrected_words_without_operators(index: Index)
 
 
 def test_what_no_document_has_is_not_required(index: Index) -> None:
-    for query in ("+qqqqqqqq telescope", '"telescope nasa"', "+nasa +hockey", "qqqqqqqq* telescope"):
+    for query in (
+        "+qqqqqqqq telescope",
+        '"telescope nasa"',
+        "+nasa +hockey",
+        "qqqqqqqq* telescope",
+    ):
         hits = index.search(query, k=100, rank="words")
         assert len(hits.ids[0]) >= 2
-        assert "no document has all that is required, so it was searched for as plain words" in hits.notes[0]
+        assert (
+            "no document has all that is required, so it was searched for as plain words"
+            in hits.notes[0]
+        )
 
 
 @pytest.mark.parametrize("rank", ["hybrid", "words", "hamming", "asymmetric"])
@@ -183,9 +224,14 @@ def test_a_query_that_only_restricts_lists_what_it_lets_through(index: Index, ra
         ("labels:science year:1994..", ["word", "measure"]),
     ):
         hits = index.search(query, k=100, rank=rank)
-        assert (hits.ids[0], hits.known.tolist()) == (expected, [True])  # in the order of their addition
+        assert (hits.ids[0], hits.known.tolist()) == (
+            expected,
+            [True],
+        )  # in the order of their addition
         assert index.search(query, k=2, rank=rank).ids[0] == expected[:2]
-        assert index.search(query, radius=20, rank=rank).ids == [[]]  # without words there is no distance
+        assert index.search(query, radius=20, rank=rank).ids == [
+            []
+        ]  # without words there is no distance
     assert index.search("labels:science", where={"year": 2001}, rank=rank).ids == [["measure"]]
 
 
@@ -214,7 +260,9 @@ def test_a_long_text_is_searched_by_its_most_distinctive_words(index: Index) -> 
     assert index.search("telescope\n-hockey", k=1, rank="words").ids == [["hockey"]]
 
 
-def test_a_long_query_in_a_large_collection_drops_frequent_words(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_query_in_a_large_collection_drops_frequent_words(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = "space telescope repaired astronauts nasa night car hockey goalies temperature ocean"
     with_all = index.search([text])
     searched = with_all.word_queries[0].words.keys()
@@ -226,7 +274,9 @@ def test_a_long_query_in_a_large_collection_drops_frequent_words(index: Index, m
     assert rest == searched - fewer  # and decides between the best
     assert hits.ids == with_all.ids
     assert hits.scores[0] == pytest.approx(with_all.scores[0], rel=1e-5)
-    short = index.search(["telescope space repaired car hockey goalies ocean"]).word_queries[0].words
+    short = (
+        index.search(["telescope space repaired car hockey goalies ocean"]).word_queries[0].words
+    )
     assert searched - fewer <= short.keys()
 
 
@@ -234,7 +284,10 @@ def test_a_hit_says_why(index: Index) -> None:
     hits = index.search("telescopes nasa", k=3)
     hit = hits[0][0]
     assert (hit.id, hit.title) == ("space", DOCUMENTS[0].text)
-    assert list(hit.why.words) == ["nasa", "telescopes"]  # as the query has them, the rarer word first
+    assert list(hit.why.words) == [
+        "nasa",
+        "telescopes",
+    ]  # as the query has them, the rarer word first
     assert [piece.text for piece in hit.snippet if piece.mark] == ["telescope", "nasa"]
     assert json.loads(json.dumps(hit.why._asdict()))["bits"] == 20
     assert matching(index, "repair* telescope", DOCUMENTS[0].text) == {"telescope", "repaired"}
@@ -253,8 +306,15 @@ def test_stop_words_tell_apart_documents_that_have_the_other_words(index: Index)
 
 @pytest.mark.parametrize("rank", ["hybrid", "words"])
 def test_a_quotation_finds_its_document(rank: str) -> None:
-    others = ["Asked in the castle, asked at a play: not to be or be, to play at the play, all asked"] * 60
+    others = [
+        "Asked in the castle, asked at a play: not to be or be, to play at the play, all asked"
+    ] * 60
     quoted = f"{' '.join(TEXTS[:3])} whether to be or not to be is asked at all in the play of the castle"
     with Index.build([*others, quoted], model=binary()) as index:
-        for query in ("to be or not to be", "is asked at all", "asked at all, in the play", "of the castle"):
+        for query in (
+            "to be or not to be",
+            "is asked at all",
+            "asked at all, in the play",
+            "of the castle",
+        ):
             assert index.search(query, rank=rank).ids[0][0] == "60"

@@ -27,19 +27,27 @@ def test_what_cannot_be_done_is_an_error_and_writes_nothing(folder: Path) -> Non
     refused: list[tuple[Callable[[Store], object], str]] = [
         (lambda store: store.put(one(7), [7]), "the id 7 is given twice"),
         (lambda store: store.put(one()._replace(vectors=None)), "found no vectors"),
-        (lambda store: store.put(one()._replace(vectors=np.zeros((1, 4), np.float16))), r"\(1, 3\), found .* \(1, 4\)"),
+        (
+            lambda store: store.put(one()._replace(vectors=np.zeros((1, 4), np.float16))),
+            r"\(1, 3\), found .* \(1, 4\)",
+        ),
     ]
     with closing(Store(folder, write=True)) as store:
         log = (folder / "log-1").read_bytes()
         for act, problem in refused:
             with pytest.raises(ParabitError, match=problem):
                 act(store)
-        assert (store.put(batch_of({})), store.put(None, ["nobody"])) == (0, 0)  # nor what changes nothing
+        assert (store.put(batch_of({})), store.put(None, ["nobody"])) == (
+            0,
+            0,
+        )  # nor what changes nothing
         assert (folder / "log-1").read_bytes() == log
         check(store, some_documents(40))
 
 
-def test_a_back_end_that_fails_leaves_the_index_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_back_end_that_fails_leaves_the_index_as_it_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
@@ -52,7 +60,12 @@ def test_a_back_end_that_fails_leaves_the_index_as_it_was(folder: Path, monkeypa
             patch.setattr(store, "_MERGED_SHARE", 100)
             writer.put(one())  # which the log keeps, as it cannot be merged
         check(writer, some_documents(40) | {"new": document(999)})
-        assert sorted(path.name for path in folder.iterdir()) == ["generation-1", "lock", "log-1", "manifest.json"]
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "generation-1",
+            "lock",
+            "log-1",
+            "manifest.json",
+        ]
         writer.put(None, [3])
 
 
@@ -86,4 +99,7 @@ def test_the_serial_number_of_a_deleted_document_is_not_given_again(tmp_path: Pa
     for name in ("index", "copy"):
         with closing(Store(tmp_path / name, write=True)) as store:
             store.put(Batch(["f"], codes[:1]))
-            assert (store.snapshot().serials.tolist(), store.snapshot().last_serial) == ([2, 3, 4, 6], 6)
+            assert (store.snapshot().serials.tolist(), store.snapshot().last_serial) == (
+                [2, 3, 4, 6],
+                6,
+            )

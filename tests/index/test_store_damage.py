@@ -59,11 +59,24 @@ def test_a_flipped_byte_in_any_file_is_an_error_or_harmless(index: Path) -> None
     harmless, log_errors, rng = set(), 0, np.random.default_rng(0)
     for path in files_of(index):
         content = path.read_bytes()
-        places = {0, 60, len(content) - 1, *rng.integers(0, len(content), 12 if path.suffix == ".npy" else 100)}
+        places = {
+            0,
+            60,
+            len(content) - 1,
+            *rng.integers(0, len(content), 12 if path.suffix == ".npy" else 100),
+        }
         if path.name == "log-1":
-            places |= {*range(64), *range(64, len(content), 7), *range(len(content) - 40, len(content))}
+            places |= {
+                *range(64),
+                *range(64, len(content), 7),
+                *range(len(content) - 40, len(content)),
+            }
         for place in places & {*range(len(content))}:
-            path.write_bytes(content[:place] + bytes([content[place] ^ 1 << rng.integers(8)]) + content[place + 1 :])
+            path.write_bytes(
+                content[:place]
+                + bytes([content[place] ^ 1 << rng.integers(8)])
+                + content[place + 1 :]
+            )
             if opens_right_or_not_at_all(index):
                 harmless.add(path.name)
             else:
@@ -75,18 +88,27 @@ def test_a_flipped_byte_in_any_file_is_an_error_or_harmless(index: Path) -> None
     assert log_errors > 100
 
 
-def test_files_cut_short_too_long_missing_or_of_another_index_are_errors(index: Path, tmp_path: Path) -> None:
+def test_files_cut_short_too_long_missing_or_of_another_index_are_errors(
+    index: Path, tmp_path: Path
+) -> None:
     make_store(tmp_path / "other", some_documents(12, first=100))
     for path in files_of(index):
         if path.name == "lock":
             continue
-        content, other = path.read_bytes(), (tmp_path / "other" / path.relative_to(index)).read_bytes()
-        contents = [content[:length] for length in (0, 1, len(content) // 2, len(content) - 2)]  # at the end is "\n"
+        content, other = (
+            path.read_bytes(),
+            (tmp_path / "other" / path.relative_to(index)).read_bytes(),
+        )
+        contents = [
+            content[:length] for length in (0, 1, len(content) // 2, len(content) - 2)
+        ]  # at the end is "\n"
         for changed in [*contents, *([other] if other != content else [])]:
             path.write_bytes(changed)
             assert not opens_right_or_not_at_all(index), path
         path.write_bytes(content + b"x")
-        assert opens_right_or_not_at_all(index) == (path.name == "log-1")  # where a record may be under way
+        assert opens_right_or_not_at_all(index) == (
+            path.name == "log-1"
+        )  # where a record may be under way
         path.unlink()
         with pytest.raises(IndexFolderError, match=f"{path} is missing"):
             Store(index)
@@ -94,11 +116,15 @@ def test_files_cut_short_too_long_missing_or_of_another_index_are_errors(index: 
     assert opens_right_or_not_at_all(index)
 
 
-def test_a_large_index_is_checked_by_verify_and_by_merging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_index_is_checked_by_verify_and_by_merging(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(generation, "_SMALL", 0)
     ids = [f"{number:06}" for number in range(40_000)]
     fields = [{"text": f"text {identity}", "third": int(identity) % 3} for identity in ids]
-    Store.create(tmp_path / "index", Manifest(128), [Batch(ids, np.zeros((len(ids), 16), np.uint8), fields)])
+    Store.create(
+        tmp_path / "index", Manifest(128), [Batch(ids, np.zeros((len(ids), 16), np.uint8), fields)]
+    )
     for path in sorted((tmp_path / "index" / "generation-1").iterdir()):
         content = bytearray(path.read_bytes())
         place = 128 + (len(content) - 128) * 30_000 // 40_000
@@ -121,7 +147,9 @@ def test_a_large_index_is_checked_by_verify_and_by_merging(tmp_path: Path, monke
         assert np.array_equal(store.snapshot().rows_of(ids[::7]), np.arange(0, 40_000, 7))
 
 
-def test_impossible_offsets_in_a_large_index_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_offsets_in_a_large_index_are_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(generation, "_SMALL", 0)
     make_store(tmp_path / "index", some_documents(12))
     path = tmp_path / "index" / "generation-1" / "records.offsets.npy"
@@ -140,9 +168,14 @@ def test_an_index_of_another_version_is_an_error(index: Path) -> None:
     del content["digest"]
     for change, problem in (
         ({"format": 2}, "has format 2, this version of parabit reads up to 1; upgrade parabit"),
-        ({"engine": {"name": "elsewhere"}}, "kept by 'elsewhere', an engine that this version does not have"),
+        (
+            {"engine": {"name": "elsewhere"}},
+            "kept by 'elsewhere', an engine that this version does not have",
+        ),
     ):
-        path.write_text(json.dumps({**content, **change, "digest": manifest._digest({**content, **change})}))
+        path.write_text(
+            json.dumps({**content, **change, "digest": manifest._digest({**content, **change})})
+        )
         with pytest.raises(IndexFolderError, match=problem):
             Index.open(index)
 
@@ -179,14 +212,19 @@ def test_a_full_disk_at_any_step_is_an_error_and_the_index_stays_as_it_was(index
             before = {path: path.read_bytes() for path in files_of(index) if path.name != "lock"}
             with full_disk(limit), pytest.raises(OSError, match="File too large"):
                 store.put(long)
-            for act in (partial(store.save, index.parent / f"copy{limit}", store.manifest.meta), store.compact):
+            for act in (
+                partial(store.save, index.parent / f"copy{limit}", store.manifest.meta),
+                store.compact,
+            ):
                 try:
                     with full_disk(limit):
                         act()
                     outcomes.append("done")
                 except OSError:
                     outcomes.append("error")
-                    assert {path: path.read_bytes() for path in files_of(index) if path.name != "lock"} == before
+                    assert {
+                        path: path.read_bytes() for path in files_of(index) if path.name != "lock"
+                    } == before
             assert (index.parent / f"copy{limit}").exists() == (outcomes[-2] == "done")
             store.put(batch_of({f"new {limit}": document(limit)}))
             expected[f"new {limit}"] = document(limit)

@@ -57,9 +57,15 @@ def test_threads_read_while_another_writes(tmp_path: Path) -> None:
                 snapshot = store.snapshot()
                 rows = snapshot.rows_of(IDS)
                 (number,) = set(snapshot.numbers("number")[rows].tolist())
-                assert snapshot.count("number", number) == rows_having(snapshot, "number", number).sum() == len(IDS)
+                assert (
+                    snapshot.count("number", number)
+                    == rows_having(snapshot, "number", number).sum()
+                    == len(IDS)
+                )
                 assert snapshot.fields_of(rows[:1])[0]["number"] == number
-                assert snapshot.find(snapshot.codes(rows[:1]), most=30, radius=0).rows.tolist() == sorted(rows)
+                assert snapshot.find(
+                    snapshot.codes(rows[:1]), most=30, radius=0
+                ).rows.tolist() == sorted(rows)
                 assert set(snapshot.field_names) >= {"number", "text"}
                 looks[reader] += 1
 
@@ -82,7 +88,10 @@ def test_readers_see_whole_steps_in_their_order(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     Store.create(folder, Manifest(16), [batch(0)])
     command = [sys.executable, "-c", READER, str(folder), str(last)]
-    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    readers = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     for reader in readers:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "ready\n"

@@ -25,7 +25,11 @@ from parabit.index.documents import batches_of
 from parabit.index.sync import Synced
 from parabit.index.word_index import WordIndex
 
-PLACES = [folder + name for folder in ("", "a/", "a/b/", "c/") for name in ("one.txt", "two.txt", "three.md")]
+PLACES = [
+    folder + name
+    for folder in ("", "a/", "a/b/", "c/")
+    for name in ("one.txt", "two.txt", "three.md")
+]
 RECORDS = ["r.jsonl", "a/s.jsonl"]
 some_place, some_text = st.sampled_from(PLACES), st.sampled_from([*TEXTS[:12], UNKNOWN, ""])
 some_id = st.sampled_from([f"id{number}" for number in range(8)])
@@ -75,7 +79,9 @@ class SyncMachine(RuleBasedStateMachine):
         self.home = Path(mkdtemp())
         self.root = self.home / "files"
         self.moment = 0
-        self.records: dict[str, tuple[str, dict[str, Any]]] = {}  # by id, with the file that each is in
+        self.records: dict[
+            str, tuple[str, dict[str, Any]]
+        ] = {}  # by id, with the file that each is in
         put(self.root, {"zero.txt": TEXTS[20]})
         self.index = build(self.root, words=False)
 
@@ -107,13 +113,25 @@ class SyncMachine(RuleBasedStateMachine):
             (self.root / to).parent.mkdir(parents=True, exist_ok=True)
             place.rename(self.root / to)
 
-    @rule(file=st.sampled_from([None, *RECORDS]), identity=some_id, text=some_text, year=st.integers(1990, 1992))
-    def write_move_or_delete_record(self, file: str | None, identity: str, text: str, year: int) -> None:
+    @rule(
+        file=st.sampled_from([None, *RECORDS]),
+        identity=some_id,
+        text=some_text,
+        year=st.integers(1990, 1992),
+    )
+    def write_move_or_delete_record(
+        self, file: str | None, identity: str, text: str, year: int
+    ) -> None:
         self.records.pop(identity, None)
         if file is not None:
             self.records[identity] = file, {"id": identity, "text": text, "year": year}
         for name in RECORDS:
-            self.write(name, "".join(f"{json.dumps(record)}\n" for of, record in self.records.values() if of == name))
+            self.write(
+                name,
+                "".join(
+                    f"{json.dumps(record)}\n" for of, record in self.records.values() if of == name
+                ),
+            )
 
     @rule()
     def compact(self) -> None:
@@ -124,7 +142,11 @@ class SyncMachine(RuleBasedStateMachine):
         planned = self.index.sync(dry_run=True)
         done = self.index.sync()
         assert {*done.added} <= {*planned.added}  # but for those with nothing to be found by
-        assert (done.replaced, done.renamed, done.deleted) == (planned.replaced, planned.renamed, planned.deleted)
+        assert (done.replaced, done.renamed, done.deleted) == (
+            planned.replaced,
+            planned.renamed,
+            planned.deleted,
+        )
         with build(self.root, words=False) as fresh:
             assert content(self.index) == content(fresh)
         with files_read() as names:
@@ -139,7 +161,11 @@ TestSync.settings = settings(max_examples=25, stateful_step_count=30)
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    files = {"a/one.txt": TEXTS[0], "two.txt": TEXTS[1], "b.jsonl": json.dumps({"id": "r", "text": TEXTS[2]})}
+    files = {
+        "a/one.txt": TEXTS[0],
+        "two.txt": TEXTS[1],
+        "b.jsonl": json.dumps({"id": "r", "text": TEXTS[2]}),
+    }
     put(tmp_path / "files", files)
     return tmp_path / "files"
 
@@ -149,9 +175,19 @@ def test_only_what_changed_is_read_and_encoded(root: Path, tmp_path: Path) -> No
         with files_read() as names:
             assert counts(index.sync()) == (0, 0, 0, 0, 3)
         assert names == []
-        put(root, {"b.jsonl": json.dumps({"id": "r", "text": TEXTS[2], "year": 1993}), "new.txt": TEXTS[3]}, 1)
+        put(
+            root,
+            {
+                "b.jsonl": json.dumps({"id": "r", "text": TEXTS[2], "year": 1993}),
+                "new.txt": TEXTS[3],
+            },
+            1,
+        )
         (root / "a/one.txt").rename(root / "renamed.txt")
-        with files_read() as names, mock.patch("parabit.index.writing.batches_of", wraps=batches_of) as encode:
+        with (
+            files_read() as names,
+            mock.patch("parabit.index.writing.batches_of", wraps=batches_of) as encode,
+        ):
             done = index.sync()
             encoded = [document.id for document in encode.call_args.args[1]]
         assert counts(done) == (1, 1, 1, 0, 1)
@@ -188,7 +224,9 @@ def test_if_the_table_of_files_is_lost_all_are_read_and_nothing_is_deleted(root:
         assert counts(index.sync()) == (0, 0, 0, 1, 3)
 
 
-def test_an_index_that_is_saved_moved_with_its_files_or_among_them_knows_them(root: Path, tmp_path: Path) -> None:
+def test_an_index_that_is_saved_moved_with_its_files_or_among_them_knows_them(
+    root: Path, tmp_path: Path
+) -> None:
     with build(root, root / "x.index") as index:
         index.save(tmp_path / "saved.index")
     shutil.copytree(root, tmp_path / "moved")
@@ -206,7 +244,10 @@ def test_a_file_that_cannot_be_read_keeps_its_documents(root: Path) -> None:
         (root / "two.txt").unlink()
         (root / "two.txt").symlink_to(root / "nowhere")
         listed = os.scandir
-        refused = mock.patch("os.scandir", lambda path: listed(path / "nothing" if str(path).endswith("/a") else path))
+        refused = mock.patch(
+            "os.scandir",
+            lambda path: listed(path / "nothing" if str(path).endswith("/a") else path),
+        )
         with refused:
             done = index.sync()
         assert dict(done.kept) == {
@@ -224,7 +265,9 @@ def test_a_missing_or_empty_corpus_deletes_nothing_unless_asked_to(root: Path) -
     with build(root) as index:
         moved = root.rename(root.parent / "moved")
         for problem in ("no such file or folder", "no files in"):
-            with pytest.raises(ParabitError, match=f"{problem}.*nothing was changed.*--allow-empty"):
+            with pytest.raises(
+                ParabitError, match=f"{problem}.*nothing was changed.*--allow-empty"
+            ):
                 index.sync()
             root.mkdir(exist_ok=True)
         put(root, {"picture.png": "\0"})
@@ -247,7 +290,9 @@ def test_a_missing_or_empty_corpus_deletes_nothing_unless_asked_to(root: Path) -
 
 
 def test_an_index_that_knows_no_files_learns_of_them(root: Path, tmp_path: Path) -> None:
-    with Index.build([Document("mine", TEXTS[5]), Document("two.txt", "old")], tmp_path / "x", model=binary()) as index:
+    with Index.build(
+        [Document("mine", TEXTS[5]), Document("two.txt", "old")], tmp_path / "x", model=binary()
+    ) as index:
         with pytest.raises(ParabitError, match="does not know its corpus.*standard input"):
             index.sync()
         with pytest.raises(ParabitError, match="synced with files and folders"):
@@ -262,8 +307,14 @@ def test_an_index_that_knows_no_files_learns_of_them(root: Path, tmp_path: Path)
 def test_two_documents_with_one_id_are_refused(root: Path, file: str, records: str) -> None:
     with build(root) as index:
         before = content(index)
-        put(root, {file: "".join(json.dumps({"id": name, "text": TEXTS[3]}) + "\n" for name in records)}, 1)
-        with pytest.raises(ParabitError, match=f"two documents have the id 'r': in b.jsonl and in {file}"):
+        put(
+            root,
+            {file: "".join(json.dumps({"id": name, "text": TEXTS[3]}) + "\n" for name in records)},
+            1,
+        )
+        with pytest.raises(
+            ParabitError, match=f"two documents have the id 'r': in b.jsonl and in {file}"
+        ):
             index.sync()
         assert content(index) == before
 
@@ -288,7 +339,9 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("moment", range(5))
-def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path, moment: int) -> None:
+def test_killed_at_any_step_the_next_sync_repairs_it(
+    root: Path, tmp_path: Path, moment: int
+) -> None:
     steps = iter(range(100))
 
     def stopping(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -306,13 +359,17 @@ def test_killed_at_any_step_the_next_sync_repairs_it(root: Path, tmp_path: Path,
     with (
         mock.patch("parabit.index.sync.write_files", stopping(write_files)),
         mock.patch.object(WordIndex, "put", stopping(WordIndex.put)),  # deletions too
-        suppress(Killed) if moment == 4 else pytest.raises(Killed) as killed,  # there are four steps
+        suppress(Killed)
+        if moment == 4
+        else pytest.raises(Killed) as killed,  # there are four steps
     ):
         index.sync()
     if killed is not None:
         number = [0, 0, 3, 3][moment]
         assert getattr(killed.value, "__notes__", []) == (
-            [f"{number} documents are in the index and stay; the same command goes on"] if number else []
+            [f"{number} documents are in the index and stay; the same command goes on"]
+            if number
+            else []
         )
         left = index.sync(dry_run=True)
         assert not index.has(left.added).any()
@@ -369,7 +426,9 @@ def test_retraining_changes_codes_in_one_step_and_nothing_else(root: Path, tmp_p
         index.retrain(bits=32, sample=50, seed=3)
         assert content(reader) == before  # what it has open
         assert reader.search([TEXTS[3]], k=1).ids == [["more3.txt"]]
-        assert late.like("more3.txt", k=1).known.all()  # it had not loaded the old model, and takes the new one
+        assert late.like(
+            "more3.txt", k=1
+        ).known.all()  # it had not loaded the old model, and takes the new one
         assert (late.bits, late.search([TEXTS[3]], k=1).ids) == (32, [["more3.txt"]])
         reader.refresh()
         assert reader.model.fingerprint == index.model.fingerprint != old

@@ -21,7 +21,13 @@ from parabit import Document, Index, ParabitError, open_corpus
 from parabit.index.words import LANGUAGES, Words
 from parabit.progress import Progress
 
-ANIMALS = ["The zebra runs.", "A giraffe and a zebra", "Okapis run, okapis eat", "Bees fly", "Ants do not"]
+ANIMALS = [
+    "The zebra runs.",
+    "A giraffe and a zebra",
+    "Okapis run, okapis eat",
+    "Bees fly",
+    "Ants do not",
+]
 
 
 def found(words: Words, word: str) -> set[int]:
@@ -64,7 +70,9 @@ def without_commits(index: Index) -> Iterator[None]:
 @pytest.mark.parametrize("listed", [True, False])
 def test_files_of_a_commit_that_was_killed_do_not_matter(folder: Path, listed: bool) -> None:
     segment = next(path.stem for path in words_folder(folder).glob("*.idx"))
-    left = [f"{segment}.{number}.del" for number in range(200)]  # of deletions, whichever number they get
+    left = [
+        f"{segment}.{number}.del" for number in range(200)
+    ]  # of deletions, whichever number they get
     for name in left:
         (words_folder(folder) / name).write_bytes(b"half")
     if listed:
@@ -74,7 +82,11 @@ def test_files_of_a_commit_that_was_killed_do_not_matter(folder: Path, listed: b
         with without_commits(index):
             index.delete("a0")
             killed = as_killed(index, folder.with_name("killed.index"))
-        with nullcontext() if listed else pytest.raises(ParabitError, match="cannot be written.*deleted as asked"):
+        with (
+            nullcontext()
+            if listed
+            else pytest.raises(ParabitError, match="cannot be written.*deleted as asked")
+        ):
             index._words.commit()
         assert ids(index, "zebra") == {"a1"}
         index.add([Document("new", "a new zebra")])
@@ -97,11 +109,20 @@ def test_a_word_index_that_is_gone_is_built_again_and_tells_how_far_it_is(folder
     [
         ({"a2": "a new zebra", "a1": "no more"}, [], {"a0", "a2"}),
         ({}, ["a4", "a1"], {"a0"}),  # the last document among them
-        ({"new": "a new zebra", "newer": "a zebra", "d3": "zebra"}, ["new", "a1", "d4"], {"a0", "newer", "d3"}),
+        (
+            {"new": "a new zebra", "newer": "a zebra", "d3": "zebra"},
+            ["new", "a1", "d4"],
+            {"a0", "newer", "d3"},
+        ),
     ],
 )
 def test_changes_whose_words_were_lost_are_caught_up(
-    folder: Path, tmp_path: Path, added: dict[str, str], deleted: list[str], expected: set[str], write: bool
+    folder: Path,
+    tmp_path: Path,
+    added: dict[str, str],
+    deleted: list[str],
+    expected: set[str],
+    write: bool,
 ) -> None:
     with Index.open(folder, write=True) as index, Index.open(folder) as reader:
         assert ids(reader, "zebra") == {"a0", "a1"}
@@ -125,7 +146,10 @@ def test_a_reader_sees_words_as_soon_as_a_change_is_done(tmp_path: Path) -> None
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("an old zebra")
     Index.build(open_corpus(tmp_path / "notes"), tmp_path / "a.index", model=binary()).close()
-    with Index.open(tmp_path / "a.index", write=True) as writer, Index.open(tmp_path / "a.index") as reader:
+    with (
+        Index.open(tmp_path / "a.index", write=True) as writer,
+        Index.open(tmp_path / "a.index") as reader,
+    ):
         assert ids(reader, "zebra") == {"a.txt"}
         (tmp_path / "notes" / "b.txt").write_text("a new zebra")
         for change, expected in (
@@ -144,17 +168,23 @@ def test_beside_a_writer_a_word_index_that_is_damaged_is_told(folder: Path) -> N
         (words_folder(folder) / "meta.json").write_text("{}")
         with Index.open(folder) as reader:
             with pytest.raises(
-                ParabitError, match="the words of .* cannot be searched: .* is being written by process"
+                ParabitError,
+                match="the words of .* cannot be searched: .* is being written by process",
             ):
                 reader.search("zebra")
             assert reader.search(TEXTS[3], rank="hamming").ids[0][0] == "d3"
 
 
-def test_damage_that_is_found_only_while_searching_is_explained(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_that_is_found_only_while_searching_is_explained(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("parabit.index.words._SMALL", 0)
     [positions] = words_folder(folder).glob("*.pos")
     positions.write_bytes(positions.with_suffix(".fieldnorm").read_bytes())
-    with Index.open(folder) as index, pytest.raises(ParabitError, match="is damaged; remove .*words-"):
+    with (
+        Index.open(folder) as index,
+        pytest.raises(ParabitError, match="is damaged; remove .*words-"),
+    ):
         index.search('"zebra runs"')
     shutil.rmtree(words_folder(folder))
     with Index.open(folder) as index:
@@ -177,7 +207,9 @@ def test_an_index_that_cannot_be_written_can_be_read_and_finds_words(folder: Pat
         copy = shutil.copytree(folder, Path(place) / "a.index")
         for path in [copy, *copy.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
-        done = subprocess.run([sys.executable, "-Bc", script, copy], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-Bc", script, copy], capture_output=True, text=True, check=False
+        )
         for path in [copy, *copy.rglob("*")]:
             path.chmod(0o755)
     assert done.stdout == "['a0', 'a1', 'new']\n", done.stderr
@@ -189,7 +221,9 @@ def test_an_index_never_has_the_words_of_one_that_it_replaced(folder: Path, tmp_
     with Index.open(folder, write=True) as index:
         index.save(copy)
         with Index.open(copy, write=True) as other:
-            other.add([Document("other", "an armadillo")])  # with the serial number that the next one gets here, too
+            other.add(
+                [Document("other", "an armadillo")]
+            )  # with the serial number that the next one gets here, too
         index.add([Document("mine", "an anteater")])
         index.save(copy, overwrite=True)
     with Index.open(copy) as other, Index.open(copy) as asked_before:
@@ -201,8 +235,15 @@ def test_an_index_never_has_the_words_of_one_that_it_replaced(folder: Path, tmp_
         assert other.refresh()
         assert asked_before.refresh()
         for reader in (other, asked_before):
-            assert (ids(reader, "armadillo"), ids(reader, "anteater"), reader.bits) == ({"b"}, set(), 12)
-            assert reader.search(TEXTS[3]).codes.tolist() == real_binary().transform([TEXTS[3]]).tolist()
+            assert (ids(reader, "armadillo"), ids(reader, "anteater"), reader.bits) == (
+                {"b"},
+                set(),
+                12,
+            )
+            assert (
+                reader.search(TEXTS[3]).codes.tolist()
+                == real_binary().transform([TEXTS[3]]).tolist()
+            )
             assert reader.search(TEXTS[3], rank="hamming").ids == [["b"]]
     assert len(list(copy.glob("words-*"))) == 1
 
@@ -217,9 +258,15 @@ def test_a_reader_whose_index_was_replaced_before_it_read_the_words_says_so(fold
 
 
 @pytest.mark.parametrize("options", [{"text": False}, {"words": False}])
-def test_an_index_without_words_is_searched_by_code(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_an_index_without_words_is_searched_by_code(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
     with Index.build(documents(0, 9), tmp_path / "a.index", model=binary(), **options) as index:
-        assert (index.has_words, index.best_rank, index.ranks) == (False, "asymmetric", ("hamming", "asymmetric"))
+        assert (index.has_words, index.best_rank, index.ranks) == (
+            False,
+            "asymmetric",
+            ("hamming", "asymmetric"),
+        )
         assert (index.info()["language"], index.info()["words_bytes"]) == (None, 0)
         assert index.info()["keeps"] == (["text"] if "words" in options else [])
         assert {(hit.text == "", "place" in hit.fields) for hit in index.search(TEXTS[0])[0]} == {
@@ -231,7 +278,9 @@ def test_an_index_without_words_is_searched_by_code(tmp_path: Path, options: dic
         assert len(index.search(TEXTS[0], k=20).ids[0]) == 12
 
 
-def test_words_are_stemmed_by_language_and_accents_folded_if_the_model_folds_them(tmp_path: Path) -> None:
+def test_words_are_stemmed_by_language_and_accents_folded_if_the_model_folds_them(
+    tmp_path: Path,
+) -> None:
     texts = ["zwei Häuser", "mein Haus", "two houses", "a house", "un café", "un cafe"]
     for language, fold_accents, query, expected in (
         ("de", False, "Häusern", {0, 1}),
@@ -255,16 +304,25 @@ def test_words_are_stemmed_by_language_and_accents_folded_if_the_model_folds_the
 
 
 def test_stop_words_are_those_of_the_language() -> None:
-    with Index.build(["una battaglia", "un treno francese", "of a train"], model=binary(), language="it") as index:
-        for query, words in (("le battaglie dei francesi", {"battagl", "frances"}), ("treni of", {"tren", "of"})):
+    with Index.build(
+        ["una battaglia", "un treno francese", "of a train"], model=binary(), language="it"
+    ) as index:
+        for query, words in (
+            ("le battaglie dei francesi", {"battagl", "frances"}),
+            ("treni of", {"tren", "of"}),
+        ):
             searched = index.search(query).word_queries[0]
             assert (set(searched.words), searched.unknown) == (words, ())
-    with Index.build(["ο στρατός", "και ο πόλεμος"], model=binary(), language="el") as index:  # which has no list
+    with Index.build(
+        ["ο στρατός", "και ο πόλεμος"], model=binary(), language="el"
+    ) as index:  # which has no list
         assert index.search("ο πόλεμος", k=1, rank="words").ids == [["1"]]
 
 
 @given(text=st.text(), language=st.sampled_from([None, *LANGUAGES]))
-def test_every_word_has_one_stem(text: str, language: str | None, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_every_word_has_one_stem(
+    text: str, language: str | None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     words = Words.create(tmp_path_factory.getbasetemp() / f"stems-{language}", language)
     assert [token for token, _ in words.stems(text)] == words.tokenizer.words(text)
 
@@ -298,10 +356,18 @@ def test_a_title_is_searched_unless_the_text_begins_with_it() -> None:
 
 def test_a_filter_that_lets_many_through_finds_as_many_as_are_asked_for() -> None:
     texts = [f"zebra {'zebra ' * (place % 7)}" for place in range(6000)]
-    many = [Document(str(place), text, fields={"low": place % 7 < 5}) for place, text in enumerate(texts)]
+    many = [
+        Document(str(place), text, fields={"low": place % 7 < 5})
+        for place, text in enumerate(texts)
+    ]
     with Index.build(many, model=binary(), words=True) as index:
-        everything = [int(identity) % 7 for identity in index.search("zebra", k=6000, rank="words").ids[0]]
-        for low in (True, False):  # more than are named one by one in a query and none among the best, and fewer
+        everything = [
+            int(identity) % 7 for identity in index.search("zebra", k=6000, rank="words").ids[0]
+        ]
+        for low in (
+            True,
+            False,
+        ):  # more than are named one by one in a query and none among the best, and fewer
             some = index.search("zebra", k=1000, rank="words", where={"low": low}).ids[0]
             expected = [copies for copies in everything if (copies < 5) == low][:1000]
             assert [int(identity) % 7 for identity in some] == expected

@@ -47,7 +47,9 @@ def columns(rows: csr_array) -> csr_array:
 
 def test_lsa_spans_the_leading_singular_directions() -> None:
     rng = np.random.default_rng(2)
-    dense = rng.random((60, 8)) @ rng.random((8, 40)) * 2.0 ** -np.arange(40) + 0.01 * rng.random((60, 40))
+    dense = rng.random((60, 8)) @ rng.random((8, 40)) * 2.0 ** -np.arange(40) + 0.01 * rng.random(
+        (60, 40)
+    )
     rows = csr_array(unit(dense.astype(np.float32)))
     found = lsa(rows, columns(rows), 8, np.random.default_rng(0))
     left, singular, _ = np.linalg.svd(rows.toarray())
@@ -78,7 +80,11 @@ def test_diffusion_moves_documents_towards_their_neighbours() -> None:
     def alike(rows: np.ndarray) -> float:
         return float((rows[:, None] * rows[neighbours]).sum(axis=2).mean())
 
-    assert alike(diffuse(vectors, neighbours, 0.7)) > alike(diffuse(vectors, neighbours, 0.3)) > alike(vectors)
+    assert (
+        alike(diffuse(vectors, neighbours, 0.7))
+        > alike(diffuse(vectors, neighbours, 0.3))
+        > alike(vectors)
+    )
     np.testing.assert_allclose(diffuse(vectors, neighbours, 0.0), vectors, atol=1e-6)
 
 
@@ -86,19 +92,25 @@ def centred_clusters(dim: int = 12) -> NDArray[np.float64]:
     """Centred vectors in clusters."""
     rng = np.random.default_rng(5)
     centres = rng.standard_normal((10, dim)) * np.linspace(3, 0.3, dim)
-    vectors: NDArray[np.float64] = centres[rng.integers(10, size=300)] + 0.3 * rng.standard_normal((300, dim))
+    vectors: NDArray[np.float64] = centres[rng.integers(10, size=300)] + 0.3 * rng.standard_normal(
+        (300, dim)
+    )
     vectors -= vectors.mean(0)
     return vectors
 
 
 @pytest.mark.parametrize(("dim", "bits"), [(1, 1), (2, 2), (12, 12), (12, 5)])
 @pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-12), (np.float32, 1e-5)])
-def test_rotations_are_orthogonal_and_no_round_adds_error(dim: int, bits: int, dtype: type, precision: float) -> None:
+def test_rotations_are_orthogonal_and_no_round_adds_error(
+    dim: int, bits: int, dtype: type, precision: float
+) -> None:
     vectors: NDArray[Any] = centred_clusters(dim).astype(dtype)
     rotation = quantizing_rotation(vectors, bits)
     np.testing.assert_allclose(rotation.T @ rotation, np.eye(bits), atol=precision)
     assert (np.abs(rotation) > 1e-6).all()  # every bit mixes all dimensions
-    errors = [error(vectors, quantizing_rotation(vectors, bits, rounds=rounds)) for rounds in range(51)]
+    errors = [
+        error(vectors, quantizing_rotation(vectors, bits, rounds=rounds)) for rounds in range(51)
+    ]
     assert errors[50] == error(vectors, rotation)  # 50 rounds, if nothing else is said
     assert (np.diff(errors) <= precision * errors[0]).all()
 
@@ -122,16 +134,24 @@ def test_word_vectors_are_log_odds_of_the_mean_code_shrunk_for_rare_words() -> N
     targets = np.array([[1], [1], [-1], [-1]], dtype=np.float32)
     sums = np.array([3, 1])
     means = np.array([1, -1]) / (sums + np.median(sums))
-    np.testing.assert_allclose(_word_vectors(columns(rows), targets)[:, 0], np.arctanh(means), rtol=1e-5)
+    np.testing.assert_allclose(
+        _word_vectors(columns(rows), targets)[:, 0], np.arctanh(means), rtol=1e-5
+    )
 
 
-def test_both_ridge_regressions_solve_their_normal_equations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parabit.model.closed_form._DIRECT_ROUNDS", 8)  # as many as words: exact but for rounding
+def test_both_ridge_regressions_solve_their_normal_equations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "parabit.model.closed_form._DIRECT_ROUNDS", 8
+    )  # as many as words: exact but for rounding
     rng, rows = np.random.default_rng(5), random_rows(20, 8)
     targets = rng.standard_normal((20, 3)).astype(np.float32)
     dense = rows.toarray().astype(np.float64)
     exact = np.linalg.solve(dense.T @ dense + np.eye(8), dense.T @ targets)
-    np.testing.assert_allclose(columns(rows) @ _ridge_weights(rows, columns(rows), targets), exact, atol=1e-4)
+    np.testing.assert_allclose(
+        columns(rows) @ _ridge_weights(rows, columns(rows), targets), exact, atol=1e-4
+    )
     square = dense.T @ dense
     ridge = 0.01 * np.trace(square) / 8
     exact = np.linalg.solve(square + ridge * np.eye(8), dense.T @ targets)
@@ -141,7 +161,10 @@ def test_both_ridge_regressions_solve_their_normal_equations(monkeypatch: pytest
 def test_the_encoder_is_centred_and_its_levels_have_the_same_scale() -> None:
     rows = random_rows(200, 60)
     rng = np.random.default_rng(6)
-    targets = [rng.standard_normal((200, size)).astype(np.float32) * scale for size, scale in ((6, 1), (3, 100))]
+    targets = [
+        rng.standard_normal((200, size)).astype(np.float32) * scale
+        for size, scale in ((6, 1), (3, 100))
+    ]
     matrix, offset = _encoder(rows, columns(rows), targets)
     activations = rows @ matrix + offset
     fine, coarse = activations[:, :6].std(), activations[:, 6:].std()
@@ -157,7 +180,9 @@ def test_levels_add_up_and_get_shorter(size: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 128, 200])
-def test_codes_of_one_topic_are_near_each_other_also_for_new_texts(topics: Topics, bits: int) -> None:
+def test_codes_of_one_topic_are_near_each_other_also_for_new_texts(
+    topics: Topics, bits: int
+) -> None:
     learned, fresh = topics.texts[:200], topics.texts[200:]
     codes = ParagraphVectors(bits).fit(learned).transform(fresh)
     same = np.equal.outer(topics.labels[200:], topics.labels[200:])
@@ -175,7 +200,9 @@ def test_a_level_is_a_code_of_its_own(topics: Topics) -> None:
         assert distances[same].mean() < 0.5 * distances[~same].mean()
 
 
-def test_a_seed_gives_the_same_model_on_any_number_of_cores(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_gives_the_same_model_on_any_number_of_cores(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def learned(cores: int, seed: int) -> dict[str, np.ndarray]:
         monkeypatch.setattr(parallel._limits, "cores", cores, raising=False)
         texts = make_topics(2500).texts  # more than one block of documents
@@ -213,11 +240,17 @@ def test_it_works_at_the_edges(texts: list[str], bits: int) -> None:
     assert inferred.codes is not None
     has_words = np.array([any(character.isalpha() for character in text) for text in texts])
     assert (inferred.codes.any(axis=1) | ~has_words | (bits == 8)).all()
-    if bits == 128 and len(set(texts)) < 30:  # the codes tell documents apart where that is possible
-        assert len({code.tobytes() for code in inferred.codes[has_words]}) == len({t for t in texts if t.strip(".")})
+    if (
+        bits == 128 and len(set(texts)) < 30
+    ):  # the codes tell documents apart where that is possible
+        assert len({code.tobytes() for code in inferred.codes[has_words]}) == len(
+            {t for t in texts if t.strip(".")}
+        )
 
 
-@pytest.mark.parametrize(("bits", "dim", "shape"), [(None, 20, (0, 20)), (28, 300, (28, 300)), (16, None, (16, 16))])
+@pytest.mark.parametrize(
+    ("bits", "dim", "shape"), [(None, 20, (0, 20)), (28, 300, (28, 300)), (16, None, (16, 16))]
+)
 def test_vectors_are_the_activations_before_rounding(
     topics: Topics, bits: int | None, dim: int | None, shape: tuple[int, int]
 ) -> None:

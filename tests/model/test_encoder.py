@@ -24,13 +24,23 @@ MODELS: dict[str, dict[str, Any]] = {
     "codes": {"bits": 20},
     "bigrams": {"bits": 64, "bigrams": True, "min_count": 2, "random_state": 5},
     "vectors": {"bits": None, "dim": 21},
-    "both": {"bits": 12, "dim": 40, "levels": (9, 3), "tokenizer": Tokenizer(stop_words=frozenset({"und", "oder"}))},
+    "both": {
+        "bits": 12,
+        "dim": 40,
+        "levels": (9, 3),
+        "tokenizer": Tokenizer(stop_words=frozenset({"und", "oder"})),
+    },
     "network": {"bits": 16, **NETWORK, "network_params": QUICK},
     "network, both": {"bits": 12, "dim": 40, **NETWORK, "network_params": QUICK},
     "network, both, 5 bits": {"bits": 5, "dim": 10, **NETWORK, "network_params": QUICK},
     "network, vectors": {"bits": None, "dim": 21, "preset": "paper", "network_params": QUICK},
     "network, dm": {"bits": 16, "architecture": "dm", **NETWORK, "network_params": QUICK},
-    "network, dm, wide": {"bits": 9, "architecture": "dm", **NETWORK, "network_params": QUICK | WIDE},
+    "network, dm, wide": {
+        "bits": 9,
+        "architecture": "dm",
+        **NETWORK,
+        "network_params": QUICK | WIDE,
+    },
 }
 TOPICS = make_topics(300)
 WORDS = " ".join(TOPICS.texts).split()
@@ -49,8 +59,15 @@ def encoder(model: ParagraphVectors) -> TextEncoder:
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
     """Texts of all kinds: seen and new, long and short, empty, unknown, not ASCII, and some twice."""
-    long = [" ".join(WORDS[start : start + size]) for start, size in ((0, 1024), (50, 1025), (7, 3000))]
-    short = [WORDS[0], f"{WORDS[1]} {WORDS[1]}", " ".join(reversed(WORDS[:30])), f"Éa {WORDS[3].upper()} ça"]
+    long = [
+        " ".join(WORDS[start : start + size]) for start, size in ((0, 1024), (50, 1025), (7, 3000))
+    ]
+    short = [
+        WORDS[0],
+        f"{WORDS[1]} {WORDS[1]}",
+        " ".join(reversed(WORDS[:30])),
+        f"Éa {WORDS[3].upper()} ça",
+    ]
     return [*TOPICS.texts[:250], *long, *short, "", "qqqq xxxx", "...", *TOPICS.texts[:20]]
 
 
@@ -58,14 +75,20 @@ def rows(inferred: Inferred, chosen: Any) -> list[bytes]:
     return [b"" if part is None else part[chosen].tobytes() for part in inferred]
 
 
-def test_a_code_is_the_same_alone_in_any_batch_and_in_any_order(encoder: TextEncoder, texts: list[str]) -> None:
+def test_a_code_is_the_same_alone_in_any_batch_and_in_any_order(
+    encoder: TextEncoder, texts: list[str]
+) -> None:
     rng = np.random.default_rng(1)
     together = encoder.infer(texts)
     subsets = [[place] for place in (0, 17, 250, 251, 252, 253, 255, 256, 257)]
-    subsets += [rng.choice(len(texts), size, replace=False).tolist() for size in (2, FEW, FEW + 1, 200)]
+    subsets += [
+        rng.choice(len(texts), size, replace=False).tolist() for size in (2, FEW, FEW + 1, 200)
+    ]
     subsets.append(list(range(len(texts)))[::-1])
     for chosen in subsets:
-        assert rows(encoder.infer([texts[place] for place in chosen]), slice(None)) == rows(together, chosen)
+        assert rows(encoder.infer([texts[place] for place in chosen]), slice(None)) == rows(
+            together, chosen
+        )
 
 
 def test_batches_do_not_show(topic_encoder: TextEncoder, texts: list[str]) -> None:
@@ -73,7 +96,9 @@ def test_batches_do_not_show(topic_encoder: TextEncoder, texts: list[str]) -> No
     places = [0, *np.random.default_rng(2).integers(len(texts), size=5000)]
     alone = [rows(topic_encoder.infer([text]), slice(None)) for text in texts]
     together = topic_encoder.infer([texts[place] for place in places])
-    assert [rows(together, place) for place in range(len(places))] == [alone[place] for place in places]
+    assert [rows(together, place) for place in range(len(places))] == [
+        alone[place] for place in places
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +125,13 @@ def test_a_fingerprint_tells_models_apart() -> None:
     def fingerprint(count: int = 300, bits: int = 16, **others: Any) -> str:
         return learn_closed_form(as_corpus(TOPICS.texts[:count]), bits, **others).fingerprint
 
-    prints = {fingerprint(), fingerprint(200), fingerprint(bits=24), fingerprint(seed=1), fingerprint(dim=20)}
+    prints = {
+        fingerprint(),
+        fingerprint(200),
+        fingerprint(bits=24),
+        fingerprint(seed=1),
+        fingerprint(dim=20),
+    }
     assert len(prints | {fingerprint(levels=[12, 4])}) == 6
     assert fingerprint() in prints
 
@@ -138,7 +169,11 @@ def test_a_model_saved_and_loaded_is_the_same(model: ParagraphVectors, tmp_path:
 def test_a_folder_has_these_files_and_says_what_it_is(saved: Path) -> None:
     assert [path.name for path in sorted(saved.iterdir())] == FILES
     config = json.loads((saved / "config.json").read_text())
-    assert (config["format"], config["parabit"], config["solver"]) == (1, __version__, "closed-form")
+    assert (config["format"], config["parabit"], config["solver"]) == (
+        1,
+        __version__,
+        "closed-form",
+    )
     assert (config["bits"], config["levels"]) == (16, [16])
     assert "device" not in config["parameters"]
     card = (saved / "README.md").read_text()
@@ -166,18 +201,32 @@ def half(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
-DAMAGED, NOT_ONE = "{folder}/config.json is damaged", "the files in {folder} are not those of one model"
+DAMAGED, NOT_ONE = (
+    "{folder}/config.json is damaged",
+    "the files in {folder} are not those of one model",
+)
 
 
 @pytest.mark.parametrize(
     ("name", "harm", "words"),
     [
-        ("config.json", None, "no model in {folder}; make one with `parabit train CORPUS -o FOLDER`"),
-        *(("config.json", content, DAMAGED) for content in (b"", b"{", b"[]", b"7", b'{"format": 1}')),
+        (
+            "config.json",
+            None,
+            "no model in {folder}; make one with `parabit train CORPUS -o FOLDER`",
+        ),
+        *(
+            ("config.json", content, DAMAGED)
+            for content in (b"", b"{", b"[]", b"7", b'{"format": 1}')
+        ),
         ("config.json", half, DAMAGED),
         ("config.json", config_with(solver="network"), DAMAGED),
         ("config.json", config_with(bits=24), NOT_ONE),
-        ("config.json", config_with(format=2), "{folder} was made by a newer version of parabit; upgrade parabit"),
+        (
+            "config.json",
+            config_with(format=2),
+            "{folder} was made by a newer version of parabit; upgrade parabit",
+        ),
         *(
             (f"{name}.safetensors", harm, f"{{folder}}/{name}.safetensors is damaged or missing")
             for name in ("model", "vocabulary")
@@ -188,7 +237,9 @@ DAMAGED, NOT_ONE = "{folder}/config.json is damaged", "the files in {folder} are
         ("model.safetensors", tensors_with("more", lambda _: np.zeros(3)), NOT_ONE),
     ],
 )
-def test_what_is_wrong_with_a_folder_is_said(saved: Path, name: str, harm: bytes | Harm | None, words: str) -> None:
+def test_what_is_wrong_with_a_folder_is_said(
+    saved: Path, name: str, harm: bytes | Harm | None, words: str
+) -> None:
     path = saved / name
     content = path.read_bytes()
     path.unlink()
@@ -206,8 +257,12 @@ def test_files_of_two_models_do_not_make_a_third(saved: Path, tmp_path: Path) ->
         load_model(saved)
 
 
-@pytest.mark.parametrize("kind", ["file", "empty folder", "folder of mine", "model with notes", "link"])
-def test_what_is_no_model_is_never_replaced(kind: str, saved: Path, small: ParagraphVectors) -> None:
+@pytest.mark.parametrize(
+    "kind", ["file", "empty folder", "folder of mine", "model with notes", "link"]
+)
+def test_what_is_no_model_is_never_replaced(
+    kind: str, saved: Path, small: ParagraphVectors
+) -> None:
     place = saved.with_name("place")
     if kind == "link":
         place.symlink_to("nowhere")
@@ -215,7 +270,11 @@ def test_what_is_no_model_is_never_replaced(kind: str, saved: Path, small: Parag
         shutil.copytree(saved, place)
     elif kind != "file":
         place.mkdir()
-    mine = {"file": place, "folder of mine": place / "config.json", "model with notes": place / "notes.txt"}.get(kind)
+    mine = {
+        "file": place,
+        "folder of mine": place / "config.json",
+        "model with notes": place / "notes.txt",
+    }.get(kind)
     if mine is not None:
         mine.write_text('{"mine": true}')
     for overwrite in (False, True):

@@ -69,7 +69,9 @@ def test_fit_returns_itself_and_twice_the_same(topics: Topics, model: ParagraphV
 def test_output_is_packed_bytes_or_bits_with_names(topics: Topics, model: ParagraphVectors) -> None:
     packed = model.transform(topics.texts)
     assert packed.shape == (300, 3)
-    assert model.get_feature_names_out().tolist() == [f"paragraphvectors{number}" for number in range(3)]
+    assert model.get_feature_names_out().tolist() == [
+        f"paragraphvectors{number}" for number in range(3)
+    ]
     bits = clone(model).set_params(output="bits").fit(topics.texts)
     assert (bits.transform(topics.texts) == unpack(packed, 20)).all()
     assert len(bits.get_feature_names_out()) == 20
@@ -84,19 +86,30 @@ def test_output_is_packed_bytes_or_bits_with_names(topics: Topics, model: Paragr
 
 
 def test_it_stands_in_a_pipeline_and_a_grid_search(topics: Topics) -> None:
-    pipeline = Pipeline([("codes", ParagraphVectors(24, output="bits")), ("topic", KNeighborsClassifier(5))])
-    assert pipeline.fit(topics.texts[:200], topics.labels[:200]).score(topics.texts[200:], topics.labels[200:]) > 0.9
+    pipeline = Pipeline(
+        [("codes", ParagraphVectors(24, output="bits")), ("topic", KNeighborsClassifier(5))]
+    )
+    assert (
+        pipeline.fit(topics.texts[:200], topics.labels[:200]).score(
+            topics.texts[200:], topics.labels[200:]
+        )
+        > 0.9
+    )
     search = GridSearchCV(pipeline, {"codes__bits": np.array([8, 16])}, cv=2, error_score="raise")
     assert search.fit(topics.texts, topics.labels).best_params_["codes__bits"] in (8, 16)
     with config_context(enable_metadata_routing=True):
-        assert clone(pipeline).fit(topics.texts[:60], topics.labels[:60]).predict(topics.texts[60:70]).shape == (10,)
+        assert clone(pipeline).fit(topics.texts[:60], topics.labels[:60]).predict(
+            topics.texts[60:70]
+        ).shape == (10,)
     assert "ParagraphVectors" in pipeline._repr_html_()
 
 
 def test_random_state_follows_scikit_learn(topics: Topics) -> None:
     def codes(random_state: Any) -> bytes:
         texts = topics.texts[:60]
-        return bytes(ParagraphVectors(16, random_state=random_state).fit(texts).transform(texts).tobytes())
+        return bytes(
+            ParagraphVectors(16, random_state=random_state).fit(texts).transform(texts).tobytes()
+        )
 
     assert codes(3) == codes(np.int64(3)) != codes(4)
     assert codes(np.random.RandomState(5)) == codes(np.random.RandomState(5))
@@ -144,24 +157,34 @@ def untouched() -> Iterator[str]:
         ({"bits": True}, "bits is True"),
         ({"bits": None}, "neither bits nor dim is given"),
         ({"bits": None, "dim": 0}, "dim is 0"),
-        *(({"bits": 32, "levels": sizes}, f"levels {[*sizes]} for a size of 32; ") for sizes in BAD_LEVELS),
+        *(
+            ({"bits": 32, "levels": sizes}, f"levels {[*sizes]} for a size of 32; ")
+            for sizes in BAD_LEVELS
+        ),
         ({"solver": "closed"}, "no solver 'closed'; did you mean closed-form?"),
         ({"preset": "best"}, "no preset 'best'; there are default and paper"),
         ({"architecture": "dm"}, "architecture 'dm' with the closed form; use solver=\"network\""),
-        ({"network_params": {"epochs": 5}}, 'network_params with the closed form; use solver="network"'),
+        (
+            {"network_params": {"epochs": 5}},
+            'network_params with the closed form; use solver="network"',
+        ),
         ({"solver": "network", "levels": (120, 8)}, "levels with a network"),
         ({"random_state": 1.5}, "random_state is 1.5; it must be a whole number"),
         ({"min_count": 0}, "min_count is 0"),
     ],
 )
-def test_parameters_without_sense_are_refused_before_a_text_is_read(parameters: dict[str, Any], words: str) -> None:
+def test_parameters_without_sense_are_refused_before_a_text_is_read(
+    parameters: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ParabitError) as refused:
         ParagraphVectors(**parameters).fit(untouched())
     assert str(refused.value).startswith(words)
 
 
 def test_the_papers_networks_are_trained_by_gradient_descent(topics: Topics) -> None:
-    model = ParagraphVectors(16, preset="paper", network_params=QUICK, device="cpu").fit(topics.texts)
+    model = ParagraphVectors(16, preset="paper", network_params=QUICK, device="cpu").fit(
+        topics.texts
+    )
     assert (model.encoder_.solver, model.encoder_.name) == ("network", "Binary PV-DBOW")
     assert model.embeddings_ is not None
     assert model.embeddings_.shape == (300, 16)
@@ -169,7 +192,9 @@ def test_the_papers_networks_are_trained_by_gradient_descent(topics: Topics) -> 
     assert model.encoder_.config["network"]["recipe"]["samples"] == 64
 
 
-def test_parameters_set_after_fitting_do_not_change_what_is_saved(topics: Topics, tmp_path: Path) -> None:
+def test_parameters_set_after_fitting_do_not_change_what_is_saved(
+    topics: Topics, tmp_path: Path
+) -> None:
     for name, model in {
         "closed": ParagraphVectors(16, tokenizer=Tokenizer(max_length=9)),
         "network": ParagraphVectors(16, solver="network", network_params=QUICK, device="cpu"),

@@ -16,20 +16,28 @@ from parabit.networks.dm import PositionTable
 from parabit.networks.network import WordSampler
 
 VOCABULARY = 8
-DOCUMENTS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_size=12), min_size=1, max_size=12)
+DOCUMENTS = st.lists(
+    st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_size=12), min_size=1, max_size=12
+)
 CPU = torch.device("cpu")
 
 
-def prepared(table: Any, documents: list[list[int]], batch_size: int) -> Iterator[tuple[Tensor, Any]]:
+def prepared(
+    table: Any, documents: list[list[int]], batch_size: int
+) -> Iterator[tuple[Tensor, Any]]:
     """The documents and the batch of each step of an epoch."""
     steps = table.plan(torch.randperm(len(documents)), batch_size)
     sampler = WordSampler(torch.ones(VOCABULARY), samples=3)
-    yield from map(table.prepare, steps, sampler.draw_each(len(steps), torch.Generator().manual_seed(2)))
+    yield from map(
+        table.prepare, steps, sampler.draw_each(len(steps), torch.Generator().manual_seed(2))
+    )
 
 
 @settings(max_examples=40)
 @given(documents=DOCUMENTS, batch_size=st.integers(1, 7))
-def test_an_epoch_of_bags_has_every_document_once(documents: list[list[int]], batch_size: int) -> None:
+def test_an_epoch_of_bags_has_every_document_once(
+    documents: list[list[int]], batch_size: int
+) -> None:
     table = BagTable(count_ids(documents, VOCABULARY)[0], CPU)
     steps = list(prepared(table, documents, batch_size))
     assert sorted(torch.cat([mine for mine, _ in steps]).tolist()) == list(range(len(documents)))
@@ -39,7 +47,9 @@ def test_an_epoch_of_bags_has_every_document_once(documents: list[list[int]], ba
         owners = torch.searchsorted(batch.starts, torch.arange(len(ids) - 3), right=True) - 1
         for row, document in enumerate(mine.tolist()):
             places = (owners == row).nonzero().squeeze(1).tolist()
-            assert {ids[place]: batch.counts[place].item() for place in places} == Counter(documents[document])
+            assert {ids[place]: batch.counts[place].item() for place in places} == Counter(
+                documents[document]
+            )
             assert batch.totals[row] == len(documents[document])
         assert torch.equal(batch.owners[:-3], owners)
         assert len(batch.counts) == len(batch.owners) == len(ids)
@@ -48,7 +58,9 @@ def test_an_epoch_of_bags_has_every_document_once(documents: list[list[int]], ba
 
 @settings(max_examples=40)
 @given(documents=DOCUMENTS, batch_size=st.integers(1, 9), two_sided=st.booleans())
-def test_an_epoch_has_every_position_once(documents: list[list[int]], batch_size: int, two_sided: bool) -> None:
+def test_an_epoch_has_every_position_once(
+    documents: list[list[int]], batch_size: int, two_sided: bool
+) -> None:
     shape = choose_shape(4, architecture="dm", window=2, two_sided=two_sided)
     table = PositionTable(count_ids(documents, VOCABULARY)[0], VOCABULARY, shape, CPU)
     found, sizes = [], []

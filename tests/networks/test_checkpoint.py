@@ -10,7 +10,12 @@ import torch
 from parabit.errors import TrainingError
 from parabit.networks.training import Checkpoints
 
-IDENTITY: dict[str, Any] = {"bits": 32, "corpus": "c0ffee", "stop_words": ["a", "the"], "epochs": None}
+IDENTITY: dict[str, Any] = {
+    "bits": 32,
+    "corpus": "c0ffee",
+    "stop_words": ["a", "the"],
+    "epochs": None,
+}
 
 
 @pytest.fixture
@@ -19,7 +24,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def save(folder: Path, step: int = 7) -> Path:
-    tensors = {"words": torch.full((3, 2), float(step)), "words.squares": torch.ones(3, 2, dtype=torch.float64)}
+    tensors = {
+        "words": torch.full((3, 2), float(step)),
+        "words.squares": torch.ones(3, 2, dtype=torch.float64),
+    }
     Checkpoints(folder, IDENTITY).save(step, tensors, {"epoch": 1, "step": step, "history": []})
     [kept] = folder.iterdir()
     return kept
@@ -49,7 +57,9 @@ def test_older_ones_are_removed_and_the_last_one_counts(folder: Path) -> None:
     assert save(folder, 12_000_000_000).name == "checkpoint-012000000000"
 
 
-def test_a_save_that_fails_leaves_the_one_before(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_save_that_fails_leaves_the_one_before(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = save(folder)
     content = {path.name: path.read_bytes() for path in before.iterdir()}
 
@@ -67,7 +77,9 @@ def test_a_save_that_fails_leaves_the_one_before(folder: Path, monkeypatch: pyte
 def test_a_checkpoint_of_another_training_is_refused_with_what_differs(folder: Path) -> None:
     save(folder)
     with pytest.raises(TrainingError) as refused:
-        Checkpoints(folder, {**IDENTITY, "bits": 64, "corpus": "decade", "epochs": 5, "dropout": 0.5}).load()
+        Checkpoints(
+            folder, {**IDENTITY, "bits": 64, "corpus": "decade", "epochs": 5, "dropout": 0.5}
+        ).load()
     assert str(refused.value) == (
         f"the checkpoint in {folder} is from another training run: bits was 32, now 64; "
         "corpus was 'c0ffee', now 'decade'; dropout was None, now 0.5; epochs was None, now 5; "
@@ -81,9 +93,14 @@ TOO_LITTLE = [b"[]", b"{}", json.dumps({"identity": IDENTITY}).encode(), b'{"ide
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [*product(["about.json", "words.npy", "words.squares.npy"], [*CHANGES, -9]), *product(["about.json"], TOO_LITTLE)],
+    [
+        *product(["about.json", "words.npy", "words.squares.npy"], [*CHANGES, -9]),
+        *product(["about.json"], TOO_LITTLE),
+    ],
 )
-def test_a_damaged_checkpoint_is_an_error(folder: Path, name: str, change: bytes | int | None) -> None:
+def test_a_damaged_checkpoint_is_an_error(
+    folder: Path, name: str, change: bytes | int | None
+) -> None:
     kept = save(folder)
     content = (kept / name).read_bytes()
     (kept / name).unlink()

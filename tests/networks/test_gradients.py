@@ -29,7 +29,9 @@ DM = {
 def a_network(shape: Shape, method: str = "rounding") -> Network:
     rng = torch.Generator().manual_seed(5)
     frequencies = torch.rand(VOCABULARY, generator=rng, dtype=DOUBLE) + 0.1
-    network = Network.start(shape, Recipe(binarization=method, embedding_start=1.0), frequencies, rng)
+    network = Network.start(
+        shape, Recipe(binarization=method, embedding_start=1.0), frequencies, rng
+    )
     network.words = torch.randn(VOCABULARY, sum(shape.parts), generator=rng, dtype=DOUBLE)
     return network
 
@@ -60,7 +62,9 @@ def dense(gradients: Gradients, name: str, like: Tensor) -> Tensor:
 
 
 def some_embeddings(documents: int, network: Network) -> Tensor:
-    return torch.randn(documents, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+    return torch.randn(
+        documents, network.shape.dim, dtype=DOUBLE, generator=torch.Generator().manual_seed(1)
+    )
 
 
 def bag_batch(counts: Tensor, candidates: Candidates) -> BagBatch:
@@ -84,14 +88,19 @@ def some_counts() -> Tensor:
 
 
 def leaves_of(network: Network, embeddings: Tensor) -> dict[str, Tensor]:
-    return {name: tensor.requires_grad_() for name, tensor in (network.tensors | {"documents": embeddings}).items()}
+    return {
+        name: tensor.requires_grad_()
+        for name, tensor in (network.tensors | {"documents": embeddings}).items()
+    }
 
 
 def check(ours: Gradients, loss: Tensor, leaves: dict[str, Tensor], documents: Tensor) -> None:
     """Our gradients, of these documents and what all share, are autograd's; the others of autograd's are zero."""
     theirs = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
     embedding = torch.zeros_like(leaves["documents"]).index_add_(0, documents, ours.embedding)
-    found = {name: dense(ours, name, leaves[name]) for name in ours.shared} | {"documents": embedding}
+    found = {name: dense(ours, name, leaves[name]) for name in ours.shared} | {
+        "documents": embedding
+    }
     assert float(ours.loss) == pytest.approx(loss.item(), rel=1e-12)
     assert found.keys() == theirs.keys()
     assert all(relative_error(found[name], theirs[name]) < 1e-6 for name in found)
@@ -120,13 +129,19 @@ def positions(shape: Shape, document: list[int], outside: int) -> list[tuple[int
     found = []
     for place, word in enumerate(document):
         around = [place + slot for slot in shape.slots]
-        found.append((word, [document[at] if 0 <= at < len(document) else outside for at in around]))
+        found.append(
+            (word, [document[at] if 0 <= at < len(document) else outside for at in around])
+        )
     return found
 
 
 def position_batch(shape: Shape) -> tuple[PositionBatch, Tensor, Tensor, Tensor]:
     """All positions of the documents; their documents, words and contexts (positions, slots)."""
-    rows = [(number, *at) for number, text in enumerate(DOCUMENTS) for at in positions(shape, text, VOCABULARY)]
+    rows = [
+        (number, *at)
+        for number, text in enumerate(DOCUMENTS)
+        for at in positions(shape, text, VOCABULARY)
+    ]
     owners, targets, contexts = (torch.tensor(column) for column in zip(*rows, strict=True))
     batch = PositionBatch(
         touched=group(torch.cat([targets, torch.arange(VOCABULARY)])),
@@ -148,7 +163,9 @@ def test_the_gradients_of_distributed_memory_are_autograds(name: str, method: st
     ours = batch.gradients(network, embeddings[batch.documents.ids])
 
     leaves = leaves_of(network, embeddings)
-    layer = torch.cat([embeddings[owners], *(network.context[slot] for slot in contexts.unbind(1))], dim=1)
+    layer = torch.cat(
+        [embeddings[owners], *(network.context[slot] for slot in contexts.unbind(1))], dim=1
+    )
     bias = network.shape.code
     weights = torch.cat([network.words[:, :bias], network.words[:, bias + 1 :]], dim=1)
     logits = activate(network, layer) @ weights.T + network.words[:, bias]
@@ -163,7 +180,9 @@ def test_inference_follows_the_same_gradient_of_a_bag(name: str) -> None:
     embedded = some_embeddings(5, network)
     owners, words = counts.nonzero(as_tuple=True)
     starts = torch.searchsorted(owners, torch.arange(5))
-    wanted = WantedWords(sum_rows(network.words, words, starts, counts[owners, words]), counts.sum(1))
+    wanted = WantedWords(
+        sum_rows(network.words, words, starts, counts[owners, words]), counts.sum(1)
+    )
     gradient = wanted.gradient(network, embedded, everything())
     training = bag_batch(counts, everything()).gradients(network, embedded)
     torch.testing.assert_close(gradient, training.embedding)
@@ -172,11 +191,15 @@ def test_inference_follows_the_same_gradient_of_a_bag(name: str) -> None:
 
 @pytest.mark.parametrize(("piece", "chunk"), [(1024, 8192), (3, 4), (1, 1)])
 @pytest.mark.parametrize("name", DM)
-def test_inference_follows_the_same_gradient_of_positions_in_whatever_pieces(name: str, piece: int, chunk: int) -> None:
+def test_inference_follows_the_same_gradient_of_positions_in_whatever_pieces(
+    name: str, piece: int, chunk: int
+) -> None:
     network = a_network(DM[name])
     batch = position_batch(network.shape)[0]
     embeddings = some_embeddings(4, network)
-    table = PositionTable(count_ids(DOCUMENTS, VOCABULARY)[0], VOCABULARY, network.shape, torch.device("cpu"))
+    table = PositionTable(
+        count_ids(DOCUMENTS, VOCABULARY)[0], VOCABULARY, network.shape, torch.device("cpu")
+    )
     wanted = table.wanted(network, torch.arange(4), 4, piece, chunk)
     gradient = wanted.gradient(network, embeddings, everything())
     training = batch.gradients(network, embeddings[batch.documents.ids])
@@ -188,7 +211,9 @@ def test_the_sampled_gradient_goes_to_the_exact_one_as_samples_grow() -> None:
     network, counts = a_network(DBOW["Binary PV-DBOW"]), some_counts()
     embedded = torch.randn(5, 6, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
     exact = bag_batch(counts, everything()).gradients(network, embedded)
-    frequencies = torch.rand(VOCABULARY, dtype=DOUBLE, generator=torch.Generator().manual_seed(2)) + 0.1
+    frequencies = (
+        torch.rand(VOCABULARY, dtype=DOUBLE, generator=torch.Generator().manual_seed(2)) + 0.1
+    )
 
     def error(samples: int) -> float:
         sampler, rng = WordSampler(frequencies, samples), torch.Generator().manual_seed(4)
@@ -196,7 +221,9 @@ def test_the_sampled_gradient_goes_to_the_exact_one_as_samples_grow() -> None:
         for _ in range(20):
             ours = bag_batch(counts, sampler.draw(rng)).gradients(network, embedded)
             errors.append(relative_error(ours.embedding, exact.embedding))
-            errors.append(relative_error(*(dense(each, "words", network.words) for each in (ours, exact))))
+            errors.append(
+                relative_error(*(dense(each, "words", network.words) for each in (ours, exact)))
+            )
         return sum(errors) / len(errors)
 
     few, more, many = error(30), error(3000), error(300_000)

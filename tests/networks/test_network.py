@@ -25,8 +25,14 @@ def seeded(seed: int = 1) -> torch.Generator:
 
 def test_noise_stands_before_the_sigmoid_and_without_noise_it_is_the_sigmoid() -> None:
     drawn = torch.randn(LAYER.shape, generator=seeded(), dtype=torch.float64)
-    for noise, rng, layer in ((2.0, seeded(), LAYER + 2 * drawn), (0.0, seeded(), LAYER), (2.0, None, LAYER)):
-        hidden, gate = Binarization.of(paper_recipe(choose_shape(8), binarization="noise", noise=noise))(LAYER, rng=rng)
+    for noise, rng, layer in (
+        (2.0, seeded(), LAYER + 2 * drawn),
+        (0.0, seeded(), LAYER),
+        (2.0, None, LAYER),
+    ):
+        hidden, gate = Binarization.of(
+            paper_recipe(choose_shape(8), binarization="noise", noise=noise)
+        )(LAYER, rng=rng)
         torch.testing.assert_close(hidden, torch.sigmoid(layer))
         torch.testing.assert_close(gate, derivative(layer))
 
@@ -34,7 +40,9 @@ def test_noise_stands_before_the_sigmoid_and_without_noise_it_is_the_sigmoid() -
 @pytest.mark.parametrize("epoch", [0, 1, 4])
 def test_the_slope_grows_with_the_epochs(epoch: int) -> None:
     slope = 1 + 0.5 * epoch
-    recipe = paper_recipe(choose_shape(8), binarization="straight-through-sigmoid", slope_growth=0.5)
+    recipe = paper_recipe(
+        choose_shape(8), binarization="straight-through-sigmoid", slope_growth=0.5
+    )
     layer = LAYER.expand(20_000, -1)
     hidden, gate = Binarization.of(recipe, epoch)(layer, seeded())
     assert set(hidden.unique().tolist()) == {0.0, 1.0}
@@ -76,8 +84,12 @@ def test_the_whole_vocabulary_is_taken_where_no_samples_are_and_the_softmax_is_e
     candidates = sampler.draw(seeded())
     assert candidates.ids.tolist() == list(range(len(FREQUENCIES)))
     assert not candidates.correction.any()
-    totals = torch.tensor([0.0, 1.0, 2.5, 1000.0], dtype=torch.float64)  # as many words are expected as there are
-    log_denominator, expected = expect((LOGITS[candidates.ids] + candidates.correction).expand(4, -1), totals)
+    totals = torch.tensor(
+        [0.0, 1.0, 2.5, 1000.0], dtype=torch.float64
+    )  # as many words are expected as there are
+    log_denominator, expected = expect(
+        (LOGITS[candidates.ids] + candidates.correction).expand(4, -1), totals
+    )
     torch.testing.assert_close(log_denominator, torch.logsumexp(LOGITS, 0).expand(4))
     torch.testing.assert_close(expected, totals[:, None] * torch.softmax(LOGITS, 0))
 
@@ -111,6 +123,8 @@ def test_a_word_that_never_occurs_is_never_drawn() -> None:
 
 
 def test_large_logits_do_not_overflow() -> None:
-    log_denominator, expected = expect(torch.tensor([[1000.0, -1000.0], [-5000.0, -5000.0]]), torch.ones(2))
+    log_denominator, expected = expect(
+        torch.tensor([[1000.0, -1000.0], [-5000.0, -5000.0]]), torch.ones(2)
+    )
     assert expected.tolist() == [[1.0, 0.0], [0.5, 0.5]]
     assert log_denominator.tolist() == pytest.approx([1000.0, -5000.0 + math.log(2)])

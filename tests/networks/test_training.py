@@ -36,10 +36,18 @@ SHAPES = {
     "PV-DBOW": choose_shape(None, dim=16),
     "Binary PV-DM": DM,
     "PV-DM": choose_shape(None, dim=16, architecture="dm"),
-    "Binary PV-DM, wide window": choose_shape(16, architecture="dm", window=2, two_sided=True, word_dim=8),
+    "Binary PV-DM, wide window": choose_shape(
+        16, architecture="dm", window=2, two_sided=True, word_dim=8
+    ),
 }
 # Fast, and random wherever training can be.
-QUICK: dict[str, Any] = {"epochs": 2, "batch_size": 32, "samples": 32, "dropout": 0.1, "word_accumulator_start": 1e-4}
+QUICK: dict[str, Any] = {
+    "epochs": 2,
+    "batch_size": 32,
+    "samples": 32,
+    "dropout": 0.1,
+    "word_accumulator_start": 1e-4,
+}
 QUICK_DM = QUICK | {"batch_size": 1000}
 CASES: dict[str, tuple[Shape, dict[str, Any]]] = {
     "dbow": (DBOW, {"binarization": "straight-through-sigmoid", "slope_growth": 0.2}),
@@ -61,7 +69,12 @@ def corpus(topics: Topics) -> Corpus:
 
 
 def run(
-    corpus: Corpus, shape: Shape, seed: int = 0, kept: Checkpoints | None = None, report: Any = silent, **changes: Any
+    corpus: Corpus,
+    shape: Shape,
+    seed: int = 0,
+    kept: Checkpoints | None = None,
+    report: Any = silent,
+    **changes: Any,
 ) -> Trained:
     recipe = paper_recipe(shape, **((QUICK_DM if shape.architecture == "dm" else QUICK) | changes))
     return train(*corpus, shape, recipe, seed=seed, device="cpu", checkpoints=kept, report=report)
@@ -79,7 +92,9 @@ def same(one: Trained, other: Trained) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_same_seed_gives_the_same_result_to_the_bit_and_another_seed_another(case: str, corpus: Corpus) -> None:
+def test_the_same_seed_gives_the_same_result_to_the_bit_and_another_seed_another(
+    case: str, corpus: Corpus
+) -> None:
     shape, changes = CASES[case]
     one, again, other = (run(corpus, shape, seed, **changes) for seed in (1, 1, 2))
     assert same(one, again)
@@ -112,7 +127,9 @@ def stop_after(calls: int) -> Any:
 
 @pytest.mark.parametrize("calls", [3, 5])
 @pytest.mark.parametrize("case", CASES)
-def test_training_resumed_many_times_ends_as_if_unbroken(case: str, calls: int, corpus: Corpus, tmp_path: Path) -> None:
+def test_training_resumed_many_times_ends_as_if_unbroken(
+    case: str, calls: int, corpus: Corpus, tmp_path: Path
+) -> None:
     shape, changes = CASES[case]
     unbroken = run(corpus, shape, **changes)
     stops = 0
@@ -146,24 +163,40 @@ def send(number: signal.Signals, share: float) -> Any:
     return report
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.6, 1.0], ids=["begin", "between epochs", "middle", "end"])
+@pytest.mark.parametrize(
+    "share", [0.1, 0.5, 0.6, 1.0], ids=["begin", "between epochs", "middle", "end"]
+)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.usefixtures("steady_handlers")
-def test_a_signal_stops_with_all_saved(number: signal.Signals, share: float, corpus: Corpus, tmp_path: Path) -> None:
+def test_a_signal_stops_with_all_saved(
+    number: signal.Signals, share: float, corpus: Corpus, tmp_path: Path
+) -> None:
     shape, changes = CASES["dbow"]
     kept = tmp_path / "kept"
     with pytest.raises(Interrupted) as stopped:
         run(corpus, shape, 0, Checkpoints(kept, {}), send(number, share), **changes)
     assert stopped.value.number == number
-    assert str(stopped.value) == f"interrupted in epoch {1 if share <= 0.5 else 2} of 2; saved in {kept}"
+    assert (
+        str(stopped.value)
+        == f"interrupted in epoch {1 if share <= 0.5 else 2} of 2; saved in {kept}"
+    )
     shares: list[float | None] = []
-    resumed = run(corpus, shape, 0, Checkpoints(kept, {}), lambda progress: shares.append(progress.share), **changes)
+    resumed = run(
+        corpus,
+        shape,
+        0,
+        Checkpoints(kept, {}),
+        lambda progress: shares.append(progress.share),
+        **changes,
+    )
     assert all(done is not None and done > share for done in shares)  # it did not start over
     assert same(resumed, run(corpus, shape, **changes))
 
 
 @pytest.mark.usefixtures("steady_handlers")
-def test_a_signal_while_the_last_checkpoint_is_written_is_not_lost(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_signal_while_the_last_checkpoint_is_written_is_not_lost(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     class Late(Checkpoints):
         def save(self, step: int, tensors: Any, about: Any) -> None:
             super().save(step, tensors, about)
@@ -205,7 +238,9 @@ def test_without_checkpoints_an_interrupt_is_pythons_own(corpus: Corpus) -> None
 
 
 @pytest.mark.parametrize("shape", [DBOW, DM], ids=["dbow", "dm"])
-def test_a_loss_that_is_not_a_number_ends_training_with_a_remedy(shape: Shape, corpus: Corpus) -> None:
+def test_a_loss_that_is_not_a_number_ends_training_with_a_remedy(
+    shape: Shape, corpus: Corpus
+) -> None:
     with pytest.raises(TrainingError) as refused:
         run(corpus, shape, epochs=3, word_rate=1e38, document_rate=1e38)
     assert str(refused.value).startswith("the loss is no longer a number in epoch ")
@@ -221,7 +256,9 @@ def test_a_loss_that_is_not_a_number_ends_training_with_a_remedy(shape: Shape, c
         ([[], []], "no document has a known word; lower the minimum count"),
     ],
 )
-def test_too_few_documents_or_words_are_refused(texts: list[list[int]], message: str, shape: Shape) -> None:
+def test_too_few_documents_or_words_are_refused(
+    texts: list[list[int]], message: str, shape: Shape
+) -> None:
     with pytest.raises(TrainingError, match=f"^{message}$"):
         run((count_ids(texts, 3)[0], np.ones(3, np.int64)), shape)
 
@@ -229,7 +266,9 @@ def test_too_few_documents_or_words_are_refused(texts: list[list[int]], message:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 def test_a_document_without_a_known_word_gets_zeros_and_is_not_trained_on(shape: Shape) -> None:
     documents = count_ids([[0, 1], [], [1, 2, 2]], 3)
-    start, trained = (run(documents, shape, document_rate=rate, min_occurrences=1) for rate in (1e-30, 0.1))
+    start, trained = (
+        run(documents, shape, document_rate=rate, min_occurrences=1) for rate in (1e-30, 0.1)
+    )
     assert trained.embeddings.shape == (3, shape.dim)
     assert trained.embeddings.isfinite().all()
     assert trained.embeddings.any(dim=1).tolist() == [True, False, True]
@@ -243,36 +282,58 @@ def test_a_device_has_a_name() -> None:
     with pytest.raises(TrainingError, match="^no device 'tpu'; choose cpu, cuda or auto$"):
         choose_device("tpu")
     if not torch.cuda.is_available():
-        with pytest.raises(TrainingError, match="^torch finds no GPU for device cuda; use cpu or auto$"):
+        with pytest.raises(
+            TrainingError, match="^torch finds no GPU for device cuda; use cpu or auto$"
+        ):
             choose_device("cuda")
 
 
 def codes_of(trained: Trained) -> np.ndarray:
     projection = trained.network.projection
-    return pack((trained.embeddings if projection is None else trained.embeddings @ projection).numpy() > 0)
+    return pack(
+        (trained.embeddings if projection is None else trained.embeddings @ projection).numpy() > 0
+    )
 
 
 def apart(codes: np.ndarray, others: np.ndarray, labels: list[int]) -> tuple[float, float]:
     """The mean distance of codes of two documents of the same topic, and of different topics."""
     distances = hamming(codes, others)
     together = np.equal.outer(labels, labels)
-    return distances[together & ~np.eye(len(labels), dtype=bool)].mean(), distances[~together].mean()
+    return distances[together & ~np.eye(len(labels), dtype=bool)].mean(), distances[
+        ~together
+    ].mean()
 
 
 # The exact softmax, so that a loss is no matter of luck, and rates for a small corpus.
-LEARNING: dict[str, Any] = {"epochs": 8, "samples": 0, "dropout": 0.0, "document_rate": 1.0, "word_rate": 0.03}
-LEARNING |= {"row_rates": False, "document_prior": 0.0, "word_accumulator_start": 1.0, "min_occurrences": 1}
+LEARNING: dict[str, Any] = {
+    "epochs": 8,
+    "samples": 0,
+    "dropout": 0.0,
+    "document_rate": 1.0,
+    "word_rate": 0.03,
+}
+LEARNING |= {
+    "row_rates": False,
+    "document_prior": 0.0,
+    "word_accumulator_start": 1.0,
+    "min_occurrences": 1,
+}
 
 LEARNERS: dict[str, tuple[Shape, dict[str, Any]]] = {
     **{name: (shape, {}) for name, shape in SHAPES.items()},
     "noise": (DBOW, {"binarization": "noise"}),
     "straight-through": (DBOW, {"binarization": "straight-through", "slope_growth": 0.1}),
-    "straight-through-sigmoid": (DBOW, {"binarization": "straight-through-sigmoid", "slope_growth": 0.1}),
+    "straight-through-sigmoid": (
+        DBOW,
+        {"binarization": "straight-through-sigmoid", "slope_growth": 0.1},
+    ),
 }
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_every_network_learns_similar_codes_for_documents_of_a_topic(name: str, corpus: Corpus, topics: Topics) -> None:
+def test_every_network_learns_similar_codes_for_documents_of_a_topic(
+    name: str, corpus: Corpus, topics: Topics
+) -> None:
     shape, changes = LEARNERS[name]
     trained = run(corpus, shape, **LEARNING, **changes)
     losses = [epoch["loss"] for epoch in trained.history]
@@ -285,7 +346,9 @@ def test_every_network_learns_similar_codes_for_documents_of_a_topic(name: str, 
 
 
 @pytest.mark.parametrize("shape", [DBOW, DM], ids=["dbow", "dm"])
-def test_the_papers_recipe_as_it_is_learns_the_topics_of_a_small_corpus(shape: Shape, topics: Topics) -> None:
+def test_the_papers_recipe_as_it_is_learns_the_topics_of_a_small_corpus(
+    shape: Shape, topics: Topics
+) -> None:
     trained = train(*count(topics.texts), shape, paper_recipe(shape), device="cpu")
     together, otherwise = apart(codes_of(trained), codes_of(trained), topics.labels)
     assert together < 0.7 * otherwise
@@ -327,7 +390,11 @@ def test_progress_grows_to_the_end(corpus: Corpus) -> None:
 def test_adagrad_is_torchs_with_no_gradient_on_other_rows() -> None:
     rng = torch.Generator().manual_seed(1)
     start = torch.randn(7, 3, generator=rng, dtype=torch.float64)
-    table, whole, torchs = AdaGrad(start.clone(), 0.01), AdaGrad(start.clone(), 0.01), torch.nn.Parameter(start.clone())
+    table, whole, torchs = (
+        AdaGrad(start.clone(), 0.01),
+        AdaGrad(start.clone(), 0.01),
+        torch.nn.Parameter(start.clone()),
+    )
     optimizer = torch.optim.Adagrad([torchs], lr=0.3, initial_accumulator_value=0.01, eps=0.0)
     for size in (3, 1, 7, 0, 2, 4):
         rows, gradient = torch.randperm(7, generator=rng)[:size], torch.zeros_like(start)
@@ -342,7 +409,9 @@ def test_adagrad_is_torchs_with_no_gradient_on_other_rows() -> None:
     torch.testing.assert_close(whole.values, table.values)
 
 
-NAMES = st.lists(st.one_of(st.integers(0, 1000), st.sampled_from(["order", "batch", "step"])), max_size=3).map(tuple)
+NAMES = st.lists(
+    st.one_of(st.integers(0, 1000), st.sampled_from(["order", "batch", "step"])), max_size=3
+).map(tuple)
 
 
 def numbers(seed: int, *name: str | int) -> list[float]:
@@ -380,7 +449,9 @@ def test_adagrad_by_row_keeps_the_direction_of_the_gradient() -> None:
     assert torch.allclose(rows.values, torch.stack([torch.zeros(2), expected[1]]), atol=1e-5)
 
 
-def test_words_that_occur_less_often_than_asked_are_neither_predicted_nor_sampled(corpus: Corpus) -> None:
+def test_words_that_occur_less_often_than_asked_are_neither_predicted_nor_sampled(
+    corpus: Corpus,
+) -> None:
     _, counts = corpus
     fewest = int(np.median(counts))
     rare = counts < fewest
@@ -391,5 +462,8 @@ def test_words_that_occur_less_often_than_asked_are_neither_predicted_nor_sample
 
 
 def test_a_penalty_keeps_document_embeddings_small(corpus: Corpus) -> None:
-    free, held = (run(corpus, choose_shape(None, dim=8), epochs=5, document_prior=prior) for prior in (0.0, 100.0))
+    free, held = (
+        run(corpus, choose_shape(None, dim=8), epochs=5, document_prior=prior)
+        for prior in (0.0, 100.0)
+    )
     assert held.embeddings.norm() < 0.5 * free.embeddings.norm()

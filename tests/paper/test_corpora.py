@@ -36,7 +36,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def prepared(
-    folder: Path, corpus: PaperCorpus = NEWS, bigrams: bool = False, others: tuple[PaperCorpus, ...] = ()
+    folder: Path,
+    corpus: PaperCorpus = NEWS,
+    bigrams: bool = False,
+    others: tuple[PaperCorpus, ...] = (),
 ) -> Prepared:
     path = folder / "arrays" / "some.npz"
     prepare(path, corpus, bigrams, others)
@@ -48,7 +51,12 @@ def names_of(part: Part, data: Prepared) -> list[tuple[str, ...]]:
 
 
 def check_same(part: Part, bags: Bags, order: bool) -> None:
-    for name in ("features", "counts", "feature_offsets", *(("tokens", "token_offsets") if order else ())):
+    for name in (
+        "features",
+        "counts",
+        "feature_offsets",
+        *(("tokens", "token_offsets") if order else ()),
+    ):
         ours, true = getattr(part.documents, name), getattr(bags, name)
         assert np.array_equal(ours, true)
         assert ours.dtype == true.dtype
@@ -67,18 +75,35 @@ def test_the_arrays_are_the_collections_bags_and_labels(
     rule = VocabularyRule(Tokenizer.paper(), bigrams=bigrams, min_count=corpus.min_count)
     vocabulary, bags = count_bags(open_corpus(f"{corpus.name}/train"), rule)
     check_same(found.training, bags, order=not bigrams)
-    assert names_of(found.training, found) == [document.labels for document in open_corpus(f"{corpus.name}/train")]
-    assert len(found.training.labels) == found.facts["training_documents"]  # of which some newswire has no label
-    assert list(found.tests) == list(found.facts["tests"]) == [each.name for each in (corpus, *others)]
+    assert names_of(found.training, found) == [
+        document.labels for document in open_corpus(f"{corpus.name}/train")
+    ]
+    assert (
+        len(found.training.labels) == found.facts["training_documents"]
+    )  # of which some newswire has no label
+    assert (
+        list(found.tests) == list(found.facts["tests"]) == [each.name for each in (corpus, *others)]
+    )
     for tested in (corpus, *others):  # in the words that were trained on
         labelled = [document for document in open_corpus(f"{tested.name}/test") if document.labels]
-        check_same(found.tests[tested.name], make_bags([one.text for one in labelled], vocabulary), order=not bigrams)
-        assert names_of(found.tests[tested.name], found) == [document.labels for document in labelled]
+        check_same(
+            found.tests[tested.name],
+            make_bags([one.text for one in labelled], vocabulary),
+            order=not bigrams,
+        )
+        assert names_of(found.tests[tested.name], found) == [
+            document.labels for document in labelled
+        ]
         facts = {"documents": len(labelled), "relevance": relevance_of(tested.name)}
         assert found.facts["tests"][tested.name] == facts
     assert np.array_equal(found.counts, vocabulary.counts)
-    assert (found.facts["words"], found.facts["features"]) == (len(vocabulary.words), len(vocabulary))
-    assert (len(found.training.documents.tokens) == 0) == bigrams  # the order of words is kept without bigrams
+    assert (found.facts["words"], found.facts["features"]) == (
+        len(vocabulary.words),
+        len(vocabulary),
+    )
+    assert (
+        len(found.training.documents.tokens) == 0
+    ) == bigrams  # the order of words is kept without bigrams
 
 
 def test_a_cap_takes_the_same_documents_every_time_in_their_order(tmp_path: Path) -> None:
@@ -92,8 +117,13 @@ def test_a_cap_takes_the_same_documents_every_time_in_their_order(tmp_path: Path
     assert names_of(once.training, once) == [document.labels for document in taken]
 
 
-def test_a_collection_without_labels_for_testing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    articles = [{"title": f"number {number}", "text": "tin kettle, rope", "categories": []} for number in range(20)]
+def test_a_collection_without_labels_for_testing_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    articles = [
+        {"title": f"number {number}", "text": "tin kettle, rope", "categories": []}
+        for number in range(20)
+    ]
     write_sample(tmp_path / "arxiv", articles)
     monkeypatch.setenv("PARABIT_DATA", str(tmp_path))
     with pytest.raises(EvaluationError, match="no test document of arxiv has a label"):
@@ -105,19 +135,28 @@ def test_a_collection_without_labels_for_testing_is_an_error(tmp_path: Path, mon
     ("present", "names"),
     [
         ((), {"reuters21578": "RCV1"}),
-        (("enwiki", "arxiv"), {"reuters21578": "RCV1", "arxiv": "RCV1", "enwiki": "English Wikipedia"}),
+        (
+            ("enwiki", "arxiv"),
+            {"reuters21578": "RCV1", "arxiv": "RCV1", "enwiki": "English Wikipedia"},
+        ),
         (("rcv1", "enwiki", "arxiv"), {"rcv1": "", "enwiki": "English Wikipedia"}),
         (("rcv1", "wikipedia", "enwiki"), {"rcv1": "", "wikipedia": ""}),
     ],
 )
-def test_what_is_missing_has_a_stand_in_that_says_for_what(present: tuple[str, ...], names: dict[str, str]) -> None:
+def test_what_is_missing_has_a_stand_in_that_says_for_what(
+    present: tuple[str, ...], names: dict[str, str]
+) -> None:
     news, headers_kept, *corpora = paper_corpora(present)
     assert (news.headers, headers_kept.headers) == (False, True)
-    assert {corpus.name: corpus.collection if corpus.stand_in else "" for corpus in corpora} == names
+    assert {
+        corpus.name: corpus.collection if corpus.stand_in else "" for corpus in corpora
+    } == names
     assert all(corpus.collection == corpus.title for corpus in corpora if not corpus.stand_in)
 
 
-def test_another_word_or_label_is_another_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_word_or_label_is_another_fingerprint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PARABIT_DATA", str(tmp_path / "data"))
 
     def fingerprint(label: int = 0, place: int | None = None) -> str:
@@ -129,6 +168,11 @@ def test_another_word_or_label_is_another_fingerprint(tmp_path: Path, monkeypatc
         found: str = prepared(tmp_path).facts["fingerprint"]
         return found
 
-    prints = [fingerprint(), fingerprint(label=1), fingerprint(place=3), fingerprint(place=POSTS["train"] + 7)]
+    prints = [
+        fingerprint(),
+        fingerprint(label=1),
+        fingerprint(place=3),
+        fingerprint(place=POSTS["train"] + 7),
+    ]
     assert len(set(prints)) == 4
     assert fingerprint() == prints[0]

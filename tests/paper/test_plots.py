@@ -21,7 +21,10 @@ def test_curves_are_in_per_cent_and_differ_by_marker_and_line_not_only_by_colour
     lines = axes.get_lines()
     assert np.allclose(lines[0].get_ydata(), [90, 70, 40, 5])
     assert len({line.get_marker() for line in lines}) == 3
-    assert len({(line.get_linewidth(), str(vars(line)["_unscaled_dash_pattern"])) for line in lines}) == 3
+    assert (
+        len({(line.get_linewidth(), str(vars(line)["_unscaled_dash_pattern"])) for line in lines})
+        == 3
+    )
     # Where curves coincide, all are still seen: a narrower one lies on a wider one, and markers stand apart.
     assert lines[0].get_linewidth() > lines[1].get_linewidth()
     assert lines[0].get_zorder() < lines[1].get_zorder()
@@ -35,9 +38,14 @@ def test_curves_are_in_per_cent_and_differ_by_marker_and_line_not_only_by_colour
 def test_every_label_has_its_points_and_its_own_shape() -> None:
     labels = ["sci.crypt", "rec.autos", "sci.crypt", "misc.forsale"]
     axes = points(Figure().add_subplot(), [0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0], labels)
-    drawn = {collection.get_label(): len(np.asarray(collection.get_offsets())) for collection in axes.collections}
+    drawn = {
+        collection.get_label(): len(np.asarray(collection.get_offsets()))
+        for collection in axes.collections
+    }
     assert drawn == {"sci.crypt": 2, "rec.autos": 1, "misc.forsale": 1}
-    shapes = [np.asarray(collection.get_paths()[0].vertices).tobytes() for collection in axes.collections]
+    shapes = [
+        np.asarray(collection.get_paths()[0].vertices).tobytes() for collection in axes.collections
+    ]
     assert len(set(shapes)) == 3
 
 

@@ -55,7 +55,9 @@ def test_every_figure_has_a_row_and_every_run_says_what_made_it(folder: Path) ->
     assert "--corpus 20newsgroups --job pv-dbow-32-bigrams --quick" in page
 
 
-def test_a_finished_run_is_kept_and_an_older_method_is_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_run_is_kept_and_an_older_method_is_stale(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(report, "perform", lambda *_: pytest.fail("it ran again"))
     assert reproduce("table2", folder, "", quick=True, device="cpu")["runs"] == 6
     monkeypatch.setitem(experiments.VERSIONS, "network", 2)
@@ -68,7 +70,14 @@ def test_a_finished_run_is_kept_and_an_older_method_is_stale(folder: Path, monke
 
 def test_a_line_that_was_cut_off_is_ignored_and_written_again(tmp_path: Path) -> None:
     store, run = Store(tmp_path), Run(JOBS["tf-idf"], NEWS, 0)
-    about = {"id": run.id, "corpus": NEWS.name, "job": "tf-idf", "seed": 0, "quick": False, "data": ""}
+    about = {
+        "id": run.id,
+        "corpus": NEWS.name,
+        "job": "tf-idf",
+        "seed": 0,
+        "quick": False,
+        "data": "",
+    }
     store.keep(about, [("vectors", "map", 0.5)])
     store.runs.write_text(store.runs.read_text()[:-9])
     assert store.missing([run]) == [run]
@@ -77,7 +86,9 @@ def test_a_line_that_was_cut_off_is_ignored_and_written_again(tmp_path: Path) ->
     assert Figures(tmp_path, [NEWS]).cells[NEWS.name, "tf-idf", "vectors", "map"].value == 0.25
 
 
-def test_all_networks_and_peers_can_be_run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_networks_and_peers_can_be_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each way to score, on the arrays that were prepared: Table 4, the pictures, the hashing papers' protocol."""
     library = SimpleNamespace(
         SentenceTransformer=lambda model: SimpleNamespace(encode=lambda texts: np.eye(len(texts)))
@@ -97,11 +108,19 @@ def test_all_networks_and_peers_can_be_run(folder: Path, tmp_path: Path, monkeyp
     assert parts["real-binary-28"] >= {"codes", "vectors", "28 bits, radius 1"}
     assert parts["separate"] >= {"28 bits, radius 2", "24 bits, radius 3", "vectors"}
     assert parts["closed-form-24"] == {"24 bits, radius 2", "24 bits, radius 3"}
-    assert [parts[name] for name in PEERS] == [{"codes"}, {"vectors", "hyperplanes", "itq"}, *[{"vectors"}] * 4]
+    assert [parts[name] for name in PEERS] == [
+        {"codes"},
+        {"vectors", "hyperplanes", "itq"},
+        *[{"vectors"}] * 4,
+    ]
     assert [name for name, picture in pictures.items() if picture] == ["binary-pv-dbow-128-bigrams"]
     reproduce("figures", copy, "", quick=True, only_report=True)
     drawn = {path.name for path in (copy / "figures").iterdir()}
-    assert drawn >= {"tsne-20newsgroups.png", "curves-20newsgroups-128.svg", "real-binary-20newsgroups.svg"}
+    assert drawn >= {
+        "tsne-20newsgroups.png",
+        "curves-20newsgroups-128.svg",
+        "real-binary-20newsgroups.svg",
+    }
 
 
 def test_runs_are_each_once_and_transfer_is_from_wikipedia_only() -> None:
@@ -109,4 +128,6 @@ def test_runs_are_each_once_and_transfer_is_from_wikipedia_only() -> None:
     assert len(everything) == len({run.id for run in everything})
     assert {run.corpus.name for run in everything if run.job.name == "transfer"} == {"enwiki"}
     assert {run.seed for run in everything if run.job.name == "bm25"} == {0}
-    assert {run.corpus.name for run in everything if run.job.name.startswith("window")} == {"20newsgroups"}
+    assert {run.corpus.name for run in everything if run.job.name.startswith("window")} == {
+        "20newsgroups"
+    }

@@ -7,14 +7,31 @@ import pytest
 from parabit.paper.corpora import PAPER, PaperCorpus, paper_corpora
 from parabit.paper.experiments import CURVES, JOBS, TABLES, Run
 from parabit.paper.jobs import Rows
-from parabit.paper.results import FAILS, HOLDS, PARTLY, PUBLISHED, UNTESTED, Figures, Store, claims, tables
+from parabit.paper.results import (
+    FAILS,
+    HOLDS,
+    PARTLY,
+    PUBLISHED,
+    UNTESTED,
+    Figures,
+    Store,
+    claims,
+    tables,
+)
 
 CORPORA = NEWS, HEADERS_KEPT, REUTERS = paper_corpora([])
 
 
 def keep(folder: Path, corpus: PaperCorpus, job: str, rows: Rows, seed: int = 0) -> None:
     run = Run(JOBS[job], corpus, seed)
-    about = {"id": run.id, "corpus": corpus.name, "job": job, "seed": seed, "quick": False, "data": ""}
+    about = {
+        "id": run.id,
+        "corpus": corpus.name,
+        "job": job,
+        "seed": seed,
+        "quick": False,
+        "data": "",
+    }
     about |= {"code": "", "device": "cpu", "torch": "", "date": "", "seconds": 1.0}
     Store(folder).keep(about, rows)
 
@@ -29,7 +46,9 @@ def test_all_36_distinct_figures_of_20_newsgroups_are_compared_once(tmp_path: Pa
         keep(tmp_path, HEADERS_KEPT, job, rows)
         keep(tmp_path, REUTERS, job, rows)
     figures = Figures(tmp_path, CORPORA)
-    counts = [{name: len(cells) for name, cells in figures.compared(one.name).items()} for one in CORPORA]
+    counts = [
+        {name: len(cells) for name, cells in figures.compared(one.name).items()} for one in CORPORA
+    ]
     assert counts[0] == {"above": 36, "equal": 0, "below": 0}
     assert counts[1] == {"above": 0, "equal": 36, "below": 0}
     assert sum(counts[2].values()) == 0  # it stands in for RCV1
@@ -45,11 +64,17 @@ def test_every_job_and_look_that_the_data_file_names_exists() -> None:
     assert {look for curves in CURVES.values() for _, look, _, _ in curves} == PAPER["looks"].keys()
     names = {row[-2] for some in rows for row in some} | {job for _, job, _, _ in PUBLISHED}
     pairs = [pair for claim in PAPER["claims"] for pair in claim["pairs"]]
-    assert names | {figure.partition("/")[0] for _, *both in pairs for figure in both} <= JOBS.keys()
+    assert (
+        names | {figure.partition("/")[0] for _, *both in pairs for figure in both} <= JOBS.keys()
+    )
 
 
-@pytest.mark.parametrize(("value", "standing"), [(0.405, "above"), (0.404, "equal"), (0.396, "equal"), (0.39, "below")])
-def test_what_is_nearer_than_half_of_the_last_digit_is_equal(tmp_path: Path, value: float, standing: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "standing"), [(0.405, "above"), (0.404, "equal"), (0.396, "equal"), (0.39, "below")]
+)
+def test_what_is_nearer_than_half_of_the_last_digit_is_equal(
+    tmp_path: Path, value: float, standing: str
+) -> None:
     keep(tmp_path, NEWS, "pv-dbow-128-words", [("vectors", "map", value + 1e-9)])
     cell = Figures(tmp_path, CORPORA).cells[NEWS.name, "pv-dbow-128-words", "vectors", "map"]
     assert (cell.paper, cell.standing) == (0.4, standing)
@@ -83,13 +108,32 @@ def test_a_claim_is_judged_by_means_and_their_spread(tmp_path: Path) -> None:
         for seed, value in enumerate(values):
             keep(tmp_path, NEWS, job, [(part, "map", value)], seed)
     found = {claim.text: claim for claim in claims(Figures(tmp_path, CORPORA))}
-    judged = {text.partition(" (")[0]: (one.verdict, one.agree, len(one.compared)) for text, one in found.items()}
-    assert judged["128-bit Binary PV-DBOW with bigrams beats 128-bit semantic hashing"] == (HOLDS, 1, 1)
-    assert judged["Binary PV-DBOW beats Binary PV-DM at 128 bits"] == (FAILS, 0, 1)  # equal is not more
+    judged = {
+        text.partition(" (")[0]: (one.verdict, one.agree, len(one.compared))
+        for text, one in found.items()
+    }
+    assert judged["128-bit Binary PV-DBOW with bigrams beats 128-bit semantic hashing"] == (
+        HOLDS,
+        1,
+        1,
+    )
+    assert judged["Binary PV-DBOW beats Binary PV-DM at 128 bits"] == (
+        FAILS,
+        0,
+        1,
+    )  # equal is not more
     assert judged["Binary PV-DBOW beats Binary PV-DM at 32 bits"] == (FAILS, 0, 1)
-    benefit = "Iterative quantization of real-valued vectors brings no benefit over 32-bit Binary PV-DBOW"
+    benefit = (
+        "Iterative quantization of real-valued vectors brings no benefit over 32-bit Binary PV-DBOW"
+    )
     assert judged[benefit] == (HOLDS, 1, 1)
-    assert judged["A context of one word, on one side, is the best for Binary PV-DM"] == (PARTLY, 1, 2)
+    assert judged["A context of one word, on one side, is the best for Binary PV-DM"] == (
+        PARTLY,
+        1,
+        2,
+    )
     assert judged["Bigrams usually raise MAP"] == (HOLDS, 2, 3)
     assert judged["Separate networks"] == (UNTESTED, 0, 0)
-    assert [one.sign for claim in found.values() for one in claim.compared if "DM at" in claim.text] == ["≈", "<"]
+    assert [
+        one.sign for claim in found.values() for one in claim.compared if "DM at" in claim.text
+    ] == ["≈", "<"]

@@ -14,14 +14,25 @@ from scipy.sparse import csr_array
 from parabit.corpus import open_corpus
 from parabit.errors import VocabularyError
 from parabit.progress import Progress
-from parabit.text import Bags, Tokenizer, Vocabulary, VocabularyRule, build_vocabulary, count_bags, counting, make_bags
+from parabit.text import (
+    Bags,
+    Tokenizer,
+    Vocabulary,
+    VocabularyRule,
+    build_vocabulary,
+    count_bags,
+    counting,
+    make_bags,
+)
 from parabit.text.bags import inverse_frequencies, tf_idf_rows
 
 TOKENIZER = Tokenizer(pattern="[a-z]+", min_length=1, stop_words=frozenset({"stop"}))
 TEXTS = ["a b a b c", "", "b stop c!", "stop", "a", "x y z a b"]
 
 texts_of_few_words = st.lists(
-    st.lists(st.sampled_from(["a", "b", "c", "dd", "stop"]), max_size=12).map(" ".join), min_size=1, max_size=12
+    st.lists(st.sampled_from(["a", "b", "c", "dd", "stop"]), max_size=12).map(" ".join),
+    min_size=1,
+    max_size=12,
 ).filter(lambda texts: any(set(text.split()) - {"stop"} for text in texts))
 
 
@@ -32,12 +43,19 @@ def features_of(text: str) -> list[str]:
 
 
 def named_counts(vocabulary: Vocabulary) -> dict[str, tuple[int, int]]:
-    rows = zip(vocabulary.names, vocabulary.counts.tolist(), vocabulary.document_frequencies.tolist(), strict=True)
+    rows = zip(
+        vocabulary.names,
+        vocabulary.counts.tolist(),
+        vocabulary.document_frequencies.tolist(),
+        strict=True,
+    )
     return {name: (count, documents) for name, count, documents in rows}
 
 
 @given(texts_of_few_words, st.integers(1, 3), st.integers(1, 3))
-def test_counts_are_those_of_plain_counting(texts: list[str], least: int, least_bigrams: int) -> None:
+def test_counts_are_those_of_plain_counting(
+    texts: list[str], least: int, least_bigrams: int
+) -> None:
     rule = VocabularyRule(TOKENIZER, bigrams=True, min_count=least, min_bigram_count=least_bigrams)
     counts = Counter(feature for text in texts for feature in features_of(text))
     documents = Counter(feature for text in texts for feature in set(features_of(text)))
@@ -56,7 +74,9 @@ def test_counts_are_those_of_plain_counting(texts: list[str], least: int, least_
     assert named_counts(vocabulary) == {name: (counts[name], documents[name]) for name in kept}
     assert vocabulary.documents == len(texts)
     assert vocabulary.tokens == sum(words.values())
-    assert vocabulary.coverage == pytest.approx(sum(words[word] for word in kept & words.keys()) / vocabulary.tokens)
+    assert vocabulary.coverage == pytest.approx(
+        sum(words[word] for word in kept & words.keys()) / vocabulary.tokens
+    )
 
 
 @given(texts_of_few_words, st.integers(1, 12))
@@ -92,18 +112,24 @@ def test_bags_hold_the_text_and_its_counts(texts: list[str], least: int, bigrams
     expected = []
     for text in texts:
         features = [feature for feature in features_of(text) if feature in known]
-        expected.append(([feature for feature in features if " " not in feature], dict(Counter(features))))
+        expected.append(
+            ([feature for feature in features if " " not in feature], dict(Counter(features)))
+        )
     assert bags_by_name(bags, vocabulary) == expected
     # With the vocabulary given, the same arrays; of few texts in one way and of many in another.
     for number in (1, 20):
         again, many = make_bags(texts * number, vocabulary), Bags.joined([bags] * number)
         assert again.fingerprint == many.fingerprint
-        assert [array.dtype for array in vars(again).values()] == [array.dtype for array in vars(many).values()]
+        assert [array.dtype for array in vars(again).values()] == [
+            array.dtype for array in vars(many).values()
+        ]
 
 
 def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
-    texts = [" ".join(f"w{a}x{b}" for a, b in rng.integers((10, 5), size=(30, 2))) for _ in range(300)]
+    texts = [
+        " ".join(f"w{a}x{b}" for a, b in rng.integers((10, 5), size=(30, 2))) for _ in range(300)
+    ]
     rule = VocabularyRule(bigrams=True, min_bigram_count=3)
     vocabulary, bags = count_bags(texts, rule)
     monkeypatch.setattr(counting, "_MERGED", 500)
@@ -119,7 +145,9 @@ def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.integers(0, 300), min_size=40, max_size=200), st.integers(5, 60))
-def test_of_too_many_words_the_frequent_ones_are_counted_nearly(numbers: list[int], most: int) -> None:
+def test_of_too_many_words_the_frequent_ones_are_counted_nearly(
+    numbers: list[int], most: int
+) -> None:
     """The bound of Misra and Gries: no count is too high, nor too low by more than tokens / words that are counted."""
     texts = [f"w{number % 7 if number % 3 else number}" for number in numbers]
     texts += ["w0"] * len(texts)  # if no word is frequent, none may be left
@@ -140,7 +168,10 @@ def test_of_too_many_words_the_frequent_ones_are_counted_nearly(numbers: list[in
 def test_unknown_words_break_bigrams_and_stop_words_do_not() -> None:
     vocabulary = build_vocabulary(["a b", "b a"], VocabularyRule(TOKENIZER, bigrams=True))
     bags = make_bags(["a stop b", "a unknown b"], vocabulary)
-    assert bags_by_name(bags, vocabulary) == [(["a", "b"], {"a": 1, "b": 1, "a b": 1}), (["a", "b"], {"a": 1, "b": 1})]
+    assert bags_by_name(bags, vocabulary) == [
+        (["a", "b"], {"a": 1, "b": 1, "a b": 1}),
+        (["a", "b"], {"a": 1, "b": 1}),
+    ]
 
 
 def test_a_long_document_is_not_cut() -> None:
@@ -154,10 +185,16 @@ def test_a_long_document_is_not_cut() -> None:
 def test_the_papers_vocabulary_is_met(real: Callable[[str], str]) -> None:
     rule = VocabularyRule(Tokenizer.paper(), bigrams=True)
     vocabulary = build_vocabulary(open_corpus(real("20newsgroups-raw/train")), rule)
-    assert (vocabulary.documents, len(vocabulary.words), len(vocabulary.bigrams)) == (11_314, 88_164, 948_781)
+    assert (vocabulary.documents, len(vocabulary.words), len(vocabulary.bigrams)) == (
+        11_314,
+        88_164,
+        948_781,
+    )
 
 
-@pytest.mark.parametrize("bigrams", [False, True])  # without, a column of nothing must keep its type
+@pytest.mark.parametrize(
+    "bigrams", [False, True]
+)  # without, a column of nothing must keep its type
 def test_a_vocabulary_survives_its_file(bigrams: bool, tmp_path: Path) -> None:
     vocabulary = build_vocabulary(TEXTS, VocabularyRule(TOKENIZER, bigrams=bigrams))
     vocabulary.save(tmp_path / "v")
@@ -181,9 +218,16 @@ def test_fingerprints_tell_vocabularies_apart() -> None:
     assert build_vocabulary(TEXTS, rules[0]).fingerprint in prints
 
 
-def test_what_is_not_a_whole_vocabulary_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_a_whole_vocabulary_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "v"
-    for content in (b"", b"text", save({"words": np.zeros(1)}), save({"words": np.zeros(1)}, {"vocabulary": "{}"})):
+    for content in (
+        b"",
+        b"text",
+        save({"words": np.zeros(1)}),
+        save({"words": np.zeros(1)}, {"vocabulary": "{}"}),
+    ):
         path.write_bytes(content)
         with pytest.raises(VocabularyError, match="is not a whole vocabulary file"):
             Vocabulary.load(path)
@@ -202,11 +246,15 @@ def test_unknown_words_of_many_texts_have_no_id() -> None:
 
 def test_the_idf_is_the_logarithm_of_documents_and_one_over_those_with_the_word() -> None:
     idf = inverse_frequencies(np.array([1, 4, 9, 0]), documents=9)
-    np.testing.assert_allclose(idf, [math.log(10), math.log(10 / 4), math.log(10 / 9), 0], rtol=1e-6)
+    np.testing.assert_allclose(
+        idf, [math.log(10), math.log(10 / 4), math.log(10 / 9), 0], rtol=1e-6
+    )
     assert idf.dtype == np.float32
 
 
-@given(st.lists(st.dictionaries(st.integers(0, 9), st.integers(1, 10_000), max_size=8), max_size=12))
+@given(
+    st.lists(st.dictionaries(st.integers(0, 9), st.integers(1, 10_000), max_size=8), max_size=12)
+)
 def test_rows_are_the_weights_of_each_word_at_length_one(bags: list[dict[int, int]]) -> None:
     features = np.array([word for bag in bags for word in sorted(bag)], dtype=np.int32)
     counts = np.array([bag[word] for bag in bags for word in sorted(bag)], dtype=np.int32)
@@ -216,6 +264,11 @@ def test_rows_are_the_weights_of_each_word_at_length_one(bags: list[dict[int, in
     assert rows.dtype == np.float32
     assert rows.shape == (len(bags), 10)
     for bag, row in zip(bags, rows.toarray(), strict=True):
-        weights = [(1 + math.log(bag[word])) * float(idf[word]) if word in bag else 0.0 for word in range(10)]
+        weights = [
+            (1 + math.log(bag[word])) * float(idf[word]) if word in bag else 0.0
+            for word in range(10)
+        ]
         length = math.hypot(*weights)
-        np.testing.assert_allclose(row, [weight / length if length else 0.0 for weight in weights], atol=1e-6)
+        np.testing.assert_allclose(
+            row, [weight / length if length else 0.0 for weight in weights], atol=1e-6
+        )

@@ -22,13 +22,21 @@ def edited(words: list[str], share: float, rng: random.Random) -> list[str]:
         "delete": lambda word: [],
         "insert": lambda word: [word, "new"],
     }
-    return [part for word in words for part in (edits[rng.choice([*edits])](word) if rng.random() < share else [word])]
+    return [
+        part
+        for word in words
+        for part in (edits[rng.choice([*edits])](word) if rng.random() < share else [word])
+    ]
 
 
 def collection(seed: int, length: int, documents: int = 120) -> list[str]:
     rng = random.Random(seed)
-    texts = [rng.choices(WORDS, FREQUENCIES, k=rng.randint(1, 2 * length)) for _ in range(documents)]
-    texts += [edited(rng.choice(texts), rng.choice([0, 0.1, 0.3, 0.5]), rng) for _ in range(documents)]
+    texts = [
+        rng.choices(WORDS, FREQUENCIES, k=rng.randint(1, 2 * length)) for _ in range(documents)
+    ]
+    texts += [
+        edited(rng.choice(texts), rng.choice([0, 0.1, 0.3, 0.5]), rng) for _ in range(documents)
+    ]
     rng.shuffle(texts)
     return [" ".join(words) for words in texts]
 
@@ -38,7 +46,10 @@ def by_comparing_all(texts: list[str], shared: float = 0.5) -> dict[int, dict[in
     sets = [frozenset(text.split()) for text in texts]
     different = set(sets) - {frozenset()}
     frequencies = Counter(word for words in different for word in words)
-    weights = {word: math.log((len(different) + 1000) / max(2, count)) for word, count in frequencies.items()}
+    weights = {
+        word: math.log((len(different) + 1000) / max(2, count))
+        for word, count in frequencies.items()
+    }
 
     def share(one: frozenset[str], other: frozenset[str]) -> float:
         common, both = one & other, one | other
@@ -65,7 +76,9 @@ def ids_of(group: Group) -> list[Any]:
 
 
 def as_shares(groups: list[Group]) -> dict[int, dict[int, float]]:
-    return {int(group.kept): {int(copy.id): copy.shared for copy in group.copies} for group in groups}
+    return {
+        int(group.kept): {int(copy.id): copy.shared for copy in group.copies} for group in groups
+    }
 
 
 @pytest.mark.parametrize("length", [3, 6, 60])
@@ -76,7 +89,9 @@ def test_groups_are_those_of_a_comparison_of_all_with_all(length: int, shared: f
         assert as_shares(find_duplicates(texts, shared=shared)) == by_comparing_all(texts, shared)
 
 
-def test_small_blocks_and_rare_words_alone_find_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_blocks_and_rare_words_alone_find_the_same_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     texts = collection(0, 60)
     groups = find_duplicates(texts)
     for limit, value in (("_AT_ONCE", 50), ("_WORK", 8000)):
@@ -88,7 +103,11 @@ def test_small_blocks_and_rare_words_alone_find_the_same_groups(monkeypatch: pyt
 def test_thousands_of_copies_are_one_group_and_documents_without_words_are_none() -> None:
     texts = ["Hubble, repaired in orbit."] * 20_000 + ["", "...", " ", "Repaired in orbit: HUBBLE"]
     [group] = find_duplicates(texts)
-    assert (group.kept, len(group.copies), {copy.shared for copy in group.copies}) == ("0", 20_000, {1.0})
+    assert (group.kept, len(group.copies), {copy.shared for copy in group.copies}) == (
+        "0",
+        20_000,
+        {1.0},
+    )
     assert group.copies[-1].id == "20003"
     assert find_duplicates([]) == find_duplicates(["", ""]) == find_duplicates(["one"]) == []
 
@@ -100,28 +119,52 @@ def test_a_chain_is_cut_so_that_every_copy_is_like_what_is_kept() -> None:
 
 def test_what_is_kept_is_the_first_the_longest_or_the_newest() -> None:
     dates: list[dict[str, Any]] = [{"date": "1993-05-01"}, {"date": "2001-01-01"}, {}]
-    texts = ["the telescope is in orbit", "the telescope is in orbit now", "the telescope is in the orbit, far away"]
+    texts = [
+        "the telescope is in orbit",
+        "the telescope is in orbit now",
+        "the telescope is in the orbit, far away",
+    ]
     documents = [Document(str(n), text, fields=dates[n]) for n, text in enumerate(texts)]
-    kept = {keep: ids_of(find_duplicates(documents, keep)[0]) for keep in ("first", "longest", "newest")}
+    kept = {
+        keep: ids_of(find_duplicates(documents, keep)[0]) for keep in ("first", "longest", "newest")
+    }
     assert kept == {"first": ["0", "1", "2"], "longest": ["2", "0", "1"], "newest": ["1", "0", "2"]}
 
 
 def test_forms_that_differ_in_their_rare_words_are_no_copies() -> None:
-    forms = [f"the company {name} pays a quarterly dividend on day{name[1:]}" for name in WORDS[:300]]
-    assert find_duplicates([*forms, *collection(0, 9)]) == find_duplicates(["-"] * len(forms) + collection(0, 9))
+    forms = [
+        f"the company {name} pays a quarterly dividend on day{name[1:]}" for name in WORDS[:300]
+    ]
+    assert find_duplicates([*forms, *collection(0, 9)]) == find_duplicates(
+        ["-"] * len(forms) + collection(0, 9)
+    )
 
 
 def test_hits_that_are_copies_of_an_earlier_one() -> None:
-    assert copies_among(["a b c d", "x y", "a b c", "c d e f", "", "", "y x"]) == [0, 1, 0, 3, 4, 5, 1]
+    assert copies_among(["a b c d", "x y", "a b c", "c d e f", "", "", "y x"]) == [
+        0,
+        1,
+        0,
+        3,
+        4,
+        5,
+        1,
+    ]
     assert copies_among([]) == []
 
 
 def test_errors_say_what_to_do() -> None:
     wrong: Any = "last"
     cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: find_duplicates(["a"], wrong), "no way 'last' to choose what to keep; there are first, longest"),
+        (
+            lambda: find_duplicates(["a"], wrong),
+            "no way 'last' to choose what to keep; there are first, longest",
+        ),
         (lambda: find_duplicates(["a"], shared=0), "a share of 0 of the words; give more than 0"),
-        (lambda: find_duplicates(["a"], "newest", date="day"), "no document has a date in its field 'day'; name"),
+        (
+            lambda: find_duplicates(["a"], "newest", date="day"),
+            "no document has a date in its field 'day'; name",
+        ),
     ]
     for call, words in cases:
         with pytest.raises(ParabitError, match=words):

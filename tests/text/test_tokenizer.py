@@ -22,13 +22,28 @@ from parabit.text import (
 from parabit.text.tokenizer import WORDS, Numbering
 
 # What goes wrong: letters whose case changes their length, marks, digits of other scripts, scripts without spaces.
-STRANGE = "abYZ019_-+#.,'’ \n\t\x7f\0cCfFnNeEtTéÉ\u0301ßΣςİı\u212aाกไทย北京大学テスト한국어Привет١٢ǅﬁ𝒳"
+STRANGE = (
+    "abYZ019_-+#.,'’ \n\t\x7f\0cCfFnNeEtTéÉ\u0301ßΣςİı\u212aाกไทย北京大学テスト한국어Привет١٢ǅﬁ𝒳"
+)
 TEXTS = st.one_of(
     st.text(st.sampled_from(STRANGE), max_size=25),
-    st.lists(st.sampled_from(["C++", "c#", ".NET", "foo.net", "F#m", "mp3", "北京大学", "don't", "x²"])).map(" ".join),
+    st.lists(
+        st.sampled_from(["C++", "c#", ".NET", "foo.net", "F#m", "mp3", "北京大学", "don't", "x²"])
+    ).map(" ".join),
     st.text(max_size=25),
 )
-PATTERNS = [WORDS, "[a-z]+", r"\p{L}+", r"\w+", "[A-Z]+", "[a-z0-9_-]+", r"\S+", "[a-z ]+", r"[a-z]+|\n", "[a-z]*"]
+PATTERNS = [
+    WORDS,
+    "[a-z]+",
+    r"\p{L}+",
+    r"\w+",
+    "[A-Z]+",
+    "[a-z0-9_-]+",
+    r"\S+",
+    "[a-z ]+",
+    r"[a-z]+|\n",
+    "[a-z]*",
+]
 TOKENIZERS = st.builds(Tokenizer, st.sampled_from(PATTERNS), st.booleans(), st.booleans())
 
 
@@ -36,7 +51,10 @@ def content(tokenizer: Tokenizer, texts: list[str]) -> list[list[str]]:
     """The words that models count, of all texts at once."""
     words, lengths = tokenizer.content_tokens(texts)
     ends = np.cumsum(lengths)
-    return [words[end - length : end].to_list() for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
+    return [
+        words[end - length : end].to_list()
+        for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
+    ]
 
 
 @given(st.lists(TEXTS, max_size=8), TOKENIZERS)
@@ -53,9 +71,13 @@ def test_words_keep_their_numbers_while_new_ones_come() -> None:
 
 
 @given(TEXTS, st.sampled_from(PATTERNS), st.booleans())
-def test_the_fast_way_finds_what_the_regular_expression_finds(text: str, pattern: str, lowercase: bool) -> None:
+def test_the_fast_way_finds_what_the_regular_expression_finds(
+    text: str, pattern: str, lowercase: bool
+) -> None:
     fast, plain = Tokenizer(pattern, lowercase), Tokenizer(f"(?:{pattern})", lowercase)
-    if pattern != WORDS or not re.search(r"[^\W\d_a-zA-Z]", text):  # pairs of characters are of the default alone
+    if pattern != WORDS or not re.search(
+        r"[^\W\d_a-zA-Z]", text
+    ):  # pairs of characters are of the default alone
         assert fast.words(text) == plain.words(text)
 
 
@@ -142,9 +164,15 @@ def test_stop_words_come_by_name_or_from_a_file(tmp_path: Path) -> None:
         (lambda: Tokenizer(min_length=5, max_length=4), "words of 5 to 4 characters"),
         (lambda: Tokenizer(stop_words="the"), "must be a set of strings"),  # type: ignore[arg-type]
         (lambda: Tokenizer().content_tokens(["ok", None]), "a text is a NoneType"),  # type: ignore[list-item]
-        (lambda: Tokenizer().content_tokens(["é", "\ud800"]), "a text has half of a surrogate pair"),
+        (
+            lambda: Tokenizer().content_tokens(["é", "\ud800"]),
+            "a text has half of a surrogate pair",
+        ),
         (lambda: build_vocabulary([]), "the corpus has no documents"),
-        (lambda: count_bags(["! the", "of"]), "not one word in 2 documents; words match the pattern, have 2 to 15"),
+        (
+            lambda: count_bags(["! the", "of"]),
+            "not one word in 2 documents; words match the pattern, have 2 to 15",
+        ),
         (lambda: VocabularyRule(min_count=0), "min_count is 0"),
         (lambda: VocabularyRule(max_size=-1), "max_size is -1"),
         (lambda: Vocabulary.load("no.parquet"), "no vocabulary at"),

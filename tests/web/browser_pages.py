@@ -27,7 +27,9 @@ expect.set_options(timeout=PATIENCE)
 def chromium_program(playwright: Playwright) -> str | None:
     """The path of a Chromium: the one that is named, one of the system, or playwright's own."""
     named = os.environ.get("PARABIT_CHROMIUM")
-    of_system = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    of_system = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     own = playwright.chromium.executable_path
     return named or of_system or (own if Path(own).exists() else None)
 
@@ -39,8 +41,12 @@ def browser() -> Iterator[Browser]:
         program = chromium_program(playwright)
         if program is None:
             missing = pytest.fail if os.environ.get("PARABIT_NEED_BROWSER") == "1" else pytest.skip
-            missing("no Chromium was found: install it, run `make browser`, or set PARABIT_CHROMIUM to the program")
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=PATIENCE)
+            missing(
+                "no Chromium was found: install it, run `make browser`, or set PARABIT_CHROMIUM to the program"
+            )
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox"], timeout=PATIENCE
+        )
         yield browser
         browser.close()
 
@@ -48,7 +54,9 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def watched(browser: Browser, address: str, *expected: str, **options: Any) -> Iterator[Page]:
     """A page of its own. No error in the console, no dialog, no request to another host; `expected` errors may be."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "base_url": address, **options})
+    context = browser.new_context(
+        **{"viewport": {"width": 1280, "height": 800}, "base_url": address, **options}
+    )
     context.set_default_timeout(PATIENCE)
     troubles: list[str] = []
     host = urlsplit(address).netloc
@@ -62,20 +70,30 @@ def watched(browser: Browser, address: str, *expected: str, **options: Any) -> I
         dialog.dismiss()
 
     page = context.new_page()
-    page.on("console", lambda line: note("console", line.text) if line.type in {"error", "warning"} else None)
+    page.on(
+        "console",
+        lambda line: note("console", line.text) if line.type in {"error", "warning"} else None,
+    )
     page.on("pageerror", lambda error: note("error", str(error)))
     page.on("dialog", dialog)
-    page.on("request", lambda sent: None if urlsplit(sent.url).netloc == host else note("request", sent.url))
+    page.on(
+        "request",
+        lambda sent: None if urlsplit(sent.url).netloc == host else note("request", sent.url),
+    )
     try:
         yield page
-        page.evaluate("() => new Promise(requestAnimationFrame)")  # what is about to go wrong, does so
+        page.evaluate(
+            "() => new Promise(requestAnimationFrame)"
+        )  # what is about to go wrong, does so
     finally:
         context.close()
     assert not troubles, troubles
 
 
 @pytest.fixture(scope="session")
-def address(browser: Browser, _made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(
+    browser: Browser, _made: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """A server with an index of 300 documents, 20 bits each; the map is drawn meanwhile."""
     folder = tmp_path_factory.mktemp("served") / "news.index"
     shutil.copytree(_made, folder)
@@ -109,13 +127,17 @@ def search(page: Page, query: str, more: str = "") -> None:
 
 def hits(page: Page) -> list[dict[str, Any]]:
     """The hits that are shown, but for their places on the map, which may be drawn meanwhile."""
-    found: list[dict[str, Any]] = page.eval_on_selector_all(".hit", "found => found.map((article) => article.hit)")
+    found: list[dict[str, Any]] = page.eval_on_selector_all(
+        ".hit", "found => found.map((article) => article.hit)"
+    )
     return [{name: value for name, value in hit.items() if name != "position"} for hit in found]
 
 
 def frame(page: Page) -> None:
     """Wait until what was asked of the map is drawn."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate(
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
 
 
 def wait_for_map(page: Page) -> None:

@@ -19,7 +19,9 @@ NO_MAP = Settings(seconds=600, map=False)
 def serving(folder: Path, settings: Settings = NO_MAP) -> Iterator[str]:
     """The address of a server that answers until the block ends; what is asked before it is ready waits."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(folder, settings), log_level="critical", lifespan="on"))
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(folder, settings), log_level="critical", lifespan="on")
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
@@ -33,5 +35,8 @@ def serving(folder: Path, settings: Settings = NO_MAP) -> Iterator[str]:
 @contextmanager
 def connected(folder: Path, settings: Settings = NO_MAP) -> Iterator[httpx.Client]:
     """A client of such a server."""
-    with serving(folder, settings) as address, httpx.Client(base_url=address, timeout=600) as client:
+    with (
+        serving(folder, settings) as address,
+        httpx.Client(base_url=address, timeout=600) as client,
+    ):
         yield client

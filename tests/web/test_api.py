@@ -50,14 +50,23 @@ def ask(client: httpx.Client, status: int = 200, **question: Any) -> dict[str, A
 
 def test_about_says_what_the_index_is(client: httpx.Client) -> None:
     about = client.get("/api/about").json()
-    assert (about["name"], about["title"], about["version"]) == ("news.index", "news", parabit.__version__)
+    assert (about["name"], about["title"], about["version"]) == (
+        "news.index",
+        "news",
+        parabit.__version__,
+    )
     assert (about["documents"], about["bits"]) == (300, 20)
     assert (about["texts"], about["text_kept"], about["words"]) == (True, True, True)
-    assert (about["ranks"], about["best_rank"]) == (["hybrid", "words", "hamming", "asymmetric"], "hybrid")
+    assert (about["ranks"], about["best_rank"]) == (
+        ["hybrid", "words", "hamming", "asymmetric"],
+        "hybrid",
+    )
     assert about["limits"] == {"k": 100, "radius": 20, "characters": 100_000, "seconds": 600.0}
 
 
-def test_hits_are_those_of_the_index(client: httpx.Client, folder: Path, topic_documents: list[Document]) -> None:
+def test_hits_are_those_of_the_index(
+    client: httpx.Client, folder: Path, topic_documents: list[Document]
+) -> None:
     text = topic_documents[7].text
     with Index.open(folder) as index:
         for rank in index.ranks:
@@ -65,15 +74,27 @@ def test_hits_are_those_of_the_index(client: httpx.Client, folder: Path, topic_d
             hits = index.search([text], k=15, rank=rank)
             assert answer["code"] == hits.codes[0].tobytes().hex()
             for hit, other in zip(answer["hits"], hits[0], strict=True):
-                assert (hit["id"], hit["distance"], hit["title"]) == (other.id, other.distance, other.title)
-                assert (hit["why"]["words"], hit["why"]["code"]) == (other.why.words, other.why.code)
+                assert (hit["id"], hit["distance"], hit["title"]) == (
+                    other.id,
+                    other.distance,
+                    other.title,
+                )
+                assert (hit["why"]["words"], hit["why"]["code"]) == (
+                    other.why.words,
+                    other.why.code,
+                )
                 assert hit["score"] == pytest.approx(other.score, abs=1e-6)
                 marks = {piece["text"].lower() for piece in hit["snippet"] if piece.get("mark")}
                 assert marks <= {*text.split()}
             like = ask(client, like="post7", k=15, rank=rank)
-            assert [hit["id"] for hit in like["hits"]] == index.like("post7", k=15, rank=rank).ids[0]
+            assert [hit["id"] for hit in like["hits"]] == index.like("post7", k=15, rank=rank).ids[
+                0
+            ]
         best = ask(client, query=text)
-        assert (best["rank"], best["notes"]) == ("hybrid", [])  # an embedded index leaves nothing open
+        assert (best["rank"], best["notes"]) == (
+            "hybrid",
+            [],
+        )  # an embedded index leaves nothing open
         assert len(best["hits"]) == 10
         stored = index.stored([hit["id"] for hit in best["hits"]])
     for hit, one in zip(best["hits"], stored, strict=True):
@@ -87,7 +108,9 @@ def test_hits_are_those_of_the_index(client: httpx.Client, folder: Path, topic_d
         assert snippet in one.text
 
 
-def test_an_answer_says_what_was_done_with_the_query(client: httpx.Client, topic_documents: list[Document]) -> None:
+def test_an_answer_says_what_was_done_with_the_query(
+    client: httpx.Client, topic_documents: list[Document]
+) -> None:
     first = topic_documents[3].text.split()[0]
     answer = ask(client, query=f"{first}x qqqqqqqq", rank="words")
     assert answer["unknown"] == ["qqqqqqqq"]
@@ -99,13 +122,17 @@ def test_an_answer_says_what_was_done_with_the_query(client: httpx.Client, topic
     assert (unknown["known"], unknown["hits"], unknown["position"]) == (False, [], None)
 
 
-def test_radius_and_fields_limit_what_is_found(client: httpx.Client, topic_documents: list[Document]) -> None:
+def test_radius_and_fields_limit_what_is_found(
+    client: httpx.Client, topic_documents: list[Document]
+) -> None:
     text = topic_documents[0].text
     near = ask(client, query=text, k=100, radius=3)
     assert near["hits"]
     assert {hit["distance"] for hit in near["hits"]} <= {0, 1, 2, 3}
     where = {"year": {">=": 1991, "!=": [1992]}, "labels": ["topic3", "topic1"]}
-    assert {hit["fields"]["year"] for hit in ask(client, query=text, k=100, where=where)["hits"]} == {1991, 1993}
+    assert {
+        hit["fields"]["year"] for hit in ask(client, query=text, k=100, where=where)["hits"]
+    } == {1991, 1993}
 
 
 ERRORS: list[tuple[dict[str, Any], int, str]] = [
@@ -131,12 +158,19 @@ def test_what_makes_no_sense_is_refused_in_words(client: httpx.Client) -> None:
         assert words in problem["error"] + " " + problem["hint"]
         assert len(json.dumps(problem)) < 1000
     for content in (b"", b"{", b"\xff\xfe", b"[1]", b"null", b'{"query": "\\ud800"}'):
-        response = client.post("/api/search", content=content, headers={"content-type": "application/json"})
+        response = client.post(
+            "/api/search", content=content, headers={"content-type": "application/json"}
+        )
         assert response.status_code in (200, 422)
         assert response.json()
     pieces = (b" " * 65536 for _ in range(40))  # of a body that does not say its length
-    response = client.post("/api/search", content=pieces, headers={"content-type": "application/json"})
-    assert (response.status_code, response.json()["error"]) == (413, "the request has more than 1,048,576 bytes")
+    response = client.post(
+        "/api/search", content=pieces, headers={"content-type": "application/json"}
+    )
+    assert (response.status_code, response.json()["error"]) == (
+        413,
+        "the request has more than 1,048,576 bytes",
+    )
 
 
 def test_a_document_is_shown_whole_with_words_marked_without_a_search(
@@ -158,7 +192,9 @@ def test_a_document_is_shown_whole_with_words_marked_without_a_search(
     assert client.get("/api/document").status_code == 422
 
 
-def test_a_start_has_queries_and_the_newest_documents(client: httpx.Client, topic_documents: list[Document]) -> None:
+def test_a_start_has_queries_and_the_newest_documents(
+    client: httpx.Client, topic_documents: list[Document]
+) -> None:
     start = client.get("/api/start").json()
     assert [one["id"] for one in start["recent"]] == [one.id for one in topic_documents[:-7:-1]]
     assert start["recent_by"] == ""
@@ -166,39 +202,65 @@ def test_a_start_has_queries_and_the_newest_documents(client: httpx.Client, topi
         assert ask(client, query=f'"{example}"', rank="words")["hits"]
 
 
-def test_near_copies_are_collapsed_under_one_hit(news: Path, topic_documents: list[Document]) -> None:
+def test_near_copies_are_collapsed_under_one_hit(
+    news: Path, topic_documents: list[Document]
+) -> None:
     one = topic_documents[0]
     with Index.open(news, write=True) as writer:
-        writer.add([Document(f"copy{number}", f"{one.text} {number}", one.labels) for number in range(3)])
+        writer.add(
+            [Document(f"copy{number}", f"{one.text} {number}", one.labels) for number in range(3)]
+        )
     with connected(news) as client:
         flat = ask(client, query=one.text, k=8)["hits"]
         first, *others = ask(client, query=one.text, k=8, collapse=True)["hits"]
         family = [first["id"], *(copy["id"] for copy in first["copies"])]
         assert sorted(family) == ["copy0", "copy1", "copy2", one.id]
-        assert [hit["id"] for hit in others] == [hit["id"] for hit in flat if hit["id"] not in family]
+        assert [hit["id"] for hit in others] == [
+            hit["id"] for hit in flat if hit["id"] not in family
+        ]
 
 
-def test_the_map_has_a_point_for_each_document_and_hit(client: httpx.Client, topic_documents: list[Document]) -> None:
+def test_the_map_has_a_point_for_each_document_and_hit(
+    client: httpx.Client, topic_documents: list[Document]
+) -> None:
     response = client.get("/api/map")
     chart = response.json()
     assert response.headers["content-encoding"] == "gzip"
     assert chart["state"] == "ready"
-    assert chart["points"] == chart["documents"] == len(chart["x"]) == len(chart["y"]) == len(chart["label"]) == 300
+    assert (
+        chart["points"]
+        == chart["documents"]
+        == len(chart["x"])
+        == len(chart["y"])
+        == len(chart["label"])
+        == 300
+    )
     assert sorted(chart["ids"]) == sorted(document.id for document in topic_documents)
     assert min(chart["x"] + chart["y"]) >= 0
     assert max(chart["x"] + chart["y"]) == 65_535
     by_id = {document.id: document.labels[0] for document in topic_documents}
-    assert [chart["labels"][place] for place in chart["label"]] == [by_id[identity] for identity in chart["ids"]]
+    assert [chart["labels"][place] for place in chart["label"]] == [
+        by_id[identity] for identity in chart["ids"]
+    ]
     places = dict(zip(chart["ids"], zip(chart["x"], chart["y"], strict=True), strict=True))
     assert chart["field"] == "labels"
     assert len(chart["titles"]) == 300
-    codes = {hit["id"]: hit["code"] for hit in ask(client, query=topic_documents[0].text, k=100)["hits"]}
+    codes = {
+        hit["id"]: hit["code"] for hit in ask(client, query=topic_documents[0].text, k=100)["hits"]
+    }
     answer = ask(client, query=topic_documents[0].text, positions=True)
     for hit in answer["hits"]:  # documents of the same code may share a place
-        assert tuple(hit["position"]) in [places[one] for one, code in codes.items() if code == hit["code"]]
+        assert tuple(hit["position"]) in [
+            places[one] for one, code in codes.items() if code == hit["code"]
+        ]
     assert len(answer["position"]) == 2
-    listed = ask(client, query="-xyzzy", positions=True)  # which describes nothing, so that there is no code
-    assert (listed["known"], listed["code"], listed["position"], listed["hits"][0]["distance"]) == (True, *[None] * 3)
+    listed = ask(
+        client, query="-xyzzy", positions=True
+    )  # which describes nothing, so that there is no code
+    assert (listed["known"], listed["code"], listed["position"], listed["hits"][0]["distance"]) == (
+        True,
+        *[None] * 3,
+    )
 
 
 def test_health(client: httpx.Client) -> None:
@@ -212,15 +274,33 @@ def test_files_of_the_page_have_etags_and_nothing_else_is_given(client: httpx.Cl
         assert first.headers["cache-control"] == "no-cache"
         again = client.get(path, headers={"if-none-match": first.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
-    for name in ("../app.py", "%2e%2e/app.py", "..%2fapp.py", "/etc/passwd", "%2fetc%2fpasswd", "", "__init__.py"):
+    for name in (
+        "../app.py",
+        "%2e%2e/app.py",
+        "..%2fapp.py",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "",
+        "__init__.py",
+    ):
         response = client.send(client.build_request("GET", f"/static/{name}"))
         assert response.status_code == 404, name
         assert response.json()["error"] == "there is no such page"
     assert client.post("/api/about").status_code == 405
 
 
-def test_headers_can_be_asked_for_alone_and_forbid_what_the_page_does_not_need(client: httpx.Client) -> None:
-    for path in ("/", "/docs", "/api/about", "/nothing", "/openapi.json", "/healthz", "/api/document?id=post0"):
+def test_headers_can_be_asked_for_alone_and_forbid_what_the_page_does_not_need(
+    client: httpx.Client,
+) -> None:
+    for path in (
+        "/",
+        "/docs",
+        "/api/about",
+        "/nothing",
+        "/openapi.json",
+        "/healthz",
+        "/api/document?id=post0",
+    ):
         head, whole = client.head(path), client.get(path)
         assert (head.status_code, head.content) == (whole.status_code, b"")
         assert head.headers["content-length"] == whole.headers["content-length"]
@@ -229,7 +309,10 @@ def test_headers_can_be_asked_for_alone_and_forbid_what_the_page_does_not_need(c
         assert head.headers["x-content-type-options"] == "nosniff"
         assert "access-control-allow-origin" not in head.headers
     assert client.head("/api/search").status_code == 405
-    for name, status in (("evil.example", 400), ("localhost:1", 200)):  # foreign names for this machine are refused
+    for name, status in (
+        ("evil.example", 400),
+        ("localhost:1", 200),
+    ):  # foreign names for this machine are refused
         assert client.get("/api/about", headers={"host": name}).status_code == status
 
 
@@ -325,17 +408,26 @@ def test_an_index_without_documents_is_served(news: Path, topic_documents: list[
         assert client.get("/healthz").status_code == 200
 
 
-def test_codes_without_a_model_are_browsed_and_a_number_is_a_number_and_nan_is_null(tmp_path: Path) -> None:
+def test_codes_without_a_model_are_browsed_and_a_number_is_a_number_and_nan_is_null(
+    tmp_path: Path,
+) -> None:
     codes = np.array([[0], [1], [255], [254]], dtype=np.uint8)
     ids: list[int | str] = [7, "7", 8, 1 << 60]
-    fields: list[dict[str, Any]] = [{"price": math.nan, "on": True}, {"price": [1.5, math.inf], "on": 1}, {}, {}]
+    fields: list[dict[str, Any]] = [
+        {"price": math.nan, "on": True},
+        {"price": [1.5, math.inf], "on": 1},
+        {},
+        {},
+    ]
     Index.of_codes(codes, 8, tmp_path / "codes.index", ids=ids, fields=fields).close()
     with connected(tmp_path / "codes.index") as client:
         about = client.get("/api/about").json()
         assert (about["texts"], about["text_kept"], about["ranks"]) == (False, False, ["hamming"])
         assert "knows no texts" in ask(client, 400, query="a text")["error"]
         large = str(1 << 60)  # beyond 2^53 a browser would round it
-        near = {like: ask(client, like=like, k=1)["hits"][0]["id"] for like in (7, "7", 8, "8", large)}
+        near = {
+            like: ask(client, like=like, k=1)["hits"][0]["id"] for like in (7, "7", 8, "8", large)
+        }
         assert near == {7: "7", "7": 7, 8: large, "8": large, large: 8}
         hits = {hit["id"]: hit for hit in ask(client, like=8)["hits"]}
         assert {id: hit["fields"] for id, hit in hits.items()} == {
@@ -346,7 +438,9 @@ def test_codes_without_a_model_are_browsed_and_a_number_is_a_number_and_nan_is_n
             shown = client.get("/api/document", params={"id": id}).json()
             assert (str(shown["id"]), shown["text"]) == (str(id), [])
         assert client.get("/api/document", params={"id": 8}).json()["fields"] == {}
-        assert client.get("/api/document", params={"id": "7"}).json()["fields"] == hits["7"]["fields"]
+        assert (
+            client.get("/api/document", params={"id": "7"}).json()["fields"] == hits["7"]["fields"]
+        )
 
 
 def test_searches_that_wait_go_together_but_not_those_that_python_takes_for_equal() -> None:
@@ -383,7 +477,12 @@ def test_searches_that_wait_go_together_but_not_those_that_python_takes_for_equa
 
 
 def test_an_index_is_read_again_while_nobody_searches() -> None:
-    order, busy, free, is_asked = list[str](), threading.Event(), threading.Event(), threading.Event()
+    order, busy, free, is_asked = (
+        list[str](),
+        threading.Event(),
+        threading.Event(),
+        threading.Event(),
+    )
 
     def is_due() -> bool:
         if busy.is_set():  # for the second request
@@ -452,16 +551,23 @@ def test_the_map_is_drawn_once_and_kept(news: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("limits", "words"),
-    [({"seconds": 1e-9}, "no answer within"), ({"most_waiting": 0}, "too many requests are waiting")],
+    [
+        ({"seconds": 1e-9}, "no answer within"),
+        ({"most_waiting": 0}, "too many requests are waiting"),
+    ],
 )
-def test_what_cannot_be_answered_in_time_may_come_again(folder: Path, limits: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_answered_in_time_may_come_again(
+    folder: Path, limits: dict[str, Any], words: str
+) -> None:
     with connected(folder, Settings(map=False, **limits)) as client, held_searches():
         response = client.post("/api/search", json={"query": "a text"})
     assert (response.status_code, response.headers["retry-after"] > "0") == (503, True)
     assert words in response.json()["error"]
 
 
-def test_an_unforeseen_error_shows_nothing_of_the_inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unforeseen_error_shows_nothing_of_the_inside(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a secret of the inside")
 
@@ -469,4 +575,7 @@ def test_an_unforeseen_error_shows_nothing_of_the_inside(folder: Path, monkeypat
         monkeypatch.setattr(Index, "search", broken)
         response = client.post("/api/search", json={"query": "a text"})
     assert response.status_code == 500
-    assert response.json() == {"error": "the server did not foresee this", "hint": "its log says more"}
+    assert response.json() == {
+        "error": "the server did not foresee this",
+        "hint": "its log says more",
+    }

@@ -35,12 +35,18 @@ def test_hits_appear_as_one_types(page: Page, words: list[str]) -> None:
     }""")
     before = hits(page)
     box.press_sequentially(f" {words[1]} {words[2]}")
-    page.wait_for_function("before => document.querySelector('.hit').hit.score !== before", arg=before[0]["score"])
-    page.wait_for_function("hash => decodeURIComponent(location.hash) === hash", arg=f"#q={'+'.join(words[:3])}")
+    page.wait_for_function(
+        "before => document.querySelector('.hit').hit.score !== before", arg=before[0]["score"]
+    )
+    page.wait_for_function(
+        "hash => decodeURIComponent(location.hash) === hash", arg=f"#q={'+'.join(words[:3])}"
+    )
     assert page.evaluate("window.fewest") == 10
 
 
-def test_a_hit_has_its_title_first_and_its_id_to_copy(opened: Opened, address: str, words: list[str]) -> None:
+def test_a_hit_has_its_title_first_and_its_id_to_copy(
+    opened: Opened, address: str, words: list[str]
+) -> None:
     allowed = {"permissions": ["clipboard-read", "clipboard-write"]}
     with opened(address, **allowed) as page:
         search(page, " ".join(words[:4]))
@@ -57,16 +63,22 @@ def test_a_hit_has_its_title_first_and_its_id_to_copy(opened: Opened, address: s
         assert page.evaluate("navigator.clipboard.readText()") == hits(page)[0]["id"]
 
 
-def test_why_shows_the_share_of_each_word_and_how_near_the_code_is(page: Page, words: list[str]) -> None:
+def test_why_shows_the_share_of_each_word_and_how_near_the_code_is(
+    page: Page, words: list[str]
+) -> None:
     search(page, " ".join(words[:4]))
     hit, shown = hits(page)[0], page.locator(".hit").first
-    answer = page.request.post("/api/search", data={"query": " ".join(words[:4]), "why": True}).json()
+    answer = page.request.post(
+        "/api/search", data={"query": " ".join(words[:4]), "why": True}
+    ).json()
     shown.get_by_role("button", name="Why").click()
     why = answer["hits"][0]["why"]
     expect(shown.locator(".share-name")).to_have_text([*why["words"], "meaning (code)"])
     expect(shown.locator(".why")).to_contain_text(f"{hit['distance']} of 20 bits differ")
     expect(shown.locator(".why")).to_contain_text(f"Score {hit['score']:.3f}")
-    drawn = shown.locator(".code .differs").evaluate_all("paths => paths.map((path) => path.getAttribute('d'))")
+    drawn = shown.locator(".code .differs").evaluate_all(
+        "paths => paths.map((path) => path.getAttribute('d'))"
+    )
     assert sum(path.count("M") for path in drawn) == hit["distance"]
     shown.get_by_role("button", name="Why").click()
     expect(shown.locator(".why")).to_be_hidden()
@@ -108,7 +120,9 @@ def test_more_like_this_and_the_way_back(page: Page, words: list[str]) -> None:
     expect(page.locator(".id").first).to_contain_text(first)
 
 
-def test_a_document_opens_whole(page: Page, words: list[str], topic_documents: list[Document]) -> None:
+def test_a_document_opens_whole(
+    page: Page, words: list[str], topic_documents: list[Document]
+) -> None:
     search(page, " ".join(words[:3]))
     hit = hits(page)[0]
     page.locator(".passage").first.click()
@@ -118,7 +132,9 @@ def test_a_document_opens_whole(page: Page, words: list[str], topic_documents: l
     expect(dialog.locator(".document-text")).to_have_text(text)
     assert set(dialog.locator("mark").all_text_contents()) <= set(words[:3])
     dialog.get_by_text("Its code of 20 bits").click()
-    expect(dialog.locator("figcaption")).to_contain_text(f"{hit['distance']} of 20 bits differ from the query's")
+    expect(dialog.locator("figcaption")).to_contain_text(
+        f"{hit['distance']} of 20 bits differ from the query's"
+    )
     expect(dialog.locator(".document-fields")).to_contain_text("Year")
     dialog.get_by_role("button", name="The next hit").click()
     expect(dialog.locator(".id")).to_contain_text(hits(page)[1]["id"])
@@ -182,7 +198,9 @@ def test_what_was_not_found_is_said(opened: Opened, address: str, words: list[st
     with opened(address, "status of 400") as page:
         page.goto(f"/#q={'+'.join(words[:2])}&radius=0&in.labels=topic9")
         message = page.locator("#message")
-        expect(message).to_contain_text("No document whose code differs in at most 0 bits (the same code) fits the")
+        expect(message).to_contain_text(
+            "No document whose code differs in at most 0 bits (the same code) fits the"
+        )
         expect(message).to_contain_text("filters (Labels: topic9)")
         page.get_by_role("button", name="Remove the filters").click()
         page.wait_for_function("() => !location.hash.includes('labels')")
@@ -198,7 +216,9 @@ def test_what_was_not_found_is_said(opened: Opened, address: str, words: list[st
 
 
 def test_the_address_holds_everything(page: Page, words: list[str]) -> None:
-    search(page, words[0], "&k=20&radius=6&in.labels=topic2&in.labels=topic1&min.year=1990&rank=words")
+    search(
+        page, words[0], "&k=20&radius=6&in.labels=topic2&in.labels=topic1&min.year=1990&rank=words"
+    )
     shown = hits(page)
     page.reload()
     expect(page.locator(".hit").first).to_be_visible()
@@ -207,7 +227,9 @@ def test_the_address_holds_everything(page: Page, words: list[str]) -> None:
     assert page.locator("#k").input_value() == "20"
     assert page.locator("#rank").input_value() == "words"
     expect(page.locator("#radius-text")).to_have_text("6 bits")
-    expect(page.locator("#active .chip")).to_have_text(["Labels: topic2", "Labels: topic1", "Year from 1990"])
+    expect(page.locator("#active .chip")).to_have_text(
+        ["Labels: topic2", "Labels: topic1", "Year from 1990"]
+    )
     page.locator("#query").fill(words[3])
     page.wait_for_function("word => location.hash.includes(word)", arg=words[3])
     page.go_back()
@@ -216,7 +238,9 @@ def test_the_address_holds_everything(page: Page, words: list[str]) -> None:
     expect(page.locator("#query")).to_have_value(words[3])
 
 
-def test_a_start_offers_examples_and_recent_documents(page: Page, topic_documents: list[Document]) -> None:
+def test_a_start_offers_examples_and_recent_documents(
+    page: Page, topic_documents: list[Document]
+) -> None:
     page.goto("/")
     expect(page.locator("h1")).to_contain_text("news")
     expect(page.locator("h1")).to_contain_text("300 documents")
@@ -234,12 +258,16 @@ def test_a_start_offers_examples_and_recent_documents(page: Page, topic_document
         expect(page.locator("#query")).to_have_value(text)
 
 
-def test_the_page_of_the_api_has_every_operation_and_tries_them(opened: Opened, address: str, words: list[str]) -> None:
+def test_the_page_of_the_api_has_every_operation_and_tries_them(
+    opened: Opened, address: str, words: list[str]
+) -> None:
     with opened(address, "status of 4") as page:
         page.goto("/docs")
         expect(page.locator("#contents a").first).to_be_visible()
         described = page.request.get("/openapi.json").json()["paths"]
-        everything = [f"{method.upper()}{path}" for path, item in described.items() for method in item]
+        everything = [
+            f"{method.upper()}{path}" for path, item in described.items() for method in item
+        ]
         assert page.locator("#contents a").all_text_contents() == everything
         section = page.locator("#post-api-search")
         expect(section).to_contain_text("how many hits")
@@ -247,7 +275,9 @@ def test_the_page_of_the_api_has_every_operation_and_tries_them(opened: Opened, 
         section.get_by_role("button", name="Send").click()
         expect(section.get_by_role("status")).to_contain_text("200 OK")
         expect(section.locator(".answer")).to_contain_text('"rank": "hybrid"')
-        expect(section.locator(".curl")).to_contain_text(f"""-d '{{"query": "{words[0]}", "k": 3}}'""")
+        expect(section.locator(".curl")).to_contain_text(
+            f"""-d '{{"query": "{words[0]}", "k": 3}}'"""
+        )
         section.locator("textarea").fill("{}")
         section.get_by_role("button", name="Send").click()
         expect(section.get_by_role("status")).to_contain_text("400")

@@ -19,7 +19,9 @@ def imported(name: str, seen: frozenset[str] = frozenset()) -> frozenset[str]:
 
 def test_a_page_loads_its_modules_at_once_and_every_file_is_used() -> None:
     for page, script in PAGES.items():
-        named = re.findall(r'modulepreload" href="/static/([\w-]+\.js)"', (STATIC / page).read_text())
+        named = re.findall(
+            r'modulepreload" href="/static/([\w-]+\.js)"', (STATIC / page).read_text()
+        )
         assert named == sorted(imported(script))
     pages = "".join((STATIC / page).read_text() for page in PAGES)
     named = re.findall(r'"/(?:static/)?([\w-]+\.(?:js|css|svg))"', pages)

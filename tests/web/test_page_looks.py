@@ -19,7 +19,9 @@ def test_everything_goes_by_keyboard(page: Page, words: list[str]) -> None:
     page.keyboard.press("/")
     expect(page.locator("#query")).to_be_focused()
     query = " ".join(words[:3])
-    with page.expect_response(lambda response: query in (response.request.post_data or "")) as answer:
+    with page.expect_response(
+        lambda response: query in (response.request.post_data or "")
+    ) as answer:
         page.keyboard.type(query)
     found = [hit["id"] for hit in answer.value.json()["hits"]]
     # They are shown, and no more those of what was half typed.
@@ -29,7 +31,10 @@ def test_everything_goes_by_keyboard(page: Page, words: list[str]) -> None:
     expect(page.locator(".hit").nth(0)).to_be_focused()
     page.keyboard.press("ArrowDown")
     expect(page.locator(".hit").nth(1)).to_be_focused()
-    assert page.locator(".hit").nth(1).evaluate("(hit) => getComputedStyle(hit).outlineStyle") == "solid"
+    assert (
+        page.locator(".hit").nth(1).evaluate("(hit) => getComputedStyle(hit).outlineStyle")
+        == "solid"
+    )
     page.keyboard.press("Enter")
     document = page.locator("#document")
     expect(document.locator(".id")).to_contain_text(found[1])
@@ -59,7 +64,9 @@ def test_all_that_can_be_used_has_a_name(page: Page, words: list[str]) -> None:
     assert page.locator("h1:visible").count() == 1
 
 
-def test_nothing_scrolls_sideways_on_a_narrow_screen(opened: Opened, address: str, words: list[str]) -> None:
+def test_nothing_scrolls_sideways_on_a_narrow_screen(
+    opened: Opened, address: str, words: list[str]
+) -> None:
     with opened(address, viewport={"width": 360, "height": 740}, has_touch=True) as page:
         sideways = "document.documentElement.scrollWidth > innerWidth"
         for where in ("/docs", "/"):
@@ -120,7 +127,12 @@ CONTRAST = """() => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_text_can_be_read(page: Page, words: list[str], scheme: Any) -> None:
     page.emulate_media(color_scheme=scheme)
-    for where in ("/", f"/#q={words[0]}&in.labels=topic0", f"/#q={words[0]}&like=post1&doc=post0", "/docs"):
+    for where in (
+        "/",
+        f"/#q={words[0]}&in.labels=topic0",
+        f"/#q={words[0]}&like=post1&doc=post0",
+        "/docs",
+    ):
         page.goto(where)
         shown = "#document .document-text" if "doc=" in where else ".hit" if "q=" in where else "h1"
         expect(page.locator(shown).first).to_be_visible()

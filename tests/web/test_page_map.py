@@ -44,7 +44,9 @@ def test_names_on_the_map_stay_inside_and_apart(page: Page) -> None:
         assert min(one) >= 0
         assert max(one) <= 600
         for other in [*boxes[:place], (546, 0, 600, 170)]:
-            assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
+            assert (
+                one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
+            )
 
 
 def test_the_map_can_be_moved_and_zoomed(page: Page) -> None:
@@ -69,7 +71,9 @@ def test_the_map_can_be_moved_and_zoomed(page: Page) -> None:
     page.mouse.down()
     page.mouse.move(corner[0] + 80, corner[1] + 40)
     page.mouse.up()
-    assert view() == pytest.approx([nearer[0] - 80 / nearer[2], nearer[1] - 40 / nearer[2], nearer[2]])
+    assert view() == pytest.approx(
+        [nearer[0] - 80 / nearer[2], nearer[1] - 40 / nearer[2], nearer[2]]
+    )
     expect(page.get_by_role("dialog")).to_be_hidden()  # a drag is no click
     page.get_by_role("button", name="Show the whole map").click()
     assert view() == pytest.approx([x, y, scale])
@@ -109,7 +113,9 @@ def test_hits_light_up_on_the_map(page: Page, words: list[str]) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.get_by_role("button", name="Zoom to the hits").click()
     frame(page)
-    dot = page.locator(".hit .chip .dot").first.evaluate("(dot) => getComputedStyle(dot).backgroundColor")
+    dot = page.locator(".hit .chip .dot").first.evaluate(
+        "(dot) => getComputedStyle(dot).backgroundColor"
+    )
     assert colour_at(page, place) == dot
     page.mouse.move(*on_screen(page, place))
     expect(page.locator("#map-tip")).to_contain_text(chart["titles"][point])

@@ -23,12 +23,20 @@ HOSTILE = [
 ]
 
 
-def test_hostile_text_is_shown_and_never_run(opened: Opened, topic_model: Path, topics: Topics, tmp_path: Path) -> None:
+def test_hostile_text_is_shown_and_never_run(
+    opened: Opened, topic_model: Path, topics: Topics, tmp_path: Path
+) -> None:
     documents = []
     for number, text in enumerate(topics.texts[:12]):
         one, another, label, title = (HOSTILE[(number + more) % 4] for more in range(4))
-        fields = {HOSTILE[3]: f"{HOSTILE[1]}{number}", "title": title, "url": f"javascript:alert({number})"}
-        documents.append(Document(f"{one}{number}", f"{one} {text} {another}", (one, label), fields))
+        fields = {
+            HOSTILE[3]: f"{HOSTILE[1]}{number}",
+            "title": title,
+            "url": f"javascript:alert({number})",
+        }
+        documents.append(
+            Document(f"{one}{number}", f"{one} {text} {another}", (one, label), fields)
+        )
     folder = tmp_path / "<b onmouseover=alert(4)>.index"
     with Index.build(documents, folder, model=ParagraphVectors.load(topic_model)) as index:
         keep_map(index, draw_map(index))
@@ -47,7 +55,9 @@ def test_hostile_text_is_shown_and_never_run(opened: Opened, topic_model: Path, 
             expect(shown.locator(".chip")).to_have_text(hit["fields"]["labels"])
             expect(shown.locator(".title")).to_have_text(hit["title"])
         page.get_by_role("button", name="Labels").click()
-        expect(page.locator(".choices .name").first).to_have_text(re.compile("script|img|javascript"))
+        expect(page.locator(".choices .name").first).to_have_text(
+            re.compile("script|img|javascript")
+        )
         page.keyboard.press("Escape")
         page.locator(".hit .chip").first.click()
         expect(page.locator("#active .chip")).to_have_count(1)
@@ -62,10 +72,17 @@ def test_hostile_text_is_shown_and_never_run(opened: Opened, topic_model: Path, 
         page.reload()
         expect(page.locator("#trail")).to_contain_text(found["id"][:40])
         assert page.evaluate("document.body.dataset.ran") is None
-        assert page.locator("main script, main img, dialog img, dialog script, main b[onmouseover]").count() == 0
+        assert (
+            page.locator(
+                "main script, main img, dialog img, dialog script, main b[onmouseover]"
+            ).count()
+            == 0
+        )
 
 
-def test_an_empty_index_waits_to_be_filled(opened: Opened, news: Path, topic_documents: list[Document]) -> None:
+def test_an_empty_index_waits_to_be_filled(
+    opened: Opened, news: Path, topic_documents: list[Document]
+) -> None:
     with Index.open(news, write=True) as index:
         index.delete([document.id for document in topic_documents])
     with serving(news, PATIENT) as address, opened(address) as page:
@@ -82,7 +99,9 @@ def test_an_empty_index_waits_to_be_filled(opened: Opened, news: Path, topic_doc
 def test_an_index_of_codes_is_browsed(opened: Opened, tmp_path: Path) -> None:
     codes = np.random.default_rng(3).integers(256, size=(40, 4), dtype=np.uint8)
     folder = tmp_path / "codes.index"
-    with Index.of_codes(codes, 32, folder, fields=[{"labels": [f"part {row % 2}"]} for row in range(40)]) as index:
+    with Index.of_codes(
+        codes, 32, folder, fields=[{"labels": [f"part {row % 2}"]} for row in range(40)]
+    ) as index:
         keep_map(index, draw_map(index))
     with serving(folder, PATIENT) as address, opened(address) as page:
         page.goto("/")
@@ -108,10 +127,16 @@ def test_an_index_of_codes_is_browsed(opened: Opened, tmp_path: Path) -> None:
 
 
 def test_an_index_without_texts_or_map_says_what_is_missing(
-    opened: Opened, topic_model: Path, topic_documents: list[Document], tmp_path: Path, words: list[str]
+    opened: Opened,
+    topic_model: Path,
+    topic_documents: list[Document],
+    tmp_path: Path,
+    words: list[str],
 ) -> None:
     folder = tmp_path / "codes-only.index"
-    Index.build(topic_documents[:50], folder, model=ParagraphVectors.load(topic_model), text=False).close()
+    Index.build(
+        topic_documents[:50], folder, model=ParagraphVectors.load(topic_model), text=False
+    ).close()
     with serving(folder) as address, opened(address) as page:
         page.goto("/")
         expect(page.locator("#message")).to_contain_text("This index keeps no texts")
@@ -120,12 +145,16 @@ def test_an_index_without_texts_or_map_says_what_is_missing(
         expect(page.locator(".hit")).to_have_count(10)
         expect(page.locator(".passage")).to_have_count(0)
         expect(page.locator("#map")).to_be_hidden()
-        expect(page.locator("#map-note")).to_have_text("There is no map: the server was started without a map.")
+        expect(page.locator("#map-note")).to_have_text(
+            "There is no map: the server was started without a map."
+        )
         page.locator(".hit").first.click()
         expect(page.locator(".document-text")).to_contain_text("The index keeps no texts")
 
 
-def test_the_page_recovers_when_the_server_was_gone(opened: Opened, address: str, words: list[str]) -> None:
+def test_the_page_recovers_when_the_server_was_gone(
+    opened: Opened, address: str, words: list[str]
+) -> None:
     with opened(address, "ERR_CONNECTION_REFUSED") as page:
         search(page, words[0])
         before = hits(page)
@@ -170,7 +199,9 @@ def test_a_busy_server_is_asked_again(opened: Opened, address: str, words: list[
     def answer(route: Route) -> None:
         held.append(route)
         if len(held) == 1:
-            route.fulfill(status=503, headers={"retry-after": "2"}, json={"error": "too busy", "hint": ""})
+            route.fulfill(
+                status=503, headers={"retry-after": "2"}, json={"error": "too busy", "hint": ""}
+            )
 
     with opened(address, "status of 503") as page:
         page.route("**/api/search", answer)

@@ -35,7 +35,9 @@ def about(address: str) -> httpx.Response:
     return httpx.get(f"{address.replace('0.0.0.0', '127.0.0.1')}/api/about", timeout=600)
 
 
-def test_it_answers_until_ctrl_c_and_leaves_no_process_and_no_file(start: Start, news: Path, tmp_path: Path) -> None:
+def test_it_answers_until_ctrl_c_and_leaves_no_process_and_no_file(
+    start: Start, news: Path, tmp_path: Path
+) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     server = start(news, TMPDIR=str(scratch))
@@ -60,7 +62,9 @@ def test_on_another_address_it_warns_unless_there_is_a_token(start: Start, news:
     assert server.end() == (0, "")
 
 
-def test_a_port_that_is_taken_and_a_missing_library_are_explained(news: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_is_taken_and_a_missing_library_are_explained(
+    news: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         result = CliRunner().invoke(app, ["serve", str(news), "--port", port])

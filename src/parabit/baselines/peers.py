@@ -87,7 +87,9 @@ class TfIdf:
 
     def fit(self, counts: csr_array) -> Self:
         """Take the words' weights from the counts of training documents."""
-        self.idf_ = inverse_frequencies(np.bincount(counts.indices, minlength=counts.shape[1]), counts.shape[0])
+        self.idf_ = inverse_frequencies(
+            np.bincount(counts.indices, minlength=counts.shape[1]), counts.shape[0]
+        )
         return self
 
     def transform(self, counts: csr_array) -> csr_array:
@@ -181,10 +183,17 @@ class Doc2Vec:
     def fit(self, documents: "Bags") -> Self:
         """Train on documents; their words must be in order, though DBOW ignores it."""
         gensim = need("gensim.models.doc2vec", "baselines", BaselineError)
-        tagged = [gensim.TaggedDocument(text, [number]) for number, text in enumerate(_texts(documents))]
+        tagged = [
+            gensim.TaggedDocument(text, [number]) for number, text in enumerate(_texts(documents))
+        ]
         sizes = {"vector_size": self.dim, "epochs": self.epochs, "negative": 5, "min_count": 1}
         self.model_ = gensim.Doc2Vec(
-            tagged, dm=0, **sizes, sample=self.sample, seed=self.seed, workers=self.workers or cores()
+            tagged,
+            dm=0,
+            **sizes,
+            sample=self.sample,
+            seed=self.seed,
+            workers=self.workers or cores(),
         )
         return self
 
@@ -193,7 +202,9 @@ class Doc2Vec:
         vectors = np.zeros((len(documents), self.dim), dtype=np.float32)
         for number, text in enumerate(_texts(documents)):
             if words := [word for word in text if word in self.model_.wv.key_to_index]:
-                self.model_.random.seed(self.seed)  # otherwise it would continue from the previous document
+                self.model_.random.seed(
+                    self.seed
+                )  # otherwise it would continue from the previous document
                 vectors[number] = self.model_.infer_vector(words)
         return vectors
 

@@ -23,7 +23,9 @@ from parabit.text.bags import inverse_frequencies, tf_idf_rows
 _BATCH = 16, 128  # documents per step, at least and at most
 _STEPS = 64  # per epoch; a small corpus has smaller batches, because a few large steps would not be enough
 _ENCODED_AT_ONCE = 4096  # documents
-_INPUT_LENGTH = 10.0  # of a document's input; with length 1 its words would hardly affect the first layer
+_INPUT_LENGTH = (
+    10.0  # of a document's input; with length 1 its words would hardly affect the first layer
+)
 
 _Layers = list[tuple[Tensor, Tensor]]  # weights (from, to) and bias (to,) of each
 
@@ -63,12 +65,19 @@ class SemanticHashing:
         self.columns_ = rows.shape[1]
         self.words_ = most_frequent[occurrences[most_frequent] > 0]  # the columns that are read
         if not len(self.words_):
-            raise BaselineError(f"there is nothing to fit on: no word in {rows.shape[0]} documents", hint="give some")
+            raise BaselineError(
+                f"there is nothing to fit on: no word in {rows.shape[0]} documents",
+                hint="give some",
+            )
         rows = self._rows(rows)
-        self.idf_ = inverse_frequencies(np.bincount(rows.indices, minlength=rows.shape[1]), rows.shape[0])
+        self.idf_ = inverse_frequencies(
+            np.bincount(rows.indices, minlength=rows.shape[1]), rows.shape[0]
+        )
         rows = rows[np.diff(rows.indptr) > 0]  # the others have no known words
         inputs = tf_idf_rows(rows.astype(np.float32), self.idf_)
-        wanted = csr_array((rows.data * self.idf_[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
+        wanted = csr_array(
+            (rows.data * self.idf_[rows.indices], rows.indices, rows.indptr), shape=rows.shape
+        )
         rng = generator(self.seed, "semantic hashing", device=device)
         sizes = [len(self.words_), *self.hidden, self.bits]
         encoder, decoder = _layers(sizes, rng), _layers(sizes[::-1], rng)
@@ -78,22 +87,30 @@ class SemanticHashing:
         parameters = [tensor.requires_grad_() for layer in (*encoder, *decoder) for tensor in layer]
         adam = torch.optim.Adam(parameters, fused=True)
         weights = wanted.sum(axis=1) ** -0.5
-        weights /= (weights * wanted.sum(axis=1)).mean()  # so that the rate means the same for any corpus
+        weights /= (
+            weights * wanted.sum(axis=1)
+        ).mean()  # so that the rate means the same for any corpus
         documents = inputs.shape[0]
         size = int(np.clip(documents // _STEPS, *_BATCH))
         steps = math.ceil(documents / size)
         for epoch in range(self.epochs):
-            order = torch.randperm(documents, generator=generator(self.seed, "order", epoch)).numpy()
+            order = torch.randperm(
+                documents, generator=generator(self.seed, "order", epoch)
+            ).numpy()
             for step in range(steps):
                 batch = order[step * size : (step + 1) * size]
                 done = (epoch * steps + step) / (self.epochs * steps)
                 adam.param_groups[0]["lr"] = self.rate * (1 + math.cos(math.pi * done)) / 2
-                layer = _INPUT_LENGTH * _dropped(_tensor(inputs[batch].toarray(), device), self.word_dropout, rng)
+                layer = _INPUT_LENGTH * _dropped(
+                    _tensor(inputs[batch].toarray(), device), self.word_dropout, rng
+                )
                 code = _forward(layer, encoder, self.dropout, rng)  # (batch, bits)
                 noise = torch.empty_like(code).normal_(generator=rng)
                 activation = torch.sigmoid(code + done * self.noise * noise)
                 logits = _forward(activation, decoder, self.dropout, rng)  # (batch, words)
-                entropies = -(_tensor(wanted[batch].toarray(), device) * functional.log_softmax(logits, dim=1)).sum(1)
+                entropies = -(
+                    _tensor(wanted[batch].toarray(), device) * functional.log_softmax(logits, dim=1)
+                ).sum(1)
                 objective = torch.dot(_tensor(weights[batch], device), entropies)
                 adam.zero_grad()
                 torch.autograd.backward(objective / len(batch))
@@ -110,7 +127,9 @@ class SemanticHashing:
         fitted = getattr(self, "columns_", 0)
         if counts.shape[1] != fitted:
             hint = "fit it first, and count both with the same vocabulary"
-            raise BaselineError(f"counts of {counts.shape[1]} words, but it was fitted on {fitted}", hint)
+            raise BaselineError(
+                f"counts of {counts.shape[1]} words, but it was fitted on {fitted}", hint
+            )
         rows = tf_idf_rows(self._rows(counts).astype(np.float32), self.idf_)
         found = np.empty((rows.shape[0], self.bits), dtype=np.float32)
         *hidden, (weights, bias) = self.encoder_
@@ -150,7 +169,11 @@ def _forward(layer: Tensor, layers: _Layers, dropout: float, rng: Generator) -> 
 
 def _dropped(layer: Tensor, share: float, rng: Generator) -> Tensor:
     """Set a random share of the units to zero and scale up the others."""
-    return layer * ((torch.empty_like(layer).uniform_(generator=rng) >= share) / (1 - share)) if share else layer
+    return (
+        layer * ((torch.empty_like(layer).uniform_(generator=rng) >= share) / (1 - share))
+        if share
+        else layer
+    )
 
 
 def _tensor(array: NDArray[Any], device: torch.device) -> Tensor:

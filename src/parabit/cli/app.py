@@ -16,12 +16,28 @@ from typer.core import TyperCommand, TyperGroup
 from parabit import __version__
 
 VERBS = {  # as the help lists them, each with the module that has its function
-    "Search": {"index": "index", "search": "search", "serve": "serve", "mcp": "serve", "dedupe": "dedupe"},
+    "Search": {
+        "index": "index",
+        "search": "search",
+        "serve": "serve",
+        "mcp": "serve",
+        "dedupe": "dedupe",
+    },
     "Maintain": dict.fromkeys(("info", "sync", "add", "delete", "compact", "retrain"), "index"),
     "Learn": dict.fromkeys(("train", "encode", "evaluate", "reproduce"), "learn"),
     "Explore": dict.fromkeys(("demo", "datasets", "vocabulary"), "explore"),
 }
-LIBRARIES = ("numpy", "polars", "faiss-cpu", "tantivy", "scipy", "scikit-learn", "safetensors", "torch", "fastapi")
+LIBRARIES = (
+    "numpy",
+    "polars",
+    "faiss-cpu",
+    "tantivy",
+    "scipy",
+    "scikit-learn",
+    "safetensors",
+    "torch",
+    "fastapi",
+)
 COLLAPSED = "more options"  # begins the title of a group that --help only names
 _WORDINGS = (
     ("^Value error, ", ""),
@@ -52,18 +68,32 @@ class _Help:
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
-        params = [param for param in self.get_params(ctx) if param.required and param.param_type_name == "option"]
+        params = [
+            param
+            for param in self.get_params(ctx)
+            if param.required and param.param_type_name == "option"
+        ]
         needed = [f"{param.opts[-1]} {param.metavar}" for param in params]
-        return [*(piece.replace("{", "").replace("}", "") for piece in pieces[1:]), *needed, *pieces[:1]]
+        return [
+            *(piece.replace("{", "").replace("}", "") for piece in pieces[1:]),
+            *needed,
+            *pieces[:1],
+        ]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[Any]] = {"Arguments": [], "Options": []}
         for param in self.get_params(ctx):
             is_argument = param.param_type_name == "argument"
-            panel = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or "Options"
+            panel = (
+                "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or "Options"
+            )
             if param.name not in ("install_completion", "show_completion"):  # which few need
                 groups.setdefault(panel, []).append(param)
-        named = [] if "--help-all" in ctx.meta else [title for title in groups if title.startswith(COLLAPSED)]
+        named = (
+            []
+            if "--help-all" in ctx.meta
+            else [title for title in groups if title.startswith(COLLAPSED)]
+        )
         for title, params in groups.items():
             if params and title not in named:
                 with formatter.section(title.removeprefix(f"{COLLAPSED}: ").capitalize()):
@@ -72,16 +102,22 @@ class _Help:
             formatter.write("\nMore options, explained by --help-all:\n")
         for title in named:
             names = f"  {title.removeprefix(f'{COLLAPSED}: ')}: {' '.join(param.opts[-1] for param in groups[title])}"
-            formatter.write(textwrap.fill(names, 78, subsequent_indent="    ", break_on_hyphens=False) + "\n")
+            formatter.write(
+                textwrap.fill(names, 78, subsequent_indent="    ", break_on_hyphens=False) + "\n"
+            )
 
 
 def _record(param: Any) -> tuple[str, str]:
     """A parameter and what it is, as help lists them."""
     if param.param_type_name == "argument":
         return param.metavar or param.name, param.help or ""
-    names = ", ".join(sorted(param.opts, key=len)) + "".join(f" / {name}" for name in param.secondary_opts)
+    names = ", ".join(sorted(param.opts, key=len)) + "".join(
+        f" / {name}" for name in param.secondary_opts
+    )
     explained = isinstance(param.show_default, str)
-    shown = explained or (param.show_default and not param.is_flag and param.default not in (None, ()))
+    shown = explained or (
+        param.show_default and not param.is_flag and param.default not in (None, ())
+    )
     default = param.show_default if explained else param.default
     name = names if param.is_flag else f"{names} {param.metavar}"
     return name, f"{param.help} [default: {default}]" if shown else param.help
@@ -92,15 +128,21 @@ class Verb(_Help, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         takes_words = {"query", "ids"} & {param.name for param in self.params}
-        minus = takes_words and any(re.match(r"-[^-]\D", arg) for arg in args)  # -kite is read as -k with a value
+        minus = takes_words and any(
+            re.match(r"-[^-]\D", arg) for arg in args
+        )  # -kite is read as -k with a value
         try:
             return super().parse_args(ctx, args)
         except Exception as problem:
             wrong: Any = problem
-            if hasattr(wrong, "message"):  # of wrong usage; asked for help, typer ends the process by an exception too
+            if hasattr(
+                wrong, "message"
+            ):  # of wrong usage; asked for help, typer ends the process by an exception too
                 for theirs, ours in _WORDINGS:
                     wrong.message = re.sub(theirs, ours, wrong.message)
-                wrong.message += "; a query or an id that begins with - needs -- before it" if minus else ""
+                wrong.message += (
+                    "; a query or an id that begins with - needs -- before it" if minus else ""
+                )
             raise
 
 
@@ -131,7 +173,9 @@ class Verbs(_Help, TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         for panel, verbs in VERBS.items():
             with formatter.section(panel):
-                formatter.write_dl([(name, str(load_verb(name).help).split("\n")[0]) for name in verbs], col_max=20)
+                formatter.write_dl(
+                    [(name, str(load_verb(name).help).split("\n")[0]) for name in verbs], col_max=20
+                )
         super().format_options(ctx, formatter)
 
 
@@ -158,7 +202,8 @@ def _show_versions(wanted: bool) -> None:
 
 def _parabit(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_show_versions, help="Show versions.")
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_versions, help="Show versions."),
     ] = False,
 ) -> None:
     """Search your documents by meaning and by words, and remove copies.

@@ -49,8 +49,12 @@ _FORMAT = (
 Corpora = Annotated[list[str], argument(f"{CORPUS}; repeatable.", "CORPUS")]
 IndexFolder = Annotated[Path, argument("The folder of an index.", "INDEX")]
 Overwrite = Annotated[bool, option("Replace what has this name.", "--overwrite")]
-Table = Annotated[Path | None, option("A table as .csv, .tsv, .jsonl or .parquet.", "--output", "-o", "FILE")]
-Counting = Callable[..., dict[str, Any]]  # the parameters of a vocabulary, by default or as in the paper
+Table = Annotated[
+    Path | None, option("A table as .csv, .tsv, .jsonl or .parquet.", "--output", "-o", "FILE")
+]
+Counting = Callable[
+    ..., dict[str, Any]
+]  # the parameters of a vocabulary, by default or as in the paper
 
 _read = functools.partial(option, show_default=False, panel=f"{COLLAPSED}: reading")
 _word = functools.partial(option, show_default=False, panel=f"{COLLAPSED}: words")
@@ -68,16 +72,36 @@ class Reading:
 
     def __init__(
         self,
-        text_field: Annotated[list[str] | None, _read("Field with text; repeatable. Default: text.", "FIELD")] = None,
-        id_field: Annotated[str | None, _read("Field with the id. Default: id, or path and line.", "FIELD")] = None,
-        label_field: Annotated[str | None, _read("Field with labels. Default: labels or label.", "FIELD")] = None,
-        format: Annotated[str | None, _read(_FORMAT, "FORMAT", autocompletion=lambda: list(FORMATS))] = None,
-        encoding: Annotated[str | None, _read("Default: by the first bytes, UTF-8, Windows-1252.", "ENCODING")] = None,
-        no_quotes: Annotated[bool, _read("Quotes in CSV and TSV are ordinary characters.", "--no-quotes")] = False,
-        include: Annotated[list[str] | None, _read("Read only what matches, such as *.md; repeatable.", "GLOB")] = None,
-        exclude: Annotated[list[str] | None, _read("Skip files and folders that match; repeatable.", "GLOB")] = None,
-        strict: Annotated[bool, _read("Stop at what cannot be read, instead of skipping it.", "--strict")] = False,
-        help_all: Annotated[bool, option("Show all options.", "--help-all", is_eager=True, callback=_show_all)] = False,
+        text_field: Annotated[
+            list[str] | None, _read("Field with text; repeatable. Default: text.", "FIELD")
+        ] = None,
+        id_field: Annotated[
+            str | None, _read("Field with the id. Default: id, or path and line.", "FIELD")
+        ] = None,
+        label_field: Annotated[
+            str | None, _read("Field with labels. Default: labels or label.", "FIELD")
+        ] = None,
+        format: Annotated[
+            str | None, _read(_FORMAT, "FORMAT", autocompletion=lambda: list(FORMATS))
+        ] = None,
+        encoding: Annotated[
+            str | None, _read("Default: by the first bytes, UTF-8, Windows-1252.", "ENCODING")
+        ] = None,
+        no_quotes: Annotated[
+            bool, _read("Quotes in CSV and TSV are ordinary characters.", "--no-quotes")
+        ] = False,
+        include: Annotated[
+            list[str] | None, _read("Read only what matches, such as *.md; repeatable.", "GLOB")
+        ] = None,
+        exclude: Annotated[
+            list[str] | None, _read("Skip files and folders that match; repeatable.", "GLOB")
+        ] = None,
+        strict: Annotated[
+            bool, _read("Stop at what cannot be read, instead of skipping it.", "--strict")
+        ] = False,
+        help_all: Annotated[
+            bool, option("Show all options.", "--help-all", is_eager=True, callback=_show_all)
+        ] = False,
     ) -> None:
         self.options = ReadOptions(
             text_fields=tuple(text_field or ("text",)), id_field=id_field, label_field=label_field, format=format,
@@ -87,7 +111,9 @@ class Reading:
         self.corpora: list[Corpus] = []
 
     def open(self, corpus: str | list[str], report: Report) -> Corpus:
-        import_module("polars")  # all that read need it, and it has reads go on after Ctrl-C, which is undone here:
+        import_module(
+            "polars"
+        )  # all that read need it, and it has reads go on after Ctrl-C, which is undone here:
         if hasattr(signal, "siginterrupt"):  # a pipe that brings nothing would never be left
             signal.siginterrupt(signal.SIGINT, True)
         self.corpora.append(open_corpus(corpus, self.options, report))
@@ -96,25 +122,47 @@ class Reading:
 
 def counting(
     bigrams: Annotated[bool, _word("Count pairs of neighbouring words too.", "--bigrams")] = False,
-    min_count: Annotated[int, _word("Drop words and bigrams that occur less often. Default: 1.", min=1)] = 1,
-    min_bigram_count: Annotated[int | None, _word("The same for bigrams alone. Default: --min-count.", min=1)] = None,
-    max_size: Annotated[int | None, _word("Keep only this many of the most frequent. Default: all.", min=1)] = None,
-    pattern: Annotated[str | None, _word("A word, in lower case. Default: words, 42, c++, .net, …", "REGEX")] = None,
+    min_count: Annotated[
+        int, _word("Drop words and bigrams that occur less often. Default: 1.", min=1)
+    ] = 1,
+    min_bigram_count: Annotated[
+        int | None, _word("The same for bigrams alone. Default: --min-count.", min=1)
+    ] = None,
+    max_size: Annotated[
+        int | None, _word("Keep only this many of the most frequent. Default: all.", min=1)
+    ] = None,
+    pattern: Annotated[
+        str | None, _word("A word, in lower case. Default: words, 42, c++, .net, …", "REGEX")
+    ] = None,
     fold_accents: Annotated[bool, _word("Remove accents: é becomes e.", "--fold-accents")] = False,
-    min_length: Annotated[int | None, _word("Drop shorter words. Default: 2 characters.", min=1)] = None,
-    max_length: Annotated[int | None, _word("Drop longer words. Default: 15 characters.", min=1)] = None,
-    stop_words: Annotated[str, _word("Words to drop: english, none, or a file of them.", "NAME|FILE")] = "english",
+    min_length: Annotated[
+        int | None, _word("Drop shorter words. Default: 2 characters.", min=1)
+    ] = None,
+    max_length: Annotated[
+        int | None, _word("Drop longer words. Default: 15 characters.", min=1)
+    ] = None,
+    stop_words: Annotated[
+        str, _word("Words to drop: english, none, or a file of them.", "NAME|FILE")
+    ] = "english",
 ) -> Counting:
     """The options of a vocabulary."""
 
     def parameters(paper: bool = False) -> dict[str, Any]:
         from parabit.text import Tokenizer, read_stop_words
 
-        given: dict[str, Any] = {"pattern": pattern, "min_length": min_length, "max_length": max_length}
+        given: dict[str, Any] = {
+            "pattern": pattern,
+            "min_length": min_length,
+            "max_length": max_length,
+        }
         changes = {name: value for name, value in given.items() if value is not None}
         changes |= {"fold_accents": fold_accents, "stop_words": read_stop_words(stop_words)}
         tokenizer = replace(Tokenizer.paper() if paper else Tokenizer(), **changes)
-        counts = {"min_count": min_count, "min_bigram_count": min_bigram_count, "max_size": max_size}
+        counts = {
+            "min_count": min_count,
+            "min_bigram_count": min_bigram_count,
+            "max_size": max_size,
+        }
         return {"tokenizer": tokenizer, "bigrams": bigrams, **counts}
 
     return parameters
@@ -141,16 +189,25 @@ def verb(show: Callable[[Result], None] | None = None, common: bool = True) -> C
 
     def decorate(function: Callable[..., Result | None]) -> Callable[..., None]:
         wanted = inspect.signature(function).parameters
-        makers = {name: SHARED[name] for name in wanted if name in SHARED} | ({"common": _common} if common else {})
+        makers = {name: SHARED[name] for name in wanted if name in SHARED} | (
+            {"common": _common} if common else {}
+        )
         options = {name: inspect.signature(make).parameters for name, make in makers.items()}
-        own = [parameter for name, parameter in wanted.items() if name not in {*SHARED, "report", "json", "quiet"}]
+        own = [
+            parameter
+            for name, parameter in wanted.items()
+            if name not in {*SHARED, "report", "json", "quiet"}
+        ]
         parameters = [*own, *(option for some in options.values() for option in some.values())]
 
         @functools.wraps(function)
         @_signals_as_exceptions()
         def run(**given: Any) -> None:
             with _errors_as_lines():
-                values = {name: make(**{key: given.pop(key) for key in options[name]}) for name, make in makers.items()}
+                values = {
+                    name: make(**{key: given.pop(key) for key in options[name]})
+                    for name, make in makers.items()
+                }
                 flags = values.pop("common", {})
                 values |= {name: value for name, value in flags.items() if name in wanted}
                 start = time.perf_counter()
@@ -158,7 +215,11 @@ def verb(show: Callable[[Result], None] | None = None, common: bool = True) -> C
                     values |= {"report": report} if "report" in wanted else {}
                     result = function(**given, **values)
                 if result is not None:
-                    result = {**_subject(given), **result, **reading_of(values.get("reading", Reading()).corpora)}
+                    result = {
+                        **_subject(given),
+                        **result,
+                        **reading_of(values.get("reading", Reading()).corpora),
+                    }
                     result["seconds"] = round(time.perf_counter() - start, 3)
                     if flags["json"]:
                         say_json(result)
@@ -176,13 +237,18 @@ def verb(show: Callable[[Result], None] | None = None, common: bool = True) -> C
 
 def _subject(given: Mapping[str, Any]) -> dict[str, str]:
     names = [name for name in ("index", "model", "corpus") if given.get(name)]
-    return {name: " ".join(given[name]) if isinstance(given[name], list) else str(given[name]) for name in names}
+    return {
+        name: " ".join(given[name]) if isinstance(given[name], list) else str(given[name])
+        for name in names
+    }
 
 
 @contextmanager
 def _errors_as_lines() -> Iterator[None]:
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written out, not an error
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # what a terminal's encoding lacks is written out, not an error
             stream.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():
@@ -197,9 +263,14 @@ def _errors_as_lines() -> Iterator[None]:
     except ParabitError as problem:
         _fail(str(problem))
     except MemoryError:
-        _fail("out of memory; use a smaller --sample or -k, close other programs, or use a larger machine")
+        _fail(
+            "out of memory; use a smaller --sample or -k, close other programs, or use a larger machine"
+        )
     except OSError as problem:
-        where, reason = f" ({problem.filename})" if problem.filename else "", problem.strerror or str(problem)
+        where, reason = (
+            f" ({problem.filename})" if problem.filename else "",
+            problem.strerror or str(problem),
+        )
         if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             done = "nothing half-written was left; free some space or set TMPDIR, and run it again"
             _fail(f"no space left on the disk{where}; {done}")
@@ -234,13 +305,18 @@ def progress(quiet: bool) -> Iterator[Report]:
     from rich.progress import Progress as Bars
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[about]}"))
-    with Bars(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console(True), transient=True) as bars:
+    with Bars(
+        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console(True), transient=True
+    ) as bars:
         stages: dict[str, TaskID] = {}
 
         def draw(state: Progress) -> None:
             if state.stage not in stages:
                 stages[state.stage] = bars.add_task(state.stage, total=None, about="")
-            total, about = None if state.share is None else 1.0, f"{state.done:,} {state.unit} {state.note}"
+            total, about = (
+                None if state.share is None else 1.0,
+                f"{state.done:,} {state.unit} {state.note}",
+            )
             bars.update(stages[state.stage], total=total, completed=state.share or 0.0, about=about)
 
         yield draw
@@ -259,7 +335,10 @@ def _signals_as_exceptions() -> Iterator[None]:
     waited = signal.getsignal(signal.SIGINT) is leave
     if waited:
         signal.signal(signal.SIGINT, _stop)
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # which Windows lacks
+    for number in (
+        signal.SIGTERM,
+        getattr(signal, "SIGHUP", signal.SIGTERM),
+    ):  # which Windows lacks
         if signal.getsignal(number) is signal.SIG_DFL:  # not if it is ignored, as under nohup
             signal.signal(number, _stop)
     try:

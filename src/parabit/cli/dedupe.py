@@ -23,7 +23,9 @@ def _show(result: Result) -> None:
     groups = result["groups"]
     copies = f"{result['copies']:,} of {counted(result['documents'], 'document')}"
     others = counted(len(groups), "other")
-    headline(result["corpus"], f"{copies} are near-duplicates of {others}; {result['seconds']:.1f} s")
+    headline(
+        result["corpus"], f"{copies} are near-duplicates of {others}; {result['seconds']:.1f} s"
+    )
     for group in sorted(groups, key=lambda group: -len(group["copies"]))[:_GROUPS]:
         say(f"  {escape(group['kept'])}  [dim]{escape(group['title'])}[/dim]")
         for copy in group["copies"][:_COPIES]:
@@ -32,7 +34,10 @@ def _show(result: Result) -> None:
         if (more := len(group["copies"]) - _COPIES) > 0:
             say(f"    and {more:,} more")
     if (more := len(groups) - _GROUPS) > 0:
-        say(f"  and {counted(more, 'more group')}" + ("" if "output" in result else "; -o FILE.csv writes them all"))
+        say(
+            f"  and {counted(more, 'more group')}"
+            + ("" if "output" in result else "; -o FILE.csv writes them all")
+        )
     if "output" in result:
         say(f"  all groups are in {escape(result['output'])}")
     say_skipped(result)
@@ -40,13 +45,21 @@ def _show(result: Result) -> None:
 
 @verb(_show)
 def dedupe(
-    corpus: Annotated[list[str], argument("As for other verbs, or the folder of an index.", "CORPUS|INDEX")],
+    corpus: Annotated[
+        list[str], argument("As for other verbs, or the folder of an index.", "CORPUS|INDEX")
+    ],
     output: Table = None,
     overwrite: Overwrite = False,
-    keep: Annotated[Keep, option("Which document of a group is kept.", "first|longest|newest")] = "first",
+    keep: Annotated[
+        Keep, option("Which document of a group is kept.", "first|longest|newest")
+    ] = "first",
     date_field: Annotated[str, option("The field with the date, for newest.", "FIELD")] = "date",
-    shared: Annotated[float, option("The least share of common words that makes two documents copies.", "SHARE")] = 0.5,
-    print_delete: Annotated[bool, option("Print only ids that are not kept, one per line.", "--print-delete")] = False,
+    shared: Annotated[
+        float, option("The least share of common words that makes two documents copies.", "SHARE")
+    ] = 0.5,
+    print_delete: Annotated[
+        bool, option("Print only ids that are not kept, one per line.", "--print-delete")
+    ] = False,
     *,
     reading: Reading,
     report: Report,
@@ -67,7 +80,9 @@ def dedupe(
 
     check_file(output, overwrite)
     if print_delete and json:
-        raise ParabitError("--print-delete and --json are two kinds of output", hint="leave out one of them")
+        raise ParabitError(
+            "--print-delete and --json are two kinds of output", hint="leave out one of them"
+        )
     result: Result = {"documents": 0}
 
     def count(state: Progress) -> None:
@@ -78,7 +93,9 @@ def dedupe(
     how: dict[str, Any] = {"shared": shared, "date": date_field, "report": count}
     indexes = [one for one in corpus if all(Path(one, name).is_file() for name in INDEX_FILES)]
     if indexes and len(corpus) > 1:
-        raise ParabitError(f"{indexes[0]} is an index, and more is named beside it", hint="an index is read alone")
+        raise ParabitError(
+            f"{indexes[0]} is an index, and more is named beside it", hint="an index is read alone"
+        )
     if indexes:
         with parabit.Index.open(indexes[0]) as opened:
             found = opened.duplicates(keep, **how)
@@ -96,7 +113,11 @@ def dedupe(
 
 
 def as_json(group: "Group") -> Result:
-    return {"kept": group.kept, "title": group.title, "copies": [copy._asdict() for copy in group.copies]}
+    return {
+        "kept": group.kept,
+        "title": group.title,
+        "copies": [copy._asdict() for copy in group.copies],
+    }
 
 
 def _table(groups: list[Result]) -> "pl.DataFrame":
@@ -108,5 +129,11 @@ def _table(groups: list[Result]) -> "pl.DataFrame":
         for number, group in enumerate(groups, 1)
         for document in ({"id": group["kept"], "title": group["title"]}, *group["copies"])
     ]
-    columns = {"group": pl.Int64, "id": pl.String, "kept": pl.String, "shared": pl.Float64, "bits": pl.Int32}
+    columns = {
+        "group": pl.Int64,
+        "id": pl.String,
+        "kept": pl.String,
+        "shared": pl.Float64,
+        "bits": pl.Int32,
+    }
     return pl.DataFrame(rows, schema={**columns, "title": pl.String})

@@ -8,15 +8,38 @@ from pathlib import Path
 from typing import Annotated
 
 import parabit
-from parabit.cli.command import Corpora, Counting, Overwrite, Reading, Result, Table, argument, option, verb
+from parabit.cli.command import (
+    Corpora,
+    Counting,
+    Overwrite,
+    Reading,
+    Result,
+    Table,
+    argument,
+    option,
+    verb,
+)
 from parabit.cli.index import build_index, show_index
-from parabit.cli.output import check_file, counted, escape, headline, nearness, say, say_skipped, write_table
+from parabit.cli.output import (
+    check_file,
+    counted,
+    escape,
+    headline,
+    nearness,
+    say,
+    say_skipped,
+    write_table,
+)
 from parabit.corpus import as_corpus
 from parabit.corpus.datasets import DATASETS, SPLITS, cache_folder, data_folder, find_dataset
 from parabit.errors import ParabitError
 from parabit.progress import Report
 
-QUESTIONS = "shortest path between two nodes of a graph", "solve a sparse linear system", "send an e-mail message"
+QUESTIONS = (
+    "shortest path between two nodes of a graph",
+    "solve a sparse linear system",
+    "send an e-mail message",
+)
 _HITS, _SHOWN = 4, ("id", "title", "distance", "score")
 _WORDS, _BIGRAMS = 8, 5  # that are shown
 
@@ -28,14 +51,18 @@ def _show_demo(result: Result) -> None:
         say(f"\n[bold underline]{escape(question['query'])}[/bold underline]")
         for place, hit in enumerate(question["hits"], 1):
             say(f"{place:>2}. [bold]{escape(hit['title'])}[/bold]")
-            say(f"    {escape(hit['id'])}  [dim]{nearness(hit['score'], hit['distance'], result['bits'])}[/dim]")
+            say(
+                f"    {escape(hit['id'])}  [dim]{nearness(hit['score'], hit['distance'], result['bits'])}[/dim]"
+            )
     say(f"\nSearch page: [bold]parabit serve {escape(result['index'])}[/bold]")
     say("Your own documents: [bold]parabit demo PATH[/bold]; your own question: --ask TEXT")
 
 
 @verb(_show_demo)
 def demo(
-    path: Annotated[str | None, argument("Your documents. Default: those of installed packages.", "PATH")] = None,
+    path: Annotated[
+        str | None, argument("Your documents. Default: those of installed packages.", "PATH")
+    ] = None,
     ask: Annotated[list[str] | None, option("What to look for; repeatable.", "TEXT")] = None,
     *,
     reading: Reading,
@@ -53,7 +80,11 @@ def demo(
     if ask is not None and not all(text.strip() for text in ask):
         raise ParabitError("a question is empty", hint="give --ask a text")
     folder = _folder(path)
-    result: Result = {"index": str(folder), "corpus": path or "docstrings", "kept": path is None and folder.exists()}
+    result: Result = {
+        "index": str(folder),
+        "corpus": path or "docstrings",
+        "kept": path is None and folder.exists(),
+    }
     if not result["kept"]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         # Kept in memory: to parse all packages takes longer than everything else.
@@ -66,16 +97,26 @@ def demo(
     with parabit.Index.open(folder) as index:
         result["bits"], found = index.bits, index.search(queries, _HITS)
         shown = [[{name: getattr(hit, name) for name in _SHOWN} for hit in hits] for hits in found]
-    return {**result, "questions": [{"query": query, "hits": hits} for query, hits in zip(queries, shown, strict=True)]}
+    return {
+        **result,
+        "questions": [
+            {"query": query, "hits": hits} for query, hits in zip(queries, shown, strict=True)
+        ],
+    }
 
 
 def _folder(path: str | None) -> Path:
     """Where the index of some documents is kept; that of the packages changes its name with their versions."""
     if path is None:
-        name, parts = "docstrings", [sys.prefix, *sorted(f"{one.name} {one.version}" for one in distributions())]
+        name, parts = (
+            "docstrings",
+            [sys.prefix, *sorted(f"{one.name} {one.version}" for one in distributions())],
+        )
     else:
         name, parts = "documents", [str(Path(path).absolute())]
-    digest = sha256("\n".join([parabit.__version__, *parts]).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    digest = sha256(
+        "\n".join([parabit.__version__, *parts]).encode("utf-8", "surrogateescape")
+    ).hexdigest()[:12]
     return cache_folder() / "demo" / f"{name}-{digest}.index"
 
 
@@ -109,7 +150,9 @@ def datasets() -> Result:
             "about": dataset.about,
             "licence": dataset.licence,
             "here": bool(dataset.found(data_folder())) or not dataset.files,
-            "needs": f"downloaded on first use, from {dataset.urls[0]}" if dataset.urls else dataset.obtain,
+            "needs": f"downloaded on first use, from {dataset.urls[0]}"
+            if dataset.urls
+            else dataset.obtain,
         }
         for name, dataset in ((name, find_dataset(name)) for name in DATASETS)
     ]
@@ -117,9 +160,13 @@ def datasets() -> Result:
 
 
 def _show_words(result: Result) -> None:
-    headline(result["corpus"], f"{counted(result['documents'], 'document')} in {result['seconds']:.1f} s")
+    headline(
+        result["corpus"], f"{counted(result['documents'], 'document')} in {result['seconds']:.1f} s"
+    )
     say_skipped(result)
-    say(f"  {counted(result['tokens'], 'token')}, {result['tokens'] / result['documents']:,.0f} per document")
+    say(
+        f"  {counted(result['tokens'], 'token')}, {result['tokens'] / result['documents']:,.0f} per document"
+    )
     say(f"  {counted(result['words'], 'word')}, which cover {result['coverage']:.1%} of the tokens")
     say(f"    most frequent: {escape(', '.join(result['frequent_words']))}")
     if result["bigrams"]:
@@ -155,9 +202,14 @@ def vocabulary(
         write_table(built.table(), output)
     words = len(built.words)
     return {
-        **{name: getattr(built, name) for name in ("documents", "tokens", "coverage", "fingerprint")},
+        **{
+            name: getattr(built, name)
+            for name in ("documents", "tokens", "coverage", "fingerprint")
+        },
         "words": words,
         "bigrams": len(built.bigrams),
         "frequent_words": built.words[:_WORDS],
-        "frequent_bigrams": [built.name(feature) for feature in range(words, len(built))[:_BIGRAMS]],
+        "frequent_bigrams": [
+            built.name(feature) for feature in range(words, len(built))[:_BIGRAMS]
+        ],
     }

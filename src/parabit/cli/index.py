@@ -12,8 +12,27 @@ import typer
 
 import parabit
 from parabit.choices import Backend
-from parabit.cli.command import Corpora, IndexFolder, Overwrite, Reading, Result, argument, option, progress, verb
-from parabit.cli.output import counted, escape, headline, read_input, reading_of, say, say_json, say_skipped
+from parabit.cli.command import (
+    Corpora,
+    IndexFolder,
+    Overwrite,
+    Reading,
+    Result,
+    argument,
+    option,
+    progress,
+    verb,
+)
+from parabit.cli.output import (
+    counted,
+    escape,
+    headline,
+    read_input,
+    reading_of,
+    say,
+    say_json,
+    say_skipped,
+)
 from parabit.cli.watch import follow
 from parabit.corpus import Corpus, Document, ReadOptions
 from parabit.errors import ParabitError, need
@@ -31,11 +50,17 @@ def show_index(result: Result) -> None:
     count, sizes = result["documents"], result["bytes"]
     headline(result["index"], f"{counted(count, 'document')} in {result['seconds']:.1f} s")
     say_skipped(result)
-    how = f"{result['model']}, learned" if "model" in result else f"learned in {result['learning_seconds']:.1f} s"
+    how = (
+        f"{result['model']}, learned"
+        if "model" in result
+        else f"learned in {result['learning_seconds']:.1f} s"
+    )
     documents, words = counted(result["learned_from"], "document"), counted(result["words"], "word")
     say(f"  model: {escape(how)} from {documents}; it knows {words}")
     if result["engine"] is None:
-        codes, words, texts = (_size(sizes[name] / max(count, 1)) for name in ("codes", "words", "texts"))
+        codes, words, texts = (
+            _size(sizes[name] / max(count, 1)) for name in ("codes", "words", "texts")
+        )
         each = f"{codes} for the code, {words} for the words, {texts} for text and fields"
         say(f"  per document: {each}; once: {_size(sizes['model'])} for the model")
     else:
@@ -68,18 +93,34 @@ def _size(size: float) -> str:
 def index(
     corpus: Corpora,
     output: Annotated[Path, option("The folder for the index.", "--output", "-o", "INDEX")],
-    model: Annotated[Path | None, option("Use this model instead of learning one from CORPUS.", "MODEL")] = None,
+    model: Annotated[
+        Path | None, option("Use this model instead of learning one from CORPUS.", "MODEL")
+    ] = None,
     bits: Annotated[int | None, option("Bits per code.", show_default="128")] = None,
-    sample: Annotated[int | None, option("Learn from N random documents; 0: all.", min=0, show_default="50000")] = None,
-    seed: Annotated[int | None, option("The same seed gives the same model.", min=0, show_default="0")] = None,
+    sample: Annotated[
+        int | None, option("Learn from N random documents; 0: all.", min=0, show_default="50000")
+    ] = None,
+    seed: Annotated[
+        int | None, option("The same seed gives the same model.", min=0, show_default="0")
+    ] = None,
     fold_accents: Annotated[bool, option("Remove accents: é becomes e.", "--fold-accents")] = False,
     overwrite: Overwrite = False,
-    language: Annotated[str, option("Stem words as in en, de, fr, …, or none.", "LANGUAGE", panel=_KEEP)] = "en",
+    language: Annotated[
+        str, option("Stem words as in en, de, fr, …, or none.", "LANGUAGE", panel=_KEEP)
+    ] = "en",
     no_text: Annotated[bool, option("No texts: hits have none.", "--no-text", panel=_KEEP)] = False,
-    no_words: Annotated[bool, option("No word index: search by codes alone.", "--no-words", panel=_KEEP)] = False,
-    vectors: Annotated[bool, option("Real vectors too, for --rank cosine.", "--vectors", panel=_KEEP)] = False,
-    backend: Annotated[Backend, option("Search codes by auto, flat or hashing.", "NAME", panel=_KEEP)] = "auto",
-    milvus: Annotated[str | None, option("Documents on a Milvus server, or in a .db file.", "URI", panel=_KEEP)] = None,
+    no_words: Annotated[
+        bool, option("No word index: search by codes alone.", "--no-words", panel=_KEEP)
+    ] = False,
+    vectors: Annotated[
+        bool, option("Real vectors too, for --rank cosine.", "--vectors", panel=_KEEP)
+    ] = False,
+    backend: Annotated[
+        Backend, option("Search codes by auto, flat or hashing.", "NAME", panel=_KEEP)
+    ] = "auto",
+    milvus: Annotated[
+        str | None, option("Documents on a Milvus server, or in a .db file.", "URI", panel=_KEEP)
+    ] = None,
     *,
     reading: Reading,
     report: Report,
@@ -121,15 +162,25 @@ def index(
 
 
 def build_index(
-    documents: Corpus, output: Path, report: Report, model: Path | None, learning: Result, **how: Any
+    documents: Corpus,
+    output: Path,
+    report: Report,
+    model: Path | None,
+    learning: Result,
+    **how: Any,
 ) -> Result:
     """Learn a model, unless there is one, and index a corpus: what came of it, and what it takes."""
     from parabit.explore import typical_phrases
     from parabit.model import learn_closed_form, load_model
 
     start = time.perf_counter()
-    encoder = load_model(model) if model else learn_closed_form(documents, report=report, **learning)
-    seconds, unknown = time.perf_counter() - start, unknown_words(encoder, documents) if model else 0.0
+    encoder = (
+        load_model(model) if model else learn_closed_form(documents, report=report, **learning)
+    )
+    seconds, unknown = (
+        time.perf_counter() - start,
+        unknown_words(encoder, documents) if model else 0.0,
+    )
     with parabit.Index.build(documents, output, model=encoder, report=report, **how) as built:
         info, learned = built.info(), encoder.config["training"]
         sizes = {"codes": info["bytes_a_code"] * info["documents"], "words": info["words_bytes"]}
@@ -158,7 +209,11 @@ def _show_info(result: Result) -> None:
     say(f"  back ends: {', '.join(result['backends'])}")
     if "engine" in result:
         _say_engine(result["engine"])
-    say(f"  model {result['fingerprint'][:16]}" if result["fingerprint"] else "  made from codes, without a model")
+    say(
+        f"  model {result['fingerprint'][:16]}"
+        if result["fingerprint"]
+        else "  made from codes, without a model"
+    )
     merge = result["to_merge"]
     if merge["added"] or merge["deleted"]:
         changes = f"{merge['added']:,} added and {merge['deleted']:,} deleted since the last merge"
@@ -170,7 +225,9 @@ def _show_info(result: Result) -> None:
 @verb(_show_info)
 def info(
     index: IndexFolder,
-    verify: Annotated[bool, option("Read everything, and check it against its checksums.", "--verify")] = False,
+    verify: Annotated[
+        bool, option("Read everything, and check it against its checksums.", "--verify")
+    ] = False,
 ) -> Result:
     """Show what an index holds.
 
@@ -190,14 +247,18 @@ def _show_added(result: Result) -> None:
     headline(result["index"], f"{done}, {result['documents']:,} now; {result['seconds']:.1f} s")
     say_skipped(result)
     if result["removed"]:
-        say(f"  an older version of {counted(result['removed'], 'document')} without such words was deleted")
+        say(
+            f"  an older version of {counted(result['removed'], 'document')} without such words was deleted"
+        )
 
 
 @verb(_show_added)
 def add(
     index: IndexFolder,
     corpus: Corpora,
-    update: Annotated[bool, option("Replace documents whose ids are in the index.", "--update")] = False,
+    update: Annotated[
+        bool, option("Replace documents whose ids are in the index.", "--update")
+    ] = False,
     *,
     reading: Reading,
     report: Report,
@@ -221,14 +282,21 @@ def add(
 
 
 def _show_deleted(result: Result) -> None:
-    headline(result["index"], f"{counted(result['deleted'], 'document')} deleted, {result['documents']:,} left")
+    headline(
+        result["index"],
+        f"{counted(result['deleted'], 'document')} deleted, {result['documents']:,} left",
+    )
 
 
 @verb(_show_deleted)
 def delete(
     index: IndexFolder,
-    ids: Annotated[list[str] | None, argument("Ids, or - for one per line of standard input.", "ID|-")] = None,
-    where: Annotated[list[str] | None, option("All with labels=spam, year!=2000; repeatable.", "CONDITION")] = None,
+    ids: Annotated[
+        list[str] | None, argument("Ids, or - for one per line of standard input.", "ID|-")
+    ] = None,
+    where: Annotated[
+        list[str] | None, option("All with labels=spam, year!=2000; repeatable.", "CONDITION")
+    ] = None,
 ) -> Result:
     """Delete documents from an index.
 
@@ -240,7 +308,9 @@ def delete(
         parabit dedupe news.index --print-delete | parabit delete news.index -
     """
     if bool(ids) == bool(where):
-        raise typer.BadParameter("give either ids, or - for standard input, or --where", param_hint="ID")
+        raise typer.BadParameter(
+            "give either ids, or - for standard input, or --where", param_hint="ID"
+        )
     wanted = [line for line in read_input().splitlines() if line] if ids == ["-"] else ids or []
     with parabit.Index.open(index, write=True) as opened:
         gone = opened.ids_where(where) if where else opened.ids_of(wanted)
@@ -251,8 +321,13 @@ def delete(
 
 def _show_compacted(result: Result) -> None:
     sizes = f"{_size(result['bytes'])} on disk, {_size(result['bytes_before'])} before"
-    headline(result["index"], f"{counted(result['documents'], 'document')}, {sizes}; {result['seconds']:.1f} s")
-    say(f"  {counted(result['added'], 'addition')} and {counted(result['deleted'], 'deletion')} merged")
+    headline(
+        result["index"],
+        f"{counted(result['documents'], 'document')}, {sizes}; {result['seconds']:.1f} s",
+    )
+    say(
+        f"  {counted(result['added'], 'addition')} and {counted(result['deleted'], 'deletion')} merged"
+    )
 
 
 @verb(_show_compacted)
@@ -282,8 +357,12 @@ def _show_retrained(result: Result) -> None:
 def retrain(
     index: IndexFolder,
     bits: Annotated[int | None, option("Bits per code.", show_default="as before")] = None,
-    sample: Annotated[int | None, option("Learn from N documents; 0: all.", min=0, show_default="as before")] = None,
-    seed: Annotated[int | None, option("The same seed gives the same model.", min=0, show_default="as before")] = None,
+    sample: Annotated[
+        int | None, option("Learn from N documents; 0: all.", min=0, show_default="as before")
+    ] = None,
+    seed: Annotated[
+        int | None, option("The same seed gives the same model.", min=0, show_default="as before")
+    ] = None,
     *,
     report: Report,
 ) -> Result:
@@ -313,9 +392,13 @@ def _show_synced(result: Result) -> None:
             say(f"> {escape(old)} -> {escape(new)}")
     done = ", ".join(f"{len(ids):,} {kind}" for kind, ids in changes.items())
     done = f"would be {done}" if result["dry_run"] else done
-    headline(result["index"], f"{done}, {result['unchanged']:,} unchanged; {result['seconds']:.1f} s")
+    headline(
+        result["index"], f"{done}, {result['unchanged']:,} unchanged; {result['seconds']:.1f} s"
+    )
     for one in result["kept"]:
-        say(f"  {escape(one['place'])} cannot be read now, its documents stay: {escape(one['reason'])}")
+        say(
+            f"  {escape(one['place'])} cannot be read now, its documents stay: {escape(one['reason'])}"
+        )
     say_skipped(result)
     if result["retrain"]:
         say(f"  {result['retrain']}: parabit retrain {escape(result['index'])}")
@@ -324,10 +407,14 @@ def _show_synced(result: Result) -> None:
 @verb()
 def sync(
     index: IndexFolder,
-    corpus: Annotated[list[str] | None, argument("Other files and folders than before.", "CORPUS")] = None,
+    corpus: Annotated[
+        list[str] | None, argument("Other files and folders than before.", "CORPUS")
+    ] = None,
     dry_run: Annotated[bool, option("Only list what would be done.", "--dry-run", "-n")] = False,
     watch: Annotated[bool, option("Go on: sync again whenever a file changes.", "--watch")] = False,
-    allow_empty: Annotated[bool, option("Go on if a whole folder is missing or empty.", "--allow-empty")] = False,
+    allow_empty: Annotated[
+        bool, option("Go on if a whole folder is missing or empty.", "--allow-empty")
+    ] = False,
     *,
     reading: Reading,
     json: bool,
@@ -350,16 +437,28 @@ def sync(
         need("watchfiles", "watch")
     chosen = reading.options != ReadOptions()
     if chosen and not corpus:
-        raise ParabitError("options of reading, but no CORPUS", hint=f"name it: parabit sync {index} CORPUS …")
+        raise ParabitError(
+            "options of reading, but no CORPUS", hint=f"name it: parabit sync {index} CORPUS …"
+        )
     given: Any = reading.open(corpus, silent) if corpus and chosen else corpus or None
 
     def once(always: bool = False) -> list[str]:
         start = time.perf_counter()
-        with progress(quiet or json) as report, parabit.Index.open(index, write=not dry_run) as opened:
+        with (
+            progress(quiet or json) as report,
+            parabit.Index.open(index, write=not dry_run) as opened,
+        ):
             done = opened.sync(given, dry_run=dry_run, allow_empty=allow_empty, report=report)
-            total, written = len(opened), [] if dry_run or not opened.keeps_text else done.added + done.replaced
-            unknown = unknown_words(opened.model, opened.stored(written[:_LOOKED_AT])) if written else 0.0
-        changes: Result = {name: getattr(done, name) for name in ("added", "replaced", "renamed", "deleted")}
+            total, written = (
+                len(opened),
+                [] if dry_run or not opened.keeps_text else done.added + done.replaced,
+            )
+            unknown = (
+                unknown_words(opened.model, opened.stored(written[:_LOOKED_AT])) if written else 0.0
+            )
+        changes: Result = {
+            name: getattr(done, name) for name in ("added", "replaced", "renamed", "deleted")
+        }
         result = {
             "index": str(index),
             "dry_run": dry_run,

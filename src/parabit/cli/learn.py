@@ -12,7 +12,18 @@ from typing import Annotated, Any, Literal, get_args
 
 from parabit.choices import RELEVANCE, Architecture, Preset, Relevant, Solver
 from parabit.cli.app import COLLAPSED
-from parabit.cli.command import CORPUS, Corpora, Counting, Overwrite, Reading, Result, argument, option, resumable, verb
+from parabit.cli.command import (
+    CORPUS,
+    Corpora,
+    Counting,
+    Overwrite,
+    Reading,
+    Result,
+    argument,
+    option,
+    resumable,
+    verb,
+)
 from parabit.cli.output import check_file, counted, escape, headline, say, say_skipped
 from parabit.errors import EvaluationError, ParabitError, TrainingError, need
 from parabit.networks.config import Recipe
@@ -34,7 +45,9 @@ def _show_model(result: Result) -> None:
     headline(result["model"], f"{result['name']}, {result['size']} per document")
     say_skipped(result)
     documents, words = counted(result["documents"], "document"), counted(result["words"], "word")
-    sampled = "" if result["sampled"] == result["documents"] else f" (learned from {result['sampled']:,})"
+    sampled = (
+        "" if result["sampled"] == result["documents"] else f" (learned from {result['sampled']:,})"
+    )
     bigrams = f", {counted(result['bigrams'], 'bigram')}" if result["bigrams"] else ""
     say(f"  {documents}{sampled}, {words}{bigrams}, {result['seconds']:.1f} s")
     if history := result.get("history"):
@@ -47,17 +60,27 @@ def train(
     output: Annotated[Path, option("The folder for the model.", "--output", "-o", "MODEL")],
     bits: Annotated[str, option("Bits per code, 8 to 1024, or none.", "N|none")] = "128",
     dim: Annotated[int | None, option("Numbers per real vector, beside or without a code.")] = None,
-    levels: Annotated[str | None, option("Bits of each level of the code, finest first.", "N+N+…")] = None,
+    levels: Annotated[
+        str | None, option("Bits of each level of the code, finest first.", "N+N+…")
+    ] = None,
     sample: Annotated[int, option("Learn from N random documents; 0: all.", min=0)] = 50_000,
     seed: Annotated[int, option("The same seed gives the same model.", min=0)] = 0,
-    solver: Annotated[Solver, option("closed-form, or network (needs torch).", "NAME")] = "closed-form",
+    solver: Annotated[
+        Solver, option("closed-form, or network (needs torch).", "NAME")
+    ] = "closed-form",
     preset: Annotated[Preset, option("default, or paper: its network.", "NAME")] = "default",
     overwrite: Overwrite = False,
-    architecture: Annotated[Architecture, _net("dbow, or dm: with the words before.", "dbow|dm")] = "dbow",
-    settings: Annotated[list[str] | None, _net(f"{_PARAMETERS}; repeatable.", "--set", "NAME=VALUE")] = None,
+    architecture: Annotated[
+        Architecture, _net("dbow, or dm: with the words before.", "dbow|dm")
+    ] = "dbow",
+    settings: Annotated[
+        list[str] | None, _net(f"{_PARAMETERS}; repeatable.", "--set", "NAME=VALUE")
+    ] = None,
     device: Annotated[Device, _net("Where to train.", "auto|cpu|cuda")] = "auto",
     resume: Annotated[bool, _net("Continue an interrupted training.", "--resume")] = False,
-    checkpoint_every: Annotated[float, _net("How often to save the state.", "SECONDS", min=0.0)] = 60.0,
+    checkpoint_every: Annotated[
+        float, _net("How often to save the state.", "SECONDS", min=0.0)
+    ] = 60.0,
     *,
     reading: Reading,
     counting: Counting,
@@ -73,7 +96,10 @@ def train(
         parabit train articles.csv --text-field body -o articles --bits 32
         parabit train papers/ -o dm --solver network --architecture dm --set epochs=9
     """
-    from parabit.model import ParagraphVectors, is_model  # here: it costs more than a second, and --help should not
+    from parabit.model import (
+        ParagraphVectors,
+        is_model,
+    )  # here: it costs more than a second, and --help should not
     from parabit.storage import need_new, need_room
 
     if (settings or architecture == "dm") and (solver, preset) == ("closed-form", "default"):
@@ -91,7 +117,9 @@ def train(
     _check_work_folder(work, resume, overwrite)
     with resumable("continue with the same command and --resume", work) if work else nullcontext():
         documents = reading.open(corpus, report)
-        model.fit(documents, work=work, resume=resume, checkpoint_every=checkpoint_every, report=report)
+        model.fit(
+            documents, work=work, resume=resume, checkpoint_every=checkpoint_every, report=report
+        )
         model.save(output, overwrite=overwrite)
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
@@ -119,7 +147,9 @@ def _network_params(given: list[str] | None) -> dict[str, Any]:
     for assignment in given or ():
         name, equals, value = assignment.partition("=")
         if not equals:
-            raise TrainingError(f"--set {assignment}", hint="write it as name=value, such as --set epochs=20")
+            raise TrainingError(
+                f"--set {assignment}", hint="write it as name=value, such as --set epochs=20"
+            )
         try:
             params[name] = json.loads(value)
         except ValueError:
@@ -137,20 +167,33 @@ def _check_work_folder(work: Path | None, resume: bool, overwrite: bool) -> None
             hint = "continue it with --resume, or start over with --overwrite"
             raise TrainingError(f"an interrupted training is in {work}", hint)
     elif resume:
-        what = "the closed form takes seconds and keeps nothing" if work is None else f"nothing is in {work}"
+        what = (
+            "the closed form takes seconds and keeps nothing"
+            if work is None
+            else f"nothing is in {work}"
+        )
         raise TrainingError(f"there is no interrupted training: {what}", hint="leave out --resume")
 
 
 def _show_codes(result: Result) -> None:
     bits, dim, seconds = result["bits"], result["dim"], max(result["seconds"], 0.001)
-    documents, total = counted(result["documents"], "document"), result["bytes"] * result["documents"]
-    size = f"{dim} numbers" if bits is None else f"{bits} bits" + (" and a vector" if result["vectors"] else "")
+    documents, total = (
+        counted(result["documents"], "document"),
+        result["bytes"] * result["documents"],
+    )
+    size = (
+        f"{dim} numbers"
+        if bits is None
+        else f"{bits} bits" + (" and a vector" if result["vectors"] else "")
+    )
     headline(result["output"], f"{documents}, {size} each, {total:,} bytes in all")
     say(f"  {seconds:.1f} s, {result['encoded'] / seconds:,.0f} documents per second")
     if result.get("resumed"):
         say(f"  {result['resumed']:,} of {counted(result['shards'], 'shard')} were finished before")
     if result["without_words"]:
-        say(f"  {counted(result['without_words'], 'document')} without known words; their codes are zeros")
+        say(
+            f"  {counted(result['without_words'], 'document')} without known words; their codes are zeros"
+        )
     say_skipped(result)
     if "reading" not in result and result["skipped"]:
         say(f"  skipped files and records: {result['skipped']:,}")
@@ -160,13 +203,21 @@ def _show_codes(result: Result) -> None:
 def encode(
     model: ModelFolder,
     corpus: Corpora,
-    output: Annotated[str, option("A file, .npy or .parquet; on a cluster, a folder.", "--output", "-o", "CODES")],
+    output: Annotated[
+        str, option("A file, .npy or .parquet; on a cluster, a folder.", "--output", "-o", "CODES")
+    ],
     vectors: Annotated[bool, option("Add the real vectors; .parquet only.", "--vectors")] = False,
     overwrite: Overwrite = False,
-    engine: Annotated[Engine, _cluster("Here, or on a Ray cluster that sees CORPUS.", "local|ray")] = "local",
+    engine: Annotated[
+        Engine, _cluster("Here, or on a Ray cluster that sees CORPUS.", "local|ray")
+    ] = "local",
     address: Annotated[str | None, _cluster(_ADDRESS, "ADDRESS")] = None,
-    workers: Annotated[int | None, _cluster("Processes that load the model. Default: one per core.", min=1)] = None,
-    worker_cores: Annotated[int | None, _cluster("Cores of each worker. Default: 1.", min=1)] = None,
+    workers: Annotated[
+        int | None, _cluster("Processes that load the model. Default: one per core.", min=1)
+    ] = None,
+    worker_cores: Annotated[
+        int | None, _cluster("Cores of each worker. Default: 1.", min=1)
+    ] = None,
     *,
     reading: Reading,
     report: Report,
@@ -187,7 +238,11 @@ def encode(
     loaded = load_model(model)
     how: dict[str, Any] = {"vectors": vectors, "overwrite": overwrite, "report": report}
     if engine == "local":
-        for name, value in (("address", address), ("workers", workers), ("worker-cores", worker_cores)):
+        for name, value in (
+            ("address", address),
+            ("workers", workers),
+            ("worker-cores", worker_cores),
+        ):
             if value is not None:
                 raise ParabitError(f"--{name} is for a cluster", hint="add --engine ray")
         encoded = encode_to_file(loaded, reading.open(corpus, report), output, **how)
@@ -205,7 +260,9 @@ def encode(
 
 def _show_scores(result: Result) -> None:
     where = f" against {escape(result['searched'])}" if result["searched"] else ""
-    say(f"[bold]{escape(result['model'])}[/bold] on {escape(result['corpus'])}{where}, by {result['rank']}")
+    say(
+        f"[bold]{escape(result['model'])}[/bold] on {escape(result['corpus'])}{where}, by {result['rank']}"
+    )
     for name, value in result.items():
         if name.startswith(("map", "ndcg@", "precision@")):
             say(f"  {name if name.startswith('p') else name.upper():<13}  {value:.4f}")
@@ -224,14 +281,20 @@ def evaluate(
     model: ModelFolder,
     corpus: Annotated[str, argument(f"{CORPUS}.", "CORPUS")],
     searched: Annotated[str | None, option("Search this corpus, not CORPUS.", "CORPUS")] = None,
-    relevance: Annotated[Relevant | None, option("By a shared label, or the share of them.", "shared|overlap")] = None,
+    relevance: Annotated[
+        Relevant | None, option("By a shared label, or the share of them.", "shared|overlap")
+    ] = None,
     rank: Annotated[
         Literal["hamming", "asymmetric", "cosine"] | None,
-        option("As in `parabit search`. Default: hamming, or cosine if there are no codes.", "NAME"),
+        option(
+            "As in `parabit search`. Default: hamming, or cosine if there are no codes.", "NAME"
+        ),
     ] = None,
     k: Annotated[int, option("Documents that NDCG looks at.", "-k", min=1)] = 10,
     least: Annotated[int, option("Drop labels of fewer documents.", min=1)] = 1,
-    plot: Annotated[Path | None, option("Draw the precision-recall curve, as .svg or .png.", "FILE")] = None,
+    plot: Annotated[
+        Path | None, option("Draw the precision-recall curve, as .svg or .png.", "FILE")
+    ] = None,
     *,
     reading: Reading,
     report: Report,
@@ -245,7 +308,13 @@ def evaluate(
         parabit evaluate news-128 20newsgroups/test
         parabit evaluate news-128 posts.csv --searched old-posts.csv --plot curve.svg
     """
-    from parabit.evaluation import HammingRanking, Ranking, Relevance, asymmetric_ranking, cosine_ranking
+    from parabit.evaluation import (
+        HammingRanking,
+        Ranking,
+        Relevance,
+        asymmetric_ranking,
+        cosine_ranking,
+    )
     from parabit.evaluation import evaluate as score
     from parabit.evaluation.relevance import labelled, relevance_of
     from parabit.model import load_model
@@ -256,11 +325,15 @@ def evaluate(
     loaded = load_model(model)
     by = rank or ("cosine" if loaded.bits is None else "hamming")
     if by != "cosine" and loaded.bits is None:
-        raise EvaluationError("this model has no codes to rank by", hint="it is real-valued: leave out --rank")
+        raise EvaluationError(
+            "this model has no codes to rank by", hint="it is real-valued: leave out --rank"
+        )
     kind = relevance or relevance_of(corpus)
     names = [corpus, *([searched] if searched is not None else [])]
     corpora = [reading.open(name, report) for name in names]
-    queries, *others = [labelled(documents, name, least) for documents, name in zip(corpora, names, strict=True)]
+    queries, *others = [
+        labelled(documents, name, least) for documents, name in zip(corpora, names, strict=True)
+    ]
     inferred: Any = loaded.infer(queries.documents, report)
     found: Any = loaded.infer(others[0].documents, report) if others else None
     relevant = Relevance(queries.labels, kind, others[0].labels if others else None)
@@ -270,7 +343,9 @@ def evaluate(
     elif by == "hamming":
         ranking = HammingRanking(inferred.codes, found and found.codes)
     else:
-        ranking = asymmetric_ranking(inferred.activations, (found or inferred).codes, itself=found is None)
+        ranking = asymmetric_ranking(
+            inferred.activations, (found or inferred).codes, itself=found is None
+        )
     scores = score(ranking, relevant, k, _DEPTH, report)
     if plot is not None:
         from parabit.paper.plots import Curve, draw, precision_recall
@@ -304,13 +379,19 @@ def _show_report(result: Result) -> None:
 @verb(_show_report)
 def reproduce(
     what: Annotated[What, argument(f"One of {', '.join(get_args(What))}.", "WHAT")],
-    output: Annotated[Path, option("The folder of the report.", "--output", "-o", "REPORT")] = Path("report"),
-    quick: Annotated[bool, option("One seed, fewer documents and epochs of two collections.", "--quick")] = False,
+    output: Annotated[Path, option("The folder of the report.", "--output", "-o", "REPORT")] = Path(
+        "report"
+    ),
+    quick: Annotated[
+        bool, option("One seed, fewer documents and epochs of two collections.", "--quick")
+    ] = False,
     seeds: Annotated[int, option("Runs of each cell; the report has mean and spread.", min=1)] = 3,
     corpus: Annotated[list[str] | None, option("Only this collection; repeatable.", "NAME")] = None,
     job: Annotated[list[str] | None, option("Only this job; repeatable.", "NAME")] = None,
     device: Annotated[Device, option("Where to train.", "auto|cpu|cuda")] = "auto",
-    only_report: Annotated[bool, option("Run nothing; report what is finished.", "--only-report")] = False,
+    only_report: Annotated[
+        bool, option("Run nothing; report what is finished.", "--only-report")
+    ] = False,
     *,
     report: Report,
 ) -> Result:

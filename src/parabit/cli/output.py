@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from parabit.index.sync import Synced
 
 _LISTED = 10  # skipped files and records that are named
-_UNKNOWN = 0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
+_UNKNOWN = (
+    0.15  # of the words: a model does not know 8 to 12% of those of other documents like its own
+)
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
@@ -64,7 +66,9 @@ def escape(value: object) -> str:
 def line_width() -> int:
     """How wide folded lines are: as the terminal, 100 characters without one."""
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdecimal() else console().width if console().is_terminal else 100
+    return (
+        int(columns) if columns.isdecimal() else console().width if console().is_terminal else 100
+    )
 
 
 def nearness(score: float, distance: int | None, bits: int) -> str:
@@ -97,7 +101,10 @@ def reading_of(corpora: "Sequence[Corpus | Synced]") -> dict[str, Any]:
     counts: Counter[str] = sum((corpus.skipped.counts for corpus in corpora), Counter())
     places = [place._asdict() for corpus in corpora for place in corpus.skipped]
     notes = [place._asdict() for corpus in corpora for place in corpus.notes]
-    return {"skipped": counts.total(), "reading": {"skipped": dict(counts), "places": places, "notes": notes}}
+    return {
+        "skipped": counts.total(),
+        "reading": {"skipped": dict(counts), "places": places, "notes": notes},
+    }
 
 
 def say_skipped(result: Mapping[str, Any]) -> None:
@@ -107,7 +114,9 @@ def say_skipped(result: Mapping[str, Any]) -> None:
     reading = result.get("reading", {"skipped": {}, "places": [], "notes": []})
     if total := sum(reading["skipped"].values()):
         reasons = Counter(reading["skipped"]).most_common()
-        say(f"  {total:,} skipped: {escape(', '.join(f'{count:,} {reason}' for reason, count in reasons))}")
+        say(
+            f"  {total:,} skipped: {escape(', '.join(f'{count:,} {reason}' for reason, count in reasons))}"
+        )
         for one in reading["places"][:_LISTED]:
             say(f"    {escape(one['place'])}: {escape(one['reason'])}")
         if total > _LISTED:
@@ -116,7 +125,9 @@ def say_skipped(result: Mapping[str, Any]) -> None:
         first, *more = [note["place"] for note in reading["notes"] if note["reason"] == kind]
         say(f"  {escape(kind)}: {escape(first)}" + (f" and {len(more):,} more" if more else ""))
     if result.get("unknown_words", 0) > _UNKNOWN and not result.get("retrain"):
-        say(f"  the model does not know {result['unknown_words']:.0%} of their words; `parabit retrain` learns them")
+        say(
+            f"  the model does not know {result['unknown_words']:.0%} of their words; `parabit retrain` learns them"
+        )
 
 
 def check_file(path: Path | None, overwrite: bool, endings: tuple[str, ...] = _TABLES) -> None:
@@ -126,7 +137,9 @@ def check_file(path: Path | None, overwrite: bool, endings: tuple[str, ...] = _T
     if path is None:
         return
     if path.suffix not in endings:
-        raise ParabitError(f"{path} ends in none of {', '.join(endings)}", hint="give one of these endings")
+        raise ParabitError(
+            f"{path} ends in none of {', '.join(endings)}", hint="give one of these endings"
+        )
     need_new(path, overwrite)
     need_room(path)
 

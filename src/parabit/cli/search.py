@@ -11,7 +11,16 @@ import typer
 import parabit
 from parabit.choices import RANKS, Backend, Rank
 from parabit.cli.command import IndexFolder, argument, option, verb
-from parabit.cli.output import console, counted, escape, line_width, nearness, read_input, say, say_json
+from parabit.cli.output import (
+    console,
+    counted,
+    escape,
+    line_width,
+    nearness,
+    read_input,
+    say,
+    say_json,
+)
 from parabit.errors import ParabitError
 
 if TYPE_CHECKING:
@@ -19,7 +28,9 @@ if TYPE_CHECKING:
 
     from parabit.index import Hit, Hits, Piece
 
-_CONDITIONS = "labels!=a, year=2000..2010, year>=2000: all must hold, but one of labels=a, labels=b."
+_CONDITIONS = (
+    "labels!=a, year=2000..2010, year>=2000: all must hold, but one of labels=a, labels=b."
+)
 _tune = functools.partial(option, panel="Tuning")
 _INDENT = "    "
 
@@ -27,14 +38,24 @@ _INDENT = "    "
 @verb()
 def search(
     index: IndexFolder,
-    query: Annotated[str | None, argument("What to look for, or - for standard input.", "QUERY")] = None,
-    like: Annotated[list[str] | None, option("Find documents like this one; repeatable.", "ID")] = None,
-    k: Annotated[int | None, option("How many. Default: 10, or all within --radius.", "-k", min=1)] = None,
+    query: Annotated[
+        str | None, argument("What to look for, or - for standard input.", "QUERY")
+    ] = None,
+    like: Annotated[
+        list[str] | None, option("Find documents like this one; repeatable.", "ID")
+    ] = None,
+    k: Annotated[
+        int | None, option("How many. Default: 10, or all within --radius.", "-k", min=1)
+    ] = None,
     where: Annotated[list[str] | None, option(_CONDITIONS, "CONDITION")] = None,
-    radius: Annotated[int | None, option("Only documents whose code differs in at most N bits.", min=0)] = None,
+    radius: Annotated[
+        int | None, option("Only documents whose code differs in at most N bits.", min=0)
+    ] = None,
     full: Annotated[bool, option("Print whole documents, not passages.", "--full")] = False,
     explain: Annotated[bool, option("Explain each hit: its words, its code.", "--explain")] = False,
-    rank: Annotated[Rank | None, _tune(f"One of {', '.join(RANKS)}. Default: the best.", "NAME")] = None,
+    rank: Annotated[
+        Rank | None, _tune(f"One of {', '.join(RANKS)}. Default: the best.", "NAME")
+    ] = None,
     backend: Annotated[Backend, _tune("Search codes by auto, flat or hashing.", "NAME")] = "auto",
     *,
     json: bool,
@@ -52,10 +73,18 @@ def search(
     if (query is None) == (not like):
         raise typer.BadParameter("give either a query or --like", param_hint="QUERY")
     text = query
-    if query is not None:  # bytes that are no UTF-8 come from the shell as halves of surrogate pairs
-        text = read_input() if query == "-" else query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if (
+        query is not None
+    ):  # bytes that are no UTF-8 come from the shell as halves of surrogate pairs
+        text = (
+            read_input()
+            if query == "-"
+            else query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        )
         if not text.strip():
-            raise ParabitError("the query is empty", hint="give a text, or - to read it from standard input")
+            raise ParabitError(
+                "the query is empty", hint="give a text, or - to read it from standard input"
+            )
     start = time.perf_counter()
     with parabit.Index.open(index) as opened:
         how: dict[str, Any] = {"where": where, "backend": backend}
@@ -80,7 +109,11 @@ def search(
         if explain and text is not None:
             result["moved"] = opened.model.word_shares(found.texts[0])
         if json:  # while the index is open, from which the texts are read
-            hits = [_as_json(hit, ids[number] if ids else None) for number, some in enumerate(found) for hit in some]
+            hits = [
+                _as_json(hit, ids[number] if ids else None)
+                for number, some in enumerate(found)
+                for hit in some
+            ]
             say_json({**result, "hits": hits})
         else:
             _show(opened, found, result, full, explain)
@@ -93,14 +126,18 @@ def _as_json(hit: "Hit", like: str | int | None) -> dict[str, Any]:
         "title": hit.title,
         "distance": hit.distance,
         "score": round(hit.score, 6),
-        "snippet": "".join(f"**{piece.text}**" if piece.mark else piece.text for piece in hit.snippet),
+        "snippet": "".join(
+            f"**{piece.text}**" if piece.mark else piece.text for piece in hit.snippet
+        ),
         "why": hit.why._asdict(),
         "text": hit.text,
         "fields": dict(hit.fields),
     }
 
 
-def _show(opened: "parabit.Index", found: "Hits", result: Mapping[str, Any], full: bool, explain: bool) -> None:
+def _show(
+    opened: "parabit.Index", found: "Hits", result: Mapping[str, Any], full: bool, explain: bool
+) -> None:
     from rich.text import Text
 
     from parabit.index import marked
@@ -108,18 +145,24 @@ def _show(opened: "parabit.Index", found: "Hits", result: Mapping[str, Any], ful
     limits = f" within {result['radius']} bits" if result["radius"] is not None else ""
     limits += f" where {' and '.join(result['where'])}" if result["where"] else ""
     for number, hits in enumerate(found):
-        which = (f" like {_printable(str(result['like'][number]))}" if result["like"] else "") + limits
+        which = (
+            f" like {_printable(str(result['like'][number]))}" if result["like"] else ""
+        ) + limits
         documents = counted(result["documents"], "document")
         say(f"[dim]{len(hits):,} of {documents}{escape(which)}, by {result['rank']}[/dim]")
         for note in found.notes[number]:
             say(escape(note))
         if result.get("moved"):
             shares = list(result["moved"].items())[:8]
-            say(f"the query's code comes from {escape(', '.join(f'{word} {share:.0%}' for word, share in shares))}")
+            say(
+                f"the query's code comes from {escape(', '.join(f'{word} {share:.0%}' for word, share in shares))}"
+            )
         for place, hit in enumerate(hits, 1):
             if full:
                 words = found.matching(number, hit.text)
-                passage = _joined(marked(opened.model.vocabulary.tokenizer, hit.text, words), lines=True)
+                passage = _joined(
+                    marked(opened.model.vocabulary.tokenizer, hit.text, words), lines=True
+                )
             else:
                 passage = _joined(hit.snippet)  # without the title, if it begins with that
                 rest = passage.plain.lstrip().removeprefix(hit.title.removesuffix("…")).lstrip()
@@ -133,7 +176,9 @@ def _joined(passage: "Sequence[Piece]", lines: bool = False) -> "Text":
     """A passage with its marked words in bold."""
     from rich.text import Text
 
-    return Text.assemble(*((_printable(piece.text, lines), "bold" if piece.mark else "") for piece in passage))
+    return Text.assemble(
+        *((_printable(piece.text, lines), "bold" if piece.mark else "") for piece in passage)
+    )
 
 
 def _show_hit(hit: "Hit", place: int, passage: "Text", bits: int) -> None:
@@ -142,7 +187,9 @@ def _show_hit(hit: "Hit", place: int, passage: "Text", bits: int) -> None:
 
     room, stored = line_width() - len(_INDENT), hit.fields.get("labels") or []
     labels = [stored] if isinstance(stored, str) else stored
-    name = " · ".join([str(hit.id), *(label for label in labels if label not in str(hit.id).split("/"))])
+    name = " · ".join(
+        [str(hit.id), *(label for label in labels if label not in str(hit.id).split("/"))]
+    )
     figures = nearness(hit.score, hit.distance, bits)
     figures = f"  {figures}" if figures else ""
     title = Text(f"{place:>2}. ").append(_cut(hit.title, room), "bold")
@@ -162,7 +209,9 @@ def _show_block(text: "Text") -> None:
 
 def _printable(text: str, lines: bool = False) -> str:
     """Without what would move the cursor of a terminal or change its colours; on one line, or with its own `lines`."""
-    printable = "".join(char if char.isprintable() or (lines and char == "\n") else " " for char in text)
+    printable = "".join(
+        char if char.isprintable() or (lines and char == "\n") else " " for char in text
+    )
     return printable if lines else re.sub(" +", " ", printable)
 
 

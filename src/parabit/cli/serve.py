@@ -29,11 +29,19 @@ _LONGEST = 20_000  # characters of a document that are sent at a time
 @verb()
 def serve(
     index: IndexFolder,
-    host: Annotated[str, option("The address to listen on; 0.0.0.0: all of them.", "ADDRESS")] = "127.0.0.1",
+    host: Annotated[
+        str, option("The address to listen on; 0.0.0.0: all of them.", "ADDRESS")
+    ] = "127.0.0.1",
     port: Annotated[int, option("0 for any that is free.", min=0, max=65535)] = 8000,
-    title: Annotated[str | None, option("The title of the page. Default: the index's name.", "TEXT")] = None,
-    token: Annotated[str | None, option(f"Ask for this bearer token; safer in {TOKEN}.", "TOKEN", envvar=TOKEN)] = None,
-    most_hits: Annotated[int, option("How many hits a search may ask for.", min=1, max=10_000)] = 100,
+    title: Annotated[
+        str | None, option("The title of the page. Default: the index's name.", "TEXT")
+    ] = None,
+    token: Annotated[
+        str | None, option(f"Ask for this bearer token; safer in {TOKEN}.", "TOKEN", envvar=TOKEN)
+    ] = None,
+    most_hits: Annotated[
+        int, option("How many hits a search may ask for.", min=1, max=10_000)
+    ] = 100,
     seconds: Annotated[float, option("How long a request may take.", min=0.1)] = 10.0,
     map: Annotated[bool, option("Draw a map of the documents.", "--map/--no-map")] = True,
     browse: Annotated[bool, option("Open the page in a browser.", "--open")] = False,
@@ -59,24 +67,42 @@ def serve(
 
     from parabit.web import Settings, create_app
 
-    if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
-        raise ParabitError("the token is empty, or has characters that no header takes", hint="use letters and digits")
-    local = host in ("localhost", "::1") or host.startswith("127.")  # reached from this machine alone
-    settings = Settings(local=local, title=title, token=token, most_hits=most_hits, seconds=seconds, map=map)
+    if token is not None and (
+        not token or not token.isascii() or not token.isprintable() or " " in token
+    ):
+        raise ParabitError(
+            "the token is empty, or has characters that no header takes",
+            hint="use letters and digits",
+        )
+    local = host in ("localhost", "::1") or host.startswith(
+        "127."
+    )  # reached from this machine alone
+    settings = Settings(
+        local=local, title=title, token=token, most_hits=most_hits, seconds=seconds, map=map
+    )
     with _listening(host, port) as listener:
         app = create_app(index, settings)
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         if not local and token is None:
-            complain(f"everybody who reaches {address} can read the documents; set {TOKEN} to protect them")
+            complain(
+                f"everybody who reaches {address} can read the documents; set {TOKEN} to protect them"
+            )
         if json:
             say_json({"index": str(index), "address": address})
             sys.stdout.flush()
         elif not quiet:
-            say(f"[bold]{escape(index)}[/bold] is at [bold]{escape(address)}[/bold], its API at /docs; Ctrl-C stops it")
+            say(
+                f"[bold]{escape(index)}[/bold] is at [bold]{escape(address)}[/bold], its API at /docs; Ctrl-C stops it"
+            )
         if browse:
             webbrowser.open(address)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, lifespan="on"
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="on",
         )
         gc.freeze()  # what is loaded now stays; to look through it for garbage took a seventh of the time of an answer
         try:
@@ -120,7 +146,9 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
     fields = f" Fields: {', '.join(index.fields)}." if index.fields else ""
     about = f"Search {counted(len(index), 'document')} by meaning and by words.{fields}"
     how = f"{about} Start with `search`; read whole texts with `document`."
-    server: MCPServer[Any] = MCPServer("parabit", version=parabit.__version__, instructions=how, log_level="ERROR")
+    server: MCPServer[Any] = MCPServer(
+        "parabit", version=parabit.__version__, instructions=how, log_level="ERROR"
+    )
     one_at_a_time = Lock()
 
     def tool(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,12 +168,17 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
     count = Annotated[int, Field(description="How many documents to return at most.", ge=1, le=100)]
     conditions = Annotated[
         list[str] | None,
-        Field(description=f"Conditions that must all hold: labels=space, year=2000..2010, year>=2000, a!=b.{fields}"),
+        Field(
+            description=f"Conditions that must all hold: labels=space, year=2000..2010, year>=2000, a!=b.{fields}"
+        ),
     ]
 
     @tool
     def search(
-        query: Annotated[str, Field(description='Words or a question. "a phrase", +must and -not are understood.')],
+        query: Annotated[
+            str,
+            Field(description='Words or a question. "a phrase", +must and -not are understood.'),
+        ],
         k: count = 10,
         where: conditions = None,
     ) -> dict[str, Any]:
@@ -160,16 +193,25 @@ def make_server(index: "parabit.Index") -> "MCPServer[Any]":
     @tool
     def document(
         id: identity,
-        start: Annotated[int, Field(description="The first character to return, for long texts.", ge=0)] = 0,
+        start: Annotated[
+            int, Field(description="The first character to return, for long texts.", ge=0)
+        ] = 0,
     ) -> dict[str, Any]:
         """Read a document: its text and its fields. A long text comes in parts; `next_start` says where it goes on."""
         [stored] = index.stored(index.ids_of([id]))
         end = start + _LONGEST
         more = {"next_start": end} if end < len(stored.text) else {}
-        return {"id": stored.id, "text": stored.text[start:end], "fields": dict(stored.fields), **more}
+        return {
+            "id": stored.id,
+            "text": stored.text[start:end],
+            "fields": dict(stored.fields),
+            **more,
+        }
 
     @tool
-    def duplicates(k: Annotated[int, Field(description="How many groups at most.", ge=1)] = 50) -> dict[str, Any]:
+    def duplicates(
+        k: Annotated[int, Field(description="How many groups at most.", ge=1)] = 50,
+    ) -> dict[str, Any]:
         """Find near-duplicates: groups of documents that share at least half of their words, the largest first."""
         groups = sorted(index.duplicates(), key=lambda group: -len(group.copies))
         return {"groups": [*map(as_json, groups[:k])], "found": len(groups)}

@@ -24,14 +24,20 @@ def follow(roots: list[str], index: Path, once: Callable[[], object], quiet: boo
 
     while True:
         try:
-            changes = watch(*roots, watch_filter=is_outside, rust_timeout=_ROUND, yield_on_timeout=True)
+            changes = watch(
+                *roots, watch_filter=is_outside, rust_timeout=_ROUND, yield_on_timeout=True
+            )
             for number, found in enumerate(changes):
                 # Also once at the beginning: something may have changed just before the files were watched.
                 if number == 0 or found:
                     once()
                     last = ""
         except (ParabitError, FileNotFoundError) as problem:  # watchfiles says "No path was found."
-            said = str(problem) if isinstance(problem, ParabitError) else f"waiting for {', '.join(roots)}"
+            said = (
+                str(problem)
+                if isinstance(problem, ParabitError)
+                else f"waiting for {', '.join(roots)}"
+            )
             if said != last:
                 complain(said)
             last = said

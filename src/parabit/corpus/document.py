@@ -118,7 +118,9 @@ class Corpus(ABC):
         """How much of the corpus the latest reading has passed, from 0 to 1; None if that is not known."""
         return None
 
-    def batches(self, characters: int = 3_000_000, documents: int = 16_384) -> Generator[list[Document], None, None]:
+    def batches(
+        self, characters: int = 3_000_000, documents: int = 16_384
+    ) -> Generator[list[Document], None, None]:
         """Read the documents in lists of bounded size; a document longer than the bound comes alone."""
         # Characters bound the memory when documents are long; documents bound the Python objects when they are short.
         batch: list[Document] = []
@@ -187,7 +189,11 @@ def _document_at(position: int, given: object, *named: Any) -> Document:
         elif isinstance(given, Mapping):
             given = document_from(given, str(position), *named)
         elif not isinstance(given, Document):
-            kind = f"missing ({given})" if is_missing(given) else f"{type(given).__name__}, not a string or a Document"
+            kind = (
+                f"missing ({given})"
+                if is_missing(given)
+                else f"{type(given).__name__}, not a string or a Document"
+            )
             raise CorpusError(kind, hint="leave it out, or give it a text")
         for name, value in (("id", given.id), ("text", given.text)):
             if not isinstance(value, str):
@@ -221,14 +227,23 @@ def as_corpus(documents: Corpus | Iterable[str | Document | Mapping[str, Any]]) 
         hint = "put it in a list, or read a file with parabit.open_corpus(path)"
         raise CorpusError(f"a corpus is many documents, but a single {kind} was given", hint)
     if not isinstance(documents, Iterable):
-        raise CorpusError(f"a corpus must be iterable, but {kind} is not", hint="give a list of strings")
+        raise CorpusError(
+            f"a corpus must be iterable, but {kind} is not", hint="give a list of strings"
+        )
     if iter(documents) is documents:
-        raise CorpusError(f"documents are read more than once, but this is a one-shot {kind}", hint="use list(...)")
+        raise CorpusError(
+            f"documents are read more than once, but this is a one-shot {kind}",
+            hint="use list(...)",
+        )
     return PythonCorpus(documents)
 
 
 def documents_from(
-    frame: Any, text: str = "text", id: str | None = None, labels: str | None = None, title: str | None = None
+    frame: Any,
+    text: str = "text",
+    id: str | None = None,
+    labels: str | None = None,
+    title: str | None = None,
 ) -> list[Document]:
     """The rows of a pandas or polars DataFrame as documents.
 
@@ -245,8 +260,13 @@ def documents_from(
     columns = {str(name): frame[name].to_list() for name in frame.columns}
     read = {text, id, labels, title, "id", "labels", "label"}
     rows = (zip(columns, row, strict=True) for row in zip(*columns.values(), strict=True))
-    records = ({name: value for name, value in row if name in read or _is_scalar(value)} for row in rows)
-    return [_document_at(place, record, (text,), id, labels, title) for place, record in enumerate(records)]
+    records = (
+        {name: value for name, value in row if name in read or _is_scalar(value)} for row in rows
+    )
+    return [
+        _document_at(place, record, (text,), id, labels, title)
+        for place, record in enumerate(records)
+    ]
 
 
 def document_from(
@@ -268,7 +288,9 @@ def document_from(
     return Document(
         id=str(_field(values, id_field, "id")) if id_field else otherwise,
         text="\n\n".join([_field(values, name, "text") for name in text]),
-        labels=tuple(dict.fromkeys(map(str, _field(values, label_field, "label")))) if label_field else (),
+        labels=tuple(dict.fromkeys(map(str, _field(values, label_field, "label"))))
+        if label_field
+        else (),
         fields=fields,
     )
 
@@ -282,7 +304,10 @@ def _field(values: Mapping[str, Any], name: str, what: str) -> Any:
     value, usable, wanted = values[name], True, ""
     if what == "text":
         if is_missing(value):
-            raise CorpusError(f"text is missing: the field {name!r} is empty", hint="leave out records without a text")
+            raise CorpusError(
+                f"text is missing: the field {name!r} is empty",
+                hint="leave out records without a text",
+            )
         usable, wanted = isinstance(value, str), "a string"
     elif what == "id":
         if isinstance(value, str) and not value:
@@ -292,10 +317,22 @@ def _field(values: Mapping[str, Any], name: str, what: str) -> Any:
         wanted = "a string or whole number"
     elif what == "label":
         value = value.tolist() if hasattr(value, "tolist") else value  # numpy's
-        value = value if isinstance(value, list | tuple) else [] if is_missing(value) or value == "" else [value]
-        usable, wanted = all(isinstance(label, str | Integral) for label in value), "a list of strings"
+        value = (
+            value
+            if isinstance(value, list | tuple)
+            else []
+            if is_missing(value) or value == ""
+            else [value]
+        )
+        usable, wanted = (
+            all(isinstance(label, str | Integral) for label in value),
+            "a list of strings",
+        )
     if not usable:
-        raise CorpusError(f"{what} not usable: the field {name!r} has type {type(value).__name__}", f"use {wanted}")
+        raise CorpusError(
+            f"{what} not usable: the field {name!r} has type {type(value).__name__}",
+            f"use {wanted}",
+        )
     return value
 
 
@@ -317,4 +354,10 @@ def _plain(value: Any) -> Any:
         return value
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    return value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, tuple) else str(value)
+    return (
+        value.tolist()
+        if hasattr(value, "tolist")
+        else list(value)
+        if isinstance(value, tuple)
+        else str(value)
+    )

@@ -16,12 +16,17 @@ from parabit.corpus.sources import Source, UnreadableError
 from parabit.errors import CorpusError, need
 
 _DECLARED = re.compile(
-    rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.I
+    rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""",
+    re.I,
 )
 # In XML `<script src="x"/>` is a whole element, in HTML it opens one.
-_EMPTY_ELEMENT = re.compile(r"<(script|style|title|textarea|iframe|noscript)((?:\s[^<>]*)?)/>", re.I)
+_EMPTY_ELEMENT = re.compile(
+    r"<(script|style|title|textarea|iframe|noscript)((?:\s[^<>]*)?)/>", re.I
+)
 _TAG = re.compile(r"(</?)([a-z][^\s/<>]*)", re.I)
-_RAW = frozenset(("script", "style", "iframe", "noembed", "noframes"))  # never shown, and no markup in them
+_RAW = frozenset(
+    ("script", "style", "iframe", "noembed", "noframes")
+)  # never shown, and no markup in them
 # For other browsers and other devices.
 _FALLBACK = re.compile(r"(</?)(?:noscript|object|canvas|audio|video|datalist)\b", re.I)
 _BLOCKS = (
@@ -32,13 +37,17 @@ _BLOCKS = (
 _GAPS = dict.fromkeys(_BLOCKS.split(), "\n") | {"td": " ", "th": " "}
 _PREFORMATTED = frozenset(("pre", "textarea", "listing", "xmp"))
 _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.I)
-_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens and the like, which would split words
+_INVISIBLE = re.compile(
+    "[\u00ad\u200b\u2060\ufeff]"
+)  # soft hyphens and the like, which would split words
 
 
 Extracted = tuple[str, str | None]  # what a reader sees of a file, and its title if it has one
 
 
-def from_html(content: bytes, encoding: str | None = None, source: Source | None = None) -> Extracted:
+def from_html(
+    content: bytes, encoding: str | None = None, source: Source | None = None
+) -> Extracted:
     """The visible text of a page: its title first, then one line per block.
 
     The encoding is that of the byte order mark, else the one that the page declares, else the given one; without
@@ -52,7 +61,10 @@ def from_html(content: bytes, encoding: str | None = None, source: Source | None
     try:
         html, note = content.decode(known or "utf-8"), ""
     except UnicodeDecodeError:
-        html, note = content.decode(known or "cp1252", "replace"), f"bytes that are not {known}" if known else GUESSED
+        html, note = (
+            content.decode(known or "cp1252", "replace"),
+            f"bytes that are not {known}" if known else GUESSED,
+        )
     if source is not None:
         source.note = note
     return _page(html.removeprefix("\ufeff"))
@@ -85,7 +97,11 @@ def _page(html: str) -> Extracted:
         tag = node.tag or ""
         if start is not None:  # the element ends
             preformatted -= tag in _PREFORMATTED
-            if tag in ("title", "h1") and tag not in titles and not (node.parent and node.parent.tag == "svg"):
+            if (
+                tag in ("title", "h1")
+                and tag not in titles
+                and not (node.parent and node.parent.tag == "svg")
+            ):
                 titles[tag] = " ".join("".join(parts[start:]).split())
                 if tag == "title":  # it comes first, wherever it stands
                     del parts[start:]
@@ -100,7 +116,10 @@ def _page(html: str) -> Extracted:
             if node.first_child is not None:
                 waiting += [(node, len(parts)), (node.first_child, None)]
                 preformatted += tag in _PREFORMATTED
-    lines = (" ".join(line.split()) for line in f"{titles.get('title', '')}\n{''.join(parts)}".split("\n"))
+    lines = (
+        " ".join(line.split())
+        for line in f"{titles.get('title', '')}\n{''.join(parts)}".split("\n")
+    )
     return "\n".join(filter(None, lines)), titles.get("title") or titles.get("h1") or None
 
 
@@ -149,7 +168,9 @@ def from_markdown(text: str) -> Extracted:
             case "tr_close":
                 parts.append("\n")
             case "paragraph_close" | "heading_close" | "table_close":
-                parts.append("\n" if token.hidden else "\n\n")  # hidden in a list without blank lines
+                parts.append(
+                    "\n" if token.hidden else "\n\n"
+                )  # hidden in a list without blank lines
             case "bullet_list_close" | "ordered_list_close" if not token.level:
                 parts.append("\n\n")
     lines = (line.rstrip() for line in "".join(parts).split("\n"))
@@ -179,7 +200,11 @@ def _inline_text(tokens: Sequence[Token]) -> str:
             case "html_inline":
                 if unseen := _UNSEEN_TAG.match(token.content):
                     end = f"</{unseen[1].lower()}"
-                    ends = (at for at in range(place, len(tokens)) if tokens[at].content.lower().startswith(end))
+                    ends = (
+                        at
+                        for at in range(place, len(tokens))
+                        if tokens[at].content.lower().startswith(end)
+                    )
                     place = next(ends, place)
                 elif found := _TAG.match(token.content):
                     parts.append(_GAPS.get(found[2].lower(), ""))
@@ -198,21 +223,31 @@ def from_pdf(stream: BinaryIO, name: str) -> Extracted:
         raise UnreadableError(name, f"{problem.problem}: {problem.hint}") from problem
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is odd in other people's files is not our user's business
+            warnings.simplefilter(
+                "ignore"
+            )  # what is odd in other people's files is not our user's business
             reader = pypdf.PdfReader(stream)
             # Many files are encrypted without a password, only against changes.
             if reader.is_encrypted and not reader.decrypt(""):
-                raise UnreadableError(name, "not readable as PDF: encrypted", "save it without a password")
+                raise UnreadableError(
+                    name, "not readable as PDF: encrypted", "save it without a password"
+                )
             pages = [page.extract_text().strip() for page in reader.pages]
             title = reader.metadata and reader.metadata.title
     except (CorpusError, MemoryError):
         raise
     except Exception as problem:  # pypdf raises whatever comes up inside a damaged file
         reason = str(problem).partition("\n")[0] or type(problem).__name__
-        raise UnreadableError(name, f"not readable as PDF: {reason}", "download or export it again") from problem
+        raise UnreadableError(
+            name, f"not readable as PDF: {reason}", "download or export it again"
+        ) from problem
     if not any(pages):
-        reason = f"not readable as PDF: no text on its {len(pages):,} pages, which seem to be pictures"
+        reason = (
+            f"not readable as PDF: no text on its {len(pages):,} pages, which seem to be pictures"
+        )
         raise UnreadableError(name, reason, "run text recognition (OCR) on it first")
     # A wrong font makes halves of surrogate pairs.
-    text, title = (part.encode("utf-8", "replace").decode() for part in ("\n\n".join(pages), str(title or "")))
+    text, title = (
+        part.encode("utf-8", "replace").decode() for part in ("\n\n".join(pages), str(title or ""))
+    )
     return _HYPHENATED.sub("", text), " ".join(title.split()) or None

@@ -29,12 +29,16 @@ from parabit.errors import CorpusError, did_you_mean
 from parabit.progress import Report, silent
 
 _ARCHIVE = re.compile(
-    r"\.(?:tar\.\w+|tar|tgz|tbz2?|txz|tzst|zip|7z|rar|xz|lzma|lz4|cab|iso|jar|war|whl|egg|apk|deb|rpm|dmg)$", re.I
+    r"\.(?:tar\.\w+|tar|tgz|tbz2?|txz|tzst|zip|7z|rar|xz|lzma|lz4|cab|iso|jar|war|whl|egg|apk|deb|rpm|dmg)$",
+    re.I,
 )
 # Not documents of anybody's: tools keep them. Spark leaves marks beside its shards.
 _OTHERS = frozenset(("node_modules", "__pycache__", "_SUCCESS", "_metadata", "_common_metadata"))
 # An index and a model have these; people keep them beside their documents.
-INDEX_FILES, _MODEL_FILES = {"manifest.json", "lock"}, {"model.safetensors", "vocabulary.safetensors"}
+INDEX_FILES, _MODEL_FILES = (
+    {"manifest.json", "lock"},
+    {"model.safetensors", "vocabulary.safetensors"},
+)
 
 _LINKED = "link to a folder that is read already"
 
@@ -52,7 +56,9 @@ class FileCorpus(SourceCorpus):
         roots: Sequence[str] = (),
     ) -> None:
         super().__init__(sources)
-        self.roots = roots  # the paths and addresses that were given; none for a pipe and for a shard
+        self.roots = (
+            roots  # the paths and addresses that were given; none for a pipe and for a shard
+        )
         self.options = options
         self._name = name  # None for a shard of another corpus, which may be empty
         self.unread = unread  # files that were found and cannot be read, as their names already say
@@ -76,7 +82,10 @@ class FileCorpus(SourceCorpus):
                     raise found
                 else:
                     hint = hint or found.hint
-                    skipped.add(source.id if found.line is None else f"{source.id}:{found.line}", found.reason)
+                    skipped.add(
+                        source.id if found.line is None else f"{source.id}:{found.line}",
+                        found.reason,
+                    )
             if source.note:
                 notes.add(source.id, source.note)
         if not read_any and self._name is not None:
@@ -108,7 +117,9 @@ def open_corpus(
     for one in names:
         if isinstance(one, str) and one.partition("/")[0] in DATASETS:
             if len(names) > 1:
-                raise CorpusError(f"{one} is a data set", hint=f"read it alone, or write ./{one} for a path")
+                raise CorpusError(
+                    f"{one} is a data set", hint=f"read it alone, or write ./{one} for a path"
+                )
             if replace(options, strict=False) != ReadOptions():
                 hint = f"options such as --format and --text-field are for files; write ./{one} for a path"
                 raise CorpusError(f"{one} is a data set and read in its own way", hint)
@@ -128,8 +139,13 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions) -> FileCorpus
             raise CorpusError("standard input or a pipe beside other paths", hint="read it alone")
         _set_apart(paths, found)
     ids = [source.id for source in found[0]]
-    single = len(paths) == 1 and ids == [in_utf_8(Path(paths[0]).name)] and not Path(paths[0]).is_dir()
-    misfits = {source: _misfit(source, None if single else options.format) for source in chain.from_iterable(found)}
+    single = (
+        len(paths) == 1 and ids == [in_utf_8(Path(paths[0]).name)] and not Path(paths[0]).is_dir()
+    )
+    misfits = {
+        source: _misfit(source, None if single else options.format)
+        for source in chain.from_iterable(found)
+    }
     sources = [source for source, reason in misfits.items() if not reason]
     unread += [Skipped(source.id, reason) for source, reason in misfits.items() if reason]
     unread.sort()
@@ -137,7 +153,9 @@ def _open_files(paths: Sequence[str | Path], options: ReadOptions) -> FileCorpus
     if not sources and not lost and (options.include or options.exclude):
         raise NoFilesError(f"no files in {name}", hint="no file matches --include and --exclude")
     if lost and (options.strict or single):
-        raise UnreadableError(*lost[0], hint="unpack it first" if lost[0].reason == "archive" else "")
+        raise UnreadableError(
+            *lost[0], hint="unpack it first" if lost[0].reason == "archive" else ""
+        )
     if not sources:
         raise _nothing(name, Tally(unread), f"parabit reads {READABLE}")
     roots = [] if isinstance(sources[0], PipeSource) else [os.fspath(path) for path in paths]
@@ -153,12 +171,21 @@ def _files_of(path: str | Path, options: ReadOptions, unread: list[Skipped]) -> 
     elif Path(path).is_dir():
         sources = list(_walk(Path(path), options, unread))
     elif Path(path).is_file():
-        sources = [Source(path, id=in_utf_8(Path(path).name))] if _is_chosen(Path(path).name, options) else []
+        sources = (
+            [Source(path, id=in_utf_8(Path(path).name))]
+            if _is_chosen(Path(path).name, options)
+            else []
+        )
     elif str(path) == "-" or Path(path).exists():
         return [PipeSource(Path(path))]
     else:
-        hint = did_you_mean(str(path), [name + split for name in DATASETS for split in ("", "/train", "/test")])
-        raise NoFilesError(f"no such file or folder: {path}", hint or "`parabit datasets` lists the data sets by name")
+        hint = did_you_mean(
+            str(path), [name + split for name in DATASETS for split in ("", "/train", "/test")]
+        )
+        raise NoFilesError(
+            f"no such file or folder: {path}",
+            hint or "`parabit datasets` lists the data sets by name",
+        )
     if not sources and not unread and not (options.include or options.exclude):
         raise NoFilesError(f"no files in {path}", hint="hidden files do not count")
     return sorted(sources, key=lambda source: source.id.split("/"))
@@ -213,7 +240,11 @@ def _is_shown(path: str) -> bool:
 def _is_chosen(path: str, options: ReadOptions, is_file: bool = True) -> bool:
     """Whether the patterns choose a file, or let a folder be read."""
     parts = path.split("/")
-    if is_file and options.include and not any(_matches(parts, _pattern(glob)) for glob in options.include):
+    if (
+        is_file
+        and options.include
+        and not any(_matches(parts, _pattern(glob)) for glob in options.include)
+    ):
         return False
     return not any(_matches(parts, _pattern(glob, "**")) for glob in options.exclude)
 
@@ -243,7 +274,10 @@ def _set_apart(paths: Sequence[str | Path], found: list[list[Source]]) -> None:
     if len({*ids}) < len(ids):
         roots = [Path(path) if is_address(path) else Path(path).resolve() for path in paths]
         roots = [root.parent if root.is_file() else root for root in roots]
-        names = [root.name if len({*roots}) == len({root.name for root in roots}) else str(root) for root in roots]
+        names = [
+            root.name if len({*roots}) == len({root.name for root in roots}) else str(root)
+            for root in roots
+        ]
         for name, sources in zip(names, found, strict=True):
             for source in sources:
                 source.id = f"{in_utf_8(name)}/{source.id}"

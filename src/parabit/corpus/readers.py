@@ -32,7 +32,9 @@ _ENDINGS = {
 _COMPRESSED = re.compile(r"\.(?:gz|zst|zstd|bz2)$", re.I)
 _LONGEST = 100_000_000  # bytes of a text file that is one document
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_HEADER = re.compile(r"[A-Za-z][\w-]*:(?:\s|$)|[ \t]")  # a line of a mail's head, or one that continues it
+_HEADER = re.compile(
+    r"[A-Za-z][\w-]*:(?:\s|$)|[ \t]"
+)  # a line of a mail's head, or one that continues it
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,25 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         for name in ("text_fields", "include", "exclude"):
-            if isinstance(getattr(self, name), str) or (name == "text_fields" and not self.text_fields):
-                raise CorpusError(f"{name} is {getattr(self, name)!r}", hint='it is a tuple, such as ("title", "body")')
+            if isinstance(getattr(self, name), str) or (
+                name == "text_fields" and not self.text_fields
+            ):
+                raise CorpusError(
+                    f"{name} is {getattr(self, name)!r}",
+                    hint='it is a tuple, such as ("title", "body")',
+                )
         if self.format not in (None, *READERS):
-            raise CorpusError(f"no such format: {self.format}", hint=f"the formats are {', '.join(READERS)}")
+            raise CorpusError(
+                f"no such format: {self.format}", hint=f"the formats are {', '.join(READERS)}"
+            )
         try:
-            "x".encode(self.encoding or "utf-8")  # not an empty string, for which Python does not even look
+            "x".encode(
+                self.encoding or "utf-8"
+            )  # not an empty string, for which Python does not even look
         except (LookupError, UnicodeError) as problem:
-            raise CorpusError(f"no such encoding: {self.encoding}", hint="for example utf-8 or latin-1") from problem
+            raise CorpusError(
+                f"no such encoding: {self.encoding}", hint="for example utf-8 or latin-1"
+            ) from problem
 
 
 class Record(NamedTuple):
@@ -108,9 +121,13 @@ def read(source: Source, options: ReadOptions) -> Iterator[Document | Unreadable
         yield problem
 
 
-def _document(record: Record, id: str, source: Source, options: ReadOptions) -> Document | UnreadableError:
+def _document(
+    record: Record, id: str, source: Source, options: ReadOptions
+) -> Document | UnreadableError:
     try:
-        return document_from(record.values, id, options.text_fields, options.id_field, options.label_field)
+        return document_from(
+            record.values, id, options.text_fields, options.id_field, options.label_field
+        )
     except CorpusError as problem:
         return UnreadableError(source.name, problem.problem, problem.hint, record.line)
 
@@ -125,7 +142,13 @@ def _items(source: Source, options: ReadOptions) -> Iterator[Item]:
     encoding = options.encoding or mark
     format = options.format or format_of(source.id)
     if format in (None, "text"):
-        format = "pdf" if start.startswith(b"%PDF-") else "parquet" if start.startswith(b"PAR1") else format
+        format = (
+            "pdf"
+            if start.startswith(b"%PDF-")
+            else "parquet"
+            if start.startswith(b"PAR1")
+            else format
+        )
     if format is None and isinstance(source, PipeSource):
         text = start.decode(encoding or "utf-8", "ignore").lstrip("\ufeff\0 \t\r\n")
         format = "jsonl" if text.startswith("{") else "lines"
@@ -159,12 +182,16 @@ def read_json(source: Source, options: ReadOptions, encoding: str | None) -> Ite
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise UnreadableError(source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}") from problem
+        raise UnreadableError(
+            source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}"
+        ) from problem
     for number, value in enumerate(values if isinstance(values, list) else [values], start=1):
         yield _json_record(json.dumps(value), source, number)
 
 
-def read_delimited(source: Source, options: ReadOptions, encoding: str | None, delimiter: str = ",") -> Iterator[Item]:
+def read_delimited(
+    source: Source, options: ReadOptions, encoding: str | None, delimiter: str = ","
+) -> Iterator[Item]:
     """CSV or TSV with a header line; quoted fields may hold line breaks."""
     csv.field_size_limit(sys.maxsize)  # the default would refuse documents of over 128 KiB
     problems: list[UnreadableError] = []  # with the lines of the record that is being read
@@ -176,7 +203,10 @@ def read_delimited(source: Source, options: ReadOptions, encoding: str | None, d
             yield line
 
     rows = csv.reader(
-        lines(), delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if options.quotes else csv.QUOTE_NONE, strict=True
+        lines(),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if options.quotes else csv.QUOTE_NONE,
+        strict=True,
     )
     header: list[str] = []
     while True:
@@ -184,8 +214,13 @@ def read_delimited(source: Source, options: ReadOptions, encoding: str | None, d
         try:
             row = next(rows, None)
         except csv.Error as problem:
-            row, hint = [], "close every quote, take quotes as plain characters with --no-quotes, or end lines with \\n"
-            reason = "a carriage return within a line" if "new-line" in str(problem) else str(problem)
+            row, hint = (
+                [],
+                "close every quote, take quotes as plain characters with --no-quotes, or end lines with \\n",
+            )
+            reason = (
+                "a carriage return within a line" if "new-line" in str(problem) else str(problem)
+            )
             problems.append(UnreadableError(source.name, f"not valid CSV: {reason}", hint, first))
         if row is None:
             return
@@ -201,7 +236,9 @@ def read_delimited(source: Source, options: ReadOptions, encoding: str | None, d
             _check_fields(header, source, options)
         elif len(row) != len(header):
             reason = f"wrong number of fields: {len(row)} where the header names {len(header)}"
-            yield UnreadableError(source.name, reason, "quote fields that hold the delimiter or a line break", first)
+            yield UnreadableError(
+                source.name, reason, "quote fields that hold the delimiter or a line break", first
+            )
         else:
             yield Record(dict(zip(header, row, strict=True)), first)
 
@@ -216,14 +253,25 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
             table = pl.scan_parquet(path, glob=False)
             schema = table.collect_schema()
             _check_fields(schema.names(), source, options)
-            named = {*options.text_fields, options.id_field, options.label_field, "id", "labels", "label"}
+            named = {
+                *options.text_fields,
+                options.id_field,
+                options.label_field,
+                "id",
+                "labels",
+                "label",
+            }
             # Vectors, pictures and nested records are not fields to filter by, and may be most of the file.
             wanted = [
                 name
                 for name, kind in schema.items()
-                if name in named or kind == pl.List(pl.String) or not (kind.is_nested() or kind == pl.Binary)
+                if name in named
+                or kind == pl.List(pl.String)
+                or not (kind.is_nested() or kind == pl.Binary)
             ]
-            rows = table.select(pl.len()).collect().item()  # from the end of the file, without reading the rest
+            rows = (
+                table.select(pl.len()).collect().item()
+            )  # from the end of the file, without reading the rest
             for frame in table.select(wanted).collect_batches(chunk_size=1024, maintain_order=True):
                 for values in frame.iter_rows(named=True):
                     row += 1
@@ -232,16 +280,22 @@ def read_parquet(source: Source, options: ReadOptions, encoding: str | None) -> 
                 raise pl.exceptions.ComputeError(f"{row} of {rows} rows can be read")
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
             reason = str(problem).partition("\n")[0]
-            raise UnreadableError(source.name, f"damaged or cut off: {reason}", "write or copy it again") from problem
+            raise UnreadableError(
+                source.name, f"damaged or cut off: {reason}", "write or copy it again"
+            ) from problem
 
 
-def read_page(source: Source, options: ReadOptions, encoding: str | None, format: str = "text") -> Iterator[Item]:
+def read_page(
+    source: Source, options: ReadOptions, encoding: str | None, format: str = "text"
+) -> Iterator[Item]:
     """A file that is one document: what a reader sees of it. If a text starts like a mail, its subject is the title."""
     if format == "text":
         text = _text_of(source, encoding)
         title = _subject(text)
     else:
-        from parabit.corpus import extract  # here: its libraries take longer to import than most files take to read
+        from parabit.corpus import (
+            extract,
+        )  # here: its libraries take longer to import than most files take to read
 
         if format == "markdown":
             text, title = extract.from_markdown(_text_of(source, encoding))
@@ -253,7 +307,9 @@ def read_page(source: Source, options: ReadOptions, encoding: str | None, format
     if not text.strip():
         raise UnreadableError(source.name, "no text")
     id = "0" if isinstance(source, PipeSource) else source.id
-    yield Document(id, text, (source.label,) if source.label else (), {"title": title} if title else {})
+    yield Document(
+        id, text, (source.label,) if source.label else (), {"title": title} if title else {}
+    )
 
 
 # The encoding is None where UTF-8 is tried first and then Windows-1252.
@@ -287,22 +343,33 @@ def _text_of(source: Source, encoding: str | None) -> str:
     return _decoded(_bytes_of(source), source, encoding).removeprefix("\ufeff")
 
 
-def _lines(source: Source, encoding: str | None) -> Iterator[tuple[int, str, UnreadableError | None]]:
+def _lines(
+    source: Source, encoding: str | None
+) -> Iterator[tuple[int, str, UnreadableError | None]]:
     """Numbered lines, each decoded alone, so that one bad byte costs one line and its number is known."""
     number = 0
     with source.open() as stream:
         # Where a line break is not one byte, it must be found after decoding: then lines are text, and else bytes.
-        lines: Iterator[Any] = io.TextIOWrapper(stream, encoding, newline="\n") if _is_wide(encoding) else stream
+        lines: Iterator[Any] = (
+            io.TextIOWrapper(stream, encoding, newline="\n") if _is_wide(encoding) else stream
+        )
         try:
             for number, raw in enumerate(lines, start=1):
                 try:
-                    line, bad = raw if isinstance(raw, str) else _decoded(raw, source, encoding, number), None
-                except UnreadableError as problem:  # the rest of the line may still say where a quoted field ends
+                    line, bad = (
+                        raw if isinstance(raw, str) else _decoded(raw, source, encoding, number),
+                        None,
+                    )
+                except (
+                    UnreadableError
+                ) as problem:  # the rest of the line may still say where a quoted field ends
                     line, bad = raw.decode(encoding or "utf-8", "replace"), problem
                 yield number, line.removeprefix("\ufeff") if number == 1 else line, bad
         except UnicodeError as problem:
             reason = f"not valid {encoding}: after line {number}"
-            raise UnreadableError(source.name, reason, "name the encoding with --encoding") from problem
+            raise UnreadableError(
+                source.name, reason, "name the encoding with --encoding"
+            ) from problem
 
 
 def _decoded(raw: bytes, source: Source, encoding: str | None, line: int | None = None) -> str:
@@ -320,7 +387,9 @@ def _decoded(raw: bytes, source: Source, encoding: str | None, line: int | None 
             return text
         except UnicodeDecodeError:
             reason = "unknown encoding: neither UTF-8 nor Windows-1252"
-    raise UnreadableError(source.name, reason, "name the encoding with --encoding, for example latin-1", line)
+    raise UnreadableError(
+        source.name, reason, "name the encoding with --encoding, for example latin-1", line
+    )
 
 
 def _subject(text: str) -> str | None:
@@ -341,15 +410,21 @@ def _json_record(text: str, source: Source, line: int) -> Record | UnreadableErr
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        return UnreadableError(source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}", line=line)
+        return UnreadableError(
+            source.name, f"not valid JSON: {getattr(problem, 'msg', problem)}", line=line
+        )
     if not isinstance(values, dict):
         reason = f"not a JSON object: {json.dumps(values)[:20]}"
         return UnreadableError(source.name, reason, 'write each record as {"text": "…"}', line)
     try:
-        if "\\ud" in text or "\\uD" in text:  # only such an escape can bring half of a surrogate pair
+        if (
+            "\\ud" in text or "\\uD" in text
+        ):  # only such an escape can bring half of a surrogate pair
             json.dumps(values, ensure_ascii=False).encode()
     except UnicodeError:
-        return UnreadableError(source.name, "half of a surrogate pair in a \\u escape", "write the text as UTF-8", line)
+        return UnreadableError(
+            source.name, "half of a surrogate pair in a \\u escape", "write the text as UTF-8", line
+        )
     return Record(values, line)
 
 
@@ -357,7 +432,9 @@ def _check_fields(names: list[str], source: Source, options: ReadOptions) -> Non
     """Raise for a table that lacks a field which every record needs."""
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise UnreadableError(source.name, f"two fields of one name: {twice[0]!r}", "rename one of them")
+        raise UnreadableError(
+            source.name, f"two fields of one name: {twice[0]!r}", "rename one of them"
+        )
     example = _document(Record(dict.fromkeys(names, "?"), None), "", source, options)
     if isinstance(example, UnreadableError):
         raise example

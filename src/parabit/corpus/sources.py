@@ -36,8 +36,17 @@ _MAGIC: dict[re.Pattern[bytes], Callable[[BinaryIO], Any]] = {
 }
 
 # What decompressors and archives raise for a damaged or cut-off file; bz2 also raises a plain OSError with no errno.
-_DAMAGE = (EOFError, zlib.error, zstd.ZstdError, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile)
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")  # two letters before the colon: C:/ is a path
+_DAMAGE = (
+    EOFError,
+    zlib.error,
+    zstd.ZstdError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+)
+_ADDRESS = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)"
+)  # two letters before the colon: C:/ is a path
 _STANDARD_INPUT = ("-", "/dev/stdin")
 
 
@@ -98,10 +107,14 @@ class Source:
         except (*_DAMAGE, OSError) as problem:
             if isinstance(problem, _DAMAGE) or (type(problem) is OSError and problem.errno is None):
                 hint = "copy or download the file again"
-                raise UnreadableError(self.name, f"damaged or cut off: {problem}", hint) from problem
+                raise UnreadableError(
+                    self.name, f"damaged or cut off: {problem}", hint
+                ) from problem
             if problem.errno in (errno.ENOSPC, errno.EDQUOT):  # of the disk for temporary files
                 raise
-            raise UnreadableError(self.name, why(problem), "was it moved, or its permissions changed?") from problem
+            raise UnreadableError(
+                self.name, why(problem), "was it moved, or its permissions changed?"
+            ) from problem
         finally:
             self.raw = None  # a source that is not open can be sent to another process
 
@@ -133,7 +146,10 @@ class PipeSource(Source):
             is_standard = self.location in _STANDARD_INPUT
             if is_standard and (sys.stdin is None or sys.stdin.isatty()):
                 state = "closed" if sys.stdin is None else "a terminal, not documents"
-                raise CorpusError(f"standard input is {state}", hint="pipe documents in, for example `cat f.jsonl |`")
+                raise CorpusError(
+                    f"standard input is {state}",
+                    hint="pipe documents in, for example `cat f.jsonl |`",
+                )
             kept = tempfile.NamedTemporaryFile(prefix="parabit-")  # noqa: SIM115 - it lives as long as this object
             with sys.stdin.buffer if is_standard else super()._open_raw() as pipe:
                 copyfileobj(pipe, kept, 1 << 20)
@@ -191,7 +207,10 @@ def remote_sources(address: str) -> list[RemoteSource]:
         else:
             storage.info(root)  # raises if nothing is there
             found, parts = [root], parts[:-1]
-        return [RemoteSource(storage, path, "/".join(PurePosixPath(path).parts[len(parts) :])) for path in found]
+        return [
+            RemoteSource(storage, path, "/".join(PurePosixPath(path).parts[len(parts) :]))
+            for path in found
+        ]
 
 
 @contextmanager
@@ -205,7 +224,9 @@ def _in_words(name: str) -> Iterator[None]:
         raise UnreadableError(name, "nothing there", "check the address") from problem
     except Exception as problem:
         reason = " ".join(str(problem).split()) or type(problem).__name__
-        raise UnreadableError(name, f"cannot be read: {reason}", "check the address and your access") from problem
+        raise UnreadableError(
+            name, f"cannot be read: {reason}", "check the address and your access"
+        ) from problem
 
 
 class SourceCorpus(Corpus):
@@ -246,12 +267,18 @@ def in_utf_8(path: str) -> str:
 
 def may_pass(reason: str) -> bool:
     """Whether a file that cannot be read for this reason may be readable later, without being changed."""
-    return reason.startswith(("not there any more", "no permission", "cannot be read", "damaged or cut off"))
+    return reason.startswith(
+        ("not there any more", "no permission", "cannot be read", "damaged or cut off")
+    )
 
 
 def why(problem: OSError) -> str:
     """The reason why a file or folder cannot be opened."""
-    reasons = {errno.ENOENT: "not there any more", errno.EACCES: "no permission", errno.EPERM: "no permission"}
+    reasons = {
+        errno.ENOENT: "not there any more",
+        errno.EACCES: "no permission",
+        errno.EPERM: "no permission",
+    }
     return reasons.get(problem.errno or 0, f"cannot be read: {problem.strerror or problem}")
 
 

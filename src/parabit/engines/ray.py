@@ -31,7 +31,11 @@ _PATIENCE = 5.0  # seconds for an address to answer; Ray itself would try for tw
 _RETRIES = 3  # of a shard whose worker or node is lost
 _FILES_AT_ONCE = 16  # whose metadata are read, which is mostly waiting for the storage
 
-_COUNTS = ("documents", "without_words", "skipped")  # of a shard: `without_words` have zeros as codes
+_COUNTS = (
+    "documents",
+    "without_words",
+    "skipped",
+)  # of a shard: `without_words` have zeros as codes
 
 Counts = dict[str, int]
 
@@ -52,22 +56,38 @@ def connected(address: str | None = None) -> Iterator[Any]:
             socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
         except OSError as problem:
             hint = "is the cluster running, and is this the port of its head (6379 unless set)?"
-            raise ClusterError(f"no Ray cluster answers at {address}: {problem.strerror or problem}", hint) from problem
+            raise ClusterError(
+                f"no Ray cluster answers at {address}: {problem.strerror or problem}", hint
+            ) from problem
     elif address not in ("auto", "local"):
-        raise ClusterError(f"{address!r} is not an address of Ray", hint="give HOST:PORT or auto, on one of its nodes")
+        raise ClusterError(
+            f"{address!r} is not an address of Ray",
+            hint="give HOST:PORT or auto, on one of its nodes",
+        )
     # polars would start one thread per core of the machine in every worker.
     environment = {"env_vars": {"POLARS_MAX_THREADS": "1"}}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=environment)
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            runtime_env=environment,
+        )
     except (ConnectionError, RuntimeError, ValueError, OSError) as problem:
-        where = "Ray does not start here" if address == "local" else f"no Ray cluster can be used at {address}"
+        where = (
+            "Ray does not start here"
+            if address == "local"
+            else f"no Ray cluster can be used at {address}"
+        )
         raise ClusterError(f"{where}: {_line(problem)}", hint="see `ray status`") from problem
     try:
         if address != "local":
             _check_versions(ray)
         yield ray
     except ray.exceptions.RayError as problem:
-        raise ClusterError(f"the cluster failed: {_line(problem)}", hint="run the same command again") from problem
+        raise ClusterError(
+            f"the cluster failed: {_line(problem)}", hint="run the same command again"
+        ) from problem
     finally:
         ray.shutdown()
 
@@ -76,19 +96,30 @@ def _check_versions(ray: Any) -> None:
     """Raise if a node has no parabit, or another version of it or of polars, whose codes might differ."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    def versions() -> str:  # inside a function, so that Ray sends its code to a node without parabit
+    def versions() -> (
+        str
+    ):  # inside a function, so that Ray sends its code to a node without parabit
         from importlib import import_module, util
 
-        found = {name: util.find_spec(name) and import_module(name).__version__ for name in ("parabit", "polars")}
-        return " and ".join(f"{name} {version}" if version else f"no {name}" for name, version in found.items())
+        found = {
+            name: util.find_spec(name) and import_module(name).__version__
+            for name in ("parabit", "polars")
+        }
+        return " and ".join(
+            f"{name} {version}" if version else f"no {name}" for name, version in found.items()
+        )
 
     here = versions()
     for node in ray.nodes():
         if node["Alive"]:
             only_there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            there = ray.get(ray.remote(versions).options(num_cpus=0, scheduling_strategy=only_there).remote())
+            there = ray.get(
+                ray.remote(versions).options(num_cpus=0, scheduling_strategy=only_there).remote()
+            )
             if there != here:
-                problem = f"the node {node['NodeManagerAddress']} has {there}, and here it is {here}"
+                problem = (
+                    f"the node {node['NodeManagerAddress']} has {there}, and here it is {here}"
+                )
                 raise ClusterError(problem, hint="install the same versions on every node")
 
 
@@ -97,8 +128,13 @@ def open_shards(names: Sequence[str], options: ReadOptions) -> list[FileCorpus]:
     # The workers of a cluster have other current folders.
     paths = [str(Path(name).absolute()) if Path(name).exists() else name for name in names]
     corpus = open_corpus(paths[0] if len(paths) == 1 else paths, options)
-    if not isinstance(corpus, FileCorpus) or any(isinstance(source, PipeSource) for source in corpus.sources):
-        raise CorpusError(f"{', '.join(names)} cannot be read by the nodes of a cluster", hint="give a folder of files")
+    if not isinstance(corpus, FileCorpus) or any(
+        isinstance(source, PipeSource) for source in corpus.sources
+    ):
+        raise CorpusError(
+            f"{', '.join(names)} cannot be read by the nodes of a cluster",
+            hint="give a folder of files",
+        )
     return corpus.shards()
 
 
@@ -123,17 +159,27 @@ def encode_shards(
     """
     if output.startswith("file://"):  # a path, where a file can appear in one step
         output = storage_of(output)[1]
-    output, *roots = [name if is_address(name) else str(Path(name).absolute()) for name in (output, *names)]
+    output, *roots = [
+        name if is_address(name) else str(Path(name).absolute()) for name in (output, *names)
+    ]
     if Path(output).suffix in SUFFIXES:
-        raise ClusterError(f"{output} is a file, but each shard gets a file of its own", hint="name a folder")
+        raise ClusterError(
+            f"{output} is a file, but each shard gets a file of its own", hint="name a folder"
+        )
     if any(f"{output}/".startswith(f"{root.rstrip('/')}/") for root in roots):
         raise ClusterError(f"{output} is within the corpus", hint="write the codes elsewhere")
-    most = sum(int(node["Resources"].get("CPU", 0)) // cores for node in ray.nodes() if node["Alive"])
+    most = sum(
+        int(node["Resources"].get("CPU", 0)) // cores for node in ray.nodes() if node["Alive"]
+    )
     if not most:
-        raise ClusterError(f"no node of the cluster has {cores} cores", hint="ask for less with --worker-cores")
+        raise ClusterError(
+            f"no node of the cluster has {cores} cores", hint="ask for less with --worker-cores"
+        )
     tasks = {f"{shard.sources[0].id.removesuffix('.parquet')}.parquet": shard for shard in shards}
     if len(tasks) < len(shards):
-        raise CorpusError("two shards have the same name", hint="give one folder, in which each has its own")
+        raise CorpusError(
+            "two shards have the same name", hint="give one folder, in which each has its own"
+        )
     made_with = {"parabit": __version__, "model": model.fingerprint, "vectors": vectors}
     finished = _finished(output, tasks, made_with, overwrite)
     done, failed = [*finished.values()], list[str]()
@@ -152,8 +198,15 @@ def encode_shards(
         except ray.exceptions.RayError:
             found = f"{tasks[name].sources[0].name}: its worker died each time"
         (failed if isinstance(found, str) else done).append(found)
-        share, note = (len(done) + len(failed)) / len(shards), f"{len(done):,} of {len(shards):,} shards"
-        report(Progress("encoding", sum(counts["documents"] for counts in done), "documents", share, note))
+        share, note = (
+            (len(done) + len(failed)) / len(shards),
+            f"{len(done):,} of {len(shards):,} shards",
+        )
+        report(
+            Progress(
+                "encoding", sum(counts["documents"] for counts in done), "documents", share, note
+            )
+        )
     if failed:
         more = f" and {len(failed) - 5:,} more" if len(failed) > 5 else ""
         problem = f"{len(failed):,} of {len(shards):,} shards failed: {'; '.join(failed[:5])}{more}"
@@ -165,7 +218,13 @@ def encode_shards(
     encoded = totals["documents"] - sum(counts["documents"] for counts in finished.values())
     width = sum(widths_of(model, vectors).values())
     # Shards that an earlier run had encoded, documents that this one did, and bytes per document, without its id.
-    return {**totals, "shards": len(shards), "resumed": len(finished), "encoded": encoded, "bytes": width}
+    return {
+        **totals,
+        "shards": len(shards),
+        "resumed": len(finished),
+        "encoded": encoded,
+        "bytes": width,
+    }
 
 
 def _finished(
@@ -180,13 +239,21 @@ def _finished(
         known = dict(zip(found, headers, strict=True))
         for name, about in known.items():
             if about is None:
-                raise ClusterError(f"{output}/{name} is not a file of codes", hint="use another folder")
+                raise ClusterError(
+                    f"{output}/{name} is not a file of codes", hint="use another folder"
+                )
             if not overwrite and any(about.get(key) != value for key, value in made_with.items()):
                 hint = "use another folder, or replace them with --overwrite"
-                raise ClusterError(f"the codes in {output} were made with another model or other options", hint)
+                raise ClusterError(
+                    f"the codes in {output} were made with another model or other options", hint
+                )
         done = {}
         for name, about in known.items():
-            if name in tasks and about == {**(about or {}), **made_with, "shard": tasks[name].sources[0].version}:
+            if name in tasks and about == {
+                **(about or {}),
+                **made_with,
+                "shard": tasks[name].sources[0].version,
+            }:
                 done[name] = {count: about[count] for count in _COUNTS}
             else:
                 storage.rm_file(found[name])
@@ -204,7 +271,12 @@ def _metadata(storage: Any, path: str) -> dict[str, Any] | None:
 
 
 def _encode(
-    model: TextEncoder, shard: FileCorpus, output: str, name: str, made_with: dict[str, Any], cores: int
+    model: TextEncoder,
+    shard: FileCorpus,
+    output: str,
+    name: str,
+    made_with: dict[str, Any],
+    cores: int,
 ) -> Counts | str:
     """Encode one shard, on a worker: its counts, or what went wrong."""
     limit_cores(cores)
@@ -228,7 +300,11 @@ def _encode(
     except Exception as problem:  # whatever it is, it is this shard's
         reason = problem.problem if isinstance(problem, ParabitError) else _line(problem)
         return reason if source.name in reason else f"{source.name}: {reason}"
-    return {"documents": encoded.documents, "without_words": encoded.without_words, "skipped": len(shard.skipped)}
+    return {
+        "documents": encoded.documents,
+        "without_words": encoded.without_words,
+        "skipped": len(shard.skipped),
+    }
 
 
 @contextmanager
@@ -242,7 +318,9 @@ def _explained(output: str) -> Iterator[tuple[Any, str]]:
     except ParabitError:
         raise
     except Exception as problem:
-        raise ClusterError(f"{output} cannot be used: {_line(problem)}", hint="check it and your access") from problem
+        raise ClusterError(
+            f"{output} cannot be used: {_line(problem)}", hint="check it and your access"
+        ) from problem
 
 
 def _line(problem: BaseException) -> str:

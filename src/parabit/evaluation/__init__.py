@@ -1,6 +1,12 @@
 """Measuring codes, vectors and rankings: tie-aware metrics, relevance by labels, and the protocols of the field."""
 
-from parabit.evaluation.rankings import HammingRanking, Ranking, ScoreRanking, asymmetric_ranking, cosine_ranking
+from parabit.evaluation.rankings import (
+    HammingRanking,
+    Ranking,
+    ScoreRanking,
+    asymmetric_ranking,
+    cosine_ranking,
+)
 from parabit.evaluation.relevance import Relevance
 from parabit.evaluation.scoring import (
     FilteredScores,

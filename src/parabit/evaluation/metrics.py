@@ -103,7 +103,9 @@ def found(ties: Ties, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     lift = (int(last.max(initial=0)) + 1) * np.arange(len(ends))[:, None]
     place = np.searchsorted((ends + lift).ravel(), (wanted + lift).ravel()).reshape(wanted.shape)
     sizes, gains = ties.sizes.ravel()[place], ties.gains.ravel()[place]
-    missing = np.minimum(ends.ravel()[place] - wanted, sizes)  # documents of the tie that come after the rank
+    missing = np.minimum(
+        ends.ravel()[place] - wanted, sizes
+    )  # documents of the tie that come after the rank
     return np.asarray(gained.ravel()[place] - gains * (missing / np.maximum(sizes, 1)))
 
 
@@ -116,9 +118,13 @@ def ranked(similarities: NDArray[np.float64], gains: csr_array, tolerance: float
     ascending = np.sort(-similarities, axis=1)
     queries, documents = ascending.shape
     begins = np.ones(ascending.shape, dtype=np.bool_)
-    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is no difference, and a large one may be inf
+    with np.errstate(
+        invalid="ignore", over="ignore"
+    ):  # inf - inf is no difference, and a large one may be inf
         np.greater(ascending[:, 1:] - ascending[:, :-1], tolerance, out=begins[:, 1:])
-    places = np.empty(len(gains.data), dtype=np.int64)  # of the relevant documents, one query's after another's
+    places = np.empty(
+        len(gains.data), dtype=np.int64
+    )  # of the relevant documents, one query's after another's
     for query, (start, end) in enumerate(pairwise(gains.indptr.tolist())):
         values = -similarities[query, gains.indices[start:end]]
         places[start:end] = documents * query + np.searchsorted(ascending[query], values)
@@ -143,7 +149,9 @@ def sums(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The relevance of documents, and its squares, summed over the tie that each is in: (count,) both."""
     summed, squares = (np.bincount(ties, weights, count) for weights in (gains, gains * gains))
-    return summed.astype(np.float64, copy=False), squares.astype(np.float64, copy=False)  # of nothing, it sums integers
+    return summed.astype(np.float64, copy=False), squares.astype(
+        np.float64, copy=False
+    )  # of nothing, it sums integers
 
 
 def total(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -22,8 +22,14 @@ class HammingRanking:
 
     def __init__(self, codes: NDArray[np.uint8], searched: NDArray[np.uint8] | None = None) -> None:
         self._codes, self._searched = codes, codes if searched is None else searched
-        hamming(self._codes[:0], self._searched[:0])  # refuses what is not codes of one length now, not halfway
-        self.queries, self.documents, self.itself = len(codes), len(self._searched), searched is None
+        hamming(
+            self._codes[:0], self._searched[:0]
+        )  # refuses what is not codes of one length now, not halfway
+        self.queries, self.documents, self.itself = (
+            len(codes),
+            len(self._searched),
+            searched is None,
+        )
 
     def distances(self, block: slice) -> NDArray[np.int32]:
         """The distances of some queries, (queries, documents)."""
@@ -34,20 +40,29 @@ class HammingRanking:
         distances = self.distances(block)
         shape = (len(distances), 8 * self._codes.shape[1] + 1)
         rows = np.arange(shape[0])
-        sizes = np.bincount((distances + shape[1] * rows[:, None]).ravel(), minlength=shape[0] * shape[1])
+        sizes = np.bincount(
+            (distances + shape[1] * rows[:, None]).ravel(), minlength=shape[0] * shape[1]
+        )
         sizes = sizes.reshape(shape)
         if self.itself:
             sizes[:, 0] -= 1
         relevant = np.repeat(rows, np.diff(gains.indptr)), gains.indices
         summed, squares = sums(distances[relevant] + shape[1] * relevant[0], gains.data, sizes.size)
-        return Ties(sizes.cumsum(axis=1) - sizes, sizes, summed.reshape(shape), squares.reshape(shape))
+        return Ties(
+            sizes.cumsum(axis=1) - sizes, sizes, summed.reshape(shape), squares.reshape(shape)
+        )
 
 
 class ScoreRanking:
     """Documents by a score, the highest first: `scores` gives those of some queries, (queries, documents)."""
 
     def __init__(
-        self, scores: Callable[[slice], NDArray[Any]], queries: int, documents: int, itself: bool, tolerance: float = 0
+        self,
+        scores: Callable[[slice], NDArray[Any]],
+        queries: int,
+        documents: int,
+        itself: bool,
+        tolerance: float = 0,
     ) -> None:
         self._scores, self._tolerance = scores, tolerance
         self.queries, self.documents, self.itself = queries, documents, itself
@@ -83,7 +98,9 @@ def asymmetric_ranking(
     """
     queries = unit(activations).astype(np.float32)
     signs = unpack(codes, queries.shape[1]).astype(np.float32) * 2 - 1  # (documents, bits)
-    return ScoreRanking(lambda block: queries[block] @ signs.T, len(queries), len(codes), itself, _SINGLE_TOLERANCE)
+    return ScoreRanking(
+        lambda block: queries[block] @ signs.T, len(queries), len(codes), itself, _SINGLE_TOLERANCE
+    )
 
 
 def cosine_ranking(vectors: Any, searched: Any = None) -> ScoreRanking:
@@ -128,4 +145,6 @@ def unit(vectors: Any) -> Any:
 
 def _need_finite(values: NDArray[Any]) -> None:
     if not np.isfinite(values).all():
-        raise EvaluationError("there are vectors or scores that are not finite", hint="check how they were made")
+        raise EvaluationError(
+            "there are vectors or scores that are not finite", hint="check how they were made"
+        )

@@ -33,9 +33,13 @@ class Relevance:
         [[0.0, 0.5, 0.0], [0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
 
-    def __init__(self, labels: Labels, kind: str = "shared", searched: Labels | None = None) -> None:
+    def __init__(
+        self, labels: Labels, kind: str = "shared", searched: Labels | None = None
+    ) -> None:
         if kind not in RELEVANCE:
-            raise EvaluationError(f"no relevance {kind!r}", hint=f"there are {' and '.join(RELEVANCE)}")
+            raise EvaluationError(
+                f"no relevance {kind!r}", hint=f"there are {' and '.join(RELEVANCE)}"
+            )
         self.kind = kind
         self.itself = searched is None  # whether the queries are the documents
         sets = label_sets(labels)
@@ -45,7 +49,9 @@ class Relevance:
         columns = [numbers[label] for label in chain(*sets)]
         offsets = row_offsets(np.array([len(mine) for mine in sets], dtype=np.int64))
         # 1 where a document has the label: (queries, then documents that are searched; labels).
-        matrix = csr_array((np.ones(len(columns)), columns, offsets), shape=(len(sets), max(len(numbers), 1)))
+        matrix = csr_array(
+            (np.ones(len(columns)), columns, offsets), shape=(len(sets), max(len(numbers), 1))
+        )
         self._queries = matrix[: self.queries]
         self._documents = matrix if searched is None else matrix[self.queries :]
         self.documents = int(self._documents.shape[0])
@@ -54,7 +60,9 @@ class Relevance:
     def of(self, queries: slice) -> csr_array:
         """The relevance of all documents to some queries: (queries, documents), 0 where nothing is stored."""
         mine = self._queries[queries]
-        common: csr_array = (mine @ self._transposed).tocsr()  # (queries, documents) labels in common
+        common: csr_array = (
+            mine @ self._transposed
+        ).tocsr()  # (queries, documents) labels in common
         rows = np.repeat(np.arange(common.shape[0]), np.diff(common.indptr))
         if self.kind == "overlap":
             sizes = np.diff(mine.indptr)[rows] + np.diff(self._documents.indptr)[common.indices]

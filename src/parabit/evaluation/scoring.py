@@ -35,14 +35,18 @@ class FilteredScores(NamedTuple):
     """The scores of ranking by vectors inside a Hamming radius of the query."""
 
     ndcg: float  # of the list alone: the best order is that of the retrieved documents; 0 if none of them is relevant
-    strict_ndcg: float  # what was not retrieved is lost: the best order is that of the whole collection
+    strict_ndcg: (
+        float  # what was not retrieved is lost: the best order is that of the whole collection
+    )
     retrieved: float  # documents, on average
     queries: int  # that had something to find and retrieved something: those of `ndcg`
     empty: int  # queries that had something to find and retrieved nothing; 0 in `strict_ndcg`
     skipped: int  # queries without any relevant document
 
 
-def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 100, report: Report = silent) -> Scores:
+def evaluate(
+    ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 100, report: Report = silent
+) -> Scores:
     """MAP, NDCG@k, precision@depth and the precision-recall curve of a ranking.
 
     The curve has points after 1, 2, 3, … documents, then at growing distances up to all.
@@ -77,7 +81,11 @@ def evaluate(ranking: Ranking, relevance: Relevance, k: int = 10, depth: int = 1
 
 
 def evaluate_codes(
-    codes: NDArray[np.uint8], labels: Labels, k: int = 10, relevance: str = "shared", searched: Searched | None = None
+    codes: NDArray[np.uint8],
+    labels: Labels,
+    k: int = 10,
+    relevance: str = "shared",
+    searched: Searched | None = None,
 ) -> Scores:
     """The metrics of codes by Hamming distance, where documents query each other, or a `searched` collection.
 
@@ -94,7 +102,11 @@ def evaluate_codes(
 
 
 def evaluate_vectors(
-    vectors: Any, labels: Labels, k: int = 10, relevance: str = "shared", searched: Searched | None = None
+    vectors: Any,
+    labels: Labels,
+    k: int = 10,
+    relevance: str = "shared",
+    searched: Searched | None = None,
 ) -> Scores:
     """The metrics of vectors, dense or sparse, by cosine; documents query each other, or a `searched` collection.
 
@@ -105,7 +117,12 @@ def evaluate_vectors(
 
 
 def evaluate_filtered(
-    codes: NDArray[np.uint8], vectors: Any, labels: Labels, radius: int, k: int = 10, relevance: str = "shared"
+    codes: NDArray[np.uint8],
+    vectors: Any,
+    labels: Labels,
+    radius: int,
+    k: int = 10,
+    relevance: str = "shared",
 ) -> FilteredScores:
     """NDCG@k when codes select the documents within a Hamming radius of the query and cosines of vectors rank them.
 
@@ -128,7 +145,9 @@ def evaluate_filtered(
 
     def score(block: slice) -> tuple[NDArray[np.float64], ...]:
         # Documents outside the radius are not retrieved, and none finds itself.
-        similarities = np.where(by_code.distances(block) <= radius, by_vector.scores(block), -np.inf)
+        similarities = np.where(
+            by_code.distances(block) <= radius, by_vector.scores(block), -np.inf
+        )
         rows = np.arange(len(similarities))
         similarities[rows, rows + block.start] = -np.inf
         gains = judged.of(block)
@@ -136,11 +155,18 @@ def evaluate_filtered(
         similarities, gains = similarities[has_answer], gains[has_answer]
         near = similarities > -np.inf
         inside = gains.copy()  # without the relevance of documents that were not retrieved
-        inside.data = inside.data * near[np.repeat(np.arange(len(near)), np.diff(gains.indptr)), gains.indices]
+        inside.data = (
+            inside.data
+            * near[np.repeat(np.arange(len(near)), np.diff(gains.indptr)), gains.indices]
+        )
         gained = metrics.discounted_gain(metrics.ranked(similarities, inside, TOLERANCE), k)
         of_list = highest_discounted_gain(inside, k)
         ndcgs = np.divide(gained, of_list, out=np.zeros_like(gained), where=of_list > 0)
-        return ndcgs, gained / highest_discounted_gain(gains, k), near.sum(axis=1).astype(np.float64)
+        return (
+            ndcgs,
+            gained / highest_discounted_gain(gains, k),
+            near.sum(axis=1).astype(np.float64),
+        )
 
     ndcgs, strict, counts = _over_blocks(score, by_code)
     some = counts > 0
@@ -154,7 +180,9 @@ def evaluate_filtered(
     )
 
 
-def _over_blocks(score: Any, ranking: Ranking, report: Report = silent) -> list[NDArray[np.float64]]:
+def _over_blocks(
+    score: Any, ranking: Ranking, report: Report = silent
+) -> list[NDArray[np.float64]]:
     """Score queries block by block on all cores."""
     rows, queries = max(1, _BLOCK // ranking.documents), ranking.queries
     blocks = [slice(start, min(start + rows, queries)) for start in range(0, queries, rows)]
@@ -166,22 +194,30 @@ def _over_blocks(score: Any, ranking: Ranking, report: Report = silent) -> list[
             parts.append(part)
     scores = [np.concatenate(part) for part in zip(*parts, strict=True)]
     if not len(scores[0]):
-        raise EvaluationError("no two documents share a label, so no query can find another", hint="check the labels")
+        raise EvaluationError(
+            "no two documents share a label, so no query can find another", hint="check the labels"
+        )
     return scores
 
 
 def _check(ranking: Ranking, relevance: Relevance, *depths: int) -> None:
     """Raise unless a ranking can be scored by a relevance, to these depths."""
     if min(depths) < 1:
-        raise EvaluationError(f"k must be at least 1, found {min(depths)}", hint="the paper uses k=10")
+        raise EvaluationError(
+            f"k must be at least 1, found {min(depths)}", hint="the paper uses k=10"
+        )
     if ranking.itself != relevance.itself:
-        raise EvaluationError("a searched collection needs codes and labels", hint="give both, or neither")
+        raise EvaluationError(
+            "a searched collection needs codes and labels", hint="give both, or neither"
+        )
     for what, count, labels in (
         ("documents", ranking.queries, relevance.queries),
         ("documents to search", ranking.documents, relevance.documents),
     ):
         if count != labels:
-            raise EvaluationError(f"there are {count} {what} but {labels} labels", hint="give one for each document")
+            raise EvaluationError(
+                f"there are {count} {what} but {labels} labels", hint="give one for each document"
+            )
     if min(ranking.queries, ranking.documents) < 1 + ranking.itself:
         problem = f"too few: {ranking.queries} queries for {ranking.documents} documents"
         raise EvaluationError(problem, hint="give more documents")

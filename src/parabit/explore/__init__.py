@@ -3,4 +3,13 @@
 from parabit.explore.map import Map, draw_map, embed_codes, keep_map, kept_map
 from parabit.explore.overview import field_types, newest, typical_phrases
 
-__all__ = ["Map", "draw_map", "embed_codes", "field_types", "keep_map", "kept_map", "newest", "typical_phrases"]
+__all__ = [
+    "Map",
+    "draw_map",
+    "embed_codes",
+    "field_types",
+    "keep_map",
+    "kept_map",
+    "newest",
+    "typical_phrases",
+]

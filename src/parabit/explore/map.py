@@ -40,7 +40,9 @@ class Map(NamedTuple):
     def place(self, codes: NDArray[np.uint8]) -> NDArray[np.uint16]:
         """Where codes lie on the map, (codes, 2): at their own point, or amid their nearest."""
         rows, distances = _nearest(self.codes, self.bits, codes, min(_NEIGHBOURS, len(self.codes)))
-        around = np.median(self.points[rows], axis=1)  # the median, as a mean may lie between clusters
+        around = np.median(
+            self.points[rows], axis=1
+        )  # the median, as a mean may lie between clusters
         return np.where(distances[:, :1] == 0, self.points[rows[:, 0]], around).astype(np.uint16)
 
     def save(self, path: Path) -> None:
@@ -82,11 +84,19 @@ def keep_map(index: "Index", drawn: Map) -> None:
 def kept_map(index: "Index") -> Map | None:
     """The map that was drawn of an index, unless too many of its documents have changed, gone or come since."""
     drawn, snapshot = Map.load(index.folder / MAP), index.snapshot()
-    if drawn is None or drawn.bits != snapshot.bits or snapshot.documents > (1 + _WORTH) * drawn.documents:
+    if (
+        drawn is None
+        or drawn.bits != snapshot.bits
+        or snapshot.documents > (1 + _WORTH) * drawn.documents
+    ):
         return None
     rows = snapshot.rows_of(drawn.ids)
     there = np.flatnonzero(rows >= 0)
-    same = int((snapshot.codes(rows[there]) == drawn.codes[there]).all(axis=1).sum()) if len(there) else 0
+    same = (
+        int((snapshot.codes(rows[there]) == drawn.codes[there]).all(axis=1).sum())
+        if len(there)
+        else 0
+    )
     return drawn if same >= (1 - _WORTH) * len(drawn.ids) else None
 
 
@@ -99,18 +109,24 @@ def embed_codes(codes: NDArray[np.uint8], report: Report = silent) -> NDArray[np
     """
     check_codes(codes)
     if codes.ndim != 2 or len(codes) < 4:
-        raise CodesError(f"a map needs 4 documents or more, found codes of shape {codes.shape}", hint="add some")
+        raise CodesError(
+            f"a map needs 4 documents or more, found codes of shape {codes.shape}", hint="add some"
+        )
     tsne = need("openTSNE", "plot", CodesError)
     # With three times as many neighbours as the perplexity, those left out would weigh next to nothing.
     perplexity = min(30.0, (len(codes) - 1) / 3)
     most, bits = round(3 * perplexity), codes.shape[1] * 8
     rows, distances = _nearest(codes, bits, codes, most + 1)
     others = rows != np.arange(len(codes))[:, None]
-    others[others.all(axis=1), -1] = False  # the code itself is one of more equal codes than were asked for
+    others[others.all(axis=1), -1] = (
+        False  # the code itself is one of more equal codes than were asked for
+    )
     neighbours = tsne.nearest_neighbors.PrecomputedNeighbors(
         rows[others].reshape(-1, most), distances[others].reshape(-1, most).astype(np.float64)
     )
-    affinities = tsne.affinity.PerplexityBasedNN(knn_index=neighbours, perplexity=perplexity, n_jobs=1)
+    affinities = tsne.affinity.PerplexityBasedNN(
+        knn_index=neighbours, perplexity=perplexity, n_jobs=1
+    )
     # Two principal components, so that what is far apart begins far apart; equal codes have none.
     different = (codes != codes[0]).any()
     start = tsne.initialization.pca(unpack(codes, bits), random_state=0) if different else "random"

@@ -22,7 +22,9 @@ from parabit.text import english_stop_words
 _LOOKED_AT = 5_000  # documents that are read to learn what a large collection has
 _CHOICES = 200  # different values that a field of strings may have to be offered as choices
 _LISTED = 500  # values that are listed, the most frequent first
-_BEGINNING = 200  # characters of a text in which phrases are looked for: what it is about is said first
+_BEGINNING = (
+    200  # characters of a text in which phrases are looked for: what it is about is said first
+)
 _PARTS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|\S|\n")  # words, and what stands between them
 _COMMON = 0.02  # the share of documents above which a phrase belongs to the form of the texts, not to what they say
 
@@ -32,8 +34,12 @@ class Field:
     """A field of the documents: what its values are, and which there are."""
 
     name: str
-    kind: Literal["choice", "string", "number", "date", "boolean"]  # a choice is of few strings, or lists of them
-    values: list[tuple[Any, int]]  # of choices and booleans, with the number of documents, the most frequent first
+    kind: Literal[
+        "choice", "string", "number", "date", "boolean"
+    ]  # a choice is of few strings, or lists of them
+    values: list[
+        tuple[Any, int]
+    ]  # of choices and booleans, with the number of documents, the most frequent first
     complete: bool  # whether all values are surely listed; of a large collection a sample is read
     least: float | str | None = None  # of numbers and dates
     most: float | str | None = None
@@ -43,7 +49,10 @@ def field_types(snapshot: Snapshot) -> list[Field]:
     """The fields of a collection. Kinds and values come from a sample of a large one, counts and ranges from all."""
     names = [name for name in snapshot.field_names if name != "text"]
     read = snapshot.fields_of(snapshot.sample(_LOOKED_AT)) if names else []
-    found = (_field(snapshot, name, [one[name] for one in read if one.get(name) is not None]) for name in names)
+    found = (
+        _field(snapshot, name, [one[name] for one in read if one.get(name) is not None])
+        for name in names
+    )
     return [field for field in found if field is not None]
 
 
@@ -55,11 +64,19 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None
         return None
     if None not in numbers and (all(strings) or not any(strings)):  # truth is no number
         every = _numbers(snapshot, name)
-        every = np.array(numbers, dtype=np.float64) if every is None or np.isnan(every).all() else every
+        every = (
+            np.array(numbers, dtype=np.float64) if every is None or np.isnan(every).all() else every
+        )
         ends = float(np.nanmin(every)), float(np.nanmax(every))
         if not all(strings):
             return Field(name, "number", [], True, *ends)
-        return Field(name, "date", [], True, *(datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends))
+        return Field(
+            name,
+            "date",
+            [],
+            True,
+            *(datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends),
+        )
     sampled, whole = Counter(items), snapshot.documents <= _LOOKED_AT
     is_boolean = all(isinstance(item, bool) for item in items)
     several = any(isinstance(value, list) for value in values)
@@ -73,7 +90,11 @@ def _field(snapshot: Snapshot, name: str, values: Sequence[Any]) -> Field | None
         return Field(name, "boolean", listed, True)
     # If each document has one value, and all have one that is listed, there is no other.
     single = not any(isinstance(value, list) and len(value) > 1 for value in values)
-    complete = len(sampled) <= _LISTED if whole else single and sum(dict(listed).values()) == snapshot.documents
+    complete = (
+        len(sampled) <= _LISTED
+        if whole
+        else single and sum(dict(listed).values()) == snapshot.documents
+    )
     return Field(name, "choice", listed, complete)
 
 
@@ -101,12 +122,19 @@ def typical_phrases(snapshot: Snapshot, count: int = 6) -> list[str]:
     frequency, and by how near the codes of their documents are: `paper presents` is about nothing. They are taken from
     the beginning of a text, which says what it is about, and are written in lower case, which names are not.
     """
-    stop, words, having = english_stop_words(), Counter[str](), defaultdict[tuple[str, str], list[int]](list)
+    stop, words, having = (
+        english_stop_words(),
+        Counter[str](),
+        defaultdict[tuple[str, str], list[int]](list),
+    )
     rows = snapshot.sample(_LOOKED_AT)
     found, bits = snapshot.fields_of(rows), unpack(snapshot.codes(rows), snapshot.bits)
     for place, fields in enumerate(found):
         parts = _PARTS.findall(searchable(fields)[:_BEGINNING])
-        parts = [part if part.isalpha() and part == part.lower() and len(part) > 2 else "" for part in parts]
+        parts = [
+            part if part.isalpha() and part == part.lower() and len(part) > 2 else ""
+            for part in parts
+        ]
         parts = ["" if part in stop else part for part in parts]
         words.update({*parts})
         for pair in {pair for pair in pairwise(parts) if all(pair) and pair[0] != pair[1]}:
@@ -116,7 +144,9 @@ def typical_phrases(snapshot: Snapshot, count: int = 6) -> list[str]:
 
     def worth(pair: tuple[str, str]) -> float:
         number, ones = len(having[pair]), bits[having[pair]].mean(axis=0)
-        apart = float((2 * ones * (1 - ones)).mean()) * number / (number - 1)  # of the bits of two of the documents
+        apart = (
+            float((2 * ones * (1 - ones)).mean()) * number / (number - 1)
+        )  # of the bits of two of the documents
         information = math.log(number * len(found) / (words[pair[0]] * words[pair[1]]))
         return number * information * max(1 - 2 * apart, 0)
 

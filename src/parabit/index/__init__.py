@@ -6,4 +6,15 @@ from parabit.index.retrieval import Hit, Hits, Piece, Why, marked, matching
 from parabit.index.sync import Synced
 from parabit.index.writing import Written
 
-__all__ = ["Hit", "Hits", "Index", "Piece", "Stored", "Synced", "Why", "Written", "marked", "matching"]
+__all__ = [
+    "Hit",
+    "Hits",
+    "Index",
+    "Piece",
+    "Stored",
+    "Synced",
+    "Why",
+    "Written",
+    "marked",
+    "matching",
+]

@@ -24,7 +24,10 @@ _FASTER_FROM = {
     ("long", "k"): {"alone": 1_500_000, "batch": 250_000},
 }
 _BATCH = 8  # queries that count as a batch
-_FARTHEST = {"short": 1 / 7, "long": 1 / 5}  # of the bits: what lies within a larger radius is faster scanned
+_FARTHEST = {
+    "short": 1 / 7,
+    "long": 1 / 5,
+}  # of the bits: what lies within a larger radius is faster scanned
 # With fewer codes for each of the k hits, the last is too far to be looked up: of a million, 250 and 50 hits pay.
 _CODES_PER_HIT = {"short": 4_000, "long": 20_000}
 # Fetching a code from its place costs as much as scanning about ten that lie side by side, and a back end that looks at
@@ -41,7 +44,9 @@ def check_backend(name: str) -> None:
 
 def choose_built(codes: int, bits: int) -> str:
     """The back end that is worth building beside the codes: 'flat' if none is."""
-    least = min(min(faster.values()) for (kind, _), faster in _FASTER_FROM.items() if kind == _kind(bits))
+    least = min(
+        min(faster.values()) for (kind, _), faster in _FASTER_FROM.items() if kind == _kind(bits)
+    )
     return "hashing" if codes >= least else "flat"
 
 
@@ -55,7 +60,10 @@ def choose(
 ) -> str:
     """The back end that answers so many queries fastest, of those that were built."""
     kind, asked = _kind(bits), "k" if radius is None else "radius"
-    if "hashing" not in among or codes < _FASTER_FROM[kind, asked]["alone" if batch < _BATCH else "batch"]:
+    if (
+        "hashing" not in among
+        or codes < _FASTER_FROM[kind, asked]["alone" if batch < _BATCH else "batch"]
+    ):
         return "flat"
     if (k or 0) * _CODES_PER_HIT[kind] > codes or (radius or 0) > _FARTHEST[kind] * bits:
         return "flat"
@@ -82,7 +90,13 @@ class Searcher:
         self._open: dict[str, Flat] = {}
 
     def search(
-        self, queries: Codes, most: int | None, radius: int | None, allowed: Mask | None, backend: str, tail: Codes
+        self,
+        queries: Codes,
+        most: int | None,
+        radius: int | None,
+        allowed: Mask | None,
+        backend: str,
+        tail: Codes,
     ) -> Found:
         """The nearest `most` documents of each query, or all within the radius, or the nearest of those.
 
@@ -91,7 +105,9 @@ class Searcher:
         """
         first = len(self._codes)
         old, new = (None, None) if allowed is None else (allowed[:first], allowed[first:])
-        found = find(self._backend(backend, most, radius, old, len(queries)), queries, most, radius, old)
+        found = find(
+            self._backend(backend, most, radius, old, len(queries)), queries, most, radius, old
+        )
         if not len(tail):
             return found
         added = find(Flat(tail, self._bits), queries, most, radius, new)
@@ -100,7 +116,9 @@ class Searcher:
         new_hits = keys.pack(added.queries, added.distances, added.rows + first)
         return keys.found(np.sort(np.concatenate([old_hits, new_hits])), len(queries)).first(most)
 
-    def _backend(self, name: str, most: int | None, radius: int | None, mask: Mask | None, queries: int) -> Flat:
+    def _backend(
+        self, name: str, most: int | None, radius: int | None, mask: Mask | None, queries: int
+    ) -> Flat:
         if not len(self._codes):
             name = "flat"
         elif name == "auto":
@@ -110,13 +128,19 @@ class Searcher:
             hint = f"build it with backend={name!r}, or choose {' or '.join(['auto', *sorted(self._names)])}"
             raise CodesError(f"the index was not built with the back end {name}", hint)
         if name not in self._open:
-            arrays = {array.removeprefix(f"{name}."): values for array, values in self._derived.items()}
+            arrays = {
+                array.removeprefix(f"{name}."): values for array, values in self._derived.items()
+            }
             self._open[name] = BACKENDS[name](self._codes, self._bits, arrays)
         return self._open[name]
 
 
 def find(
-    backend: Flat, queries: Codes, most: int | None = None, radius: int | None = None, allowed: Mask | None = None
+    backend: Flat,
+    queries: Codes,
+    most: int | None = None,
+    radius: int | None = None,
+    allowed: Mask | None = None,
 ) -> Found:
     """What a back end finds among the allowed rows; `allowed` is one bool per row, or None for all."""
     if allowed is None or allowed.all():

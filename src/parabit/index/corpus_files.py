@@ -31,7 +31,9 @@ from parabit.storage import whole_file
 # written so recently is read again. The slowest clocks tick every two seconds.
 _TICK = 2_000_000_000  # nanoseconds
 
-TEXT_DIGEST = 16  # characters of a digest that stand for the text of a document, and as many for the rest
+TEXT_DIGEST = (
+    16  # characters of a digest that stand for the text of a document, and as many for the rest
+)
 
 
 class File(NamedTuple):
@@ -47,7 +49,10 @@ Files: TypeAlias = dict[str, File]
 def read_files(path: Path) -> Files:
     """What `write_files` wrote; nothing if it is missing or damaged, so that all files are read."""
     with suppress(OSError, EOFError, zlib.error, ValueError):
-        return {name: File(*file) for name, file in json.loads(gzip.decompress(path.read_bytes())).items()}
+        return {
+            name: File(*file)
+            for name, file in json.loads(gzip.decompress(path.read_bytes())).items()
+        }
     return {}
 
 
@@ -93,9 +98,13 @@ class NotedCorpus(Corpus):
 
     def __iter__(self) -> Iterator[Document]:
         # Before the files are read: a file that changes meanwhile has another version then.
-        self.files = {name: File(version, {}) for name, version in versions_of(self._corpus).items()}
+        self.files = {
+            name: File(version, {}) for name, version in versions_of(self._corpus).items()
+        }
         for document in self._corpus:
-            self.files[self._corpus.source.id].documents[document.id] = digest_of(stored_fields(document, text=True))
+            self.files[self._corpus.source.id].documents[document.id] = digest_of(
+                stored_fields(document, text=True)
+            )
             yield document
         self._named.skipped, self._named.notes = self._corpus.skipped, self._corpus.notes
         for place, reason in self._corpus.skipped:
@@ -117,7 +126,9 @@ class NotedCorpus(Corpus):
         write_files(table, old)
 
 
-def memory_of(corpus: FileCorpus, folder: Path | str | None, files: str | None = None) -> dict[str, Any]:
+def memory_of(
+    corpus: FileCorpus, folder: Path | str | None, files: str | None = None
+) -> dict[str, Any]:
     """What the manifest of the index in a folder remembers; `files` is the name of the table, if there is one."""
     return {
         "index": None if folder is None else os.path.abspath(folder),  # noqa: PTH100
@@ -139,7 +150,9 @@ def remembered(memory: Mapping[str, Any], folder: Path) -> tuple[list[str], Read
             beside = os.path.normpath(Path(now, os.path.relpath(path, before)))
             paths[place] = beside if Path(beside).exists() else path
     options: dict[str, Any] = dict(memory["options"])
-    options |= {name: tuple(value) for name, value in options.items() if isinstance(value, list)}  # which JSON made
+    options |= {
+        name: tuple(value) for name, value in options.items() if isinstance(value, list)
+    }  # which JSON made
     return paths, ReadOptions(**options)
 
 
@@ -150,7 +163,11 @@ def note_below(corpus: Corpus, memory: Mapping[str, Any], folder: Path) -> Noted
     paths, options = remembered(memory, folder)
     roots = [os.path.realpath(path) for path in paths if not is_address(path)]
     places = [source.place for source in corpus.sources if source.local]
-    below = [place for place in places if any(place == root or place.startswith(root + os.sep) for root in roots)]
+    below = [
+        place
+        for place in places
+        if any(place == root or place.startswith(root + os.sep) for root in roots)
+    ]
     if not below:
         return None
     whole, wanted = open_corpus(paths, options), set(below)

@@ -43,7 +43,9 @@ def batches_of(
 
 def drawn_code(text: str, bits: int) -> NDArray[np.uint8]:
     """A code that depends on the text alone and is like no other."""
-    drawn = np.frombuffer(shake_128(text.encode("utf-8", "replace")).digest(-(-bits // 8)), dtype=np.uint8)
+    drawn = np.frombuffer(
+        shake_128(text.encode("utf-8", "replace")).digest(-(-bits // 8)), dtype=np.uint8
+    )
     return pack(unpack(drawn, 8 * len(drawn))[:bits])
 
 
@@ -58,12 +60,17 @@ def stored_fields(document: Document, text: bool) -> dict[str, Any]:
 
 
 def batches_of_codes(
-    codes: NDArray[np.uint8], ids: Sequence[Id] | None, fields: Sequence[Mapping[str, Any]] | None, at_once: int
+    codes: NDArray[np.uint8],
+    ids: Sequence[Id] | None,
+    fields: Sequence[Mapping[str, Any]] | None,
+    at_once: int,
 ) -> Iterator[Batch]:
     """Codes from anywhere, some at a time."""
     for name, given in (("ids", ids), ("fields", fields)):
         if given is not None and len(given) != len(codes):
-            raise CodesError(f"{len(codes)} codes and {len(given)} {name}", hint=f"give {name} for each code")
+            raise CodesError(
+                f"{len(codes)} codes and {len(given)} {name}", hint=f"give {name} for each code"
+            )
     ids = range(len(codes)) if ids is None else ids
     for start in range(0, len(codes), at_once):
         here = slice(start, start + at_once)
@@ -84,7 +91,9 @@ class StoredCorpus(Corpus):
     def __iter__(self) -> Iterator[Document]:
         self._read = 0
         for rows in self._snapshot.blocks(1024):
-            for identity, fields in zip(self._snapshot.ids_of(rows), self._snapshot.fields_of(rows), strict=True):
+            for identity, fields in zip(
+                self._snapshot.ids_of(rows), self._snapshot.fields_of(rows), strict=True
+            ):
                 yield Document(cast(str, identity), fields.pop("text", ""), fields=fields)
             self._read += len(rows)
 
@@ -112,11 +121,14 @@ def stored_in(snapshot: Snapshot, rows: Rows) -> list[Stored]:
     """The documents in some rows."""
     ids, codes, fields = snapshot.ids_of(rows), snapshot.codes(rows), snapshot.fields_of(rows)
     return [
-        Stored(identity, code, its.pop("text", ""), its) for identity, code, its in zip(ids, codes, fields, strict=True)
+        Stored(identity, code, its.pop("text", ""), its)
+        for identity, code, its in zip(ids, codes, fields, strict=True)
     ]
 
 
-def rows_with(snapshot: Snapshot, ids: Sequence[Id], hint: str = "give the id of one that is there") -> Rows:
+def rows_with(
+    snapshot: Snapshot, ids: Sequence[Id], hint: str = "give the id of one that is there"
+) -> Rows:
     """The rows of documents; an IndexFolderError names one that is not there."""
     rows = snapshot.rows_of(ids)
     if (rows < 0).any():

@@ -66,10 +66,15 @@ def _of_value(field: str, wanted: Any) -> Iterable[Condition]:
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             problem = f"a range is a pair, found {len(wanted)} values for the field {field!r}"
-            raise QueryError(problem, hint="write (2000, 2010), or a list for one of several values")
+            raise QueryError(
+                problem, hint="write (2000, 2010), or a list for one of several values"
+            )
         lower, upper = (None if end is None else _number(field, end) for end in wanted)
         if lower is None and upper is None:
-            raise QueryError(f"the range of the field {field!r} has no end", hint="write 2000..2010, 2000.. or ..2010")
+            raise QueryError(
+                f"the range of the field {field!r} has no end",
+                hint="write 2000..2010, 2000.. or ..2010",
+            )
         if lower is not None and upper is not None and lower > upper:
             problem = f"the range {wanted[0]}..{wanted[1]} of the field {field!r} is empty"
             raise QueryError(problem, hint="lowest first")
@@ -81,7 +86,9 @@ def _of_value(field: str, wanted: Any) -> Iterable[Condition]:
             yield Condition(field, operator, _values(field, value))
         else:
             known = ", ".join([EQUAL, UNEQUAL, *ORDER])
-            raise QueryError(f"no comparison {operator!r} for the field {field!r}", hint=f"there are {known}")
+            raise QueryError(
+                f"no comparison {operator!r} for the field {field!r}", hint=f"there are {known}"
+            )
 
 
 def _bound(written: str) -> float | None:
@@ -101,11 +108,18 @@ def _number(field: str, value: Any) -> float:
 
 def _values(field: str, wanted: Any) -> tuple[Any, ...]:
     several = isinstance(wanted, Iterable) and not isinstance(wanted, str | bytes | Mapping)
-    values = tuple(one.item() if isinstance(one, np.generic) else one for one in (wanted if several else [wanted]))
+    values = tuple(
+        one.item() if isinstance(one, np.generic) else one
+        for one in (wanted if several else [wanted])
+    )
     for value in values:
         if value is not None and not isinstance(value, str | int | float):
-            problem = f"documents cannot be found by a {type(value).__name__} in the field {field!r}"
-            raise QueryError(problem, hint="give a string, a number, True, False or None, or a list of these")
+            problem = (
+                f"documents cannot be found by a {type(value).__name__} in the field {field!r}"
+            )
+            raise QueryError(
+                problem, hint="give a string, a number, True, False or None, or a list of these"
+            )
     return values
 
 
@@ -131,9 +145,13 @@ def need_field(condition: Condition, field_names: Sequence[str]) -> None:
 
 def no_numbers(field: str) -> QueryError:
     """The error for a comparison with numbers that no document has."""
-    return QueryError(f"no document has a number or a date in the field {field!r}", hint="compare it with = or !=")
+    return QueryError(
+        f"no document has a number or a date in the field {field!r}", hint="compare it with = or !="
+    )
 
 
 def ids_among(values: Iterable[Any]) -> list[Any]:
     """Those of some values that can be ids."""
-    return [value for value in values if isinstance(value, str | int) and not isinstance(value, bool)]
+    return [
+        value for value in values if isinstance(value, str | int) and not isinstance(value, bool)
+    ]

@@ -56,7 +56,9 @@ class Index:
         if model is not None and model.fingerprint != store.manifest.fingerprint:
             store.close()
             problem = f"{store.folder} was made with another model"
-            raise IndexFolderError(problem, hint="give the model it was made with, or build it again")
+            raise IndexFolderError(
+                problem, hint="give the model it was made with, or build it again"
+            )
 
     @classmethod
     def build(
@@ -86,7 +88,9 @@ class Index:
         """
         kept = {"text": text, "words": text if words is None else words, "vectors": vectors}
         keeps = {name for name in kept if kept[name]}
-        return writing.build(cls, documents, folder, model, keeps, language, backend, engine, overwrite, report)
+        return writing.build(
+            cls, documents, folder, model, keeps, language, backend, engine, overwrite, report
+        )
 
     @classmethod
     def of_codes(
@@ -189,7 +193,12 @@ class Index:
         return retrieval.like(self, ids, where, Request(k, radius, rank or "", backend))
 
     def duplicates(
-        self, keep: Keep = "first", *, shared: float = SHARED, date: str = "date", report: Report = silent
+        self,
+        keep: Keep = "first",
+        *,
+        shared: float = SHARED,
+        date: str = "date",
+        report: Report = silent,
     ) -> list[Group]:
         """Groups of near-duplicates: documents that share at least half of their words with the one that is kept.
 
@@ -201,11 +210,20 @@ class Index:
             problem = "near-duplicates are found by their texts, which this index does not keep"
             raise ParabitError(problem, hint="build it with them, or give the corpus")
         snapshot = self.snapshot()
-        groups = find_duplicates(StoredCorpus(snapshot), keep, shared=shared, date=date, report=report)
+        groups = find_duplicates(
+            StoredCorpus(snapshot), keep, shared=shared, date=date, report=report
+        )
         kept = snapshot.rows_of([group.kept for group in groups for _ in group.copies])
         copies = snapshot.rows_of([copy.id for group in groups for copy in group.copies])
-        bits = iter(np.bitwise_count(snapshot.codes(kept) ^ snapshot.codes(copies)).sum(axis=1, dtype=int).tolist())
-        return [one._replace(copies=tuple(copy._replace(bits=next(bits)) for copy in one.copies)) for one in groups]
+        bits = iter(
+            np.bitwise_count(snapshot.codes(kept) ^ snapshot.codes(copies))
+            .sum(axis=1, dtype=int)
+            .tolist()
+        )
+        return [
+            one._replace(copies=tuple(copy._replace(bits=next(bits)) for copy in one.copies))
+            for one in groups
+        ]
 
     def add(self, documents: Texts, report: Report = silent) -> int:
         """Encode and add documents with new ids; how many were added. Those of a batch are all on the disk, or none."""
@@ -216,7 +234,10 @@ class Index:
         return writing.write(self, documents, new=False, report=report)
 
     def put_codes(
-        self, codes: NDArray[np.uint8], ids: Sequence[Id], fields: Sequence[Mapping[str, Any]] | None = None
+        self,
+        codes: NDArray[np.uint8],
+        ids: Sequence[Id],
+        fields: Sequence[Mapping[str, Any]] | None = None,
     ) -> int:
         """Put codes from anywhere into an index that was made of codes, in one step; how many had known ids."""
         batches = batches_of_codes(codes, ids, fields, at_once=max(1, len(codes)))
@@ -250,7 +271,12 @@ class Index:
             self._words.commit()
 
     def retrain(
-        self, *, bits: int | None = None, sample: int | None = None, seed: int | None = None, report: Report = silent
+        self,
+        *,
+        bits: int | None = None,
+        sample: int | None = None,
+        seed: int | None = None,
+        report: Report = silent,
     ) -> None:
         """Learn a new model from the documents of the index, and encode them again.
 
@@ -309,7 +335,9 @@ class Index:
             try:
                 self._model = writing.kept_model(self._store)
             except ParabitError:
-                if not self.refresh():  # the index was retrained or written over meanwhile, and its model replaced
+                if (
+                    not self.refresh()
+                ):  # the index was retrained or written over meanwhile, and its model replaced
                     raise
         return self._model
 
@@ -331,7 +359,11 @@ class Index:
     @property
     def keeps(self) -> list[str]:
         """What is kept of a document beside its code, its id and its fields: some of text, vectors and words."""
-        kept = {"text": self.keeps_text, "vectors": self._store.manifest.dim > 0, "words": self.has_words}
+        kept = {
+            "text": self.keeps_text,
+            "vectors": self._store.manifest.dim > 0,
+            "words": self.has_words,
+        }
         return [name for name in kept if kept[name]]
 
     @property
@@ -355,7 +387,11 @@ class Index:
         """What the index is and what it keeps."""
         words = self._words.about or {}
         size = bytes_in(self.folder / words["folder"]) if words else 0
-        return self._store.about() | {"keeps": self.keeps, "language": words.get("language"), "words_bytes": size}
+        return self._store.about() | {
+            "keeps": self.keeps,
+            "language": words.get("language"),
+            "words_bytes": size,
+        }
 
     def snapshot(self) -> Snapshot:
         """The documents as they are now; later changes are not seen."""
@@ -373,10 +409,17 @@ class Index:
     def ids_of(self, written: Sequence[str]) -> list[Id]:
         """Ids as people write them: 7 is the string, or else the number if a document has that."""
         numbers = [int(one) if re.fullmatch(r"-?[0-9]{1,4000}", one) else one for one in written]
-        each = zip(written, numbers, self.has(written).tolist(), self.has(numbers).tolist(), strict=True)
-        return [number if not is_string and is_number else one for one, number, is_string, is_number in each]
+        each = zip(
+            written, numbers, self.has(written).tolist(), self.has(numbers).tolist(), strict=True
+        )
+        return [
+            number if not is_string and is_number else one
+            for one, number, is_string, is_number in each
+        ]
 
     def ids_where(self, where: Where) -> list[Id]:
         """The ids of all documents that meet some conditions, as in `search`."""
         snapshot = self.snapshot()
-        return snapshot.ids_of(snapshot.first(snapshot.documents, snapshot.select(conditions(where))))
+        return snapshot.ids_of(
+            snapshot.first(snapshot.documents, snapshot.select(conditions(where)))
+        )

@@ -16,9 +16,13 @@ MOST_WORDS = 32  # of a query: longer ones are searched by their most distinctiv
 # 92% of the first ten stay the same so, and all of the first. Ten thousand documents never come near the limit.
 _ALWAYS, _LISTED = 6, 50_000
 _MARKED = 200_000  # characters of a text in which words are marked
-_SHORT = 12  # words of a query, up to which documents that quote it come first, and its stop words count
+_SHORT = (
+    12  # words of a query, up to which documents that quote it come first, and its stop words count
+)
 _OPERATORS = re.compile(r'[":*]|(?<!\S)[+-]')  # without any, there is nothing to take apart
-_PART = re.compile(r'(?P<sign>[+-]?)(?:(?P<field>[^\s:"+-][^\s:"]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+_PART = re.compile(
+    r'(?P<sign>[+-]?)(?:(?P<field>[^\s:"+-][^\s:"]*):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))'
+)
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,21 @@ def parse(text: str, field_names: Sequence[str] = ()) -> Parsed:
     for part in _PART.finditer(text):
         sign, name, phrase = part["sign"], part["field"], part["phrase"]
         value = phrase if phrase is not None else part["word"]
-        if name and not sign and value and (name == "id" or (name in field_names and name != "text")):
+        if (
+            name
+            and not sign
+            and value
+            and (name == "id" or (name in field_names and name != "text"))
+        ):
             fields.append((name, value))
             continue
         if name:  # no such field
             value = part[0].lstrip("+-").replace('"', " ")
         if not re.search(r"\w", value):
             continue
-        is_number = phrase is None and re.match(r"\.?\d", value)  # `-5` is a number, `-"5"` excludes one
+        is_number = phrase is None and re.match(
+            r"\.?\d", value
+        )  # `-5` is a number, `-"5"` excludes one
         if sign == "-" and not is_number and not text[part.start() - 1 : part.start()].strip():
             without.append(value)
             continue
@@ -77,15 +88,23 @@ class WordQuery:
 
     text: str = ""  # without operators, and corrected
     words: dict[str, float] = field(default_factory=dict)  # with how much each counts
-    written: dict[str, str] = field(default_factory=dict)  # what the query has for a word: `telescopes`, or `tele*`
-    quotation: tuple[str, ...] = ()  # all words in their order, stop words too: a document may have them word for word
+    written: dict[str, str] = field(
+        default_factory=dict
+    )  # what the query has for a word: `telescopes`, or `tele*`
+    quotation: tuple[
+        str, ...
+    ] = ()  # all words in their order, stop words too: a document may have them word for word
     stop_words: tuple[str, ...] = ()  # these decide between the best documents
-    rest: dict[str, float] = field(default_factory=dict)  # and so do words of a long query that many documents have
+    rest: dict[str, float] = field(
+        default_factory=dict
+    )  # and so do words of a long query that many documents have
     must: tuple[tuple[str, ...], ...] = ()  # words and phrases that documents must have
     without: tuple[tuple[str, ...], ...] = ()
     any_of: tuple[tuple[str, ...], ...] = ()  # documents must have one word of each of these
     unknown: tuple[str, ...] = ()  # words that no document has, as they were written
-    corrected: dict[str, str] = field(default_factory=dict)  # words that no document has, and what was searched instead
+    corrected: dict[str, str] = field(
+        default_factory=dict
+    )  # words that no document has, and what was searched instead
     is_relaxed: bool = False  # no document has all that was required
 
     @property
@@ -96,11 +115,15 @@ class WordQuery:
     @property
     def notes(self) -> list[str]:
         """What was done with the query, in words."""
-        notes = [f"searched for {right} instead of {wrong}" for wrong, right in self.corrected.items()]
+        notes = [
+            f"searched for {right} instead of {wrong}" for wrong, right in self.corrected.items()
+        ]
         if self.unknown:
             notes.append(f"no document has {', '.join(self.unknown)}")
         if self.is_relaxed:
-            notes.append("no document has all that is required, so it was searched for as plain words")
+            notes.append(
+                "no document has all that is required, so it was searched for as plain words"
+            )
         return notes
 
 
@@ -112,16 +135,22 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
     """
     tokens = lexicon.tokenizer.words(parsed.text)
     stop = lexicon.stop_words(tokens)
-    places = [place for place, token in enumerate(tokens) if token not in stop] or list(range(len(tokens)))
+    places = [place for place, token in enumerate(tokens) if token not in stop] or list(
+        range(len(tokens))
+    )
     stems = lexicon.stemmed(tokens) if tokens else []
     frequencies = lexicon.frequencies(list(dict.fromkeys(stems[place] for place in places)))
     unknown, corrected = list[str](), dict[str, str]()
     if len(places) <= MOST_WORDS and not all(frequencies.values()):
-        begun = {token for prefix in parsed.prefixes for token in lexicon.tokenizer.words(prefix)}  # may be no words
+        begun = {
+            token for prefix in parsed.prefixes for token in lexicon.tokenizer.words(prefix)
+        }  # may be no words
         for token, stem in dict.fromkeys((tokens[place], stems[place]) for place in places):
             if frequencies[stem] or token in begun:
                 continue
-            if correct and token.isalpha() and (near := lexicon.nearest_word(token)):  # a number is not misspelt
+            if (
+                correct and token.isalpha() and (near := lexicon.nearest_word(token))
+            ):  # a number is not misspelt
                 corrected[token] = near
             else:
                 unknown.append(token)
@@ -139,12 +168,29 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
         weights, rest = _most_distinctive(weights, frequencies, lexicon.documents)
     is_short = len(tokens) <= _SHORT
     quotation = tuple(stems) if is_short and len(stems) > 1 and not unknown else ()
-    stop_words = tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if is_short else ()
+    stop_words = (
+        tuple(stem for stem in dict.fromkeys(stems) if stem not in counts) if is_short else ()
+    )
     any_of = tuple(_beginning(lexicon, prefix) for prefix in parsed.prefixes)
     written = dict(zip(reversed(stems), reversed(tokens), strict=True))
-    written |= {stem: f"{prefix}*" for prefix, some in zip(parsed.prefixes, any_of, strict=True) for stem in some}
+    written |= {
+        stem: f"{prefix}*"
+        for prefix, some in zip(parsed.prefixes, any_of, strict=True)
+        for stem in some
+    }
     must, without = _phrases(lexicon, parsed.must), _phrases(lexicon, parsed.without)
-    return WordQuery(parsed.text, weights, written, quotation, stop_words, rest, must, without, any_of, tuple(unknown))
+    return WordQuery(
+        parsed.text,
+        weights,
+        written,
+        quotation,
+        stop_words,
+        rest,
+        must,
+        without,
+        any_of,
+        tuple(unknown),
+    )
 
 
 def _phrases(lexicon: "RowWords", texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -157,7 +203,10 @@ def _most_distinctive(
     weights: Mapping[str, float], frequencies: Mapping[str, int], documents: int
 ) -> tuple[dict[str, float], dict[str, float]]:
     """The words to search for, and those that only decide between the best documents."""
-    worth = {stem: weight * math.log(1 + documents / frequencies[stem]) for stem, weight in weights.items()}
+    worth = {
+        stem: weight * math.log(1 + documents / frequencies[stem])
+        for stem, weight in weights.items()
+    }
     chosen, rest, listed = dict[str, float](), dict[str, float](), 0
     for stem in sorted(weights, key=lambda stem: -worth[stem])[:MOST_WORDS]:
         listed += frequencies[stem]
@@ -168,8 +217,14 @@ def _most_distinctive(
 def matching_tokens(query: WordQuery, lexicon: "RowWords", text: str) -> set[str]:
     """The words of a text that match a query, as they are written there."""
     tokens = list(dict.fromkeys(lexicon.tokenizer.words(text[:_MARKED])))
-    wanted = {*query.words, *query.rest, *(stem for stems in (*query.must, *query.any_of) for stem in stems)}
-    return {token for token, stem in zip(tokens, lexicon.stemmed(tokens), strict=True) if stem in wanted}
+    wanted = {
+        *query.words,
+        *query.rest,
+        *(stem for stems in (*query.must, *query.any_of) for stem in stems),
+    }
+    return {
+        token for token, stem in zip(tokens, lexicon.stemmed(tokens), strict=True) if stem in wanted
+    }
 
 
 def _beginning(lexicon: "RowWords", prefix: str) -> tuple[str, ...]:

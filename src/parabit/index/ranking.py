@@ -25,15 +25,23 @@ if TYPE_CHECKING:  # an engine has its own of these, with the same methods
     from parabit.index.store import Snapshot
     from parabit.index.word_index import RowWords
 
-NEEDS = {"cosine": "vectors", "words": "words", "hybrid": "words"}  # what an index must keep for a rank
+NEEDS = {
+    "cosine": "vectors",
+    "words": "words",
+    "hybrid": "words",
+}  # what an index must keep for a rank
 # How much the code counts beside the words, chosen on three collections with real queries and on documents as queries
 # (`benchmarks/queries.py --weights`): .25, .4 and .5 differ by less than .003 in the mean NDCG@10 of real queries, and
 # of documents as queries .4 is the best of these or within .001 of it.
 CODE_WEIGHT = 0.4
 CANDIDATES = 200  # the best by words, and as many by code, that get both scores
-_RANKED = 1000  # the nearest that are ranked by more than their distance, if words are not looked at
+_RANKED = (
+    1000  # the nearest that are ranked by more than their distance, if words are not looked at
+)
 _FEW = 8  # queries that are answered without threads
-_SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1  # (256, 8)
+_SIGNS = (
+    np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1
+)  # (256, 8)
 
 
 class Request(NamedTuple):
@@ -63,13 +71,19 @@ class Query:
     notes: list[str] = field(default_factory=list)  # what was done with its fields
     code: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))  # (bytes,)
     known: bool = True  # whether the model knows a word of it; if not, the code means nothing
-    activations: Scores = field(default_factory=lambda: np.zeros(0, np.float32))  # (bits,) before they are rounded
-    vector: Scores = field(default_factory=lambda: np.zeros(0, np.float32))  # (dim,) to compare with stored vectors
+    activations: Scores = field(
+        default_factory=lambda: np.zeros(0, np.float32)
+    )  # (bits,) before they are rounded
+    vector: Scores = field(
+        default_factory=lambda: np.zeros(0, np.float32)
+    )  # (dim,) to compare with stored vectors
     own: int = -1  # the row of the document that the query is; it is not found
     words: WordQuery | None = None  # what is searched for in the words of documents
 
     def __post_init__(self) -> None:
-        self.narrow = self.filter  # by fields, and by the words that documents must have or not have
+        self.narrow = (
+            self.filter
+        )  # by fields, and by the words that documents must have or not have
 
     @property
     def text(self) -> str:
@@ -95,10 +109,14 @@ class Ranked(NamedTuple):
     by_words: Scores  # the part of each score that comes from words
 
     def at(self, which: Rows | slice) -> "Ranked":
-        return Ranked(self.rows[which], self.distances[which], self.scores[which], self.by_words[which])
+        return Ranked(
+            self.rows[which], self.distances[which], self.scores[which], self.by_words[which]
+        )
 
 
-def retrieve(documents: "Snapshot", queries: list[Query], request: Request, words: "RowWords | None") -> list[Ranked]:
+def retrieve(
+    documents: "Snapshot", queries: list[Query], request: Request, words: "RowWords | None"
+) -> list[Ranked]:
     """The hits of each query."""
 
     def rank(query: Query, near: Ranked) -> Ranked:
@@ -121,17 +139,24 @@ def _nearest(documents: "Snapshot", queries: Sequence[Query], request: Request) 
     """The nearest by code: without the document that a query is, and nothing for a query of which no word is known."""
     found, most = Found.nothing(len(queries)), request.nearest
     if request.rank != "words" or request.radius is not None:
-        own, known = np.array([one.own for one in queries]), np.array([one.known for one in queries], dtype=np.bool_)
+        own, known = (
+            np.array([one.own for one in queries]),
+            np.array([one.known for one in queries], dtype=np.bool_),
+        )
         asked = most if most is None or (own < 0).all() else most + 1
         # Queries with the same filter are answered together; most have none of their own.
         parts = []
         for _, group in groupby(queries, key=lambda one: id(one.narrow)):
             some = list(group)
             codes = np.stack([one.code for one in some])
-            parts.append(documents.find(codes, asked, request.radius, some[0].narrow, request.backend))
+            parts.append(
+                documents.find(codes, asked, request.radius, some[0].narrow, request.backend)
+            )
         found = join(parts)
         if not known.all() or (own >= 0).any():
-            found = found.keep((found.rows != own[found.queries]) & known[found.queries]).first(most)
+            found = found.keep((found.rows != own[found.queries]) & known[found.queries]).first(
+                most
+            )
     scores = (1 - found.distances / documents.bits).astype(np.float32)
     near = Ranked(found.rows, found.distances, scores, np.zeros_like(scores))
     return [near.at(slice(start, stop)) for start, stop in pairwise(found.offsets.tolist())]
@@ -149,7 +174,9 @@ def _rank_by_code(documents: "Snapshot", query: Query, request: Request, near: R
     return near.at(order)._replace(scores=scores[order])
 
 
-def _rank_by_words(documents: "Snapshot", query: Query, request: Request, near: Ranked, words: "RowWords") -> Ranked:
+def _rank_by_words(
+    documents: "Snapshot", query: Query, request: Request, near: Ranked, words: "RowWords"
+) -> Ranked:
     """The best by BM25 and the nearest by code, with both scores added up; of rank words, the best by BM25 alone."""
     assert query.words is not None
     asked, k, own = query.words, request.k, query.own
@@ -165,7 +192,9 @@ def _rank_by_words(documents: "Snapshot", query: Query, request: Request, near: 
     else:
         assert k is not None
         # The bound is the highest BM25 that other documents may have.
-        rows, bm25, bound, highest = words.best(asked, max(CANDIDATES, k + (own >= 0)), query.filter)
+        rows, bm25, bound, highest = words.best(
+            asked, max(CANDIDATES, k + (own >= 0)), query.filter
+        )
         there = set(rows.tolist())  # a set is faster than numpy for a few hundred
         others = np.array([row for row in near.rows.tolist() if row not in there], dtype=np.int64)
     best = np.float32(max(highest, 1e-9) if request.rank == "hybrid" else 1.0)
@@ -176,7 +205,9 @@ def _rank_by_words(documents: "Snapshot", query: Query, request: Request, near: 
     by_words = np.concatenate([bm25 / best, np.zeros(len(others), np.float32)])
     scores = by_words.copy()
     if request.rank == "hybrid" and query.known:
-        scores = by_words + np.float32(CODE_WEIGHT) * asymmetric(query.activations, documents.codes(rows))
+        scores = by_words + np.float32(CODE_WEIGHT) * asymmetric(
+            query.activations, documents.codes(rows)
+        )
     if bound and len(others):
         # Only those that may be among the k best are looked up in the word index: this is most of a query's time.
         least = _least(scores[:matching], k) - 1e-5
@@ -184,7 +215,9 @@ def _rank_by_words(documents: "Snapshot", query: Query, request: Request, near: 
         by_words[may] = words.scores(asked, rows[may]) / best
         scores[may] += by_words[may]
     kept = np.flatnonzero(scores >= _least(scores, k))
-    distances = np.bitwise_count(documents.codes(rows[kept]) ^ query.code).sum(axis=1, dtype=np.int32)
+    distances = np.bitwise_count(documents.codes(rows[kept]) ^ query.code).sum(
+        axis=1, dtype=np.int32
+    )
     order = np.lexsort((rows[kept], distances, -scores[kept]))[:k]
     kept = kept[order]
     return Ranked(rows[kept], distances[order], scores[kept], by_words[kept])
@@ -192,7 +225,11 @@ def _rank_by_words(documents: "Snapshot", query: Query, request: Request, near: 
 
 def _least(scores: Scores, k: int | None) -> float:
     """The k-th highest score."""
-    return -math.inf if k is None or len(scores) <= k else float(np.partition(scores, len(scores) - k)[-k])
+    return (
+        -math.inf
+        if k is None or len(scores) <= k
+        else float(np.partition(scores, len(scores) - k)[-k])
+    )
 
 
 def asymmetric(activations: NDArray[np.float32], codes: NDArray[np.uint8]) -> Scores:

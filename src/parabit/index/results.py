@@ -48,7 +48,9 @@ class Found(NamedTuple):
         """At most `most` rows per query, the nearest; all if it is None."""
         if most is None or not len(self.rows) or self.counts.max() <= most:
             return self
-        return self.keep(np.arange(len(self.rows)) - np.repeat(self.offsets[:-1], self.counts) < most)
+        return self.keep(
+            np.arange(len(self.rows)) - np.repeat(self.offsets[:-1], self.counts) < most
+        )
 
     def replace(self, queries: Rows, by: "Found") -> "Found":
         """The results with those of some queries replaced: `by` has one result for each of them."""
@@ -57,7 +59,9 @@ class Found(NamedTuple):
         order = np.argsort(asked, kind="stable")
         rows = np.concatenate([kept.rows, by.rows])[order]
         distances = np.concatenate([kept.distances, by.distances])[order]
-        return Found(row_offsets(np.bincount(asked, minlength=len(self.offsets) - 1)), rows, distances)
+        return Found(
+            row_offsets(np.bincount(asked, minlength=len(self.offsets) - 1)), rows, distances
+        )
 
 
 class Keys:
@@ -69,9 +73,14 @@ class Keys:
     def __init__(self, rows: int, bits: int) -> None:
         self._row_bits = max(rows - 1, 1).bit_length()
         self._distance_bits = bits.bit_length()
-        self._row_mask, self._distance_mask = (1 << self._row_bits) - 1, (1 << self._distance_bits) - 1
+        self._row_mask, self._distance_mask = (
+            (1 << self._row_bits) - 1,
+            (1 << self._distance_bits) - 1,
+        )
 
-    def pack(self, queries: Rows | int, distances: NDArray[np.integer], rows: NDArray[np.integer]) -> Rows:
+    def pack(
+        self, queries: Rows | int, distances: NDArray[np.integer], rows: NDArray[np.integer]
+    ) -> Rows:
         """One number per hit, of several queries or of one."""
         packed = distances.astype(np.int64)
         packed |= queries << self._distance_bits
@@ -85,7 +94,9 @@ class Keys:
 
     def offsets(self, packed: Rows, queries: int) -> Rows:
         """Where each query's hits begin among sorted ones, (queries + 1,)."""
-        return np.searchsorted(packed, np.arange(queries + 1) << (self._row_bits + self._distance_bits))
+        return np.searchsorted(
+            packed, np.arange(queries + 1) << (self._row_bits + self._distance_bits)
+        )
 
     def found(self, packed: Rows, queries: int) -> Found:
         """The hits, which must be sorted, as arrays."""

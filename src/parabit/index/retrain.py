@@ -19,15 +19,23 @@ if TYPE_CHECKING:
 _GROWTH, _UNKNOWN, _LOOKED_AT = 1.5, 0.15, 1000  # when to advise it: see `retrain_reason`
 
 
-def retrain(index: "Index", bits: int | None, sample: int | None, seed: int | None, report: Report) -> TextEncoder:
+def retrain(
+    index: "Index", bits: int | None, sample: int | None, seed: int | None, report: Report
+) -> TextEncoder:
     """Learn a new model for an index and encode its documents; see `Index.retrain`."""
     store = index._store
     if not isinstance(store, Store):
-        raise IndexFolderError("only an index whose documents are in its folder is retrained", hint="build it again")
+        raise IndexFolderError(
+            "only an index whose documents are in its folder is retrained", hint="build it again"
+        )
     if not index.knows_texts or not index.keeps_text:
-        raise IndexFolderError(f"{index.folder} keeps no texts to learn from", hint="build it again from its documents")
+        raise IndexFolderError(
+            f"{index.folder} keeps no texts to learn from", hint="build it again from its documents"
+        )
     if not len(index):
-        raise IndexFolderError(f"{index.folder} has no documents to learn from", hint="add some first")
+        raise IndexFolderError(
+            f"{index.folder} has no documents to learn from", hint="add some first"
+        )
     from parabit.model import ParagraphVectors  # here: it imports scikit-learn
 
     snapshot = store.snapshot()
@@ -76,4 +84,8 @@ def retrain_reason(index: "Index") -> str:
     snapshot = index.snapshot()
     texts = [fields[TEXT] for fields in snapshot.fields_of(snapshot.sample(_LOOKED_AT))]
     unknown = 1 - float(np.mean(index.model.coverage(texts)))
-    return f"the model does not know {unknown:.0%} of the words in the documents" if unknown > _UNKNOWN else ""
+    return (
+        f"the model does not know {unknown:.0%} of the words in the documents"
+        if unknown > _UNKNOWN
+        else ""
+    )

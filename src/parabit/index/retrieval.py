@@ -34,11 +34,17 @@ def search(index: "Index", queries: Any, where: Where | None, request: Request) 
     by_text = not isinstance(queries, np.ndarray)
     request, snapshot = _start(index, request, by_text)  # before the queries are read
     if by_text:
-        texts = [queries] if isinstance(queries, str) else [document.text for document in as_corpus(queries)]
+        texts = (
+            [queries]
+            if isinstance(queries, str)
+            else [document.text for document in as_corpus(queries)]
+        )
         asked = _queries(snapshot, texts, where)
     else:
         if queries.ndim != 2:
-            problem = f"codes to search with must be rows of a 2-d array, found shape {queries.shape}"
+            problem = (
+                f"codes to search with must be rows of a 2-d array, found shape {queries.shape}"
+            )
             raise CodesError(problem, hint="give a single code as `code[None]`")
         check_codes(queries, index.bits)
         filter = _filter(snapshot, where)
@@ -84,7 +90,9 @@ def _start(index: "Index", request: Request, by_text: bool) -> tuple[Request, Sn
         problem = f"rank {rank} needs {needed}, which this index does not keep"
         raise CodesError(problem, hint=f"build it with {needed}, or choose another rank")
     if rank != "hamming" and not by_text:
-        raise CodesError(f"rank {rank} needs the text of the query, and codes were given", hint="give texts")
+        raise CodesError(
+            f"rank {rank} needs the text of the query, and codes were given", hint="give texts"
+        )
     return request._replace(k=k, radius=radius, rank=rank), index.snapshot()
 
 
@@ -93,7 +101,9 @@ def _whole(name: str, value: object, least: int) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise CodesError(f"{name} must be a whole number, found {value!r}", hint="give it as an int")
+        raise CodesError(
+            f"{name} must be a whole number, found {value!r}", hint="give it as an int"
+        )
     if value < least:
         hint = "ask for at least one hit" if least else "0 finds equal codes"
         raise CodesError(f"{name} must be {least} or more, found {value}", hint=hint)
@@ -110,15 +120,25 @@ def _queries(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> l
     shared, queries = _filter(snapshot, where), []
     none_meets = shared is not None and not len(snapshot.first(1, shared))
     for text in texts:
-        parsed, filter, notes = parse(text, snapshot.field_names if ":" in text else ()), shared, list[str]()
+        parsed, filter, notes = (
+            parse(text, snapshot.field_names if ":" in text else ()),
+            shared,
+            list[str](),
+        )
         if parsed.fields:
             written, own = [f"{name}={value}" for name, value in parsed.fields], None
             with suppress(QueryError):  # no document can match a field in this form
                 own = _filter(snapshot, written)
             if own is not None and len(snapshot.first(1, own)):
-                filter = own if shared is None else snapshot.select((*conditions(where), *conditions(written)))
+                filter = (
+                    own
+                    if shared is None
+                    else snapshot.select((*conditions(where), *conditions(written)))
+                )
             else:  # these are words
-                notes.append(f"no document has {' and '.join(written)}; field:value needs the whole value")
+                notes.append(
+                    f"no document has {' and '.join(written)}; field:value needs the whole value"
+                )
                 words = " ".join([parsed.text, *(value for _, value in parsed.fields)]).strip()
                 parsed = replace(parsed, text=words, fields=())
         if none_meets:
@@ -127,11 +147,17 @@ def _queries(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> l
     return queries
 
 
-def _find(index: "Index", snapshot: Snapshot, queries: list[Query], request: Request, by_text: bool) -> "Hits":
-    tokenizer = index.model.vocabulary.tokenizer if by_text else Tokenizer()  # codes are searched without the model
+def _find(
+    index: "Index", snapshot: Snapshot, queries: list[Query], request: Request, by_text: bool
+) -> "Hits":
+    tokenizer = (
+        index.model.vocabulary.tokenizer if by_text else Tokenizer()
+    )  # codes are searched without the model
     open_words = cache(lambda: index._words.of(snapshot)) if by_text and index.has_words else None
     words, parsed = None, [query.parsed for query in queries]
-    restricts = any(one.must or one.without or one.prefixes for one in parsed)  # by words what is near by code, too
+    restricts = any(
+        one.must or one.without or one.prefixes for one in parsed
+    )  # by words what is near by code, too
     if open_words and (restricts or request.rank in ("words", "hybrid")):
         words = open_words()
         for query in queries:
@@ -139,8 +165,20 @@ def _find(index: "Index", snapshot: Snapshot, queries: list[Query], request: Req
     if by_text:
         encoded = index.model.infer([query.text for query in queries])
         for query, code, activations, vector, known in zip(queries, *encoded, strict=True):  # type: ignore[arg-type]
-            query.code, query.activations, query.vector, query.known = code, activations, vector, bool(known)
-    return Hits(queries, retrieve(snapshot, queries, request, words), request.rank, snapshot, open_words, tokenizer)
+            query.code, query.activations, query.vector, query.known = (
+                code,
+                activations,
+                vector,
+                bool(known),
+            )
+    return Hits(
+        queries,
+        retrieve(snapshot, queries, request, words),
+        request.rank,
+        snapshot,
+        open_words,
+        tokenizer,
+    )
 
 
 class Piece(NamedTuple):
@@ -153,7 +191,9 @@ class Piece(NamedTuple):
 class Why(NamedTuple):
     """What a hit's score is made of."""
 
-    words: dict[str, float]  # the words of the query that it has, as written there, with their share of the score
+    words: dict[
+        str, float
+    ]  # the words of the query that it has, as written there, with their share of the score
     code: float  # the share that comes from its code
     distance: int | None  # in how many bits the codes differ; None if the query has no code
     bits: int  # of how many
@@ -205,11 +245,17 @@ class Hits:
         self._open_words, self._tokenizer = words, tokenizer
         self._whys = cache(self._shares)  # of a query's hits together, if they are asked for
         self.texts = [one.text for one in queries]
-        self.distances, self.scores = [one.distances for one in ranked], [one.scores for one in ranked]
+        self.distances, self.scores = (
+            [one.distances for one in ranked],
+            [one.scores for one in ranked],
+        )
         codes = np.array([one.code for one in queries], dtype=np.uint8)
         self.codes = codes.reshape(len(queries), -(-snapshot.bits // 8))
         self.encoded = np.array([one.known for one in queries], dtype=np.bool_)
-        known = [one.known or one.parsed.lists or (one.words is not None and one.words.finds) for one in queries]
+        known = [
+            one.known or one.parsed.lists or (one.words is not None and one.words.finds)
+            for one in queries
+        ]
         self.known = np.array(known, dtype=np.bool_)
 
     def __len__(self) -> int:
@@ -232,7 +278,9 @@ class Hits:
     def ids(self) -> list[list[Id]]:
         """The ids of each query's hits."""
         rows = np.concatenate([np.zeros(0, np.int64), *(ranked.rows for ranked in self._ranked)])
-        ids = iter(self._snapshot.ids_of(rows))  # of all queries at once, as an engine is asked over the network
+        ids = iter(
+            self._snapshot.ids_of(rows)
+        )  # of all queries at once, as an engine is asked over the network
         return [list(islice(ids, len(ranked.rows))) for ranked in self._ranked]
 
     @property
@@ -240,7 +288,9 @@ class Hits:
         """What was done with each query, in words."""
         nothing = ["nothing that can be searched for is in the query"]
         each = zip(self._queries, self.word_queries, self.known, strict=True)
-        return [[*one.notes, *words.notes] or ([] if known else nothing) for one, words, known in each]
+        return [
+            [*one.notes, *words.notes] or ([] if known else nothing) for one, words, known in each
+        ]
 
     @cached_property
     def word_queries(self) -> Sequence[WordQuery]:
@@ -248,11 +298,17 @@ class Hits:
         if self._words is None:
             return [WordQuery() for _ in self._queries]
         # Ranks by code need them only to show which words match.
-        return [one.words or word_query(one.parsed, self._words, correct=False) for one in self._queries]
+        return [
+            one.words or word_query(one.parsed, self._words, correct=False) for one in self._queries
+        ]
 
     def matching(self, query: int, text: str) -> set[str]:
         """The words of a text that match the query, as they are written there."""
-        return set() if self._words is None else matching_tokens(self.word_queries[query], self._words, text)
+        return (
+            set()
+            if self._words is None
+            else matching_tokens(self.word_queries[query], self._words, text)
+        )
 
     @cached_property
     def _words(self) -> RowWords | None:
@@ -270,7 +326,9 @@ class Hits:
         (rows, _, scores, by_words), alone = self._ranked[query], dict[str, NDArray[np.float32]]()
         if self._words is not None and by_words.any():
             asked = self.word_queries[query]
-            weights = dict.fromkeys(chain.from_iterable(asked.any_of), 1.0) | asked.words | asked.rest
+            weights = (
+                dict.fromkeys(chain.from_iterable(asked.any_of), 1.0) | asked.words | asked.rest
+            )
             for word, weight in weights.items():
                 own = self._words.scores(WordQuery(words={word: weight}), rows)
                 name = asked.written[word]
@@ -280,7 +338,11 @@ class Hits:
         whys = []
         for place, distance in enumerate(self._distances(query)):
             score, total = by_words[place], totals[place]
-            found = {word: round(float(score * own[place] / total), 4) for word, own in alone.items() if own[place]}
+            found = {
+                word: round(float(score * own[place] / total), 4)
+                for word, own in alone.items()
+                if own[place]
+            }
             words = dict(sorted(found.items(), key=lambda item: -item[1]))
             whys.append(Why(words, code[place], distance, self._snapshot.bits))
         return whys
@@ -291,7 +353,9 @@ def marked(tokenizer: Tokenizer, text: str, words: Collection[str]) -> list[Piec
     return _pieces(text, tokenizer.places(text, words), 0, len(text))
 
 
-def passage(tokenizer: Tokenizer, text: str, words: Collection[str], length: int = 300) -> list[Piece]:
+def passage(
+    tokenizer: Tokenizer, text: str, words: Collection[str], length: int = 300
+) -> list[Piece]:
     """The passage of a text that has most different words of the query, some `length` characters long."""
     text = text[:_READ]
     spans = tokenizer.places(text, words)
@@ -301,8 +365,13 @@ def passage(tokenizer: Tokenizer, text: str, words: Collection[str], length: int
         start = max(start, text.find(" ", start, start + 30) + 1)
     if end < len(text) and (space := text.rfind(" ", end - 30, end)) >= 0:
         end = max(start, space)
-    pieces = _pieces(text, [span for span in spans if start <= span[0] and span[1] <= end], start, end)
-    before, after = [Piece("… ", False)] if start else [], [Piece("…", False)] if end < len(text) else []
+    pieces = _pieces(
+        text, [span for span in spans if start <= span[0] and span[1] <= end], start, end
+    )
+    before, after = (
+        [Piece("… ", False)] if start else [],
+        [Piece("…", False)] if end < len(text) else [],
+    )
     return [*before, *pieces, *after]
 
 

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from parabit.index.word_index import RowWords
     from parabit.index.words import Stems
 
-_ONE_EDIT, _TWO_EDITS = 4, 10  # letters from which a word is taken for another that differs in one, or in two
+_ONE_EDIT, _TWO_EDITS = (
+    4,
+    10,
+)  # letters from which a word is taken for another that differs in one, or in two
 _SURE = 6  # letters from which one may stand for another, or stems alone be near: cones and codes, wildly and wind
 _WRONG_ENDING = 8  # letters from which stems may be two apart, as a wrong ending is not cut off: encloesd and enclos
 _SEVERAL = 5  # documents that must have a word, so that another is taken for it: fewer if there are less than 4,000
@@ -35,7 +38,9 @@ def nearest_word(words: "RowWords", token: str) -> str | None:
         if len(stem) >= _SURE and _edits(word, stem, 1) <= 1:
             return True
         if len(token) < _SURE:
-            forms = [form for form in forms if len(form) != len(token) or sorted(form) == sorted(token)]
+            forms = [
+                form for form in forms if len(form) != len(token) or sorted(form) == sorted(token)
+            ]
         return any(_edits(form, token, most) <= most for form in forms)
 
     for edits in range(1, 1 + (len(token) >= _ONE_EDIT) + (len(token) >= _WRONG_ENDING)):
@@ -51,7 +56,11 @@ def nearest_word(words: "RowWords", token: str) -> str | None:
 def plain_form(stems: "RowWords | Any", token: str) -> str | None:
     """A word without its accents, if documents have it so."""
     [plain] = _PLAIN.words(token)
-    return plain if plain != token and all(stems.frequencies(stems.stemmed([plain])).values()) else None
+    return (
+        plain
+        if plain != token and all(stems.frequencies(stems.stemmed([plain])).values())
+        else None
+    )
 
 
 def begin_alike(word: str, other: str) -> bool:

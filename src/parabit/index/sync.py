@@ -47,7 +47,9 @@ class Synced:
     deleted: list[str] = field(default_factory=list)
     unchanged: int = 0
     left_out: int = 0  # documents with nothing to be found by
-    kept: list[Skipped] = field(default_factory=list)  # files that cannot be read now; their documents stay
+    kept: list[Skipped] = field(
+        default_factory=list
+    )  # files that cannot be read now; their documents stay
     skipped: Tally = field(default_factory=Tally)  # other files and records that cannot be read
     notes: Tally = field(default_factory=Tally)
     retrain: str = ""  # why the model should be learned again
@@ -90,7 +92,9 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     return result
 
 
-def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, allow_empty: bool) -> FileCorpus:
+def _corpus_of(
+    index: "Index", given: Any, memory: Mapping[str, Any] | None, allow_empty: bool
+) -> FileCorpus:
     if given is None and memory is None:
         raise CorpusError(
             f"{index.folder} does not know its corpus: it was made of standard input, a data set or Python objects",
@@ -110,7 +114,10 @@ def _corpus_of(index: "Index", given: Any, memory: Mapping[str, Any] | None, all
         except NoFilesError as problem:
             raise _all_gone(index, problem.problem) from problem
     if not isinstance(corpus, FileCorpus) or not corpus.roots:
-        raise CorpusError("an index is synced with files and folders", hint="add other documents with `parabit add`")
+        raise CorpusError(
+            "an index is synced with files and folders",
+            hint="add other documents with `parabit add`",
+        )
     return corpus
 
 
@@ -129,10 +136,16 @@ def _all_gone(index: "Index", problem: str) -> CorpusError:
     )
 
 
-def _read_changed(corpus: FileCorpus, known: Files, result: Synced, report: Report) -> tuple[Files, Files]:
+def _read_changed(
+    corpus: FileCorpus, known: Files, result: Synced, report: Report
+) -> tuple[Files, Files]:
     """Compare the files with those of the last sync: those that did not change, and the others as they are now."""
     versions = versions_of(corpus)
-    stay = {name: file for name, file in known.items() if file.version and file.version == versions.get(name)}
+    stay = {
+        name: file
+        for name, file in known.items()
+        if file.version and file.version == versions.get(name)
+    }
     after: Files = {}
     result.skipped = Tally(corpus.unread)
     result.kept = _out_of_reach(corpus, [name for name in known if name not in versions])
@@ -148,7 +161,12 @@ def _read_changed(corpus: FileCorpus, known: Files, result: Synced, report: Repo
         for place, reason in shard.notes:
             result.notes.add(place, reason)
         for place, reason in shard.skipped:
-            if place == name and name in known and known[name].documents and not reason.startswith(_EMPTY):
+            if (
+                place == name
+                and name in known
+                and known[name].documents
+                and not reason.startswith(_EMPTY)
+            ):
                 result.kept.append(Skipped(place, reason))
             else:
                 result.skipped.add(place, reason)
@@ -167,13 +185,17 @@ def _twice(identity: str, one: str, other: str) -> CorpusError:
 
 def _out_of_reach(corpus: FileCorpus, missing: Sequence[str]) -> list[Skipped]:
     """Files that are not seen now, but may be there: in a folder that cannot be listed, or behind a broken link."""
-    folders = {place: reason for place, reason in corpus.unread if place.endswith("/") and may_pass(reason)}
+    folders = {
+        place: reason for place, reason in corpus.unread if place.endswith("/") and may_pass(reason)
+    }
     links = {place for place, reason in corpus.unread if reason == _BROKEN_LINK}
     # Places that were not read are below their root; which one that is, is not known if there are several.
     anywhere = next(iter(folders.values()), "") if len(corpus.roots) > 1 else folders.get("./", "")
     kept = []
     for file in missing:
-        reason = anywhere or next((folders[folder] for folder in folders if file.startswith(folder)), "")
+        reason = anywhere or next(
+            (folders[folder] for folder in folders if file.startswith(folder)), ""
+        )
         if reason or file in links:
             kept.append(Skipped(file, reason or _BROKEN_LINK))
     return kept
@@ -185,7 +207,9 @@ def _in_store(index: "Index", ids: Sequence[str]) -> dict[str, str]:
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
         for identity, stored in zip(some, index.stored(some), strict=True):
-            digests[identity] = digest_of({**stored.fields, TEXT: stored.text}) if index.keeps_text else ""
+            digests[identity] = (
+                digest_of({**stored.fields, TEXT: stored.text}) if index.keeps_text else ""
+            )
     return digests
 
 
@@ -202,7 +226,9 @@ def _compare(index: "Index", stay: Files, before: Files, after: Files, result: S
         if identity not in held:
             old.pop(identity, None)  # the file had it, but the index does not
     old |= _in_store(index, [identity for identity in held if not old.get(identity)])
-    gone: dict[str, list[str]] = {}  # the ids of documents that are not in the files any more, by their texts
+    gone: dict[
+        str, list[str]
+    ] = {}  # the ids of documents that are not in the files any more, by their texts
     for identity in there(index, [identity for identity in old if identity not in owner]):
         gone.setdefault(old[identity][:TEXT_DIGEST] or identity, []).append(identity)
     for identity, digest in now.items():
@@ -219,10 +245,19 @@ def _compare(index: "Index", stay: Files, before: Files, after: Files, result: S
 
 
 def _digests(files: Files) -> dict[str, str]:
-    return {identity: digest for file in files.values() for identity, digest in file.documents.items()}
+    return {
+        identity: digest for file in files.values() for identity, digest in file.documents.items()
+    }
 
 
-def _write(index: "Index", corpus: FileCorpus, files: Files, result: Synced, written: Written, report: Report) -> Files:
+def _write(
+    index: "Index",
+    corpus: FileCorpus,
+    files: Files,
+    result: Synced,
+    written: Written,
+    report: Report,
+) -> Files:
     """Change the documents of the index; returns the files that have changed in the meantime."""
     ids = [*result.added, *result.replaced, *(new for _, new in result.renamed)]
     documents = _Chosen(corpus, files, set(ids))
@@ -230,7 +265,11 @@ def _write(index: "Index", corpus: FileCorpus, files: Files, result: Synced, wri
     replaced = [old for old, new in result.renamed if new not in documents.waiting]
     index.delete(there(index, [*result.deleted, *replaced]))
     result.left_out, result.added = written.left_out, there(index, result.added)
-    changed = {name: file for name, file in files.items() if not documents.waiting.keys().isdisjoint(file.documents)}
+    changed = {
+        name: file
+        for name, file in files.items()
+        if not documents.waiting.keys().isdisjoint(file.documents)
+    }
     result.kept += [Skipped(name, _CHANGED) for name in changed]
     return changed
 
@@ -239,10 +278,18 @@ class _Chosen(Corpus):
     """Some documents of a corpus, if they are still what they were; `waiting` are those that were not read yet."""
 
     def __init__(self, corpus: FileCorpus, files: Files, ids: Collection[str]) -> None:
-        self.waiting = {identity: digest for identity, digest in _digests(files).items() if identity in ids}
+        self.waiting = {
+            identity: digest for identity, digest in _digests(files).items() if identity in ids
+        }
         self._digests = dict(self.waiting)
-        chosen = {name for name, file in files.items() if not self.waiting.keys().isdisjoint(file.documents)}
-        self._corpus = FileCorpus([one for one in corpus.sources if one.id in chosen], corpus.options)
+        chosen = {
+            name
+            for name, file in files.items()
+            if not self.waiting.keys().isdisjoint(file.documents)
+        }
+        self._corpus = FileCorpus(
+            [one for one in corpus.sources if one.id in chosen], corpus.options
+        )
 
     def __iter__(self) -> Iterator[Document]:
         for document in self._corpus:

@@ -46,10 +46,15 @@ class RowWords:
 
     def starting_with(self, prefix: str) -> list[str]:
         """The most frequent words that begin so."""
-        found = sorted(self._words.searcher.terms_with_prefix(TEXT, prefix), key=lambda item: (-item[1], item[0]))
+        found = sorted(
+            self._words.searcher.terms_with_prefix(TEXT, prefix),
+            key=lambda item: (-item[1], item[0]),
+        )
         return [word for word, _ in found[:PREFIXED]]
 
-    def best(self, query: WordQuery, count: int, allowed: Mask | None = None) -> tuple[Rows, Scores, float, float]:
+    def best(
+        self, query: WordQuery, count: int, allowed: Mask | None = None
+    ) -> tuple[Rows, Scores, float, float]:
         """The rows with the highest BM25 that a filter lets through, the most that any other has, and the highest BM25
         before quotations are counted.
         """
@@ -65,13 +70,18 @@ class RowWords:
             quotation = self._term(query.quotation, QUOTATION_WEIGHT)
             quoting, higher, others = self._best(_both(quotation, terms), count, allowed)
             rest = ~np.isin(rows, quoting)
-            rows, scores = np.concatenate([quoting, rows[rest]]), np.concatenate([higher, scores[rest]])
+            rows, scores = (
+                np.concatenate([quoting, rows[rest]]),
+                np.concatenate([higher, scores[rest]]),
+            )
             bound = max(bound, others)
         order = np.argsort(-scores, kind="stable")
         bound = max([bound, *scores[order[count : count + 1]].tolist()])
         return rows[order[:count]], scores[order[:count]], bound, highest
 
-    def _best(self, query: tantivy.Query | None, count: int, allowed: Mask | None) -> tuple[Rows, Scores, float]:
+    def _best(
+        self, query: tantivy.Query | None, count: int, allowed: Mask | None
+    ) -> tuple[Rows, Scores, float]:
         if query is None or (allowed is not None and not allowed.any()):
             return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0
         more = count
@@ -97,14 +107,23 @@ class RowWords:
         terms = self._terms(query)
         if terms is not None and query.quotation:
             quotation = self._term(query.quotation, QUOTATION_WEIGHT)
-            terms = tantivy.Query.boolean_query([(tantivy.Occur.Must, terms), (tantivy.Occur.Should, quotation)])
-        return np.zeros(len(rows), np.float32) if terms is None else self._scores(_both(self._some(rows), terms), rows)
+            terms = tantivy.Query.boolean_query(
+                [(tantivy.Occur.Must, terms), (tantivy.Occur.Should, quotation)]
+            )
+        return (
+            np.zeros(len(rows), np.float32)
+            if terms is None
+            else self._scores(_both(self._some(rows), terms), rows)
+        )
 
     def _sums(self, words: Mapping[str, float], rows: Rows) -> Scores:
         """What words add to the scores of a few rows; to look up one after the other is faster than any of them."""
         query = self._some(rows)
         for word, weight in words.items():
-            parts = [(tantivy.Occur.Must, query), (tantivy.Occur.Should, self._term([word], weight))]
+            parts = [
+                (tantivy.Occur.Must, query),
+                (tantivy.Occur.Should, self._term([word], weight)),
+            ]
             query = tantivy.Query.boolean_query(parts)
         return self._scores(query, rows)
 
@@ -130,7 +149,11 @@ class RowWords:
     def together(self, pair: Sequence[str]) -> int:
         """How many documents have two words next to each other, counted up to 1,000."""
         stems = self.stemmed(pair)
-        return len(self._words.search(self._term(stems), _COUNTED)[0]) if all(self.frequencies(stems).values()) else 0
+        return (
+            len(self._words.search(self._term(stems), _COUNTED)[0])
+            if all(self.frequencies(stems).values())
+            else 0
+        )
 
     def texts_near(self, stem: str, edits: int) -> list[str]:
         """Some texts with a word that differs in so many letters."""
@@ -148,7 +171,10 @@ class RowWords:
         """The words of a query, and what documents must have and must not; None if no document can match it."""
         if not query.finds:
             return None
-        clauses = [(tantivy.Occur.Should, self._term([stem], weight)) for stem, weight in query.words.items()]
+        clauses = [
+            (tantivy.Occur.Should, self._term([stem], weight))
+            for stem, weight in query.words.items()
+        ]
         clauses += ((tantivy.Occur.Must, part) for part in self._required(query))
         clauses += ((tantivy.Occur.MustNot, self._term(words)) for words in query.without)
         return tantivy.Query.boolean_query(clauses)
@@ -161,7 +187,9 @@ class RowWords:
         """A query for some rows, with scores of 0."""
         schema, numbers = self._words.schema, self._snapshot.serials[rows].tolist()
         if len(numbers) <= _NAMED:
-            named = _either([tantivy.Query.term_query(schema, SERIAL, serial) for serial in numbers])
+            named = _either(
+                [tantivy.Query.term_query(schema, SERIAL, serial) for serial in numbers]
+            )
         else:
             named = tantivy.Query.term_set_query(schema, SERIAL, numbers)
         return tantivy.Query.const_score_query(named, 0.0)
@@ -219,7 +247,9 @@ class WordIndex:
         try:
             with self._store.writing():  # a reader borrows the right to write, if nobody has it
                 if self.about != about:
-                    raise IndexFolderError("another index was written over it meanwhile", hint="search again")
+                    raise IndexFolderError(
+                        "another index was written over it meanwhile", hint="search again"
+                    )
                 snapshot = self._store.snapshot()
                 try:
                     words = Words.open(folder)
@@ -279,20 +309,26 @@ class WordIndex:
                 return Words.open(self._store.folder / about["folder"])
             time.sleep(0.05)
         why = f"the words of {self._store.folder} cannot be searched: {problem.problem}"
-        raise IndexFolderError(why, hint="try again later, or search with rank asymmetric") from problem
+        raise IndexFolderError(
+            why, hint="try again later, or search with rank asymmetric"
+        ) from problem
 
     def _is_current(self, words: Words) -> bool:
         # Of an update that was lost, the new document is missing and the old one is still there: their number is right.
         snapshot = self._store.snapshot()
         alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
-        return words.documents == len(alive) and words.last_serial == (int(alive[-1]) if len(alive) else 0)
+        return words.documents == len(alive) and words.last_serial == (
+            int(alive[-1]) if len(alive) else 0
+        )
 
 
 def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
     """Have a word index hold just the documents of a snapshot; the caller holds the lock."""
     alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
     missing = alive[np.searchsorted(alive, words.last_serial, side="right") :]
-    if words.documents + len(missing) != len(alive):  # something was deleted, and its deletion lost in a crash
+    if words.documents + len(missing) != len(
+        alive
+    ):  # something was deleted, and its deletion lost in a crash
         known = np.sort(words.search(tantivy.Query.all_query(), max(1, words.documents))[0])
         words.delete(np.setdiff1d(known, alive, assume_unique=True).tolist())
         missing = np.setdiff1d(alive, known, assume_unique=True)

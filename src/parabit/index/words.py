@@ -37,7 +37,14 @@ LANGUAGES = {
 # Bytes of new words that are collected before they are written as one segment. To search a million abstracts in 7
 # segments takes a quarter longer than in one.
 _HEAP = 512 << 20
-_PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # the files of a segment, beside that of its deletions
+_PARTS = (
+    "fast",
+    "fieldnorm",
+    "idx",
+    "pos",
+    "store",
+    "term",
+)  # the files of a segment, beside that of its deletions
 _SMALL = 64 << 20  # bytes that are all checked at opening
 _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic number
 _MAGIC = 1337
@@ -69,7 +76,11 @@ class Stems:
             return english_stop_words()
         builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
         try:
-            others = builder.filter(tantivy.Filter.stopword(LANGUAGES[self.language])).build().analyze(" ".join(tokens))
+            others = (
+                builder.filter(tantivy.Filter.stopword(LANGUAGES[self.language]))
+                .build()
+                .analyze(" ".join(tokens))
+            )
         except ValueError:
             return ()
         return {*tokens}.difference(others)
@@ -98,12 +109,16 @@ class Words(Stems):
         self.folder, self.fold_accents = folder, fold_accents
         # tantivy locks a file to open an index. If the folder is read-only, a temporary one has links to its files.
         may_write = all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock")))
-        self._links = None if may_write else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
+        self._links = (
+            None if may_write else TemporaryDirectory(prefix="parabit-", ignore_cleanup_errors=True)
+        )
         self._link()
         builder = tantivy.SchemaBuilder()
         builder.add_text_field(TEXT, stored=False, tokenizer_name="words", index_option="position")
         builder.add_integer_field(SERIAL, stored=False, indexed=True, fast=True)
-        self._index = tantivy.Index(builder.build(), path=str(folder) if self._links is None else self._links.name)
+        self._index = tantivy.Index(
+            builder.build(), path=str(folder) if self._links is None else self._links.name
+        )
         self._index.register_tokenizer("words", self.analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
         self.schema = self._index.schema
@@ -111,7 +126,9 @@ class Words(Stems):
         self._writer: Any = None
 
     @classmethod
-    def create(cls, folder: Path, language: str | None = "en", fold_accents: bool = False) -> "Words":
+    def create(
+        cls, folder: Path, language: str | None = "en", fold_accents: bool = False
+    ) -> "Words":
         """An empty word index, in the place of whatever is there."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -160,7 +177,9 @@ class Words(Stems):
     def last_serial(self) -> int:
         """The highest serial number that was committed; 0 if there is none."""
         with _readable(self.folder):
-            hits = self.searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=SERIAL).hits
+            hits = self.searcher.search(
+                tantivy.Query.all_query(), 1, count=False, order_by_field=SERIAL
+            ).hits
         return int(hits[0][0]) if hits else 0
 
     def add(self, serials: Iterable[int], texts: list[str]) -> None:
@@ -184,7 +203,9 @@ class Words(Stems):
             writer.commit()
         except ValueError as problem:
             hint = "documents are stored and deleted as asked; their words catch up when the index is opened again"
-            raise IndexFolderError(f"words cannot be written to {self.folder}: {problem}", hint) from problem
+            raise IndexFolderError(
+                f"words cannot be written to {self.folder}: {problem}", hint
+            ) from problem
         self._seal()  # for processes that open it meanwhile
         writer.wait_merging_threads()  # which change meta.json again
         self._seal()
@@ -209,12 +230,16 @@ class Words(Stems):
         for name in ("meta.json", ".managed.json"):  # which tantivy lets nobody else read
             (self.folder / name).chmod(mode)
 
-    def search(self, query: tantivy.Query, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def search(
+        self, query: tantivy.Query, count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The serial numbers of the best documents for a query, at most so many, and their BM25."""
         with _readable(self.folder):
             hits = self.searcher.search(query, count, count=False).hits
             serials = self.searcher.fast_field_values(SERIAL, [address for _, address in hits])
-        return np.array(serials, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
+        return np.array(serials, dtype=np.int64), np.array(
+            [score for score, _ in hits], dtype=np.float32
+        )
 
 
 def _sealed(folder: Path) -> dict[str, Any]:
@@ -234,7 +259,10 @@ def _files(folder: Path) -> Iterable[Path]:
     """The files that count; others may lie in the folder."""
     for segment in json.loads((folder / "meta.json").read_text())["segments"]:
         deleted = [f"{segment['deletes']['opstamp']}.del"] if segment["deletes"] else []
-        yield from (folder / f"{segment['segment_id'].replace('-', '')}.{part}" for part in (*_PARTS, *deleted))
+        yield from (
+            folder / f"{segment['segment_id'].replace('-', '')}.{part}"
+            for part in (*_PARTS, *deleted)
+        )
 
 
 def _check(files: Iterable[Path]) -> None:
@@ -254,10 +282,14 @@ def _readable(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as problem:
-        if isinstance(problem, ValueError) or type(problem).__name__ == "PanicException":  # Rust's, not an Exception
+        if (
+            isinstance(problem, ValueError) or type(problem).__name__ == "PanicException"
+        ):  # Rust's, not an Exception
             raise _damaged(folder) from problem
         raise
 
 
 def _damaged(path: Path) -> IndexFolderError:
-    return IndexFolderError(f"{path} is damaged", hint="remove the whole folder words-…, which is then built again")
+    return IndexFolderError(
+        f"{path} is damaged", hint="remove the whole folder words-…, which is then built again"
+    )

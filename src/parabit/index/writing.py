@@ -57,7 +57,9 @@ def build(
     check_backend(backend)
     check_language(language)
     if "words" in keeps and "text" not in keeps:
-        raise ParabitError("words are found in texts, which text=False does not keep", hint="leave out one of both")
+        raise ParabitError(
+            "words are found in texts, which text=False does not keep", hint="leave out one of both"
+        )
     corpus = as_corpus(documents)
     if model is None:
         from parabit.model import ParagraphVectors
@@ -76,7 +78,9 @@ def build(
         meta["words"] = {"language": language, "fold_accents": accents, "folder": folder_of_words}
     left_out = list[str]()
     batches = batches_of(encoder, files or corpus, keeps, left_out, report)
-    manifest = Manifest(encoder.bits, encoder.fingerprint, meta, encoder.dim if "vectors" in keeps else 0)
+    manifest = Manifest(
+        encoder.bits, encoder.fingerprint, meta, encoder.dim if "vectors" in keeps else 0
+    )
     index = create(kind, folder, encoder, manifest, batches, engine, overwrite, report)
     index.left_out = len(left_out)
     if files is not None:
@@ -99,12 +103,16 @@ def create(
     with ExitStack() as scratch:
         if folder is None:
             if engine is not None:
-                raise IndexFolderError("an index that an engine keeps needs a folder for its model", hint="give one")
+                raise IndexFolderError(
+                    "an index that an engine keeps needs a folder for its model", hint="give one"
+                )
             folder = Path(mkdtemp(prefix="parabit-"), "index")
             scratch.callback(shutil.rmtree, folder.parent, ignore_errors=True)
         (engine or Store).create(Path(folder), manifest, batches, save_it, overwrite, report)
         index = kind.open(folder, write=True, model=model, report=report)
-        index._remove = weakref.finalize(index, scratch.pop_all().close)  # at the latest when nobody has it any more
+        index._remove = weakref.finalize(
+            index, scratch.pop_all().close
+        )  # at the latest when nobody has it any more
     return index
 
 
@@ -137,10 +145,14 @@ def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
 def kept_model(store: Store) -> TextEncoder:
     """The model that an index keeps."""
     if not store.manifest.fingerprint:
-        raise IndexFolderError("this index was made of codes and knows no texts", hint="search it with codes")
+        raise IndexFolderError(
+            "this index was made of codes and knows no texts", hint="search it with codes"
+        )
     model = load_model(store.model_folder)
     if model.fingerprint != store.manifest.fingerprint:
-        raise IndexFolderError(f"{store.model_folder} is not the model of the index", hint="restore it from a copy")
+        raise IndexFolderError(
+            f"{store.model_folder} is not the model of the index", hint="restore it from a copy"
+        )
     return model
 
 

@@ -24,5 +24,8 @@ __all__ = [
 
 # These need polars and scikit-learn, which take a second to import; searching has no use for them.
 __getattr__ = lazy(
-    __name__, closed_form="learn_closed_form", code_files="EncodedFile encode_to_file", estimator="ParagraphVectors"
+    __name__,
+    closed_form="learn_closed_form",
+    code_files="EncodedFile encode_to_file",
+    estimator="ParagraphVectors",
 )

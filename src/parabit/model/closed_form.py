@@ -60,15 +60,24 @@ _SAMPLED_CHARACTERS = 500_000_000  # at most, in all, so that long documents fit
 _MANY_DOCUMENTS = 1_000  # from which words of a single document are dropped: they would double the model for nothing
 DIMENSIONS = 192  # of the LSA
 _NEIGHBOUR_BITS = 128  # of the activations among which neighbours are found again
-_SHARE, _COARSE_SHARE = 0.5, 0.7  # of the neighbours in where a document moves; more for the short levels
+_SHARE, _COARSE_SHARE = (
+    0.5,
+    0.7,
+)  # of the neighbours in where a document moves; more for the short levels
 _COARSE = 32  # bits up to which a level is short
-_WHITENED, _MOST_WHITENING = 130, 0.5  # the first level is whitened with the power of bits / 130, at most 0.5
+_WHITENED, _MOST_WHITENING = (
+    130,
+    0.5,
+)  # the first level is whitened with the power of bits / 130, at most 0.5
 _PRIOR = 1.0  # on a word, relative to the median column sum
 _RIDGE = 1e-2  # of M, relative to the mean square
 _DIRECT_RIDGE, _DIRECT_ROUNDS, _DIRECT_WEIGHT = 1.0, 4, 0.5
 _ROTATED, _ROTATION_ROUNDS = 4096, 30  # documents that a rotation is found from, and steps
 NEIGHBOURS = 10
-_BLOCK, _WORDS_BLOCK = 2048, 128  # documents whose candidates are found, and compared by words, at a time
+_BLOCK, _WORDS_BLOCK = (
+    2048,
+    128,
+)  # documents whose candidates are found, and compared by words, at a time
 _STEPS = 8  # of diffusion
 _POWER_STEPS, _OVERSAMPLING = 3, 10  # of the LSA
 _LEAST_VARIANCE = 1e-6  # of a component, relative to the largest; less is rounding noise
@@ -97,10 +106,14 @@ def learn_closed_form(
     vocabulary = vocabulary.without_features(~kept)
     name = f"{'paragraph' if bits is None else 'binary paragraph'} vectors in closed form"
     sizes = {"bits": bits, "dim": dim or bits, "levels": list(codes[-1])}
-    return TextEncoder(vocabulary, config_of("closed-form", name, sizes, vocabulary, documents), tensors)
+    return TextEncoder(
+        vocabulary, config_of("closed-form", name, sizes, vocabulary, documents), tensors
+    )
 
 
-def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report = silent) -> tuple[list[str], int]:
+def draw_sample(
+    corpus: Corpus, size: int | None, seed: int = 0, report: Report = silent
+) -> tuple[list[str], int]:
     """Texts drawn at random in one pass, in the order of the corpus, and how many documents it has.
 
     Every document has the same chance; a size of None takes all. Fewer are drawn if their texts together would be
@@ -114,7 +127,9 @@ def draw_sample(corpus: Corpus, size: int | None, seed: int = 0, report: Report 
         if key < highest:
             heappush(kept, (-key, number, document.text))
             characters += len(document.text)
-            while len(kept) > 1 and ((size is not None and len(kept) > size) or characters > _SAMPLED_CHARACTERS):
+            while len(kept) > 1 and (
+                (size is not None and len(kept) > size) or characters > _SAMPLED_CHARACTERS
+            ):
                 top, _, text = heappop(kept)
                 highest, characters = -top, characters - len(text)
         if number % 10_000 == 0:
@@ -126,13 +141,22 @@ def choose_levels(bits: Any, dim: Any, levels: Sequence[int] | None) -> list[tup
     """The levels of the closed form's codes, by rule or as given; those of a vector beside the code come first."""
     for name, value, lowest in (("bits", bits, 8), ("dim", dim, 1)):
         if value is not None and not (type(value) is int and lowest <= value <= LARGEST):
-            raise TrainingError(f"{name} is {value!r}", hint=f"it must be a whole number from {lowest} to {LARGEST:,}")
+            raise TrainingError(
+                f"{name} is {value!r}",
+                hint=f"it must be a whole number from {lowest} to {LARGEST:,}",
+            )
     codes = [default_levels(size) for size in (dim, bits) if size is not None]
     if not codes:
-        raise TrainingError("neither bits nor dim is given", hint="bits=128 learns codes, dim=128 real-valued vectors")
+        raise TrainingError(
+            "neither bits nor dim is given",
+            hint="bits=128 learns codes, dim=128 real-valued vectors",
+        )
     if levels is not None:
         size = sum(codes[-1])
-        if not all(isinstance(level, int) and level >= 1 for level in levels) or sum(levels) != size:
+        if (
+            not all(isinstance(level, int) and level >= 1 for level in levels)
+            or sum(levels) != size
+        ):
             hint = f"give whole numbers, at least 1, that add up to {size}"
             raise TrainingError(f"levels {list(levels)} for a size of {size}", hint)
         codes[-1] = tuple(levels)
@@ -155,7 +179,9 @@ def learn_from_counts(
     """
     documents = counts.shape[0]
     frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
-    kept = frequencies >= (2 if documents >= _MANY_DOCUMENTS and frequencies.max(initial=0) > 1 else 1)
+    kept = frequencies >= (
+        2 if documents >= _MANY_DOCUMENTS and frequencies.max(initial=0) > 1 else 1
+    )
     counts = counts[:, np.flatnonzero(kept)]
     idf = inverse_frequencies(frequencies[kept], documents)
     return kept, idf, quantized(*learn(tf_idf_rows(counts, idf), codes, seed, report))
@@ -177,7 +203,9 @@ def learn(
     # BLAS on several threads adds in another order, and the model would depend on the number of cores.
     with threadpool_limits(1):
         targets = _targets(rows, by_word, codes, rng, report) if rows.shape[0] > 1 else None
-        if targets is None:  # one document, or all the same: nothing to tell apart, so words get random directions
+        if (
+            targets is None
+        ):  # one document, or all the same: nothing to tell apart, so words get random directions
             matrix = rng.standard_normal((rows.shape[1], columns), dtype=np.float32)
             return matrix, np.zeros(columns, dtype=np.float32)
         report(Progress("learning the encoder", 4, "steps", 4 / 5))
@@ -185,7 +213,11 @@ def learn(
 
 
 def _targets(
-    rows: csr_array, by_word: csr_array, codes: Sequence[Sequence[int]], rng: np.random.Generator, report: Report
+    rows: csr_array,
+    by_word: csr_array,
+    codes: Sequence[Sequence[int]],
+    rng: np.random.Generator,
+    report: Report,
 ) -> list[Matrix] | None:
     """The codes that documents should have, before rounding, level by level; None if all documents are the same."""
     report(Progress("latent semantic analysis", 0, "steps", 0.0))
@@ -199,12 +231,16 @@ def _targets(
     report(Progress("finding neighbours again", 2, "steps", 2 / 5))
     neighbours = nearest(rows @ _word_vectors(by_word, wanted), rows)
     report(Progress("rotating", 3, "steps", 3 / 5))
-    fine, coarse = (_components(diffuse(start, neighbours, share)) for share in (_SHARE, _COARSE_SHARE))
+    fine, coarse = (
+        _components(diffuse(start, neighbours, share)) for share in (_SHARE, _COARSE_SHARE)
+    )
     if not (fine.size and coarse.size):
         return None
     targets = []
     for number, size in ((number, size) for levels in codes for number, size in enumerate(levels)):
-        if number == 0:  # partly whitened, so that its bits are for details; the short levels have the main topics
+        if (
+            number == 0
+        ):  # partly whitened, so that its bits are for details; the short levels have the main topics
             mixed = fine / fine.std(axis=0) ** min(size / _WHITENED, _MOST_WHITENING)
         else:  # of the strongest components alone, each document at the same distance from the centre
             directions = unit((coarse if size <= _COARSE else fine)[:, :size])
@@ -217,17 +253,23 @@ def _components(vectors: Matrix) -> Matrix:
     """The principal components of vectors, strongest first: (documents, components); those without variance go."""
     centred = vectors - vectors.mean(axis=0)
     variances, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
-    kept = variances[::-1] > max(_LEAST_VARIANCE * variances[-1], _LEAST_VARIANCE * len(vectors) * 1e-3)
+    kept = variances[::-1] > max(
+        _LEAST_VARIANCE * variances[-1], _LEAST_VARIANCE * len(vectors) * 1e-3
+    )
     return np.asarray(centred @ directions[:, ::-1][:, kept].astype(np.float32))
 
 
 def _rotated(components: Matrix, size: int, rng: np.random.Generator) -> Matrix:
     """Components rotated so that signs lose little, at standard deviation 1: (documents, size)."""
     some = components[rng.permutation(len(components))[:_ROTATED]]
-    blocks = -(-size // components.shape[1])  # of more bits than components: each a rotation of the same components
+    blocks = -(
+        -size // components.shape[1]
+    )  # of more bits than components: each a rotation of the same components
     sizes = [size // blocks + (number < size % blocks) for number in range(blocks)]
     rotations = [quantizing_rotation(some, bits, rng, _ROTATION_ROUNDS) for bits in sizes]
-    signs = rng.choice(np.array([-1, 1], dtype=np.float32), size)  # so that few components do not give codes of zeros
+    signs = rng.choice(
+        np.array([-1, 1], dtype=np.float32), size
+    )  # so that few components do not give codes of zeros
     rotated = components @ (np.concatenate(rotations, axis=1) * signs)
     return np.asarray(rotated / max(float(rotated.std()), 1e-9))
 
@@ -256,7 +298,9 @@ def _word_vectors(by_word: csr_array, targets: Matrix) -> Matrix:
     """U, one Newton step from zero: the log odds of each word between the documents with a bit and without it."""
     sums = by_word.sum(axis=1)  # (words,)
     prior = _PRIOR * np.median(sums[sums > 0])
-    means = (by_word @ np.where(targets > 0, np.float32(1), np.float32(-1))) / (sums + prior)[:, None]
+    means = (by_word @ np.where(targets > 0, np.float32(1), np.float32(-1))) / (sums + prior)[
+        :, None
+    ]
     return np.arctanh(np.clip(means, -0.99, 0.99), dtype=np.float32)
 
 
@@ -285,7 +329,9 @@ def _small_ridge(features: Matrix, targets: Matrix) -> Matrix:
     """The matrix M with the least |F M - S|^2 + a |M|^2."""
     square = (features.T @ features).astype(np.float64)
     ridge = _RIDGE * np.trace(square) / len(square) + 1e-12
-    found: NDArray[np.float64] = np.linalg.solve(square + ridge * np.eye(len(square)), features.T @ targets)
+    found: NDArray[np.float64] = np.linalg.solve(
+        square + ridge * np.eye(len(square)), features.T @ targets
+    )
     return found.astype(np.float32)
 
 
@@ -362,12 +408,18 @@ def nearest(vectors: Matrix, rows: csr_array) -> NDArray[np.int64]:
 def _word_cosines(rows: csr_array, own: NDArray[np.int64], others: NDArray[np.int64]) -> Matrix:
     """The products of documents' rows with those of some others: (own, others of each). No row may be empty."""
     entries = rows[others.ravel()]
-    shared = np.empty(len(entries.data), dtype=np.float32)  # the document's weight of each word of the others
+    shared = np.empty(
+        len(entries.data), dtype=np.float32
+    )  # the document's weight of each word of the others
     spread = np.zeros(rows.shape[1], dtype=np.float32)
-    for document, (start, end) in zip(own, pairwise(entries.indptr[:: others.shape[1]].tolist()), strict=True):
+    for document, (start, end) in zip(
+        own, pairwise(entries.indptr[:: others.shape[1]].tolist()), strict=True
+    ):
         mine = slice(rows.indptr[document], rows.indptr[document + 1])
         spread[rows.indices[mine]] = rows.data[mine]
-        np.take(spread, entries.indices[start:end], out=shared[start:end], mode="clip")  # else it goes through a copy
+        np.take(
+            spread, entries.indices[start:end], out=shared[start:end], mode="clip"
+        )  # else it goes through a copy
         spread[rows.indices[mine]] = 0
     shared *= entries.data
     products: Matrix = np.add.reduceat(shared, entries.indptr[:-1])
@@ -381,7 +433,11 @@ def diffuse(vectors: Matrix, neighbours: NDArray[np.int64], share: float) -> Mat
     """
     documents, count = neighbours.shape
     one_way = csr_array(
-        (np.ones(neighbours.size, dtype=np.float32), neighbours.ravel(), np.arange(documents + 1) * count),
+        (
+            np.ones(neighbours.size, dtype=np.float32),
+            neighbours.ravel(),
+            np.arange(documents + 1) * count,
+        ),
         shape=(documents, documents),
     )
     both = one_way.maximum(one_way.T)

@@ -60,20 +60,38 @@ def encode_to_file(
     """
     output, corpus = Path(output), as_corpus(texts)
     if output.suffix not in SUFFIXES:
-        raise ParabitError(f"{output} ends neither in {' nor in '.join(SUFFIXES)}", hint="give one of these endings")
+        raise ParabitError(
+            f"{output} ends neither in {' nor in '.join(SUFFIXES)}",
+            hint="give one of these endings",
+        )
     need_new(output, overwrite)
     need_room(output)
     if os.path.lexists(output) and not is_codes(output):
-        raise ParabitError(f"{output} exists and is not a file of codes", hint="nothing was changed; use another name")
+        raise ParabitError(
+            f"{output} exists and is not a file of codes",
+            hint="nothing was changed; use another name",
+        )
     widths = widths_of(model, vectors)
     if output.suffix == ".npy" and len(widths) > 1:
-        raise ParabitError("an .npy file cannot hold both codes and vectors", hint="write to a .parquet file")
-    with whole_file(output, durable=True) as partial, closing(model.infer_each(corpus, report)) as batches:
+        raise ParabitError(
+            "an .npy file cannot hold both codes and vectors", hint="write to a .parquet file"
+        )
+    with (
+        whole_file(output, durable=True) as partial,
+        closing(model.infer_each(corpus, report)) as batches,
+    ):
         if output.suffix == ".npy":
             documents, unknown = _write_array(partial, batches, widths)
         else:
-            made_with = {"parabit": __version__, "model": model.fingerprint, "bits": model.bits, "dim": model.dim}
-            documents, unknown = _write_table(partial, batches, widths, corpus, {**made_with, **(about or {})})
+            made_with = {
+                "parabit": __version__,
+                "model": model.fingerprint,
+                "bits": model.bits,
+                "dim": model.dim,
+            }
+            documents, unknown = _write_table(
+                partial, batches, widths, corpus, {**made_with, **(about or {})}
+            )
     return EncodedFile(documents, unknown, sum(widths.values()))
 
 
@@ -106,21 +124,36 @@ def _write_array(path: Path, batches: InferredBatches, widths: dict[str, int]) -
 
 
 def _write_table(
-    path: Path, batches: InferredBatches, widths: dict[str, int], corpus: Corpus, about: dict[str, Any]
+    path: Path,
+    batches: InferredBatches,
+    widths: dict[str, int],
+    corpus: Corpus,
+    about: dict[str, Any],
 ) -> tuple[int, int]:
     """Write batch by batch to small files, then those as one: a Parquet file cannot grow."""
     vector = pl.Array(pl.Float32, widths.get("vector", 0) // 4)
-    schema = {"id": pl.String(), **{name: pl.Binary() if name == "code" else vector for name in widths}}
+    schema = {
+        "id": pl.String(),
+        **{name: pl.Binary() if name == "code" else vector for name in widths},
+    }
     documents = unknown = 0
-    with tempfile.TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder, plain_disk_errors():
+    with (
+        tempfile.TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder,
+        plain_disk_errors(),
+    ):
         parts = [Path(folder, "0.parquet")]
         pl.DataFrame(schema=schema).write_parquet(parts[0])  # there may be no documents
         for read, inferred in batches:
             parts.append(Path(folder, f"{len(parts)}.parquet"))
-            rows: dict[str, Any] = {"id": [document.id for document in read], "vector": inferred.vectors}
+            rows: dict[str, Any] = {
+                "id": [document.id for document in read],
+                "vector": inferred.vectors,
+            }
             if inferred.codes is not None:
                 rows["code"] = inferred.codes.view(f"V{widths['code']}")[:, 0].tolist()
-            pl.DataFrame({name: rows[name] for name in schema}, schema=schema).write_parquet(parts[-1])
+            pl.DataFrame({name: rows[name] for name in schema}, schema=schema).write_parquet(
+                parts[-1]
+            )
             documents += len(read)
             unknown += int(np.count_nonzero(~inferred.known))
         about |= {"documents": documents, "without_words": unknown, "skipped": len(corpus.skipped)}

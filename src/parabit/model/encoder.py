@@ -29,7 +29,12 @@ from parabit.text import Bags, Vocabulary, make_bags
 from parabit.text.bags import FEW, inverse_frequencies, tf_idf_weights
 
 FORMAT = 1
-CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.safetensors", "README.md"
+CONFIG, TENSORS, VOCABULARY, CARD = (
+    "config.json",
+    "model.safetensors",
+    "vocabulary.safetensors",
+    "README.md",
+)
 _AGAIN = "train the model again, or restore it from a copy"
 AT_ONCE = 2048  # documents, so that progress is shown about every second
 _WHOLE = 1 << 23  # times 127, the largest number of a word, it fits 32 bits
@@ -41,12 +46,18 @@ class Inferred(NamedTuple):
     """What a model says about documents."""
 
     codes: NDArray[np.uint8] | None  # (documents, bytes) packed bits; None from a real-valued model
-    activations: NDArray[np.float32] | None  # (documents, bits) what is rounded to bits: how sure each one is
+    activations: (
+        NDArray[np.float32] | None
+    )  # (documents, bits) what is rounded to bits: how sure each one is
     vectors: NDArray[np.float32]  # (documents, dim)
-    known: NDArray[np.bool_]  # (documents,) whether the model knows any of the words; codes are zeros if not
+    known: NDArray[
+        np.bool_
+    ]  # (documents,) whether the model knows any of the words; codes are zeros if not
 
 
-InferredBatches = Generator[tuple[list[Document], Inferred], None, None]  # some documents of a corpus at a time
+InferredBatches = Generator[
+    tuple[list[Document], Inferred], None, None
+]  # some documents of a corpus at a time
 
 
 class TextEncoder:
@@ -62,7 +73,13 @@ class TextEncoder:
         (2, 2)
     """
 
-    def __init__(self, vocabulary: Vocabulary, config: Mapping[str, Any], tensors: Tensors, device: str = "auto"):
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        config: Mapping[str, Any],
+        tensors: Tensors,
+        device: str = "auto",
+    ):
         self.vocabulary = vocabulary
         self.config = dict(config)  # how it was learned; some of it decides the codes
         self.tensors = tensors
@@ -95,17 +112,30 @@ class TextEncoder:
     def infer_bags(self) -> Callable[[Bags], Inferred]:
         """The function from bags of words to codes and vectors."""
         if self.solver == "closed-form":
-            idf = inverse_frequencies(self.vocabulary.document_frequencies, self.vocabulary.documents)
+            idf = inverse_frequencies(
+                self.vocabulary.document_frequencies, self.vocabulary.documents
+            )
             return LinearEncoder(idf, self.tensors, self.bits, self.dim)
         need("torch", "networks", ModelError)
         return _network_encoder(self)
 
     def infer(self, texts: Texts, report: Report = silent) -> Inferred:
         """The codes and vectors of texts; a text without a known word gets zeros."""
-        if isinstance(texts, list) and len(texts) <= FEW and all(isinstance(text, str) for text in texts):
-            return self.infer_bags(make_bags(texts, self.vocabulary))  # the fastest way, for queries
-        parts = [inferred for _, inferred in self.infer_each(as_corpus(texts), report)] or [self.infer([])]
-        joint: Any = (None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True))
+        if (
+            isinstance(texts, list)
+            and len(texts) <= FEW
+            and all(isinstance(text, str) for text in texts)
+        ):
+            return self.infer_bags(
+                make_bags(texts, self.vocabulary)
+            )  # the fastest way, for queries
+        parts = [inferred for _, inferred in self.infer_each(as_corpus(texts), report)] or [
+            self.infer([])
+        ]
+        joint: Any = (
+            None if column[0] is None else np.concatenate(column)
+            for column in zip(*parts, strict=True)
+        )
         return Inferred(*joint)
 
     def infer_each(self, corpus: Corpus, report: Report = silent) -> InferredBatches:
@@ -117,7 +147,9 @@ class TextEncoder:
         encode, done = self.infer_bags, 0
         with closing(corpus.batches(documents=AT_ONCE)) as batches:
             if self.solver == "closed-form":
-                parts: Iterator[Any] = ordered_map(lambda batch: (batch, encode(bags_of(batch))), batches)
+                parts: Iterator[Any] = ordered_map(
+                    lambda batch: (batch, encode(bags_of(batch))), batches
+                )
             else:  # torch has threads of its own; only the next batch's text is read meanwhile
                 bags = ordered_map(lambda batch: (batch, bags_of(batch)), batches, threads=1)
                 parts = ((batch, encode(of_batch)) for batch, of_batch in bags)
@@ -158,14 +190,22 @@ class LinearEncoder:
     sums are exact: a code is the same alone and in any batch, on any machine and any number of threads.
     """
 
-    def __init__(self, idf: NDArray[np.float32], tensors: Tensors, bits: int | None, dim: int) -> None:
-        self._weights, self._scales, self._offset = tensors["weights"], tensors["scales"], tensors["offset"]
+    def __init__(
+        self, idf: NDArray[np.float32], tensors: Tensors, bits: int | None, dim: int
+    ) -> None:
+        self._weights, self._scales, self._offset = (
+            tensors["weights"],
+            tensors["scales"],
+            tensors["offset"],
+        )
         self._idf, self._bits, self._dim = idf, bits, dim
 
     def __call__(self, bags: Bags) -> Inferred:
         known, weights = bags.feature_lengths > 0, self._weigh(bags)
         totals = np.maximum(np.bincount(bags.rows, weights, len(bags)), 1e-30)
-        whole = np.rint(weights * (_WHOLE / totals)[bags.rows]).astype(np.int32)  # of a document they add up to _WHOLE
+        whole = np.rint(weights * (_WHOLE / totals)[bags.rows]).astype(
+            np.int32
+        )  # of a document they add up to _WHOLE
         sums = self._product(whole, bags)  # (documents, columns)
         activations = (sums * (totals / _WHOLE)[:, None] + self._offset).astype(np.float32)
         activations[~known] = 0
@@ -177,7 +217,9 @@ class LinearEncoder:
 
     def parts(self, bags: Bags) -> NDArray[np.float32]:
         """What each word of a single document adds to its activations: (words, columns)."""
-        parts: NDArray[np.float32] = self._weigh(bags)[:, None].astype(np.float32) * self._weights[bags.features]
+        parts: NDArray[np.float32] = (
+            self._weigh(bags)[:, None].astype(np.float32) * self._weights[bags.features]
+        )
         return parts if self._bits is None else parts[:, -self._bits :]
 
     def _weigh(self, bags: Bags) -> NDArray[np.float32]:
@@ -185,9 +227,13 @@ class LinearEncoder:
 
     def _product(self, whole: NDArray[np.int32], bags: Bags) -> NDArray[np.int32]:
         if len(bags) > FEW:
-            return np.asarray(replace(bags, counts=whole).matrix(len(self._weights)) @ self._integers)
+            return np.asarray(
+                replace(bags, counts=whole).matrix(len(self._weights)) @ self._integers
+            )
         sums = np.zeros((len(bags), self._weights.shape[1]), dtype=np.int32)
-        for number, own in enumerate(map(slice, bags.feature_offsets[:-1], bags.feature_offsets[1:])):
+        for number, own in enumerate(
+            map(slice, bags.feature_offsets[:-1], bags.feature_offsets[1:])
+        ):
             sums[number] = whole[own] @ self._weights[bags.features[own]].astype(np.int32)
         return sums
 
@@ -203,9 +249,15 @@ def quantized(matrix: NDArray[np.float32], offset: NDArray[np.float32]) -> Tenso
     return {"weights": weights, "scales": scales.astype(np.float32), "offset": offset}
 
 
-def config_of(solver: str, name: str, sizes: dict[str, Any], learned: Vocabulary, documents: int) -> dict[str, Any]:
+def config_of(
+    solver: str, name: str, sizes: dict[str, Any], learned: Vocabulary, documents: int
+) -> dict[str, Any]:
     """What a model says about itself: its kind, its size, and what it was learned from."""
-    counts = {"tokens": learned.tokens, "words": len(learned.words), "bigrams": len(learned.bigrams)}
+    counts = {
+        "tokens": learned.tokens,
+        "words": len(learned.words),
+        "bigrams": len(learned.bigrams),
+    }
     training = {"documents": documents, "sampled": learned.documents, **counts}
     return {"parabit": __version__, "solver": solver, "name": name, **sizes, "training": training}
 
@@ -236,7 +288,9 @@ def save_model(encoder: TextEncoder, folder: Path, overwrite: bool = False) -> N
         config = {"format": FORMAT, **encoder.config, "vocabulary": encoder.vocabulary.fingerprint}
         (partial / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
         # Not save_file, which ignores the umask: nobody else could read its file.
-        (partial / TENSORS).write_bytes(save({name: np.ascontiguousarray(t) for name, t in encoder.tensors.items()}))
+        (partial / TENSORS).write_bytes(
+            save({name: np.ascontiguousarray(t) for name, t in encoder.tensors.items()})
+        )
         encoder.vocabulary.save(partial / VOCABULARY)
         (partial / CARD).write_text(_card(encoder))
 
@@ -247,13 +301,20 @@ def load_model(folder: Path, device: str = "auto") -> TextEncoder:
     with _explained(folder / CONFIG):
         if not (folder / CONFIG).is_file():
             if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
-                raise ModelError(f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}")
+                raise ModelError(
+                    f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}"
+                )
             hint = folder_like(folder) or "make one with `parabit train CORPUS -o FOLDER`"
             raise ModelError(f"no model in {folder}", hint)
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text())
         if config.pop("format") > FORMAT:
-            raise ModelError(f"{folder} was made by a newer version of parabit", hint="upgrade parabit")
-        if missing := {"solver", "name", "bits", "dim", "levels", "training", "vocabulary"} - config.keys():
+            raise ModelError(
+                f"{folder} was made by a newer version of parabit", hint="upgrade parabit"
+            )
+        if (
+            missing := {"solver", "name", "bits", "dim", "levels", "training", "vocabulary"}
+            - config.keys()
+        ):
             raise KeyError(missing)
     with _explained(folder / TENSORS), safe_open(folder / TENSORS, framework="numpy") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -283,7 +344,11 @@ def is_model(folder: Path) -> bool:
         config = json.loads((folder / CONFIG).read_text())
     except (OSError, ValueError):
         return False
-    return names <= {CONFIG, TENSORS, VOCABULARY, CARD} and isinstance(config, dict) and "solver" in config
+    return (
+        names <= {CONFIG, TENSORS, VOCABULARY, CARD}
+        and isinstance(config, dict)
+        and "solver" in config
+    )
 
 
 @contextmanager
@@ -294,8 +359,18 @@ def _explained(path: Path) -> Iterator[None]:
     except ModelError:
         raise
     except PermissionError as problem:
-        raise ModelError(f"{path} may not be read", hint="ask its owner for permission") from problem
-    except (OSError, SafetensorError, VocabularyError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise ModelError(
+            f"{path} may not be read", hint="ask its owner for permission"
+        ) from problem
+    except (
+        OSError,
+        SafetensorError,
+        VocabularyError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as problem:
         raise ModelError(f"{path} is damaged or missing", hint=_AGAIN) from problem
 
 
@@ -319,5 +394,7 @@ def _card(encoder: TextEncoder) -> str:
     ]
     if history := training.get("history"):
         lines += ["", "## Loss per word", "", "| epoch | loss |", "| --- | --- |"]
-        lines += [f"| {number} | {epoch['loss']:.4f} |" for number, epoch in enumerate(history, start=1)]
+        lines += [
+            f"| {number} | {epoch['loss']:.4f} |" for number, epoch in enumerate(history, start=1)
+        ]
     return "\n".join(lines) + "\n"

@@ -107,7 +107,9 @@ class ParagraphVectors(Estimator):
         """
         network, rule, seed = self.network(), self.rule(), self._seed()
         corpus = self._corpus(X)
-        parameters = _plain(self.get_params(deep=False)) | {"random_state": seed}  # what determines the model, as JSON
+        parameters = _plain(self.get_params(deep=False)) | {
+            "random_state": seed
+        }  # what determines the model, as JSON
         del parameters["device"]
         if network is None:
             bits, dim, sample = (parameters[name] for name in ("bits", "dim", "sample"))
@@ -117,7 +119,9 @@ class ParagraphVectors(Estimator):
         need("torch", "networks", ModelError)
         from parabit.networks.training import Checkpoints, choose_device, train
 
-        choose_device(self.device)  # a device that is not there is an error before the corpus is read
+        choose_device(
+            self.device
+        )  # a device that is not there is an error before the corpus is read
         if work is not None:
             check_work_folder(Path(work))
         vocabulary, documents = count_bags(corpus, rule, report)
@@ -136,8 +140,12 @@ class ParagraphVectors(Estimator):
         config = config_of("network", shape.name, sizes, vocabulary, vocabulary.documents)
         config["network"] = {"shape": asdict(shape), "recipe": asdict(recipe), "seed": seed}
         config["training"]["history"] = trained.history
-        tensors = {name: tensor.numpy(force=True) for name, tensor in trained.network.tensors.items()}
-        encoder = TextEncoder(vocabulary, {**config, "parameters": parameters}, tensors, self.device)
+        tensors = {
+            name: tensor.numpy(force=True) for name, tensor in trained.network.tensors.items()
+        }
+        encoder = TextEncoder(
+            vocabulary, {**config, "parameters": parameters}, tensors, self.device
+        )
         return self._fitted(encoder, trained.embeddings.numpy(force=True))
 
     def _fitted(self, encoder: TextEncoder, embeddings: NDArray[np.float32] | None = None) -> Self:
@@ -153,7 +161,11 @@ class ParagraphVectors(Estimator):
         inferred = self.infer(X, report)
         if inferred.codes is None:
             return inferred.vectors
-        return unpack(inferred.codes, self.encoder_.bits or 0) if self.output == "bits" else inferred.codes
+        return (
+            unpack(inferred.codes, self.encoder_.bits or 0)
+            if self.output == "bits"
+            else inferred.codes
+        )
 
     def infer(self, X: Texts, report: Report = silent) -> Inferred:  # noqa: N803
         """Codes, their activations and vectors of texts, together."""
@@ -164,7 +176,9 @@ class ParagraphVectors(Estimator):
         self.n_unknown_ = int(np.count_nonzero(~inferred.known))
         if self.n_unknown_:
             texts = f"{self.n_unknown_} of {len(inferred.vectors)} texts"
-            warnings.warn(f"{texts} have no word that the model knows; their codes are zeros", stacklevel=3)
+            warnings.warn(
+                f"{texts} have no word that the model knows; their codes are zeros", stacklevel=3
+            )
         return inferred
 
     @property
@@ -191,7 +205,10 @@ class ParagraphVectors(Estimator):
 
     def network(self) -> tuple[Shape, Recipe] | None:
         """The network that the parameters ask for, or None for the closed form; invalid combinations are refused."""
-        for name, value, known in (("solver", self.solver, SOLVERS), ("preset", self.preset, PRESETS)):
+        for name, value, known in (
+            ("solver", self.solver, SOLVERS),
+            ("preset", self.preset, PRESETS),
+        ):
             if value not in known:
                 hint = did_you_mean(str(value), known) or f"there are {' and '.join(known)}"
                 raise TrainingError(f"no {name} {value!r}", hint=hint)
@@ -199,11 +216,17 @@ class ParagraphVectors(Estimator):
             raise TrainingError(f"missing is {self.missing!r}", hint="it must be error or skip")
         if self.solver == "closed-form" and self.preset == "default":
             if self.architecture != "dbow" or self.network_params:
-                what = "network_params" if self.network_params else f"architecture {self.architecture!r}"
+                what = (
+                    "network_params"
+                    if self.network_params
+                    else f"architecture {self.architecture!r}"
+                )
                 raise TrainingError(f"{what} with the closed form", hint='use solver="network"')
             return None
         if self.levels is not None:
-            raise TrainingError("levels with a network", hint="only the closed form's codes have levels")
+            raise TrainingError(
+                "levels with a network", hint="only the closed form's codes have levels"
+            )
         options = _plain(self.network_params or {})
         of_shape = {name: options.pop(name) for name in _SHAPE if name in options}
         shape = choose_shape(_plain(self.bits), _plain(self.dim), self.architecture, **of_shape)
@@ -212,7 +235,9 @@ class ParagraphVectors(Estimator):
     def rule(self) -> VocabularyRule:
         """What the vocabulary is made of."""
         tokenizer = self.tokenizer or (Tokenizer.paper() if self.preset == "paper" else Tokenizer())
-        return VocabularyRule(tokenizer, self.bigrams, self.min_count, self.min_bigram_count, self.max_size)
+        return VocabularyRule(
+            tokenizer, self.bigrams, self.min_count, self.min_bigram_count, self.max_size
+        )
 
     def _seed(self) -> int:
         if self.random_state is None:
@@ -221,13 +246,19 @@ class ParagraphVectors(Estimator):
             return int(self.random_state.randint(2**31))
         seed = _plain(self.random_state)
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise TrainingError(f"random_state is {self.random_state!r}", hint="it must be a whole number, at least 0")
+            raise TrainingError(
+                f"random_state is {self.random_state!r}",
+                hint="it must be a whole number, at least 0",
+            )
         return seed
 
     def _corpus(self, texts: Texts) -> Corpus:
         """Texts in any form as a corpus that can be read once."""
         if isinstance(texts, np.ndarray) and texts.ndim != 1:
-            raise CorpusError(f"texts have shape {texts.shape}", hint="give a one-dimensional array, such as X[:, 0]")
+            raise CorpusError(
+                f"texts have shape {texts.shape}",
+                hint="give a one-dimensional array, such as X[:, 0]",
+            )
         given: Any = texts
         corpus = PythonCorpus(given) if isinstance(given, Iterator) else as_corpus(given)
         if self.missing == "skip" and isinstance(corpus, PythonCorpus):
@@ -239,7 +270,10 @@ def check_work_folder(work: Path) -> None:
     """Raise unless a folder holds checkpoints and nothing else, or does not exist yet."""
     names = [path.name.lstrip(".") for path in work.iterdir()] if work.is_dir() else [""]
     if work.exists() and not all(name.startswith(CHECKPOINT) for name in names):
-        raise ParabitError(f"{work} exists and is not a training folder", hint="nothing was changed; use another name")
+        raise ParabitError(
+            f"{work} exists and is not a training folder",
+            hint="nothing was changed; use another name",
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -42,4 +42,6 @@ except ModuleNotFoundError:
 def check_fitted(model: Any) -> None:
     """Raise unless a model has learned."""
     if not hasattr(model, "encoder_"):
-        raise NotFittedError(f"this {type(model).__name__} is not fitted yet; call fit, or load a saved model")
+        raise NotFittedError(
+            f"this {type(model).__name__} is not fitted yet; call fit, or load a saved model"
+        )

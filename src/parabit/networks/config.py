@@ -18,7 +18,9 @@ class Shape:
     architecture: str  # dbow or dm
     bits: int | None  # None: real-valued
     dim: int  # of the document embedding
-    projected: bool = False  # to the bits, as in Real-Binary PV-DBOW; otherwise the embedding has as many units
+    projected: bool = (
+        False  # to the bits, as in Real-Binary PV-DBOW; otherwise the embedding has as many units
+    )
     window: int = 0  # context words before the predicted one
     two_sided: bool = False  # and as many after it
     word_dim: int = 0  # of the context words' embedding
@@ -83,17 +85,24 @@ def choose_shape(
     _check("two_sided", two_sided, "flag")
     size, both = bits or dim, bits is not None and dim is not None
     if size is None:
-        raise TrainingError("neither bits nor dim is given", hint="bits=128 learns codes, dim=128 real-valued vectors")
+        raise TrainingError(
+            "neither bits nor dim is given",
+            hint="bits=128 learns codes, dim=128 real-valued vectors",
+        )
     if architecture == "dm":
         if both:
             hint = "only dbow has a real vector beside the code; omit dim, or omit bits for a real-valued model"
             raise TrainingError("dim and bits with architecture dm", hint)
-        return Shape("dm", bits, size, window=window or 1, two_sided=two_sided, word_dim=word_dim or size)
+        return Shape(
+            "dm", bits, size, window=window or 1, two_sided=two_sided, word_dim=word_dim or size
+        )
     for name, option in (("window", window), ("two_sided", two_sided), ("word_dim", word_dim)):
         if option:
             raise TrainingError(f"{name} with architecture dbow", hint="it is an option of dm")
     if both and (dim or 0) < size:
-        hint = "bits are projected from the real vector, which has dim numbers and must not be shorter"
+        hint = (
+            "bits are projected from the real vector, which has dim numbers and must not be shorter"
+        )
         raise TrainingError(f"dim {dim} is less than bits {bits}", hint)
     return Shape("dbow", bits, dim or size, projected=both)
 
@@ -113,23 +122,55 @@ class Recipe:
 
     epochs: int = _parameter(100, "count", "times that every document is trained on")
     batch_size: int = _parameter(256, "count", "documents (dbow) or positions (dm) per step")
-    document_rate: float = _parameter(0.05, "positive", "AdaGrad's learning rate for document embeddings")
-    word_rate: float = _parameter(0.02, "positive", "AdaGrad's learning rate for everything that documents share")
-    projection_rate: float = _parameter(0.005, "positive", "AdaGrad's learning rate for Real-Binary's projection")
-    row_rates: bool = _parameter(False, "flag", "AdaGrad sums squares per row instead of per number")
-    document_prior: float = _parameter(0.0, "not negative", "L2 penalty on embeddings of documents, new ones too")
-    min_occurrences: int = _parameter(1, "count", "words that occur less often in training are ignored; dbow only")
-    samples: int = _parameter(1024, "count or 0", "words sampled for the softmax's denominator; 0 uses all words")
-    sampling_power: float = _parameter(0.75, "not negative", "words are sampled with their frequency to this power")
-    accumulator_start: float = _parameter(1e-4, "positive", "start of AdaGrad's sums of squares, for documents")
-    word_accumulator_start: float = _parameter(1.0, "positive", "for words; more makes rare words learn slower")
-    embedding_start: float = _parameter(1e-3, "positive", "standard deviation of the initial embeddings")
-    dropout: float = _parameter(0.1, "share", "share of the embedding layer that is dropped in each step")
-    binarization: str = _parameter("rounding", "method", f"how bits are made in training: {', '.join(METHODS)}")
-    noise: float = _parameter(1.0, "not negative", "standard deviation of the noise, with binarization noise")
-    slope_growth: float = _parameter(0.0, "not negative", "how much the sigmoid's slope grows per epoch")
+    document_rate: float = _parameter(
+        0.05, "positive", "AdaGrad's learning rate for document embeddings"
+    )
+    word_rate: float = _parameter(
+        0.02, "positive", "AdaGrad's learning rate for everything that documents share"
+    )
+    projection_rate: float = _parameter(
+        0.005, "positive", "AdaGrad's learning rate for Real-Binary's projection"
+    )
+    row_rates: bool = _parameter(
+        False, "flag", "AdaGrad sums squares per row instead of per number"
+    )
+    document_prior: float = _parameter(
+        0.0, "not negative", "L2 penalty on embeddings of documents, new ones too"
+    )
+    min_occurrences: int = _parameter(
+        1, "count", "words that occur less often in training are ignored; dbow only"
+    )
+    samples: int = _parameter(
+        1024, "count or 0", "words sampled for the softmax's denominator; 0 uses all words"
+    )
+    sampling_power: float = _parameter(
+        0.75, "not negative", "words are sampled with their frequency to this power"
+    )
+    accumulator_start: float = _parameter(
+        1e-4, "positive", "start of AdaGrad's sums of squares, for documents"
+    )
+    word_accumulator_start: float = _parameter(
+        1.0, "positive", "for words; more makes rare words learn slower"
+    )
+    embedding_start: float = _parameter(
+        1e-3, "positive", "standard deviation of the initial embeddings"
+    )
+    dropout: float = _parameter(
+        0.1, "share", "share of the embedding layer that is dropped in each step"
+    )
+    binarization: str = _parameter(
+        "rounding", "method", f"how bits are made in training: {', '.join(METHODS)}"
+    )
+    noise: float = _parameter(
+        1.0, "not negative", "standard deviation of the noise, with binarization noise"
+    )
+    slope_growth: float = _parameter(
+        0.0, "not negative", "how much the sigmoid's slope grows per epoch"
+    )
     inference_rounds: int = _parameter(20, "count", "AdaGrad steps for a new document")
-    inference_rate: float = _parameter(0.0, "not negative", "learning rate for a new document; 0: document_rate")
+    inference_rate: float = _parameter(
+        0.0, "not negative", "learning rate for a new document; 0: document_rate"
+    )
 
     def __post_init__(self) -> None:
         for parameter in fields(self):
@@ -164,7 +205,9 @@ def paper_recipe(shape: Shape, bigrams: bool = False, **changes: Any) -> Recipe:
     chosen on validation parts of training documents (`benchmarks/paper_recipes.py`; docs/reproducing.md lists it).
     """
     if bigrams and shape.architecture == "dm":
-        raise TrainingError("bigrams with architecture dm", hint="dm predicts single words in order; use dbow")
+        raise TrainingError(
+            "bigrams with architecture dm", hint="dm predicts single words in order; use dbow"
+        )
     names = [parameter.name for parameter in fields(Recipe)]
     for name in changes:
         if name not in names:
@@ -188,7 +231,11 @@ def _dbow_values(shape: Shape, bigrams: bool) -> Recipe:
     if shape.projected:
         return replace(binary, epochs=150, document_rate=0.2, word_rate=0.03, document_prior=0.3)
     prior = 3.0 if bigrams else scale**-0.87
-    rates = {"document_rate": 0.2 * scale, "word_rate": 0.0067 * scale**0.75, "inference_rate": 0.06 * scale}
+    rates = {
+        "document_rate": 0.2 * scale,
+        "word_rate": 0.0067 * scale**0.75,
+        "inference_rate": 0.06 * scale,
+    }
     return replace(binary, epochs=120, document_prior=prior, inference_rounds=60, **rates)
 
 
@@ -197,5 +244,7 @@ def _dm_values(shape: Shape) -> Recipe:
     shared = Recipe(epochs=24, batch_size=4096, samples=512)
     if shape.bits is None:
         rates = {"document_rate": 0.06 * scale**0.44, "word_rate": 0.013 * scale}
-        return replace(shared, row_rates=True, document_prior=1.0, word_accumulator_start=0.1, **rates)
+        return replace(
+            shared, row_rates=True, document_prior=1.0, word_accumulator_start=0.1, **rates
+        )
     return replace(shared, document_rate=0.25, word_rate=0.0065 * scale**0.8, document_prior=0.3)

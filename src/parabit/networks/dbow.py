@@ -42,13 +42,18 @@ class BagBatch(NamedTuple):
 
         logits = torch.addmm(self.correction, hidden, sampled.T)  # (documents, candidates)
         log_denominator, expected = expect(logits, self.totals)
-        own = sum_rows(words, of_entries, self.starts, self.counts[:entries])  # (documents, hidden): c U
+        own = sum_rows(
+            words, of_entries, self.starts, self.counts[:entries]
+        )  # (documents, hidden): c U
         embedding, projection = layer.backward(torch.addmm(own, expected, sampled, beta=-1))
-        gradient = sum_rows(hidden, self.owners[touched.order], touched.starts, self.counts[touched.order]).neg_()
+        gradient = sum_rows(
+            hidden, self.owners[touched.order], touched.starts, self.counts[touched.order]
+        ).neg_()
         gradient.index_add_(0, of_candidates, expected.T @ hidden)  # (touched, hidden)
         shared: dict[str, tuple[Tensor, Tensor | None]] = {"words": (gradient, touched.ids)}
         return Gradients(
-            loss=torch.dot(self.totals, log_denominator) - torch.dot(hidden.flatten(), own.flatten()),
+            loss=torch.dot(self.totals, log_denominator)
+            - torch.dot(hidden.flatten(), own.flatten()),
             weight=self.totals.sum(),
             embedding=embedding,
             shared=shared if projection is None else shared | {"projection": (projection, None)},
@@ -65,7 +70,9 @@ class WantedWords(NamedTuple):
         """The gradient with respect to the document embeddings alone: (documents, dim)."""
         layer = network.embed(embedded)
         sampled = network.words.index_select(0, candidates.ids)  # (candidates, hidden)
-        _, expected = expect(steady_matmul(layer.hidden, sampled.T) + candidates.correction, self.totals)
+        _, expected = expect(
+            steady_matmul(layer.hidden, sampled.T) + candidates.correction, self.totals
+        )
         return layer.backward(steady_matmul(expected, sampled) - self.own)[0]
 
 
@@ -86,7 +93,10 @@ class BagTable:
     def prepare(self, documents: Tensor, candidates: Candidates) -> tuple[Tensor, BagBatch]:
         """The documents of a step, and everything it needs of them."""
         words, counts, owners, starts, totals = self._select(documents)
-        padding = (0, len(candidates.ids))  # candidates are not to be predicted: no count, and an arbitrary owner
+        padding = (
+            0,
+            len(candidates.ids),
+        )  # candidates are not to be predicted: no count, and an arbitrary owner
         return documents, BagBatch(
             touched=group(torch.cat([words, candidates.ids.to(words.dtype)])),
             counts=functional.pad(counts, padding),

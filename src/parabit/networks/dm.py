@@ -42,7 +42,9 @@ class PositionBatch(NamedTuple):
         parts = [self.documents, *self.contexts]
         layers = [network.embed(embedded, dropout, rng)]
         layers += [network.embed_context(context.ids, dropout, rng) for context in self.contexts]
-        sampled = [column.index_select(0, of_candidates) for column in columns]  # (candidates, units of the part)
+        sampled = [
+            column.index_select(0, of_candidates) for column in columns
+        ]  # (candidates, units of the part)
         logits = self.correction.expand(positions, -1).clone()  # (positions, candidates)
         for part, layer, candidates in zip(parts, layers, sampled, strict=True):
             logits += (layer.hidden @ candidates.T).index_select(0, part.of)
@@ -52,25 +54,37 @@ class PositionBatch(NamedTuple):
         word_gradients, hidden_gradients = [], []
         for part, layer, column, candidates in zip(parts, layers, columns, sampled, strict=True):
             of_part = sum_rows(expected, part.order, part.starts)  # (groups, candidates)
-            own = sum_rows(column.contiguous(), of_targets[part.order], part.starts)  # (groups, units)
+            own = sum_rows(
+                column.contiguous(), of_targets[part.order], part.starts
+            )  # (groups, units)
             hidden_gradients.append(torch.addmm(own, of_part, candidates, beta=-1))
             # Candidates are not targets: they have weight 0 and an arbitrary group.
             groups = functional.pad(part.of, (0, len(of_candidates)))
-            gradient = sum_rows(layer.hidden, groups[touched.order], touched.starts, is_target).neg_()
+            gradient = sum_rows(
+                layer.hidden, groups[touched.order], touched.starts, is_target
+            ).neg_()
             word_gradients.append(gradient.index_add_(0, of_candidates, of_part.T @ layer.hidden))
             loss = loss - torch.dot(layer.hidden.flatten(), own.flatten())
 
         slots = zip(layers[1:], hidden_gradients[1:], strict=True)
         of_contexts = torch.cat([layer.backward(gradient)[0] for layer, gradient in slots])
         context_rows = self.contexts[0].ids
-        if len(self.contexts) > 1:  # a word may stand in several slots; not otherwise, as grouping makes a GPU wait
+        if (
+            len(self.contexts) > 1
+        ):  # a word may stand in several slots; not otherwise, as grouping makes a GPU wait
             contexts = group(torch.cat([context.ids for context in self.contexts]))
-            context_rows, of_contexts = contexts.ids, sum_rows(of_contexts, contexts.order, contexts.starts)
+            context_rows, of_contexts = (
+                contexts.ids,
+                sum_rows(of_contexts, contexts.order, contexts.starts),
+            )
         return Gradients(
             loss=loss,
             weight=logits.new_full((), positions),
             embedding=layers[0].backward(hidden_gradients[0])[0],
-            shared={"words": (torch.cat(word_gradients, dim=1), touched.ids), "context": (of_contexts, context_rows)},
+            shared={
+                "words": (torch.cat(word_gradients, dim=1), touched.ids),
+                "context": (of_contexts, context_rows),
+            },
         )
 
 
@@ -97,15 +111,21 @@ class WantedPositions(NamedTuple):
     def gradient(self, network: Network, embedded: Tensor, candidates: Candidates) -> Tensor:
         """The gradient with respect to the document embeddings alone: (documents, dim)."""
         layer = network.embed(embedded)
-        code, *slots = torch.split(network.words.index_select(0, candidates.ids), network.shape.parts, dim=1)
-        by_document = steady_matmul(layer.hidden, code.T) + candidates.correction  # (documents, candidates)
+        code, *slots = torch.split(
+            network.words.index_select(0, candidates.ids), network.shape.parts, dim=1
+        )
+        by_document = (
+            steady_matmul(layer.hidden, code.T) + candidates.correction
+        )  # (documents, candidates)
         sums = [by_document.new_zeros(0, len(candidates.ids))]
         for chunk in self.chunks:
             logits = by_document.index_select(0, chunk.documents)  # (positions, candidates)
             for context, activations, slot in zip(chunk.contexts, chunk.hidden, slots, strict=True):
                 logits += steady_matmul(activations, slot.T).index_select(0, context.of)
             _, expected = expect(logits, torch.ones_like(logits[:, 0]))
-            sums.append(sum_rows(expected, torch.arange(len(expected), device=logits.device), chunk.starts))
+            sums.append(
+                sum_rows(expected, torch.arange(len(expected), device=logits.device), chunk.starts)
+            )
         pieces = torch.cat(sums)  # (pieces, candidates)
         of_document = sum_rows(pieces, torch.arange(len(pieces), device=pieces.device), self.starts)
         return layer.backward(steady_matmul(of_document, code) - self.own)[0]
@@ -114,7 +134,9 @@ class WantedPositions(NamedTuple):
 class PositionTable:
     """The words of a corpus in order, from which batches of positions are taken."""
 
-    def __init__(self, documents: Bags, vocabulary: int, shape: Shape, device: torch.device) -> None:
+    def __init__(
+        self, documents: Bags, vocabulary: int, shape: Shape, device: torch.device
+    ) -> None:
         self.device = device
         self._tokens = as_tensor(documents.tokens, device)
         offsets = as_tensor(documents.token_offsets, device)
@@ -169,22 +191,35 @@ class PositionTable:
         pieces = (lengths + piece - 1) // piece  # (documents,)
         first_pieces = torch.cumsum(pieces, 0) - pieces
         piece_documents = torch.repeat_interleave(pieces)  # (pieces,)
-        within = torch.arange(len(piece_documents), device=self.device) - first_pieces[piece_documents]
+        within = (
+            torch.arange(len(piece_documents), device=self.device) - first_pieces[piece_documents]
+        )
         piece_lengths = torch.clamp(lengths[piece_documents] - within * piece, max=piece)
         ends = torch.cumsum(piece_lengths, 0)
         # Pieces stay whole, so a chunk has at most `chunk + piece` positions.
         chunk_of = (ends - 1) // chunk
-        parts = [torch.split(each, torch.bincount(chunk_of).tolist()) for each in (piece_documents, piece_lengths)]
+        parts = [
+            torch.split(each, torch.bincount(chunk_of).tolist())
+            for each in (piece_documents, piece_lengths)
+        ]
         sizes = [int(chosen.sum()) for chosen in parts[1]]
         chunks = []
-        for owners, chosen, *around in zip(*parts, *(torch.split(context, sizes) for context in contexts), strict=True):
+        for owners, chosen, *around in zip(
+            *parts, *(torch.split(context, sizes) for context in contexts), strict=True
+        ):
             slots = tuple(map(group, around))
             hidden = tuple(network.embed_context(slot.ids).hidden for slot in slots)
             starts = torch.cumsum(chosen, 0) - chosen
-            chunks.append(PositionChunk(torch.repeat_interleave(owners, chosen), starts, slots, hidden))
+            chunks.append(
+                PositionChunk(torch.repeat_interleave(owners, chosen), starts, slots, hidden)
+            )
         distinct = group(targets)
-        code = network.words[:, : network.shape.parts[0]].index_select(0, distinct.ids)  # (distinct targets, code + 1)
-        return WantedPositions(sum_rows(code, distinct.of, torch.cumsum(lengths, 0) - lengths), first_pieces, chunks)
+        code = network.words[:, : network.shape.parts[0]].index_select(
+            0, distinct.ids
+        )  # (distinct targets, code + 1)
+        return WantedPositions(
+            sum_rows(code, distinct.of, torch.cumsum(lengths, 0) - lengths), first_pieces, chunks
+        )
 
     def _contexts(self, places: Tensor, owners: Tensor) -> list[Tensor]:
         """For each slot of the window, the words that stand there: (positions,)."""

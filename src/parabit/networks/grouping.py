@@ -22,7 +22,9 @@ class Groups(NamedTuple):
 def group(ids: Tensor) -> Groups:
     """Put equal ids together: [7, 3, 7] has ids [3, 7], of [1, 0, 1], order [1, 0, 2] and starts [0, 1]."""
     ascending, order = torch.sort(ids, stable=True)
-    distinct, of_ascending, sizes = torch.unique_consecutive(ascending, return_inverse=True, return_counts=True)
+    distinct, of_ascending, sizes = torch.unique_consecutive(
+        ascending, return_inverse=True, return_counts=True
+    )
     of = torch.empty_like(order)
     of[order] = of_ascending
     return Groups(distinct.long(), of, order, torch.cumsum(sizes, 0) - sizes)
@@ -36,12 +38,16 @@ def ragged(starts: Tensor, lengths: Tensor) -> Tensor:
     return shifts + torch.arange(total, device=starts.device)
 
 
-def sum_rows(table: Tensor, places: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
+def sum_rows(
+    table: Tensor, places: Tensor, starts: Tensor, weights: Tensor | None = None
+) -> Tensor:
     """Sum rows of a table over stretches of `places`, each with its weight: a sparse matrix times a dense one.
 
     Each sum is taken in the order of its places whatever the threads, so it is the same in every call.
     """
-    sums: Tensor = functional.embedding_bag(places, table, starts, mode="sum", per_sample_weights=weights)
+    sums: Tensor = functional.embedding_bag(
+        places, table, starts, mode="sum", per_sample_weights=weights
+    )
     return sums
 
 

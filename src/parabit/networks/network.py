@@ -25,7 +25,9 @@ class Binarization:
 
     method: str = "rounding"
     noise: float = 1.0  # standard deviation
-    slope: float = 1.0  # of the sigmoid, which annealing makes steeper from epoch to epoch (Chung et al. 2016)
+    slope: float = (
+        1.0  # of the sigmoid, which annealing makes steeper from epoch to epoch (Chung et al. 2016)
+    )
 
     @classmethod
     def of(cls, recipe: Recipe, epoch: int | None = None) -> "Binarization":
@@ -89,9 +91,13 @@ class Network:
 
     shape: Shape
     binarization: Binarization
-    words: Tensor  # (vocabulary, hidden) softmax weights; the bias is the weight of the constant unit
+    words: (
+        Tensor  # (vocabulary, hidden) softmax weights; the bias is the weight of the constant unit
+    )
     projection: Tensor | None = None  # (dim, bits)
-    context: Tensor | None = None  # (vocabulary + 1, word_dim); the last row is what is beyond a document's ends
+    context: Tensor | None = (
+        None  # (vocabulary + 1, word_dim); the last row is what is beyond a document's ends
+    )
 
     @classmethod
     def start(cls, shape: Shape, recipe: Recipe, frequencies: Tensor, rng: Generator) -> "Network":
@@ -99,7 +105,10 @@ class Network:
 
         Softmax weights start at zero, so that the first thing a word learns is which documents it occurs in.
         """
-        tensors = {name: frequencies.new_zeros(size) for name, size in shape.tensors(len(frequencies)).items()}
+        tensors = {
+            name: frequencies.new_zeros(size)
+            for name, size in shape.tensors(len(frequencies)).items()
+        }
         tensors["words"][:, shape.code] = torch.log(frequencies / frequencies.sum())
         if shape.projected:
             tensors["projection"].normal_(generator=rng).div_(math.sqrt(shape.dim))
@@ -109,10 +118,18 @@ class Network:
 
     @classmethod
     def of_arrays(
-        cls, arrays: Mapping[str, NDArray[np.float32]], shape: Shape, recipe: Recipe, device: torch.device
+        cls,
+        arrays: Mapping[str, NDArray[np.float32]],
+        shape: Shape,
+        recipe: Recipe,
+        device: torch.device,
     ) -> "Network":
         """The network of a saved model."""
-        return cls(shape, Binarization.of(recipe), **{name: as_tensor(array, device) for name, array in arrays.items()})
+        return cls(
+            shape,
+            Binarization.of(recipe),
+            **{name: as_tensor(array, device) for name, array in arrays.items()},
+        )
 
     @property
     def tensors(self) -> dict[str, Tensor]:
@@ -125,12 +142,16 @@ class Network:
         layer = self._forward(documents, self.projection, dropout, rng)
         return layer._replace(hidden=functional.pad(layer.hidden, (0, 1), value=1.0))
 
-    def embed_context(self, words: Tensor, dropout: float = 0.0, rng: Generator | None = None) -> Layer:
+    def embed_context(
+        self, words: Tensor, dropout: float = 0.0, rng: Generator | None = None
+    ) -> Layer:
         """A context word's part of the hidden layer: (words, word_dim)."""
         assert self.context is not None
         return self._forward(self.context.index_select(0, words), None, dropout, rng)
 
-    def _forward(self, embedded: Tensor, projection: Tensor | None, dropout: float, rng: Generator | None) -> Layer:
+    def _forward(
+        self, embedded: Tensor, projection: Tensor | None, dropout: float, rng: Generator | None
+    ) -> Layer:
         mask = None
         if dropout and rng is not None:
             kept = torch.empty_like(embedded).uniform_(generator=rng) >= dropout
@@ -165,7 +186,9 @@ class WordSampler:
         self._bounds /= self._bounds[-1].clone()
         self._correction = torch.zeros_like(frequencies)
         if samples:
-            self._correction = -(torch.log(weights / weights.sum()) + math.log(samples)).to(frequencies.dtype)
+            self._correction = -(torch.log(weights / weights.sum()) + math.log(samples)).to(
+                frequencies.dtype
+            )
 
     def draw(self, rng: Generator) -> Candidates:
         """The candidates of one step."""
@@ -175,9 +198,13 @@ class WordSampler:
         """The candidates of several steps."""
         if not self.samples:
             return [Candidates(self._all, self._correction[self._all])] * steps
-        uniform = torch.rand(steps, self.samples, generator=rng, dtype=torch.float64, device=self.device)
+        uniform = torch.rand(
+            steps, self.samples, generator=rng, dtype=torch.float64, device=self.device
+        )
         # Sorted, the search walks through memory once, and so do the rows that are read after it.
-        ids = torch.searchsorted(self._bounds, uniform.sort().values).clamp_(max=len(self._bounds) - 1)
+        ids = torch.searchsorted(self._bounds, uniform.sort().values).clamp_(
+            max=len(self._bounds) - 1
+        )
         return list(map(Candidates, ids, self._correction[ids]))
 
 

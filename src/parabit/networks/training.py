@@ -76,9 +76,14 @@ class Checkpoints:
             about: dict[str, Any] = json.loads((found[-1] / _ABOUT).read_text())
             theirs = dict(about["identity"])
             names = about["tensors"]
-            tensors = {name: torch.from_numpy(np.load(found[-1] / f"{name}.npy", mmap_mode="c")) for name in names}
+            tensors = {
+                name: torch.from_numpy(np.load(found[-1] / f"{name}.npy", mmap_mode="c"))
+                for name in names
+            }
         except (OSError, EOFError, ValueError, KeyError, TypeError) as problem:
-            raise TrainingError(f"the checkpoint {found[-1]} is damaged", hint="delete it to start over") from problem
+            raise TrainingError(
+                f"the checkpoint {found[-1]} is damaged", hint="delete it to start over"
+            ) from problem
         ours = self._identity
         differences = [
             f"{name} was {theirs.get(name)!r}, now {ours.get(name)!r}"
@@ -87,7 +92,9 @@ class Checkpoints:
         ]
         if differences:
             refused = f"the checkpoint in {self.folder} is from another training run: {'; '.join(differences)}"
-            raise TrainingError(refused, hint="use the same corpus and parameters, or delete it to start over")
+            raise TrainingError(
+                refused, hint="use the same corpus and parameters, or delete it to start over"
+            )
         return about, tensors
 
     def forget(self) -> None:
@@ -146,13 +153,21 @@ def train(
     network = Network.start(shape, recipe, frequencies, generator(seed, "start", device=place))
     embeddings = _start_embeddings(table.lengths, shape.dim, recipe.embedding_start, seed)
     parameters = network.tensors | {"documents": embeddings}
-    starts = dict.fromkeys(network.tensors, recipe.word_accumulator_start) | {"documents": recipe.accumulator_start}
-    tables = {name: AdaGrad(tensor, starts[name], recipe.row_rates) for name, tensor in parameters.items()}
+    starts = dict.fromkeys(network.tensors, recipe.word_accumulator_start) | {
+        "documents": recipe.accumulator_start
+    }
+    tables = {
+        name: AdaGrad(tensor, starts[name], recipe.row_rates) for name, tensor in parameters.items()
+    }
 
     # Everything that changes; the step and the loss (minus log likelihood, number of words) are those of the epoch.
     epoch, step, history = 0, 0, list[dict[str, float]]()
     loss = torch.zeros(2, dtype=torch.float64, device=place)
-    state = {"loss": loss, **parameters, **{f"{name}.squares": own.squares for name, own in tables.items()}}
+    state = {
+        "loss": loss,
+        **parameters,
+        **{f"{name}.squares": own.squares for name, own in tables.items()},
+    }
     if checkpoints and (found := checkpoints.load()):
         about, kept = found
         epoch, step, history = about["epoch"], about["step"], about["history"]
@@ -172,7 +187,9 @@ def train(
                 gradients = batch.gradients(network, embedded, recipe.dropout, rng)
                 penalty = recipe.document_prior * batch.share * embedded  # (batch, dim)
 
-                tables["documents"].step(gradients.embedding + penalty, recipe.document_rate, chosen)
+                tables["documents"].step(
+                    gradients.embedding + penalty, recipe.document_rate, chosen
+                )
                 for name, (gradient, rows) in gradients.shared.items():
                     rate = recipe.projection_rate if name == "projection" else recipe.word_rate
                     tables[name].step(gradient, rate, rows)
@@ -190,7 +207,9 @@ def train(
                     saved = time.monotonic()
                     if signals:
                         where = f"in epoch {number} of {recipe.epochs}"
-                        raise Interrupted(f"interrupted {where}; saved in {checkpoints.folder}", signals[0])
+                        raise Interrupted(
+                            f"interrupted {where}; saved in {checkpoints.folder}", signals[0]
+                        )
     return Trained(network, embeddings, history)
 
 
@@ -209,7 +228,9 @@ def _batches(
     size = 1 if table.device.type == "cpu" else _DRAWN_ON_GPU
     for start in range(first // size * size, len(steps), size):
         some = steps[start : start + size]
-        drawn = sampler.draw_each(len(some), generator(seed, "batch", epoch, start // size, device=table.device))
+        drawn = sampler.draw_each(
+            len(some), generator(seed, "batch", epoch, start // size, device=table.device)
+        )
         for step, candidates in list(zip(some, drawn, strict=True))[max(first - start, 0) :]:
             yield table.prepare(step, candidates)
 
@@ -222,9 +243,15 @@ def _mean_loss(loss: Tensor, epoch: int, recipe: Recipe) -> float:
     return float(total / words)
 
 
-def _progress(done: float, documents: int, history: list[dict[str, float]], epochs: int) -> Progress:
+def _progress(
+    done: float, documents: int, history: list[dict[str, float]], epochs: int
+) -> Progress:
     """How far training has come; `done` counts epochs."""
-    note = f"epoch {min(int(done) + 1, epochs)} of {epochs}, loss {history[-1]['loss']:.3f}" if history else ""
+    note = (
+        f"epoch {min(int(done) + 1, epochs)} of {epochs}, loss {history[-1]['loss']:.3f}"
+        if history
+        else ""
+    )
     return Progress("training", round(done * documents), "documents", done / epochs, note)
 
 
@@ -269,14 +296,18 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def make_table(documents: Bags, counts: NDArray[np.int64], shape: Shape, recipe: Recipe, device: torch.device) -> Table:
+def make_table(
+    documents: Bags, counts: NDArray[np.int64], shape: Shape, recipe: Recipe, device: torch.device
+) -> Table:
     """The documents' words on a device: as bags, or in order."""
     if shape.architecture == "dm":
         return PositionTable(documents, len(counts), shape, device)
     if recipe.min_occurrences > 1:
         frequent = counts[documents.features] >= recipe.min_occurrences  # (entries,)
         offsets = row_offsets(frequent.astype(np.int64))[documents.feature_offsets]
-        documents = Bags.of_counts(documents.features[frequent], documents.counts[frequent], offsets)
+        documents = Bags.of_counts(
+            documents.features[frequent], documents.counts[frequent], offsets
+        )
     return BagTable(documents, device)
 
 
@@ -296,9 +327,17 @@ def stop_signals(active: bool) -> Iterator[list[int]]:
     if not active or threading.current_thread() is not threading.main_thread():
         yield received
         return
-    wanted = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    wanted = [
+        signal.SIGINT,
+        signal.SIGTERM,
+        *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []),
+    ]
     # A signal that is ignored, as nohup does with SIGHUP, stays ignored.
-    before = {number: signal.getsignal(number) for number in wanted if signal.getsignal(number) is not signal.SIG_IGN}
+    before = {
+        number: signal.getsignal(number)
+        for number in wanted
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
 
     def receive(number: int, frame: FrameType | None) -> None:
         received.append(number)
@@ -322,12 +361,19 @@ class NetworkEncoder:
     of steps, with the same sampled words for every document. Without a known word it stays at zero, and so its bits.
     """
 
-    def __init__(self, network: Network, counts: NDArray[np.int64], recipe: Recipe, seed: int) -> None:
+    def __init__(
+        self, network: Network, counts: NDArray[np.int64], recipe: Recipe, seed: int
+    ) -> None:
         self.network, self.recipe, self._counts = network, recipe, counts
         # Drawn on the CPU, so that they are the same on every device.
         sampler = make_sampler(as_tensor(counts, torch.device("cpu")).float(), recipe)
-        drawn = (sampler.draw(generator(seed, "inference", number)) for number in range(recipe.inference_rounds))
-        self._candidates = [Candidates(*(part.to(network.words.device) for part in parts)) for parts in drawn]
+        drawn = (
+            sampler.draw(generator(seed, "inference", number))
+            for number in range(recipe.inference_rounds)
+        )
+        self._candidates = [
+            Candidates(*(part.to(network.words.device) for part in parts)) for parts in drawn
+        ]
 
     def embed(self, documents: Bags) -> NDArray[np.float32]:
         """The embeddings of documents: (documents, dim)."""

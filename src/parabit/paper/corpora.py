@@ -58,14 +58,18 @@ def paper_corpora(present: Iterable[str]) -> list[PaperCorpus]:
     present = set(present)
     chosen = [
         PaperCorpus("20newsgroups", _NEWSGROUPS, _NEWSGROUPS, 1),
-        PaperCorpus("20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, headers=True),
+        PaperCorpus(
+            "20newsgroups-raw", "20 Newsgroups, headers kept", _NEWSGROUPS, 1, headers=True
+        ),
     ]
     if "rcv1" in present:
         chosen.append(PaperCorpus("rcv1", _RCV1, _RCV1, 10, most_tested=10_000))
     else:
         chosen.append(PaperCorpus("reuters21578", "Reuters-21578", _RCV1, 2, stand_in=True))
         if "arxiv" in present:
-            chosen.append(PaperCorpus("arxiv", "arXiv sample", _RCV1, 5, 20_000, 5_000, stand_in=True))
+            chosen.append(
+                PaperCorpus("arxiv", "arXiv sample", _RCV1, 5, 20_000, 5_000, stand_in=True)
+            )
     if "wikipedia" in present:
         chosen.append(PaperCorpus("wikipedia", _WIKIPEDIA, _WIKIPEDIA, 100, most_tested=10_000))
     elif "enwiki" in present:
@@ -90,24 +94,36 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    path: Path, corpus: PaperCorpus, bigrams: bool, others: Sequence[PaperCorpus] = (), report: Report = silent
+    path: Path,
+    corpus: PaperCorpus,
+    bigrams: bool,
+    others: Sequence[PaperCorpus] = (),
+    report: Report = silent,
 ) -> None:
     """Write a collection to a file: training and test documents, and the test documents of others."""
     from parabit.text import Tokenizer, VocabularyRule, count_bags, make_bags
 
     numbers: dict[str, int] = {}  # of labels
-    trained = sample_documents(open_corpus(f"{corpus.name}/train", report=report), corpus.most_trained)
+    trained = sample_documents(
+        open_corpus(f"{corpus.name}/train", report=report), corpus.most_trained
+    )
     rule = VocabularyRule(Tokenizer.paper(), bigrams=bigrams, min_count=corpus.min_count)
     vocabulary, bags = count_bags(trained, rule, report)
     arrays = _as_arrays("training", bags, trained, numbers, order=not bigrams)
-    sizes = {"training_documents": len(bags), "words": len(vocabulary.words), "features": len(vocabulary)}
+    sizes = {
+        "training_documents": len(bags),
+        "words": len(vocabulary.words),
+        "features": len(vocabulary),
+    }
     tests, digest = {}, blake2b(digest_size=16)
     for number, tested in enumerate([corpus, *others]):
         labelled = labelled_documents(tested, report)
         bags = make_bags([document.text for document in labelled], vocabulary)
         arrays |= _as_arrays(f"test{number}", bags, labelled, numbers, order=not bigrams)
         tests[tested.name] = {"documents": len(labelled), "relevance": relevance_of(tested.name)}
-        for array in arrays.values() if tested is corpus else ():  # other collections may come and go
+        for array in (
+            arrays.values() if tested is corpus else ()
+        ):  # other collections may come and go
             digest.update(np.ascontiguousarray(array).data)
     facts = {**sizes, "tests": tests, "fingerprint": digest.hexdigest(), "labels": list(numbers)}
     arrays |= {"counts": vocabulary.counts, "facts": np.array(json.dumps(facts))}
@@ -121,7 +137,9 @@ def labelled_documents(corpus: PaperCorpus, report: Report = silent) -> list[Doc
     documents = CommonLabels(open_corpus(f"{corpus.name}/test", report=report), least=1)
     labelled = list(sample_documents(documents, corpus.most_tested))
     if not labelled:
-        raise EvaluationError(f"no test document of {corpus.name} has a label", hint="labels say what is found")
+        raise EvaluationError(
+            f"no test document of {corpus.name} has a label", hint="labels say what is found"
+        )
     return labelled
 
 
@@ -145,7 +163,10 @@ def sample_documents(documents: Iterable[Document], most: int | None) -> Iterabl
 def _as_arrays(
     name: str, bags: Bags, documents: Iterable[Document], numbers: dict[str, int], order: bool
 ) -> dict[str, NDArray[Any]]:
-    labels = [[numbers.setdefault(label, len(numbers)) for label in dict.fromkeys(one.labels)] for one in documents]
+    labels = [
+        [numbers.setdefault(label, len(numbers)) for label in dict.fromkeys(one.labels)]
+        for one in documents
+    ]
     arrays: dict[str, NDArray[Any]] = {
         # Ascending within a document: the steps between features are small, and compress well.
         f"{name}.steps": np.diff(bags.features, prepend=0).astype(np.int32),
@@ -161,11 +182,17 @@ def _as_arrays(
 
 
 def _part(arrays: dict[str, NDArray[Any]], name: str) -> Part:
-    part = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
+    part = {
+        key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{name}.")
+    }
     features = np.cumsum(part["steps"], dtype=np.int64).astype(np.int32)
-    documents = Bags.of_counts(features, part["counts"].astype(np.int32), row_offsets(part["lengths"]))
+    documents = Bags.of_counts(
+        features, part["counts"].astype(np.int32), row_offsets(part["lengths"])
+    )
     if "tokens" in part:
-        documents = replace(documents, tokens=part["tokens"], token_offsets=row_offsets(part["token_lengths"]))
+        documents = replace(
+            documents, tokens=part["tokens"], token_offsets=row_offsets(part["token_lengths"])
+        )
     numbers, bounds = part["labels"].tolist(), row_offsets(part["label_lengths"]).tolist()
     labels = [tuple(numbers[start:end]) for start, end in pairwise(bounds)]
     return Part(documents, labels)

@@ -13,7 +13,10 @@ from parabit.paper.corpora import PAPER, PaperCorpus
 SIZES = (128, 32)
 RADII = {28: (1, 2), 24: (2, 3)}  # of Table 4, by code size
 QUICK_EPOCHS = {"dbow": 30, "dm": 6, "peers": 6}
-_QUICK_SAMPLES = {"dbow": 1024, "dm": 128}  # in dm every position has a softmax of its own, so samples are the time
+_QUICK_SAMPLES = {
+    "dbow": 1024,
+    "dm": 128,
+}  # in dm every position has a softmax of its own, so samples are the time
 _REAL_DIM = 300
 
 # Raised by hand when the results of a method change: then its runs are stale, and repeated. Code that is moved or
@@ -53,13 +56,19 @@ class Job:
     def options(self, quick: bool) -> dict[str, Any]:
         """What a peer is run with."""
         options: dict[str, Any] = PAPER["peers"][self.peer]
-        return options | ({"epochs": QUICK_EPOCHS["peers"]} if quick and "epochs" in options else {})
+        return options | (
+            {"epochs": QUICK_EPOCHS["peers"]} if quick and "epochs" in options else {}
+        )
 
     def parameters(self, quick: bool) -> dict[str, Any]:
         """Everything that decides the result, beside the collection, the seed and the code."""
         if self.peer:
             return {"peer": self.peer, "size": self.size, **self.options(quick)}
-        return {"networks": [asdict(network.shape) | asdict(network.recipe(quick)) for network in self.networks]}
+        return {
+            "networks": [
+                asdict(network.shape) | asdict(network.recipe(quick)) for network in self.networks
+            ]
+        }
 
 
 def _jobs() -> dict[str, Job]:
@@ -74,16 +83,26 @@ def _jobs() -> dict[str, Job]:
         jobs += [Job(f"{peer}-{size}", peer=peer, size=size) for peer in peers]
     jobs += [Job(peer, peer=peer, seeds=False) for peer in ("tf-idf", "bm25", "sentences")]
     for bits in RADII:
-        jobs.append(Job(f"real-binary-{bits}", (Network(choose_shape(bits, _REAL_DIM), bigrams=True),)))
+        jobs.append(
+            Job(f"real-binary-{bits}", (Network(choose_shape(bits, _REAL_DIM), bigrams=True),))
+        )
         jobs.append(Job(f"closed-form-{bits}", peer="closed-form", size=bits))
-    selecting = [Network(choose_shape(bits), bigrams=True, changes=PAPER["filters"][str(bits)]) for bits in RADII]
+    selecting = [
+        Network(choose_shape(bits), bigrams=True, changes=PAPER["filters"][str(bits)])
+        for bits in RADII
+    ]
     jobs.append(Job("separate", (*selecting, Network(choose_shape(None, _REAL_DIM), bigrams=True))))
     jobs.append(Job("transfer", (Network(choose_shape(128), bigrams=True),)))
     jobs.append(Job("closed-form-transfer", peer="closed-form", size=128))
     # What the paper says it tried: other binarizations, and wider contexts of distributed memory.
     for name, changes in PAPER["binarizations"].items():
         jobs.append(Job(f"binarization-{name}", (Network(choose_shape(128), changes=changes),)))
-    jobs.append(Job("window-1-two-sided", (Network(choose_shape(128, None, "dm", window=1, two_sided=True)),)))
+    jobs.append(
+        Job(
+            "window-1-two-sided",
+            (Network(choose_shape(128, None, "dm", window=1, two_sided=True)),),
+        )
+    )
     jobs.append(Job("window-3", (Network(choose_shape(128, None, "dm", window=3)),)))
     return {job.name: job for job in jobs}
 
@@ -100,7 +119,12 @@ _FILTERS = [{"bits": bits, "radius": radius} for bits, radii in RADII.items() fo
 
 def _fill(rows: list[list[str]], values: list[dict[str, Any]]) -> list[Row]:
     """Rows with a {name} once for each of the values, then the others once."""
-    filled = [tuple(text.format(**value) for text in row) for value in values for row in rows if "{" in "".join(row)]
+    filled = [
+        tuple(text.format(**value) for text in row)
+        for value in values
+        for row in rows
+        if "{" in "".join(row)
+    ]
     return [*filled, *(tuple(row) for row in rows if "{" not in "".join(row))]
 
 
@@ -117,7 +141,9 @@ class Layout(NamedTuple):
 
 TABLES = {
     name: Layout(
-        **{"experiment": name} | table | {"rows": _fill(table["rows"], _FILTERS if name == "table4" else _SIZES)}
+        **{"experiment": name}
+        | table
+        | {"rows": _fill(table["rows"], _FILTERS if name == "table4" else _SIZES)}
     )
     for name, table in PAPER["tables"].items()
 }
@@ -131,9 +157,14 @@ def _jobs_of(rows: Iterable[Row]) -> tuple[str, ...]:
 
 
 # The jobs that each part of the report shows.
-EXPERIMENTS = {name: _jobs_of(TABLES[name].rows) for name in ("table1", "table2", "table3", "table4")}
+EXPERIMENTS = {
+    name: _jobs_of(TABLES[name].rows) for name in ("table1", "table2", "table3", "table4")
+}
 EXPERIMENTS["figures"] = _jobs_of(chain(*CURVES.values()))
-EXPERIMENTS |= {"claims": _jobs_of(TABLES["variants"].rows), "peers": _jobs_of(TABLES["peers"].rows)}
+EXPERIMENTS |= {
+    "claims": _jobs_of(TABLES["variants"].rows),
+    "peers": _jobs_of(TABLES["peers"].rows),
+}
 
 
 def runs_on(experiment: str, corpus: PaperCorpus) -> bool:
@@ -163,7 +194,11 @@ class Run(NamedTuple):
 
 
 def runs_of(
-    names: Iterable[str], corpora: list[PaperCorpus], seeds: int, quick: bool = False, jobs: Collection[str] = ()
+    names: Iterable[str],
+    corpora: list[PaperCorpus],
+    seeds: int,
+    quick: bool = False,
+    jobs: Collection[str] = (),
 ) -> list[Run]:
     """The runs of some experiments, each once: by seed, collection, and words or bigrams."""
     runs = [
@@ -176,4 +211,6 @@ def runs_of(
         if not job.endswith("transfer") or corpus.wikipedia
         for seed in range(seeds if JOBS[job].seeds else 1)
     ]
-    return sorted(dict.fromkeys(runs), key=lambda run: (run.seed, corpora.index(run.corpus), run.job.bigrams))
+    return sorted(
+        dict.fromkeys(runs), key=lambda run: (run.seed, corpora.index(run.corpus), run.job.bigrams)
+    )

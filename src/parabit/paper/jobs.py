@@ -15,7 +15,14 @@ import torch
 from parabit import __version__
 from parabit.codes import pack
 from parabit.errors import BaselineError, need
-from parabit.evaluation import Relevance, Scores, evaluate, evaluate_codes, evaluate_filtered, evaluate_vectors
+from parabit.evaluation import (
+    Relevance,
+    Scores,
+    evaluate,
+    evaluate_codes,
+    evaluate_filtered,
+    evaluate_vectors,
+)
 from parabit.evaluation.rankings import ScoreRanking
 from parabit.model.closed_form import SAMPLE, default_levels, learn_from_counts
 from parabit.model.encoder import LinearEncoder
@@ -81,7 +88,9 @@ def code_version() -> str:
 class Work:
     """A run's training, inference and scoring; each step adds rows."""
 
-    def __init__(self, run: Run, data: Prepared, device: str = "auto", report: Report = silent) -> None:
+    def __init__(
+        self, run: Run, data: Prepared, device: str = "auto", report: Report = silent
+    ) -> None:
         self.run, self.data, self.device, self.report = run, data, device, report
         self.test = data.tests[run.corpus.name]
         self.relevance = data.facts["tests"][run.corpus.name]["relevance"]
@@ -104,7 +113,9 @@ class Work:
             self.hashed(vectors, trained_vectors, 32)
         if job.startswith("real-binary"):  # Table 4, variant A: one network
             self.filtered(codes, network.shape.bits, vectors)
-        for other in others:  # Table 4, variant B: codes of separate networks, vectors of the last one
+        for (
+            other
+        ) in others:  # Table 4, variant B: codes of separate networks, vectors of the last one
             self.filtered(self._train(other)[name][0], other.shape.bits, vectors)
         if job == PICTURED and self.run.seed == 0:
             self._take_picture(codes)
@@ -112,9 +123,16 @@ class Work:
 
     def _train(self, network: Network) -> dict[str, Inferred]:
         """What a network says of the training documents ("") and of each set of test documents."""
-        shape, recipe, seed, data = network.shape, network.recipe(self.run.quick), self.run.seed, self.data
+        shape, recipe, seed, data = (
+            network.shape,
+            network.recipe(self.run.quick),
+            self.run.seed,
+            self.data,
+        )
         documents = data.training.documents
-        trained = train(documents, data.counts, shape, recipe, seed=seed, device=self.device, report=self.report)
+        trained = train(
+            documents, data.counts, shape, recipe, seed=seed, device=self.device, report=self.report
+        )
         encoder = NetworkEncoder(trained.network, data.counts, recipe, seed)
         vectors = {"": trained.embeddings.numpy(force=True)}
         vectors |= {name: encoder.embed(part.documents) for name, part in data.tests.items()}
@@ -128,7 +146,9 @@ class Work:
         data, size, seed = self.data, self.run.job.size, self.run.seed
         counts = data.training.documents.matrix(len(data.counts))
         if counts.shape[0] > SAMPLE:
-            counts = counts[np.sort(np.random.default_rng(seed).choice(counts.shape[0], SAMPLE, replace=False))]
+            counts = counts[
+                np.sort(np.random.default_rng(seed).choice(counts.shape[0], SAMPLE, replace=False))
+            ]
         kept, idf, tensors = learn_from_counts(counts, [default_levels(size)], seed)
         encoder = LinearEncoder(idf, tensors, size, size)
 
@@ -152,16 +172,24 @@ class Work:
 
         job, seed, data, test = self.run.job, self.run.seed, self.data, self.test
         options = job.options(self.run.quick)
-        training, tested = (part.documents.matrix(len(data.counts)) for part in (data.training, test))
+        training, tested = (
+            part.documents.matrix(len(data.counts)) for part in (data.training, test)
+        )
         if job.peer == "sentences":  # pretrained, and reads the texts themselves
-            encoder = need("sentence_transformers", "sentences", BaselineError).SentenceTransformer(options["model"])
-            self.vectors(encoder.encode([document.text for document in labelled_documents(self.run.corpus)]))
+            encoder = need("sentence_transformers", "sentences", BaselineError).SentenceTransformer(
+                options["model"]
+            )
+            self.vectors(
+                encoder.encode([document.text for document in labelled_documents(self.run.corpus)])
+            )
         elif job.peer == "doc2vec":  # reads words in order
             model = peers.Doc2Vec(job.size, seed=seed, **options).fit(data.training.documents)
             self.vectors(model.transform(test.documents))
         elif job.peer == "bm25":
             index, count = peers.BM25(**options).fit(tested), len(test.labels)
-            ranking = ScoreRanking(lambda block: index.scores(tested[block]), count, count, itself=True)
+            ranking = ScoreRanking(
+                lambda block: index.scores(tested[block]), count, count, itself=True
+            )
             self.scores("vectors", evaluate(ranking, Relevance(test.labels, self.relevance)))
         elif job.peer == "tf-idf":
             self.vectors(peers.TfIdf().fit(training).transform(tested))
@@ -171,7 +199,9 @@ class Work:
             self.vectors(vectors)
             self.hashed(vectors, analysis.transform(training), job.size)
         else:
-            autoencoder = SemanticHashing(job.size, seed=seed, device=self.device, **options).fit(training)
+            autoencoder = SemanticHashing(job.size, seed=seed, device=self.device, **options).fit(
+                training
+            )
             self.codes(autoencoder.transform(tested), autoencoder.transform(training))
 
     def _add(self, part: str, values: dict[str, float]) -> None:
@@ -181,13 +211,18 @@ class Work:
         """Means over queries, and the precision-recall curve at a few points."""
         recall = np.log(np.maximum(100 * np.array(scores.curve.recall), 1e-9))
         curve = np.interp(np.log(RECALLS), recall, scores.curve.precision).tolist()
-        at_recalls = {f"precision@recall={at:g}%": precision for at, precision in zip(RECALLS, curve, strict=True)}
+        at_recalls = {
+            f"precision@recall={at:g}%": precision
+            for at, precision in zip(RECALLS, curve, strict=True)
+        }
         counts = {"queries": scores.queries, "skipped": scores.skipped}
         self._add(part, {"map": scores.map, "ndcg@10": scores.ndcg} | counts | at_recalls)
 
     def vectors(self, vectors: Any) -> None:
         """Scores of real-valued vectors."""
-        self.scores("vectors", evaluate_vectors(vectors, self.test.labels, relevance=self.relevance))
+        self.scores(
+            "vectors", evaluate_vectors(vectors, self.test.labels, relevance=self.relevance)
+        )
 
     def codes(self, codes: Any, trained: Any, part: str = "codes") -> None:
         """Scores of codes; also by the hashing papers' protocol, where test documents query the training documents."""
@@ -211,7 +246,9 @@ class Work:
     def filtered(self, codes: Any, bits: Any, vectors: Any) -> None:
         """Table 4: codes select, vectors rank."""
         for radius in RADII[bits]:
-            scores = evaluate_filtered(codes, vectors, self.test.labels, radius, relevance=self.relevance)
+            scores = evaluate_filtered(
+                codes, vectors, self.test.labels, radius, relevance=self.relevance
+            )
             values = {"ndcg@10": scores.ndcg, "strict_ndcg@10": scores.strict_ndcg}
             values |= {"retrieved": scores.retrieved, "empty": scores.empty}
             self._add(f"{bits} bits, radius {radius}", values)
@@ -221,7 +258,9 @@ class Work:
         for name, test in self.data.tests.items():
             if name != self.run.corpus.name:
                 relevance = self.data.facts["tests"][name]["relevance"]
-                self.scores(name, evaluate_codes(inferred[name][0], test.labels, relevance=relevance))
+                self.scores(
+                    name, evaluate_codes(inferred[name][0], test.labels, relevance=relevance)
+                )
 
     def _take_picture(self, codes: Any) -> None:
         """The codes of documents that have one of a few labels: the paper's, or else the most frequent ones."""
@@ -229,7 +268,17 @@ class Work:
         common = [label for label, _ in Counter(sorted(chain(*labels))).most_common(5)]
         wanted = {names.index(name) for name in PAPER["newsgroups"] if name in names} or set(common)
         points = [(place, *wanted.intersection(of)) for place, of in enumerate(labels)]
-        shown = [point for point in points if len(point) == 2]  # with one of the labels, and no other of them
+        shown = [
+            point for point in points if len(point) == 2
+        ]  # with one of the labels, and no other of them
         if len(shown) > _MOST_POINTS:
-            shown = [shown[place] for place in np.random.default_rng(0).choice(len(shown), _MOST_POINTS, replace=False)]
-        self.picture = {"codes": codes[[place for place, _ in shown]], "labels": [names[label] for _, label in shown]}
+            shown = [
+                shown[place]
+                for place in np.random.default_rng(0).choice(
+                    len(shown), _MOST_POINTS, replace=False
+                )
+            ]
+        self.picture = {
+            "codes": codes[[place for place, _ in shown]],
+            "labels": [names[label] for _, label in shown],
+        }

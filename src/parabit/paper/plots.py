@@ -77,7 +77,10 @@ def precision_recall(axes: "Axes", curves: Sequence[Curve]) -> "Axes":
 def points(axes: "Axes", x: Sequence[float], y: Sequence[float], labels: Sequence[str]) -> "Axes":
     """Draw documents as points, coloured by label; the six newsgroups of the paper have the colours it gives them."""
     across, up, of = np.asarray(x), np.asarray(y), np.asarray(labels)
-    names = [*(name for name in _NEWSGROUPS if name in labels), *sorted(set(labels) - _NEWSGROUPS.keys())]
+    names = [
+        *(name for name in _NEWSGROUPS if name in labels),
+        *sorted(set(labels) - _NEWSGROUPS.keys()),
+    ]
     # Points shrink as they become many, so that a cluster stays a cloud of points.
     area = float(np.clip(16_000 / len(labels), 4, 22))
     for number, name in enumerate(names):
@@ -114,7 +117,11 @@ def draw(path: Path, on: "Callable[[Axes], Axes]", square: bool = False) -> None
         on(canvas.figure.add_subplot())
         with whole_file(path) as partial:
             canvas.figure.savefig(
-                partial, format=path.suffix[1:], dpi=150, bbox_inches="tight", metadata={"Date": None}
+                partial,
+                format=path.suffix[1:],
+                dpi=150,
+                bbox_inches="tight",
+                metadata={"Date": None},
             )
 
 
@@ -123,5 +130,10 @@ def _legend_below(axes: "Axes", names: Sequence[str], **options: Any) -> Any:
     columns = min(len(names), max(1, 84 // (max(map(len, names)) + 12)), 3)
     below = (0.5, -0.17 if axes.get_xlabel() else -0.02)
     return axes.legend(
-        loc="upper center", bbox_to_anchor=below, ncols=columns, frameon=False, columnspacing=1.5, **options
+        loc="upper center",
+        bbox_to_anchor=below,
+        ncols=columns,
+        frameon=False,
+        columnspacing=1.5,
+        **options,
     )

@@ -41,7 +41,13 @@ class Store:
 
     def arrays(self, corpus: PaperCorpus, bigrams: bool) -> Path:
         size = "" if corpus.most_trained is None else f"-{corpus.most_trained}-{corpus.most_tested}"
-        return self.folder / "work" / "arrays" / f"{corpus.name}{size}" / ("bigrams.npz" if bigrams else "words.npz")
+        return (
+            self.folder
+            / "work"
+            / "arrays"
+            / f"{corpus.name}{size}"
+            / ("bigrams.npz" if bigrams else "words.npz")
+        )
 
     def picture(self, corpus: str, quick: bool) -> Path:
         """The codes of the t-SNE picture."""
@@ -50,13 +56,23 @@ class Store:
     def prepare(self, run: Run, corpora: Iterable[PaperCorpus], report: Report = silent) -> None:
         """Write the arrays of a run's collection, unless they are there; `corpora` are all those of the paper."""
         transfers = run.job.bigrams and run.corpus.wikipedia
-        others = [other for other in corpora if other.collection != run.corpus.collection] if transfers else []
+        others = (
+            [other for other in corpora if other.collection != run.corpus.collection]
+            if transfers
+            else []
+        )
         facts = self.facts(run.corpus, run.job.bigrams)
         if facts is None or not {other.name for other in others} <= facts["tests"].keys():
             work = self.folder / "work"
             work.mkdir(parents=True, exist_ok=True)
             (work / ".gitignore").write_text("*\n")
-            prepare(self.arrays(run.corpus, run.job.bigrams), run.corpus, run.job.bigrams, others, report)
+            prepare(
+                self.arrays(run.corpus, run.job.bigrams),
+                run.corpus,
+                run.job.bigrams,
+                others,
+                report,
+            )
             self._read.cache_clear()
 
     def facts(self, corpus: PaperCorpus, bigrams: bool) -> dict[str, Any] | None:
@@ -89,13 +105,21 @@ class Store:
 
     def is_current(self, run: Run, line: dict[str, Any] | None) -> bool:
         facts = self.facts(run.corpus, run.job.bigrams)
-        return line is not None and line["id"] == run.id and (not facts or line["data"] == facts["fingerprint"])
+        return (
+            line is not None
+            and line["id"] == run.id
+            and (not facts or line["data"] == facts["fingerprint"])
+        )
 
-    def keep(self, about: dict[str, Any], rows: Rows, picture: dict[str, Any] | None = None) -> None:
+    def keep(
+        self, about: dict[str, Any], rows: Rows, picture: dict[str, Any] | None = None
+    ) -> None:
         """Write what came out: rows first, as their run counts only when its line is there."""
         self.folder.mkdir(parents=True, exist_ok=True)
         where = {name: about[name] for name in ("corpus", "job", "seed")}
-        lines = [{**where, "part": p, "metric": m, "value": v, "run": about["id"]} for p, m, v in rows]
+        lines = [
+            {**where, "part": p, "metric": m, "value": v, "run": about["id"]} for p, m, v in rows
+        ]
         _append(self.results, lines)
         if picture:
             np.savez_compressed(self.picture(about["corpus"], about["quick"]), **picture)
@@ -131,36 +155,62 @@ class Figures:
             if line["quick"] == quick and line["corpus"] in known and line["job"] in JOBS:
                 run = Run(JOBS[line["job"]], known[line["corpus"]], line["seed"], quick)
                 self.runs.append(line | {"stale": not store.is_current(run, line)})
-        self.shown = [corpus for name, corpus in known.items() if any(line["corpus"] == name for line in self.runs)]
+        self.shown = [
+            corpus
+            for name, corpus in known.items()
+            if any(line["corpus"] == name for line in self.runs)
+        ]
         # By corpus, job, part and metric.
         self.cells = dict(self._aggregate(store.results, known)) if self.runs else {}
 
-    def _aggregate(self, results: Path, known: dict[str, PaperCorpus]) -> Iterator[tuple[tuple[str, ...], Cell]]:
+    def _aggregate(
+        self, results: Path, known: dict[str, PaperCorpus]
+    ) -> Iterator[tuple[tuple[str, ...], Cell]]:
         runs = pl.DataFrame(self.runs).select(run="id", stale="stale")
         means = (
             pl.read_ndjson(results, infer_schema_length=None)
             .join(runs, on="run")
-            .unique(["run", *_KEY, "seed"], keep="last")  # a run that was repeated left its old rows in the file
+            .unique(
+                ["run", *_KEY, "seed"], keep="last"
+            )  # a run that was repeated left its old rows in the file
             .sort(*_KEY, "seed")  # so that means are the same to the last digit each time
             .group_by(_KEY, maintain_order=True)
-            .agg(pl.mean("value"), pl.std("value").alias("spread"), pl.len().alias("seeds"), pl.any("stale"))
+            .agg(
+                pl.mean("value"),
+                pl.std("value").alias("spread"),
+                pl.len().alias("seeds"),
+                pl.any("stale"),
+            )
         )
         for corpus, job, part, metric, value, spread, seeds, stale in means.rows():
             what = next(name for name, jobs in EXPERIMENTS.items() if job in jobs)
-            command = f"parabit reproduce {what} --corpus {corpus} --job {job}{' --quick' * self.quick}"
+            command = (
+                f"parabit reproduce {what} --corpus {corpus} --job {job}{' --quick' * self.quick}"
+            )
             # What is tested by transfer is the part.
             key = (part, job, "codes", metric) if part in known else (corpus, job, part, metric)
             paper = PUBLISHED.get((known[key[0]].collection, *key[1:]))
             standing = ""
             # Nor is transfer compared: the paper trained on all of Wikipedia.
             if paper is not None and not known[corpus].stand_in and job != "transfer":
-                standing = "equal" if abs(value - paper) < _ROUNDING else "above" if value > paper else "below"
+                standing = (
+                    "equal"
+                    if abs(value - paper) < _ROUNDING
+                    else "above"
+                    if value > paper
+                    else "below"
+                )
             yield key, Cell(value, spread, seeds, stale, paper, standing, command)
 
     def compared(self, corpus: str) -> dict[str, list[tuple[str, Cell]]]:
         """The distinct figures of a collection that are above, equal to and below the paper's, each with its name."""
-        named = sorted((", ".join(key[1:]), cell) for key, cell in self.cells.items() if key[0] == corpus)
-        return {of: [one for one in named if one[1].standing == of] for of in ("above", "equal", "below")}
+        named = sorted(
+            (", ".join(key[1:]), cell) for key, cell in self.cells.items() if key[0] == corpus
+        )
+        return {
+            of: [one for one in named if one[1].standing == of]
+            for of in ("above", "equal", "below")
+        }
 
 
 class Table(NamedTuple):
@@ -180,14 +230,22 @@ def tables(figures: Figures) -> list[Table]:
         corpora = [corpus for corpus in figures.shown if runs_on(layout.experiment, corpus)]
         if name == "table3":  # of other collections than Wikipedia
             corpora = [corpus for corpus in corpora if not corpus.wikipedia]
-        for metrics in (layout.metrics[start : start + 2] for start in range(0, len(layout.metrics), 2)):
+        for metrics in (
+            layout.metrics[start : start + 2] for start in range(0, len(layout.metrics), 2)
+        ):
             rows = []
             for label, job, part in layout.rows:
-                cells = [figures.cells.get((corpus.name, job, part, of)) for corpus in corpora for of in metrics]
+                cells = [
+                    figures.cells.get((corpus.name, job, part, of))
+                    for corpus in corpora
+                    for of in metrics
+                ]
                 if any(cells):
                     rows.append((label, cells, job.startswith("closed-form")))
             if rows:
-                made.append(Table(name, layout, metrics, [corpus.heading for corpus in corpora], rows))
+                made.append(
+                    Table(name, layout, metrics, [corpus.heading for corpus in corpora], rows)
+                )
     return made
 
 
@@ -220,7 +278,13 @@ class Claim(NamedTuple):
         true, count = self.agree, len(self.compared)
         if not count:
             return UNTESTED
-        return HOLDS if true == count or (self.usually and 2 * true > count) else PARTLY if true else FAILS
+        return (
+            HOLDS
+            if true == count or (self.usually and 2 * true > count)
+            else PARTLY
+            if true
+            else FAILS
+        )
 
     @property
     def agree(self) -> int:
@@ -236,10 +300,15 @@ def claims(figures: Figures) -> list[Claim]:
         for corpus in figures.shown:
             for name, *pair in [] if corpus.headers else claim["pairs"]:
                 places = (figure.partition("/") for figure in pair)
-                keys = ((corpus.name, job, part or "codes", claim.get("metric", "map")) for job, _, part in places)
+                keys = (
+                    (corpus.name, job, part or "codes", claim.get("metric", "map"))
+                    for job, _, part in places
+                )
                 first, second = map(figures.cells.get, keys)
                 if first and second:
                     named = ", ".join(filter(None, (corpus.title, name)))
                     compared.append(Comparison(named, first, second, claim.get("share", 1.0)))
-        judged.append(Claim(claim["text"], compared, claim.get("equal", False), claim.get("usually", False)))
+        judged.append(
+            Claim(claim["text"], compared, claim.get("equal", False), claim.get("usually", False))
+        )
     return judged

@@ -38,7 +38,9 @@ class Vocabulary:
     words: list[str]
     bigrams: NDArray[np.int32]  # (bigrams, 2) word ids
     counts: NDArray[np.int64]  # (features,) occurrences in the corpus
-    document_frequencies: NDArray[np.int64]  # (features,) documents of the corpus that have the feature
+    document_frequencies: NDArray[
+        np.int64
+    ]  # (features,) documents of the corpus that have the feature
     documents: int  # in the corpus
     tokens: int  # in the corpus, known or not
 
@@ -58,7 +60,13 @@ class Vocabulary:
     @property
     def names(self) -> list[str]:
         """The names of all features."""
-        return [*self.words, *(f"{self.words[first]} {self.words[second]}" for first, second in self.bigrams.tolist())]
+        return [
+            *self.words,
+            *(
+                f"{self.words[first]} {self.words[second]}"
+                for first, second in self.bigrams.tolist()
+            ),
+        ]
 
     def ids_of(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The ids of the texts' words, -1 for unknown ones, and how many words each text has."""
@@ -124,7 +132,11 @@ class Vocabulary:
         kind = np.int32 if self.counts.max(initial=0) <= np.iinfo(np.int32).max else np.int64
         arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=kind) for name in _ARRAYS}
         with whole_file(Path(path)) as partial:
-            partial.write_bytes(save({**arrays, "words": self._word_bytes}, {"vocabulary": json.dumps(self._summary)}))
+            partial.write_bytes(
+                save(
+                    {**arrays, "words": self._word_bytes}, {"vocabulary": json.dumps(self._summary)}
+                )
+            )
 
     @classmethod
     def load(cls, path: Path | str) -> "Vocabulary":
@@ -135,15 +147,21 @@ class Vocabulary:
             with safe_open(path, framework="numpy") as file:
                 summary = json.loads(file.metadata()["vocabulary"])
                 if summary["format"] > FORMAT:
-                    raise VocabularyError(f"{path} was made by a newer version of parabit", hint="upgrade parabit")
+                    raise VocabularyError(
+                        f"{path} was made by a newer version of parabit", hint="upgrade parabit"
+                    )
                 words = file.get_tensor("words").tobytes().decode().split("\n")[:-1]
                 bigrams, counts, frequencies = map(file.get_tensor, _ARRAYS)
         except FileNotFoundError as problem:
-            raise VocabularyError(f"no vocabulary at {path}", hint="make one with Vocabulary.save") from problem
+            raise VocabularyError(
+                f"no vocabulary at {path}", hint="make one with Vocabulary.save"
+            ) from problem
         except VocabularyError:
             raise
         except (OSError, SafetensorError, KeyError, ValueError, TypeError) as problem:
-            raise VocabularyError(f"{path} is not a whole vocabulary file", hint="save it again") from problem
+            raise VocabularyError(
+                f"{path} is not a whole vocabulary file", hint="save it again"
+            ) from problem
         arrays = bigrams.astype(np.int32), counts.astype(np.int64), frequencies.astype(np.int64)
         tokenizer = Tokenizer.from_config(summary["tokenizer"])
         return cls(tokenizer, words, *arrays, summary["documents"], summary["tokens"])
@@ -152,7 +170,9 @@ class Vocabulary:
         """A row per word and bigram: `feature`, `count` and the number of `documents` that have it."""
         import polars as pl  # here: a search needs none
 
-        return pl.DataFrame({"feature": self.names, "count": self.counts, "documents": self.document_frequencies})
+        return pl.DataFrame(
+            {"feature": self.names, "count": self.counts, "documents": self.document_frequencies}
+        )
 
     @property
     def _summary(self) -> dict[str, object]:
@@ -182,7 +202,9 @@ def blocks(sizes: NDArray[np.integer], most: int) -> Iterator[slice]:
     ends = np.cumsum(sizes, dtype=np.int64)
     start = 0
     while start < len(sizes):
-        stop = max(start + 1, int(np.searchsorted(ends, (ends[start - 1] if start else 0) + most, "right")))
+        stop = max(
+            start + 1, int(np.searchsorted(ends, (ends[start - 1] if start else 0) + most, "right"))
+        )
         yield slice(start, stop)
         start = stop
 
@@ -197,16 +219,26 @@ class Bags:
         (2, [[1, 0, 1], [0, 3, 0]])
     """
 
-    features: NDArray[np.int32]  # (entries,) the distinct words and bigrams of each document, ascending
+    features: NDArray[
+        np.int32
+    ]  # (entries,) the distinct words and bigrams of each document, ascending
     counts: NDArray[np.int32]  # (entries,) how often each occurs
     feature_offsets: NDArray[np.int64]  # (documents + 1,)
     tokens: NDArray[np.int32]  # (known tokens,) word ids in the order of the text
     token_offsets: NDArray[np.int64]  # (documents + 1,)
 
     @classmethod
-    def of_counts(cls, features: NDArray[Any], counts: NDArray[Any], offsets: NDArray[Any]) -> "Bags":
+    def of_counts(
+        cls, features: NDArray[Any], counts: NDArray[Any], offsets: NDArray[Any]
+    ) -> "Bags":
         """Bags without the order of the words."""
-        return cls(features, counts, offsets, np.zeros(0, dtype=np.int32), np.zeros(len(offsets), dtype=np.int64))
+        return cls(
+            features,
+            counts,
+            offsets,
+            np.zeros(0, dtype=np.int32),
+            np.zeros(len(offsets), dtype=np.int64),
+        )
 
     @classmethod
     def joined(cls, parts: Sequence["Bags"]) -> "Bags":
@@ -236,15 +268,25 @@ class Bags:
 
     def matrix(self, vocabulary: int) -> "csr_array":
         """The counts as a sparse matrix: (documents, vocabulary)."""
-        from scipy.sparse import csr_array  # here: it takes half a second to import, and a search needs none
+        from scipy.sparse import (
+            csr_array,
+        )  # here: it takes half a second to import, and a search needs none
 
-        return csr_array((self.counts, self.features, self.feature_offsets), shape=(len(self), vocabulary))
+        return csr_array(
+            (self.counts, self.features, self.feature_offsets), shape=(len(self), vocabulary)
+        )
 
     @property
     def fingerprint(self) -> str:
         """A digest of everything in the bags."""
         digest = blake2b(digest_size=16)
-        for array in (self.features, self.counts, self.feature_offsets, self.tokens, self.token_offsets):
+        for array in (
+            self.features,
+            self.counts,
+            self.feature_offsets,
+            self.tokens,
+            self.token_offsets,
+        ):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 

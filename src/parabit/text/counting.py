@@ -16,9 +16,13 @@ from parabit.text.tokenizer import Numbering, Tokenizer
 
 MOST_WORDS = 2_000_000  # different ones that `build_vocabulary` counts exactly
 MOST_BIGRAMS = 5_000_000
-_CHARACTERS = 1_000_000  # of a batch: small ones keep all cores busy, and their dictionaries in the cache
+_CHARACTERS = (
+    1_000_000  # of a batch: small ones keep all cores busy, and their dictionaries in the cache
+)
 _MERGED = 1_000_000  # rows of counts that wait until they are added up
-_SECOND = (1 << 32) - 1  # the bits of a bigram's key that are its second word; those above are its first
+_SECOND = (
+    1 << 32
+) - 1  # the bits of a bigram's key that are its second word; those above are its first
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,9 @@ class VocabularyRule:
                 raise VocabularyError(f"{name} is {value}", hint="it must be at least 1")
 
 
-def build_vocabulary(documents: Texts, rule: VocabularyRule | None = None, report: Report = silent) -> Vocabulary:
+def build_vocabulary(
+    documents: Texts, rule: VocabularyRule | None = None, report: Report = silent
+) -> Vocabulary:
     """Count the words, and by the rule the bigrams, of a corpus of any size in bounded memory.
 
     Counts are exact up to 2 million different words and 5 million different bigrams. Of more, the rarest are dropped
@@ -81,11 +87,15 @@ def count_bags(
     return vocabulary, Bags.joined(parts)
 
 
-def _tally(keys: NDArray[np.int64], documents: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], ...]:
+def _tally(
+    keys: NDArray[np.int64], documents: NDArray[np.int64], size: int
+) -> tuple[NDArray[np.int64], ...]:
     """The distinct keys, how often each occurs, and in how many of the `size` documents."""
     # One number for key and document, so that one sort of plain integers counts both.
     entries, counts = np.unique(keys * size + documents, return_counts=True)
-    distinct, starts, document_counts = np.unique(entries // size, return_index=True, return_counts=True)
+    distinct, starts, document_counts = np.unique(
+        entries // size, return_index=True, return_counts=True
+    )
     return distinct, np.add.reduceat(counts, starts) if len(starts) else counts, document_counts
 
 
@@ -94,10 +104,15 @@ class _Table:
 
     def __init__(self, most: int | None) -> None:
         schema = {"key": pl.Int64, "count": pl.Int64, "documents": pl.Int64, "missed": pl.Int32}
-        self._most, self._parts = most, [pl.DataFrame(schema=schema)]  # the first part has been added up
+        self._most, self._parts = (
+            most,
+            [pl.DataFrame(schema=schema)],
+        )  # the first part has been added up
         self.missed = 0  # occurrences at most, of any key
 
-    def add(self, keys: NDArray[np.int64], counts: NDArray[np.int64], documents: NDArray[np.int64]) -> None:
+    def add(
+        self, keys: NDArray[np.int64], counts: NDArray[np.int64], documents: NDArray[np.int64]
+    ) -> None:
         """Add counts, and if that makes too many keys, drop some."""
         frame = pl.DataFrame({"key": keys, "count": counts, "documents": documents})
         self._parts.append(frame.with_columns(missed=pl.lit(self.missed, pl.Int32)))
@@ -108,7 +123,9 @@ class _Table:
         """The counts of each key: `key`, `count`, `documents`, and how many occurrences may be `missed`."""
         table = pl.concat(self._parts)
         self._parts.clear()
-        table = table.group_by("key").agg(pl.col("count", "documents").sum(), pl.col("missed").min())
+        table = table.group_by("key").agg(
+            pl.col("count", "documents").sum(), pl.col("missed").min()
+        )
         while self._most is not None and len(table) > self._most:
             self.missed += 1
             table = table.filter(pl.col("count") + pl.col("missed") > self.missed)
@@ -118,7 +135,9 @@ class _Table:
     def renumber(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
         """Give keys other numbers; those whose number is -1 are dropped."""
         table = self.merged()
-        self._parts = [table.with_columns(key=numbers(table["key"].to_numpy())).filter(pl.col("key") >= 0)]
+        self._parts = [
+            table.with_columns(key=numbers(table["key"].to_numpy())).filter(pl.col("key") >= 0)
+        ]
 
 
 def _pair(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -129,13 +148,17 @@ def _pair(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int
 class _Counting:
     """The words and bigrams seen so far; words are counted by their numbers."""
 
-    def __init__(self, rule: VocabularyRule, most_words: int | None = None, most_bigrams: int | None = None) -> None:
+    def __init__(
+        self, rule: VocabularyRule, most_words: int | None = None, most_bigrams: int | None = None
+    ) -> None:
         self._rule = rule
         self._numbering = Numbering()
         self._words, self._bigrams = _Table(most_words), _Table(most_bigrams)
         self._documents = self._tokens = 0
 
-    def read(self, documents: Texts, report: Report) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
+    def read(
+        self, documents: Texts, report: Report
+    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
         """Count documents, split on all cores; of each batch the words' numbers, and how many each document has."""
         corpus = as_corpus(documents)
         texts = ([document.text for document in batch] for batch in corpus.batches(_CHARACTERS))
@@ -186,20 +209,32 @@ class _Counting:
         frequent = self._words.merged().filter(pl.col("count") >= rule.min_count)
         words = named.join(frequent, on="key").sort(["count", "word"], descending=[True, False])
         if not len(words):
-            raise VocabularyError(f"no word occurs {rule.min_count} times", hint="lower the minimum count")
+            raise VocabularyError(
+                f"no word occurs {rule.min_count} times", hint="lower the minimum count"
+            )
         ids = np.full(len(named), -1, dtype=np.int32)
         ids[words["key"].to_numpy()] = np.arange(len(words), dtype=np.int32)
         bigrams = self._frequent_bigrams(ids)
-        features = pl.concat([words.select("count", "documents"), bigrams.select("count", "documents")])
+        features = pl.concat(
+            [words.select("count", "documents"), bigrams.select("count", "documents")]
+        )
         if rule.max_size is not None:
             # Words come first at equal counts. No bigram occurs more often than its words, so they stay if it does.
-            chosen = np.sort(np.argsort(-features["count"].to_numpy(), kind="stable")[: rule.max_size])
+            chosen = np.sort(
+                np.argsort(-features["count"].to_numpy(), kind="stable")[: rule.max_size]
+            )
             kept = int(np.count_nonzero(chosen < len(words)))
-            words, bigrams, features = words.head(kept), bigrams.head(len(chosen) - kept), features[chosen]
+            words, bigrams, features = (
+                words.head(kept),
+                bigrams.head(len(chosen) - kept),
+                features[chosen],
+            )
             ids[ids >= kept] = -1
         pairs = bigrams.select("first", "second").to_numpy().astype(np.int32)
         counts = features["count"].to_numpy(), features["documents"].to_numpy()
-        return Vocabulary(tokenizer, words["word"].to_list(), pairs, *counts, self._documents, self._tokens), ids
+        return Vocabulary(
+            tokenizer, words["word"].to_list(), pairs, *counts, self._documents, self._tokens
+        ), ids
 
     def _frequent_bigrams(self, ids: NDArray[np.int32]) -> pl.DataFrame:
         """The bigrams of kept words, most frequent first: `first`, `second` (word ids), `count` and `documents`."""

@@ -39,7 +39,10 @@ _TOKENIZER = Tokenizer()
 _BY_WEIGHT = 0.9  # times that: the share of their weight
 _OTHERS = 1000  # documents that a collection is taken to have besides, as frequencies in a small one say little
 _LEAST = 2  # a rarer word weighs no more: it may be a typing error
-_RARE = 16, 127  # words of a document that propose candidates: an eighth of them, but so many at least and at most
+_RARE = (
+    16,
+    127,
+)  # words of a document that propose candidates: an eighth of them, but so many at least and at most
 _PROPOSED = 0.15  # the share of these words that a candidate has in common
 _WORK = 2e9  # steps of the product, about two minutes: the most frequent words propose nothing if it took more
 _PARTS = 16  # in so many parts, as copies that are found in one need not be compared with those in the next
@@ -78,7 +81,9 @@ def copies_among(texts: Sequence[str]) -> list[int]:
     firsts: list[int] = []
     for place, own in enumerate(words):
         kept = ((first, words[first]) for first in range(place) if firsts[first] == first)
-        alike = (first for first, other in kept if own and len(own & other) >= SHARED * len(own | other))
+        alike = (
+            first for first, other in kept if own and len(own & other) >= SHARED * len(own | other)
+        )
         firsts.append(next(alike, place))
     return firsts
 
@@ -100,16 +105,25 @@ def find_duplicates(
         2 [('0', 0.8)]
     """
     if keep not in get_args(Keep):
-        raise ParabitError(f"no way {keep!r} to choose what to keep", hint=f"there are {', '.join(get_args(Keep))}")
+        raise ParabitError(
+            f"no way {keep!r} to choose what to keep", hint=f"there are {', '.join(get_args(Keep))}"
+        )
     if not 0 < shared <= 1:
-        raise ParabitError(f"a share of {shared} of the words", hint="give more than 0 and at most 1")
+        raise ParabitError(
+            f"a share of {shared} of the words", hint="give more than 0 and at most 1"
+        )
     whole = Tokenizer(min_length=1, max_length=1 << 30, stop_words=frozenset())  # all words
     corpus, ids, titles, ages = as_corpus(documents), list[Id](), list[str](), list[float]()
 
     def tokenized(batch: list[Document]) -> tuple[list[Document], "pl.Series", Numbers]:
         return batch, *whole.content_tokens([document.text for document in batch])
 
-    numbering, sets, lengths, hashes = Numbering(), list[NDArray[np.int32]](), list[Numbers](), list[int]()
+    numbering, sets, lengths, hashes = (
+        Numbering(),
+        list[NDArray[np.int32]](),
+        list[Numbers](),
+        list[int](),
+    )
     for batch, words, counts in ordered_map(tokenized, corpus.batches(1 << 20)):
         ids += [document.id for document in batch]
         titles += map(title_of, batch)
@@ -120,15 +134,21 @@ def find_duplicates(
             ages += [np.inf if day is None else -day for day in dates]
         own, counts = _different(numbering.of(words).astype(np.int64), counts)
         ends = row_offsets(counts).tolist()
-        hashes += [hash(own[start:end].tobytes()) for start, end in pairwise(ends)]  # equal if the sets are
+        hashes += [
+            hash(own[start:end].tobytes()) for start, end in pairwise(ends)
+        ]  # equal if the sets are
         sets.append(own)
         lengths.append(counts)
         report(Progress("reading", len(ids), "documents", corpus.share_read))
     if not ids:
         return []
     if keep == "newest" and min(ages) == np.inf:
-        raise ParabitError(f"no document has a date in its field {date!r}", hint="name a field that has dates")
-    order = np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))  # the first is kept
+        raise ParabitError(
+            f"no document has a date in its field {date!r}", hint="name a field that has dates"
+        )
+    order = (
+        np.argsort(np.array(ages), kind="stable") if ages else np.arange(len(ids))
+    )  # the first is kept
     matrix = _ones(np.concatenate(sets), np.concatenate(lengths))
     sets.clear()  # for a million documents hundreds of megabytes
     kept, share = _choose_among_all(matrix, np.array(hashes, np.int64), order, shared, report)
@@ -174,13 +194,17 @@ def _rarest_first(matrix: "csr_array") -> Floats:
 
 def _ones(words: NDArray[np.int32], lengths: Numbers) -> "csr_array":
     """Words as ones, (documents, columns)."""
-    from scipy.sparse import csr_array  # here: it takes half a second to import, and a search needs none
+    from scipy.sparse import (
+        csr_array,
+    )  # here: it takes half a second to import, and a search needs none
 
     shape = len(lengths), int(words.max(initial=-1)) + 1
     return csr_array((np.ones(len(words), np.int8), words, row_offsets(lengths)), shape=shape)
 
 
-def _choose(matrix: "csr_array", weights: Floats, shared: float, report: Report) -> tuple[Numbers, Floats]:
+def _choose(
+    matrix: "csr_array", weights: Floats, shared: float, report: Report
+) -> tuple[Numbers, Floats]:
     """What is kept for each row, and the share of their common words: the row itself unless one like it is kept."""
     rare, totals = _rare_words(matrix, weights, shared)
     counts, rows = np.diff(rare.indptr), matrix.shape[0]
@@ -194,10 +218,16 @@ def _choose(matrix: "csr_array", weights: Floats, shared: float, report: Report)
         for here in blocks(own @ frequencies, _AT_ONCE):
             pairs = (own[here] @ proposing).tocoo()
             first, second = earlier[pairs.col], pairs.row + part.start + here.start
-            likely = (first < second) & (pairs.data >= _PROPOSED * np.minimum(counts[first], counts[second]))
+            likely = (first < second) & (
+                pairs.data >= _PROPOSED * np.minimum(counts[first], counts[second])
+            )
             likely &= kept[first] == first
-            best: dict[int, tuple[float, int]] = {}  # for each copy; pairs come in the order of the second row
-            for place, copy, value in _alike(matrix, weights, totals, first[likely], second[likely], shared):
+            best: dict[
+                int, tuple[float, int]
+            ] = {}  # for each copy; pairs come in the order of the second row
+            for place, copy, value in _alike(
+                matrix, weights, totals, first[likely], second[likely], shared
+            ):
                 if place not in best and (value, -place) > best.get(copy, (0.0, 0)):
                     best[copy] = value, -place
             for copy, (value, place) in best.items():
@@ -208,12 +238,19 @@ def _choose(matrix: "csr_array", weights: Floats, shared: float, report: Report)
 
 
 def _alike(
-    matrix: "csr_array", weights: Floats, totals: Floats, first: Numbers, second: Numbers, shared: float
+    matrix: "csr_array",
+    weights: Floats,
+    totals: Floats,
+    first: Numbers,
+    second: Numbers,
+    shared: float,
 ) -> Iterator[tuple[int, int, float]]:
     """Those of some pairs of rows that are near-duplicates, and the share of their common words."""
     lengths = np.diff(matrix.indptr).astype(np.int64)
     sizes = lengths[first] + lengths[second]
-    possible = np.minimum(lengths[first], lengths[second]) >= shared * np.maximum(lengths[first], lengths[second])
+    possible = np.minimum(lengths[first], lengths[second]) >= shared * np.maximum(
+        lengths[first], lengths[second]
+    )
     first, second, sizes = first[possible], second[possible], sizes[possible]
     for some in blocks(sizes, _AT_ONCE):
         one, other = first[some], second[some]
@@ -222,13 +259,17 @@ def _alike(
         shares = count / (sizes[some] - count)
         alike = weight >= (_BY_WEIGHT * shared - 1e-9) * (totals[one] + totals[other] - weight)
         alike &= shares >= shared - 1e-9
-        yield from zip(one[alike].tolist(), other[alike].tolist(), shares[alike].tolist(), strict=True)
+        yield from zip(
+            one[alike].tolist(), other[alike].tolist(), shares[alike].tolist(), strict=True
+        )
 
 
 def _limited(rare: "csr_array", frequencies: Numbers, most: float) -> "csr_array":
     """Rows without their most frequent words, so that the product takes so many steps at most."""
     by_frequency = np.argsort(frequencies, kind="stable")
-    work = np.cumsum((np.bincount(rare.indices, minlength=len(frequencies)) * frequencies)[by_frequency])
+    work = np.cumsum(
+        (np.bincount(rare.indices, minlength=len(frequencies)) * frequencies)[by_frequency]
+    )
     dropped = np.zeros(len(frequencies), np.bool_)
     dropped[by_frequency[work > most]] = True
     rare.data[dropped[rare.indices]] = 0
@@ -245,17 +286,28 @@ def _rare_words(matrix: "csr_array", weights: Floats, shared: float) -> tuple["c
     lengths = np.diff(matrix.indptr)
     most = lengths - np.ceil(shared * lengths - 1e-9).astype(np.int64) + 1
     frequencies = np.bincount(matrix.indices)
-    alone = np.searchsorted(frequencies, 2)  # words that only one document has; they propose nothing
-    rare, sizes, totals = [np.zeros(0, np.int32)], np.zeros(len(lengths), np.int64), np.zeros(len(lengths))
+    alone = np.searchsorted(
+        frequencies, 2
+    )  # words that only one document has; they propose nothing
+    rare, sizes, totals = (
+        [np.zeros(0, np.int32)],
+        np.zeros(len(lengths), np.int64),
+        np.zeros(len(lengths)),
+    )
     for here in blocks(lengths, _AT_ONCE):
         words = matrix.indices[matrix.indptr[here.start] : matrix.indptr[here.stop]]
-        row, starts = np.repeat(np.arange(len(lengths[here])), lengths[here]), row_offsets(lengths[here])[:-1]
+        row, starts = (
+            np.repeat(np.arange(len(lengths[here])), lengths[here]),
+            row_offsets(lengths[here])[:-1],
+        )
         position = np.arange(len(words)) - starts[row]
         before = np.cumsum(weights[words]) - weights[words]
         totals[here] = np.bincount(row, weights[words], len(starts))
         left = totals[here][row] - (before - before[starts[row]])
         lone = np.bincount(row, words < alone, len(starts))
-        taken = (words >= alone) & (position < np.minimum(most[here], lone + np.clip(lengths[here] // 8, *_RARE))[row])
+        taken = (words >= alone) & (
+            position < np.minimum(most[here], lone + np.clip(lengths[here] // 8, *_RARE))[row]
+        )
         taken &= left >= (_BY_WEIGHT * shared - 1e-4) * totals[here][row]
         rare.append(words[taken])
         sizes[here] = np.bincount(row[taken], minlength=len(starts))

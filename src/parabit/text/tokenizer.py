@@ -24,7 +24,9 @@ _UNSPACED = (
     "\uff66-\uff9f\U00020000-\U000323af\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1780-\u17d3\u1000-\u103f"
 )
 _SPECIAL = ("c++", "c#", "f#", ".net")
-_SPECIAL_IN_ASCII = re.compile(r"(?<![a-z0-9])(?:c\+\+|[cf]#)|(?<!\w)\.net(?!\w)")  # but not in disc# or example.net
+_SPECIAL_IN_ASCII = re.compile(
+    r"(?<![a-z0-9])(?:c\+\+|[cf]#)|(?<!\w)\.net(?!\w)"
+)  # but not in disc# or example.net
 # A word is a letter or digit, then letters, digits and the marks that stand on letters: the vowel signs of Hindi, and
 # accents that were typed apart from their letter. The word boundaries of ASCII are three times as fast as Unicode's.
 WORDS = (
@@ -51,7 +53,9 @@ def read_stop_words(name: str) -> frozenset[str]:
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8 text"
         hint = "give english, none, or a file with one word per line"
-        raise VocabularyError(f"the stop words cannot be read from {name}: {reason}", hint) from problem
+        raise VocabularyError(
+            f"the stop words cannot be read from {name}: {reason}", hint
+        ) from problem
     return frozenset(word for line in lines if (word := line.strip().lower()))
 
 
@@ -88,17 +92,23 @@ class Tokenizer:
     def __post_init__(self) -> None:
         if not 1 <= self.min_length <= self.max_length:
             lengths = f"{self.min_length} to {self.max_length}"
-            raise VocabularyError(f"words of {lengths} characters are not possible", hint="give at least 1 to more")
+            raise VocabularyError(
+                f"words of {lengths} characters are not possible", hint="give at least 1 to more"
+            )
         is_set = isinstance(self.stop_words, frozenset | set)
         if not (is_set and all(isinstance(word, str) for word in self.stop_words)):
-            raise VocabularyError("stop words must be a set of strings", hint='for example frozenset({"the", "of"})')
+            raise VocabularyError(
+                "stop words must be a set of strings", hint='for example frozenset({"the", "of"})'
+            )
         if self.pattern not in (WORDS, PAPER_WORDS):
             import polars as pl
 
             try:
                 pl.Series([""]).str.contains(self.pattern)
             except pl.exceptions.ComputeError as problem:
-                theirs = str(problem).partition("This error occurred")[0]  # then polars shows its own expression
+                theirs = str(problem).partition("This error occurred")[
+                    0
+                ]  # then polars shows its own expression
                 reason = f"the pattern {self.pattern!r} is not valid: {' '.join(theirs.split())}"
                 raise VocabularyError(reason, hint=r"try \p{L}+") from problem
 
@@ -109,14 +119,20 @@ class Tokenizer:
 
     def words(self, text: str) -> list[str]:
         """The tokens of one text, in order."""
-        if isinstance(text, str) and self._splits_at_spaces(text):  # half the time: all hits are split for a page
+        if isinstance(text, str) and self._splits_at_spaces(
+            text
+        ):  # half the time: all hits are split for a page
             return text.translate(self._ascii_table).split()
         return _TOKEN.findall(self.spaced([text])[0])
 
     def content_words(self, text: str) -> list[str]:
         """The tokens of one text that models count."""
         stop, shortest, longest = self._stop_words, self.min_length, self.max_length
-        return [word for word in self.words(text) if shortest <= len(word) <= longest and word not in stop]
+        return [
+            word
+            for word in self.words(text)
+            if shortest <= len(word) <= longest and word not in stop
+        ]
 
     def content_tokens(self, texts: Iterable[str]) -> "tuple[pl.Series, NDArray[np.int64]]":
         """The tokens of many texts that models count, one text after the other, and how many each text has."""
@@ -124,16 +140,22 @@ class Tokenizer:
 
         parts = pl.Series(self.spaced(list(texts)), dtype=pl.String).str.split(" ")
         words = parts.explode()  # empty ones too, where several spaces stand side by side
-        counted = words.str.len_chars().is_between(self.min_length, self.max_length) & ~words.is_in(self._stop_words)
+        counted = words.str.len_chars().is_between(self.min_length, self.max_length) & ~words.is_in(
+            self._stop_words
+        )
         before = np.concatenate([[0], np.cumsum(counted.to_numpy())])
-        return words.filter(counted), np.diff(before[np.cumsum(parts.list.len().to_numpy())], prepend=0)
+        return words.filter(counted), np.diff(
+            before[np.cumsum(parts.list.len().to_numpy())], prepend=0
+        )
 
     def places(self, text: str, words: Collection[str]) -> list[tuple[int, int]]:
         """Where some tokens stand in a text, from and to; overlapping places become one."""
         wanted, spans, merged = set(words), list[tuple[int, int]](), list[tuple[int, int]]()
         if wanted and self._splits_at_spaces(text):  # a third of the time of looking at all tokens
             pattern = rf"(?<![^ ])(?:{'|'.join(map(re.escape, wanted))})(?![^ ])"
-            spans = [match.span() for match in re.finditer(pattern, text.translate(self._ascii_table))]
+            spans = [
+                match.span() for match in re.finditer(pattern, text.translate(self._ascii_table))
+            ]
         elif wanted:
             spans = [(start, end) for start, end, word in self._spans(text) if word in wanted]
         for start, end in spans:
@@ -154,10 +176,14 @@ class Tokenizer:
     def spaced(self, texts: list[str]) -> list[str]:
         """The tokens of each text with spaces between them."""
         if wrong := [text for text in texts if not isinstance(text, str)]:
-            raise CorpusError(f"a text is a {type(wrong[0]).__name__}, not a string", hint="give texts as str")
+            raise CorpusError(
+                f"a text is a {type(wrong[0]).__name__}, not a string", hint="give texts as str"
+            )
         # In ASCII, which most text is, tokens stay when all else becomes a space: faster than the regular expression.
         table, plain = self._ascii_table, [self._splits_at_spaces(text) for text in texts]
-        spaced = [text.translate(table) if split else "" for text, split in zip(texts, plain, strict=True)]
+        spaced = [
+            text.translate(table) if split else "" for text, split in zip(texts, plain, strict=True)
+        ]
         others = [place for place, split in enumerate(plain) if not split]
         if not others:
             return spaced
@@ -165,7 +191,9 @@ class Tokenizer:
         for place, joined in zip(others, matches, strict=True):
             tokens = joined.replace("\n", " ")  # files of vocabularies have a word per line
             if self.pattern == WORDS and not tokens.isascii():
-                tokens = _UNSPACED_RUN.sub(lambda run: " ".join(map(add, run[0], run[0][1:])), tokens)
+                tokens = _UNSPACED_RUN.sub(
+                    lambda run: " ".join(map(add, run[0], run[0][1:])), tokens
+                )
             spaced[place] = tokens
         return spaced
 
@@ -173,7 +201,9 @@ class Tokenizer:
         """Start, end and token of each token of a text."""
         normal, end = self._normalized(text), 0
         folded = map(_FOLDED.__getitem__, map(ord, text)) if self.fold_accents else text
-        origin = [place for place, characters in enumerate(folded) for _ in characters]  # of each character of `normal`
+        origin = [
+            place for place, characters in enumerate(folded) for _ in characters
+        ]  # of each character of `normal`
         for match in self._matches([normal])[0].to_list():
             # Matches come in order and do not overlap, so each is the next of its kind, unless the pattern asks for
             # what stands around it.
@@ -182,7 +212,9 @@ class Tokenizer:
             if self.pattern == WORDS and _UNSPACED_RUN.fullmatch(match):
                 tokens = [(place, match[place : place + 2]) for place in range(len(match) - 1)]
             else:
-                tokens = [(token.start(), token[0]) for token in _TOKEN.finditer(match.replace("\n", " "))]
+                tokens = [
+                    (token.start(), token[0]) for token in _TOKEN.finditer(match.replace("\n", " "))
+                ]
             for offset, token in tokens:
                 first = start + offset
                 yield origin[first], origin[first + len(token) - 1] + 1, token
@@ -190,8 +222,14 @@ class Tokenizer:
     def _splits_at_spaces(self, text: str) -> bool:
         if self.pattern == WORDS and text.isascii():
             lowered = text.lower()
-            perhaps = "+" in lowered or "#" in lowered or ".net" in lowered  # a fifth of the time of the four in full
-            return not (perhaps and any(map(lowered.__contains__, _SPECIAL)) and _SPECIAL_IN_ASCII.search(lowered))
+            perhaps = (
+                "+" in lowered or "#" in lowered or ".net" in lowered
+            )  # a fifth of the time of the four in full
+            return not (
+                perhaps
+                and any(map(lowered.__contains__, _SPECIAL))
+                and _SPECIAL_IN_ASCII.search(lowered)
+            )
         return self.pattern == PAPER_WORDS and text.isascii()
 
     def _normalized(self, text: str) -> str:
@@ -207,7 +245,9 @@ class Tokenizer:
             return pl.Series(texts, dtype=pl.String).str.extract_all(self.pattern)
         except UnicodeEncodeError as problem:
             hint = 'clean it with text.encode("utf-8", "replace").decode()'
-            raise CorpusError("a text has half of a surrogate pair, which is not a character", hint) from problem
+            raise CorpusError(
+                "a text has half of a surrogate pair, which is not a character", hint
+            ) from problem
 
     @cached_property
     def _ascii_table(self) -> str:
@@ -243,7 +283,9 @@ class Numbering:
 
         self._categories = pl.Categories.random()
         first = pl.Series(words, dtype=pl.String)
-        self._held = first.cast(pl.Categorical(self._categories))  # polars forgets categories that no series has
+        self._held = first.cast(
+            pl.Categorical(self._categories)
+        )  # polars forgets categories that no series has
 
     def of(self, words: "pl.Series") -> NDArray[np.uint32]:
         """The numbers of words; new words get new numbers."""

@@ -21,7 +21,12 @@ from parabit.web import schemas
 from parabit.web.service import RefusalError, Service, Settings, as_json
 
 _LOCAL = ["localhost", "127.0.0.1", "::1", "[::1]"]
-_FILES = {"/": "index.html", "/docs": "api.html", "/favicon.svg": "favicon.svg", "/favicon.ico": "favicon.svg"}
+_FILES = {
+    "/": "index.html",
+    "/docs": "api.html",
+    "/favicon.svg": "favicon.svg",
+    "/favicon.ico": "favicon.svg",
+}
 _GUARDED = ("/api/", "/openapi.json")  # by the token
 # The page needs its own files and the API, and nothing else in the world. A browser asks each time whether a file is
 # still the same: after an upgrade the old page must not meet the new API.
@@ -72,7 +77,9 @@ def _guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        if scope["method"] == "HEAD":  # answered as GET; uvicorn, which knows better, leaves out the body
+        if (
+            scope["method"] == "HEAD"
+        ):  # answered as GET; uvicorn, which knows better, leaves out the body
             scope = {**scope, "method": "GET"}
 
         async def send_on(message: Message) -> None:
@@ -87,11 +94,17 @@ def _guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:  # an HTTPException, which alone goes through the reading of a body
-                raise RefusalError(413, f"the request has more than {settings.most_bytes:,} bytes", "send less")
+                raise RefusalError(
+                    413, f"the request has more than {settings.most_bytes:,} bytes", "send less"
+                )
             return message
 
         sent = dict(scope["headers"]).get(b"authorization", b"")
-        is_open = wanted is None or not scope["path"].startswith(_GUARDED) or hmac.compare_digest(sent, wanted)
+        is_open = (
+            wanted is None
+            or not scope["path"].startswith(_GUARDED)
+            or hmac.compare_digest(sent, wanted)
+        )
         await (app if is_open else _NO_TOKEN)(scope, receive_some, send_on)
 
     return answer
@@ -121,15 +134,25 @@ def _add_api(app: FastAPI, service: Service) -> None:
         service.check(query)
         return _json(await service.answer(query))
 
-    @app.get("/api/document", summary="A document", response_model=schemas.Whole, responses=_NOT_FOUND)
+    @app.get(
+        "/api/document", summary="A document", response_model=schemas.Whole, responses=_NOT_FOUND
+    )
     async def document(
-        id: Annotated[str, Query(description="as it is shown; 7 is the string, or else the number")],
-        query: Annotated[str | None, Query(description="mark the words of this text", max_length=10_000)] = None,
+        id: Annotated[
+            str, Query(description="as it is shown; 7 is the string, or else the number")
+        ],
+        query: Annotated[
+            str | None, Query(description="mark the words of this text", max_length=10_000)
+        ] = None,
         like: Annotated[str | None, Query(description="mark the words of this document")] = None,
     ) -> Response:
         """A document with everything that is kept of it."""
         asked = id, query, like
-        return _json(await service.ask("document", lambda some: [service.document(*one) for one in some], asked))
+        return _json(
+            await service.ask(
+                "document", lambda some: [service.document(*one) for one in some], asked
+            )
+        )
 
     @app.get("/api/map", summary="The map")
     async def chart() -> Response:
@@ -144,7 +167,11 @@ def _add_api(app: FastAPI, service: Service) -> None:
         """Whether the server can answer; said at once, however many requests wait."""
         service.worker.wake()
         problem = service.failure
-        state = {"status": "failing" if problem else "ok", "documents": service.documents, "version": __version__}
+        state = {
+            "status": "failing" if problem else "ok",
+            "documents": service.documents,
+            "version": __version__,
+        }
         return _json({**state, "error": problem}, 503 if problem else 200)
 
 
@@ -182,7 +209,9 @@ def _add_errors(app: FastAPI) -> None:
         return _problem(500, "the server did not foresee this", "its log says more")
 
 
-def _problem(status: int, error: str, hint: str, headers: Mapping[str, str] | None = None) -> Response:
+def _problem(
+    status: int, error: str, hint: str, headers: Mapping[str, str] | None = None
+) -> Response:
     return _json({"error": error, "hint": hint}, status, headers)
 
 
@@ -192,5 +221,8 @@ def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = N
 
 
 _NO_TOKEN = _problem(
-    401, "a token is needed", "send it in the header `Authorization: Bearer TOKEN`", {"www-authenticate": "Bearer"}
+    401,
+    "a token is needed",
+    "send it in the header `Authorization: Bearer TOKEN`",
+    {"www-authenticate": "Bearer"},
 )

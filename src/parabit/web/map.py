@@ -29,7 +29,11 @@ class Drawing:
         command = [sys.executable, "-P", "-c", program, str(folder), str(self._drawn)]
         # A session of its own: Ctrl-C is for the server, which ends this one, too. Its errors join the server's.
         self._process = subprocess.Popen(
-            command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+            command,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         self._thread = Thread(target=self._follow, name="parabit-map", daemon=True)
         self._thread.start()
@@ -70,7 +74,10 @@ def draw_map(folder: str, to: str) -> None:
             drawn.save(Path(to))
             try:
                 keep_map(index, drawn)
-            except (OSError, ParabitError) as problem:  # a folder for reading only; it is drawn again next time
+            except (
+                OSError,
+                ParabitError,
+            ) as problem:  # a folder for reading only; it is drawn again next time
                 sys.stderr.write(f"the map is not kept: {problem}\n")
     except ParabitError as problem:
         sys.exit(str(problem))

@@ -41,13 +41,17 @@ class Settings:
 
     title: str | None = None  # of the page; the folder's name by default
     token: str | None = None  # what a request must carry; None lets everybody in
-    local: bool = True  # bound to the loopback: requests must name it, so that no other site can send any
+    local: bool = (
+        True  # bound to the loopback: requests must name it, so that no other site can send any
+    )
     most_hits: int = 100  # per search
     most_characters: int = 100_000  # per query
     most_bytes: int = 1 << 20  # per request
     most_waiting: int = 1000  # requests; more are asked to come back
     seconds: float = 10.0  # that a request may take
-    examples: Sequence[str] = ()  # queries that the page offers; by default phrases of the documents
+    examples: Sequence[
+        str
+    ] = ()  # queries that the page offers; by default phrases of the documents
     map: bool = True  # whether one is drawn
 
 
@@ -72,9 +76,15 @@ class Service:
         if self.index.knows_texts:
             self.index.search(["first"], k=1)  # so that nobody waits for the model
         self._folder, self._settings = folder.resolve(), settings
-        self.documents, self._looked = len(self.index), time.monotonic()  # when they were last counted
+        self.documents, self._looked = (
+            len(self.index),
+            time.monotonic(),
+        )  # when they were last counted
         self.failure = ""  # why the index could not be read again
-        self._lock, self._known = threading.RLock(), dict[str, Any]()  # what is known about all documents
+        self._lock, self._known = (
+            threading.RLock(),
+            dict[str, Any](),
+        )  # what is known about all documents
         self._kept_map = kept_map(self.index) if settings.map else None
         self._drawing: Drawing | None = None
         self._answers_given = dict[Hashable, bytes]()
@@ -100,17 +110,23 @@ class Service:
                 answer: bytes = await self.worker.ask(kind, work, request)
                 return answer
         except asyncio.QueueFull:
-            raise RefusalError(503, "too many requests are waiting", "ask again in a moment", retry=1) from None
+            raise RefusalError(
+                503, "too many requests are waiting", "ask again in a moment", retry=1
+            ) from None
         except TimeoutError:
             late = f"no answer within {self._settings.seconds:g} seconds"
             raise RefusalError(503, late, "ask again in a moment", retry=2) from None
         except MemoryError:
-            raise RefusalError(503, "the server is out of memory", "ask for less", retry=5) from None
+            raise RefusalError(
+                503, "the server is out of memory", "ask for less", retry=5
+            ) from None
         except (CodesError, QueryError) as problem:
             raise RefusalError(400, problem.problem, problem.hint) from problem
         except ParabitError as problem:  # what may name files is for the log alone
             _log.error("the index cannot be read: %s", problem)
-            raise RefusalError(503, "the index cannot be read", "the server's log says why", retry=5) from problem
+            raise RefusalError(
+                503, "the index cannot be read", "the server's log says why", retry=5
+            ) from problem
 
     async def answer(self, query: Query) -> bytes:
         """The answer to a search, from memory if it was asked before and the index has not changed."""
@@ -176,7 +192,9 @@ class Service:
     def start(self) -> bytes:
         """Queries that have answers here, and the newest documents, as JSON."""
         dated = next((field.name for field in self.once(self.fields) if field.kind == "date"), "")
-        examples = list(self._settings.examples) or (typical_phrases(self.index.snapshot()) if self._has_texts else [])
+        examples = list(self._settings.examples) or (
+            typical_phrases(self.index.snapshot()) if self._has_texts else []
+        )
         recent = [_listed(one) for one in newest(self.index.snapshot(), 6, dated or None)]
         return as_json({"examples": examples, "recent": recent, "recent_by": dated})
 
@@ -184,7 +202,11 @@ class Service:
         """Why there is no map to show."""
         if self._drawing is not None and not self._drawing.failure:
             return {"state": "drawing", "share": self._drawing.share, "points": 0}
-        why = f"a map needs {_LEAST} documents" if self._settings.map else "the server was started without a map"
+        why = (
+            f"a map needs {_LEAST} documents"
+            if self._settings.map
+            else "the server was started without a map"
+        )
         return {"state": "none", "why": why if self._drawing is None else self._drawing.failure}
 
     def chart(self) -> bytes:
@@ -203,7 +225,9 @@ class Service:
             "x": self.map.points[there, 0].tolist(),
             "y": self.map.points[there, 1].tolist(),
             "field": "" if field is None else field.name,
-            "label": [] if field is None else [_first(one.fields.get(field.name), places) for one in stored],
+            "label": []
+            if field is None
+            else [_first(one.fields.get(field.name), places) for one in stored],
             "labels": names,
             "ids": [_plain(one.id) for one in stored],
             "titles": [one.title for one in stored],
@@ -219,32 +243,55 @@ class Service:
             raise RefusalError(400, "the query is empty", "give a text")
         if text is not None and len(text) > settings.most_characters:
             limit = f"{settings.most_characters:,}"
-            raise RefusalError(413, f"the query has more than {limit} characters", "give the part that matters")
+            raise RefusalError(
+                413, f"the query has more than {limit} characters", "give the part that matters"
+            )
         if query.k > settings.most_hits:
-            raise RefusalError(400, f"k is {query.k}", f"at most {settings.most_hits} hits are given")
+            raise RefusalError(
+                400, f"k is {query.k}", f"at most {settings.most_hits} hits are given"
+            )
         if query.radius is not None and query.radius > self.index.bits:
-            raise RefusalError(400, f"the radius is {query.radius}", f"codes have {self.index.bits} bits")
+            raise RefusalError(
+                400, f"the radius is {query.radius}", f"codes have {self.index.bits} bits"
+            )
         if text is not None and not self.index.knows_texts:
-            raise RefusalError(400, "this index was made of codes and knows no texts", "search with `like`")
+            raise RefusalError(
+                400, "this index was made of codes and knows no texts", "search with `like`"
+            )
         ranks = self.index.ranks if text is not None or self._has_texts else ("hamming",)
         if query.rank is not None and query.rank not in ranks:
-            raise RefusalError(400, f"this index cannot rank by {query.rank[:100]!r}", f"it can by {', '.join(ranks)}")
+            raise RefusalError(
+                400,
+                f"this index cannot rank by {query.rank[:100]!r}",
+                f"it can by {', '.join(ranks)}",
+            )
 
     # In the worker's threads
 
     def search(self, queries: Sequence[Query]) -> list[bytes | RefusalError]:
         """The answers to searches of one kind, as JSON."""
         first, start = queries[0], time.perf_counter()
-        options: dict[str, Any] = {name: getattr(first, name) for name in ("k", "radius", "rank", "where")}
+        options: dict[str, Any] = {
+            name: getattr(first, name) for name in ("k", "radius", "rank", "where")
+        }
         if first.query is not None:
             # JSON may carry halves of surrogate pairs, which are no characters.
             texts = [(one.query or "").encode("utf-8", "replace").decode() for one in queries]
-            return [*self._answers(self.index.search(texts, **options), first, time.perf_counter() - start)]
+            return [
+                *self._answers(
+                    self.index.search(texts, **options), first, time.perf_counter() - start
+                )
+            ]
         ids = [self._id_of(one.like) for one in queries]
         there = self.index.has(ids).tolist()
-        hits = self.index.like([one for one, is_there in zip(ids, there, strict=True) if is_there], **options)
+        hits = self.index.like(
+            [one for one, is_there in zip(ids, there, strict=True) if is_there], **options
+        )
         answers = self._answers(hits, first, time.perf_counter() - start)
-        return [next(answers) if is_there else _missing(one.like) for one, is_there in zip(queries, there, strict=True)]
+        return [
+            next(answers) if is_there else _missing(one.like)
+            for one, is_there in zip(queries, there, strict=True)
+        ]
 
     def document(self, written: str, query: str | None, like: str | None) -> bytes | RefusalError:
         """A whole document, as JSON; the words of a text are marked in it, or those of another document."""
@@ -255,9 +302,16 @@ class Service:
         text = stored.text[:_WHOLE]
         pieces = [Piece(text, mark=False)] if text else []
         if text and (source := self._source_of_marks(query, like)):
-            pieces = marked(self.index.model.vocabulary.tokenizer, text, matching(self.index, source, text))
+            pieces = marked(
+                self.index.model.vocabulary.tokenizer, text, matching(self.index, source, text)
+            )
         code, [position] = stored.code.tobytes().hex(), self._positions([stored.code])
-        rest = {"text": _pieces(pieces), "cut": len(stored.text) > _WHOLE, "code": code, "position": position}
+        rest = {
+            "text": _pieces(pieces),
+            "cut": len(stored.text) > _WHOLE,
+            "code": code,
+            "position": position,
+        }
         return as_json(_listed(stored) | rest)
 
     @property
@@ -267,7 +321,9 @@ class Service:
     def _answers(self, hits: Hits, query: Query, seconds: float) -> Iterator[bytes]:
         found = list(hits)
         codes = [
-            code for own, rows in zip(hits.codes, found, strict=True) for code in (own, *(hit.code for hit in rows))
+            code
+            for own, rows in zip(hits.codes, found, strict=True)
+            for code in (own, *(hit.code for hit in rows))
         ]
         positions = iter(self._positions(codes, query.positions))
         for place, (rows, words) in enumerate(zip(found, hits.word_queries, strict=True)):
@@ -333,7 +389,10 @@ def _listed(stored: Stored) -> dict[str, Any]:
 
 
 def _pieces(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
-    return [{"text": piece.text, "mark": True} if piece.mark else {"text": piece.text} for piece in pieces]
+    return [
+        {"text": piece.text, "mark": True} if piece.mark else {"text": piece.text}
+        for piece in pieces
+    ]
 
 
 def _plain(identity: str | int) -> str | int:
@@ -343,8 +402,12 @@ def _plain(identity: str | int) -> str | int:
 def _first(values: object, places: Mapping[str, int]) -> int:
     """The place of the first value that has one, or -1."""
     several = values if isinstance(values, list) else [values]
-    return next((places[value] for value in several if isinstance(value, str) and value in places), -1)
+    return next(
+        (places[value] for value in several if isinstance(value, str) and value in places), -1
+    )
 
 
 def _missing(identity: object) -> RefusalError:
-    return RefusalError(404, f"there is no document {str(identity)[:100]!r}", "it may have been deleted meanwhile")
+    return RefusalError(
+        404, f"there is no document {str(identity)[:100]!r}", "it may have been deleted meanwhile"
+    )

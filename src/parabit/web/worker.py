@@ -15,7 +15,9 @@ from parabit.parallel import cores, limit_cores
 
 _AT_ONCE = 64  # requests that are answered together
 
-Work = Callable[[Sequence[Any]], Sequence[Any]]  # an answer for each request; an exception is an answer, too
+Work = Callable[
+    [Sequence[Any]], Sequence[Any]
+]  # an answer for each request; an exception is an answer, too
 
 
 class _Job(NamedTuple):
@@ -29,14 +31,25 @@ class Worker:
     """Answers requests of the running event loop in threads of its own."""
 
     def __init__(
-        self, most_waiting: int, is_due: Callable[[], bool], refresh: Callable[[], None], threads: int | None = None
+        self,
+        most_waiting: int,
+        is_due: Callable[[], bool],
+        refresh: Callable[[], None],
+        threads: int | None = None,
     ) -> None:
         """Before each batch `is_due` is asked; then `refresh` is called while no thread is at work."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # None wakes a thread
-        self._most, self._is_due, self._refresh, self._closing = most_waiting, is_due, refresh, False
+        self._most, self._is_due, self._refresh, self._closing = (
+            most_waiting,
+            is_due,
+            refresh,
+            False,
+        )
         self._loop = asyncio.get_running_loop()
         self._entrance, self._left, self._at_work = threading.Lock(), threading.Condition(), 0
-        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(threads or cores())]
+        self._threads = [
+            threading.Thread(target=self._run, daemon=True) for _ in range(threads or cores())
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -101,5 +114,9 @@ class Worker:
 def _deliver(jobs: Sequence[_Job], answers: Sequence[Any]) -> None:
     for job, answer in zip(jobs, answers, strict=True):
         if not job.answer.done():
-            give = job.answer.set_exception if isinstance(answer, BaseException) else job.answer.set_result
+            give = (
+                job.answer.set_exception
+                if isinstance(answer, BaseException)
+                else job.answer.set_result
+            )
             give(answer)

@@ -81,7 +81,12 @@ def test_public_definitions_are_found_and_nothing_runs(site: Path) -> None:
     assert "single" not in sys.modules
     corpus = DocstringCorpus([site])
     labels = {document.id: document.labels for document in corpus}
-    assert (labels["single.Thing.method"], labels["package.handed_on"]) == (("single",), ("package",))
+    assert (labels["single.Thing.method"], labels["package.handed_on"]) == (
+        ("single",),
+        ("package",),
+    )
     assert labels["package.sub.module.far"] == ("package", "package.sub")
-    halves = [document.id for split in ("train", "test") for document in DocstringCorpus([site], split)]
+    halves = [
+        document.id for split in ("train", "test") for document in DocstringCorpus([site], split)
+    ]
     assert sorted(halves) == sorted(document.id for document in corpus)

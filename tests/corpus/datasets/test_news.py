@@ -17,13 +17,26 @@ from parabit.errors import CorpusError
 
 def test_newsgroups_are_read_by_split(data: Path) -> None:
     post = b"From: a@b\nSubject: Hubble\n\nIt was caf\xe9.\n\nIn orbit."
-    names = ("20news-bydate-test/sci.space/2", "20news-bydate-train/sci.space/1", "20news-bydate-train/rec.autos/1")
+    names = (
+        "20news-bydate-test/sci.space/2",
+        "20news-bydate-train/sci.space/1",
+        "20news-bydate-train/rec.autos/1",
+    )
     write_archive(data / "20newsgroups" / "20news-bydate.tar.gz", dict.fromkeys(names, post))
     [test] = open_corpus("20newsgroups/test")
-    assert (test.id, test.text, test.labels) == ("sci.space/2", "It was café.\n\nIn orbit.", ("sci.space",))
-    assert [document.id for document in open_corpus("20newsgroups/train")] == ["sci.space/1", "rec.autos/1"]
+    assert (test.id, test.text, test.labels) == (
+        "sci.space/2",
+        "It was café.\n\nIn orbit.",
+        ("sci.space",),
+    )
+    assert [document.id for document in open_corpus("20newsgroups/train")] == [
+        "sci.space/1",
+        "rec.autos/1",
+    ]
     assert len(list(open_corpus("20newsgroups"))) == 3
-    assert next(iter(open_corpus("20newsgroups-raw/test"))).text.startswith("From: a@b\nSubject: Hubble\n\n")
+    assert next(iter(open_corpus("20newsgroups-raw/test"))).text.startswith(
+        "From: a@b\nSubject: Hubble\n\n"
+    )
 
 
 STORY = """<REUTERS TOPICS="{topics}" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="1" NEWID="{id}">
@@ -57,7 +70,9 @@ def test_reuters_is_read_by_the_modapte_split(data: Path) -> None:
     ]
     files = {
         "README.txt": b"not a story",
-        "reut2-000.sgm": ("<!DOCTYPE lewis SYSTEM 'lewis.dtd'>\n" + "".join(stories)).encode("latin-1"),
+        "reut2-000.sgm": ("<!DOCTYPE lewis SYSTEM 'lewis.dtd'>\n" + "".join(stories)).encode(
+            "latin-1"
+        ),
         "reut2-001.sgm": UNPROCESSED.encode("latin-1"),
     }
     write_archive(data / "reuters21578" / "reuters21578.tar.gz", files)
@@ -73,7 +88,11 @@ def test_reuters_is_read_by_the_modapte_split(data: Path) -> None:
 
 def test_the_samples_are_halved_and_rare_categories_leave_the_test(data: Path) -> None:
     articles = [
-        {"title": f"title {n}", "text": f"text {n}", "categories": ["common", f"rare {n}"] if n % 2 else []}
+        {
+            "title": f"title {n}",
+            "text": f"text {n}",
+            "categories": ["common", f"rare {n}"] if n % 2 else [],
+        }
         for n in range(200)
     ]
     for name in ("enwiki", "arxiv"):
@@ -84,7 +103,9 @@ def test_the_samples_are_halved_and_rare_categories_leave_the_test(data: Path) -
     assert len(list(open_corpus("arxiv"))) == 200
     # The same half, but only what has a category of at least 20 test articles.
     common = list(open_corpus("enwiki/test"))
-    assert [document.id for document in common] == [document.id for document in test if int(document.id) % 2]
+    assert [document.id for document in common] == [
+        document.id for document in test if int(document.id) % 2
+    ]
     assert {document.labels for document in common} == {("common",)}
     assert list(open_corpus("enwiki/train")) == train
 
@@ -105,14 +126,26 @@ def test_a_sample_of_another_form_is_named(data: Path) -> None:
 # RCV1: from the zips of its CDs, and from the folders that NIST sends, as Lewis et al. cleansed it.
 RCV1 = find_dataset("rcv1")
 # Topics and their parents: appendix 2 of Lewis et al.
-PARENTS = {"C11": "CCAT", "C1511": "C151", "C331": "C33", "E513": "E51", "E71": "ECAT", "GVIO": "GCAT", "M132": "M13"}
+PARENTS = {
+    "C11": "CCAT",
+    "C1511": "C151",
+    "C331": "C33",
+    "E513": "E51",
+    "E71": "ECAT",
+    "GVIO": "GCAT",
+    "M132": "M13",
+}
 
 
-def newsitem(itemid: int, topics: Sequence[str] = ("E51",), countries: Sequence[str] = ("MEX",)) -> bytes:
+def newsitem(
+    itemid: int, topics: Sequence[str] = ("E51",), countries: Sequence[str] = ("MEX",)
+) -> bytes:
     """A story in the form of the corpus: ISO-8859-1, with elements that are no part of the text."""
 
     def codes(kind: str, found: Sequence[str]) -> str:
-        inner = "\n".join(f'<code code="{code}">\n<editdetail date="1996-08-20"/>\n</code>' for code in found)
+        inner = "\n".join(
+            f'<code code="{code}">\n<editdetail date="1996-08-20"/>\n</code>' for code in found
+        )
         return f'<codes class="bip:{kind}:1.0">\n{inner}\n</codes>' if found else ""
 
     return f"""<?xml version="1.0" encoding="iso-8859-1" ?>
@@ -161,12 +194,19 @@ def test_a_topic_brings_its_parent() -> None:
         assert set(with_ancestors([topic])) == {topic, *with_ancestors([parent])}
 
 
-def test_stories_with_topic_and_region_are_read_in_the_order_of_days_and_names(tmp_path: Path) -> None:
+def test_stories_with_topic_and_region_are_read_in_the_order_of_days_and_names(
+    tmp_path: Path,
+) -> None:
     write_zip(tmp_path / "rcv1" / "cd2" / "19970301.zip", {9: newsitem(9), 8: newsitem(8)})
-    write_zip(tmp_path / "rcv1" / "cd1" / "disk" / "19960820.zip", {5: newsitem(5), 7: newsitem(7), 6: newsitem(6)})
+    write_zip(
+        tmp_path / "rcv1" / "cd1" / "disk" / "19960820.zip",
+        {5: newsitem(5), 7: newsitem(7), 6: newsitem(6)},
+    )
     unlabelled = {1: newsitem(1, topics=[]), 2: newsitem(2, countries=[]), 3: newsitem(3, [], [])}
     write_zip(tmp_path / "rcv1" / "19960821.zip", {**unlabelled, 4: newsitem(4)})
-    write_zip(tmp_path / "rcv1" / "cd1" / "19960821.zip", {4: newsitem(4)})  # a day that is there twice
+    write_zip(
+        tmp_path / "rcv1" / "cd1" / "19960821.zip", {4: newsitem(4)}
+    )  # a day that is there twice
     (tmp_path / "rcv1" / "codes.zip").write_bytes(b"no zip")
     with zipfile.ZipFile(tmp_path / "rcv1" / "19960821.zip", "a") as archive:
         archive.writestr("readme.txt", "no story")
@@ -177,7 +217,9 @@ def test_stories_with_topic_and_region_are_read_in_the_order_of_days_and_names(t
 
 
 def test_folders_as_nist_sends_them_are_the_same_corpus(tmp_path: Path) -> None:
-    path = write_zip(tmp_path / "zips" / "rcv1" / "19960820.zip", {i: newsitem(i) for i in range(2000, 2020)})
+    path = write_zip(
+        tmp_path / "zips" / "rcv1" / "19960820.zip", {i: newsitem(i) for i in range(2000, 2020)}
+    )
     with zipfile.ZipFile(path) as archive:
         archive.extractall(tmp_path / "folders" / "rcv1" / "rcv1" / "19960820")
     assert len(read(tmp_path / "zips")) == 20

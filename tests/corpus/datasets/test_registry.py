@@ -29,7 +29,9 @@ class Server(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         content = b"another file" if self.path == "/other" else CONTENT
-        breaks = self.path == "/always-breaks" or (self.path == "/breaks-once" and len(self.requests) == 1)
+        breaks = self.path == "/always-breaks" or (
+            self.path == "/breaks-once" and len(self.requests) == 1
+        )
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -56,11 +58,15 @@ def tiny(*urls: str) -> Dataset:
         return DatasetCorpus(paths, split, lambda source, _: iter([Document("0", source.name)]))
 
     digest = sha256(CONTENT).hexdigest()
-    return Dataset(about="", licence="", files="set/file.bin", corpus=corpus, urls=urls, sha256=digest)
+    return Dataset(
+        about="", licence="", files="set/file.bin", corpus=corpus, urls=urls, sha256=digest
+    )
 
 
 @pytest.mark.parametrize("paths", [["/good"], ["/breaks-once"], ["/missing", "/other", "/good"]])
-def test_a_file_arrives_whole_from_the_first_place_that_has_it(paths: list[str], server: str, data: Path) -> None:
+def test_a_file_arrives_whole_from_the_first_place_that_has_it(
+    paths: list[str], server: str, data: Path
+) -> None:
     reports: list[Progress] = []
     path = fetch(tiny(*(server + path for path in paths)), data, reports.append)
     assert path == data / "set" / "file.bin"
@@ -78,7 +84,9 @@ def test_a_file_arrives_whole_from_the_first_place_that_has_it(paths: list[str],
         ("http://127.0.0.1:1/closed", "could not be downloaded"),
     ],
 )
-def test_a_file_that_does_not_arrive_leaves_nothing(url: str, problem: str, server: str, data: Path) -> None:
+def test_a_file_that_does_not_arrive_leaves_nothing(
+    url: str, problem: str, server: str, data: Path
+) -> None:
     with pytest.raises(CorpusError, match=problem):
         fetch(tiny(url if "://" in url else server + url), data)
     assert list((data / "set").iterdir()) == []
@@ -90,10 +98,14 @@ def test_a_folder_that_cannot_be_written_is_named(server: str, data: Path) -> No
         fetch(tiny(f"{server}/good"), data)
 
 
-def test_a_missing_data_set_is_downloaded_once(server: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_data_set_is_downloaded_once(
+    server: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(datasets, "find_dataset", lambda name: tiny(f"{server}/good"))
     for _ in range(2):
-        assert [document.text for document in datasets.open_dataset("tiny/train")] == [str(data / "set" / "file.bin")]
+        assert [document.text for document in datasets.open_dataset("tiny/train")] == [
+            str(data / "set" / "file.bin")
+        ]
     assert len(Server.requests) == 1
 
 
@@ -111,7 +123,9 @@ def test_splits_share_no_document_and_never_change() -> None:
 
 def test_what_may_not_be_downloaded_says_what_to_put_where(data: Path) -> None:
     for name in ("rcv1", "wikipedia", "enwiki", "arxiv"):
-        with pytest.raises(CorpusError, match=f"the data set {name} is not in {data}; .*{name}/.*PARABIT_DATA"):
+        with pytest.raises(
+            CorpusError, match=f"the data set {name} is not in {data}; .*{name}/.*PARABIT_DATA"
+        ):
             open_corpus(f"{name}/test")
 
 
@@ -121,12 +135,16 @@ def test_an_unknown_split_is_refused_with_those_that_exist() -> None:
             open_corpus(name)
 
 
-def test_a_path_may_have_a_data_sets_name(write: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_may_have_a_data_sets_name(
+    write: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(write("arxiv/1.txt", "mine").parents[1])
     assert [document.text for document in open_corpus("./arxiv")] == ["mine"]
 
 
-def test_the_data_folder_is_the_users_cache_unless_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_data_folder_is_the_users_cache_unless_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PARABIT_DATA", str(tmp_path))
     assert data_folder() == tmp_path
     monkeypatch.delenv("PARABIT_DATA")

@@ -22,7 +22,9 @@ def page(id: int, title: str, *texts: str | None, ns: int = 0, redirect: str = "
     """A page in the form of the export: revisions with ids of their own, the newest last; one of no text is deleted."""
     revisions = ""
     for text in texts or ("Text.",):
-        content = ' deleted="deleted" />' if text is None else f">{escape(text, quote=False)}</text>"
+        content = (
+            ' deleted="deleted" />' if text is None else f">{escape(text, quote=False)}</text>"
+        )
         revisions += f"""
     <revision>
       <id>{id + 70_000}</id>
@@ -40,7 +42,10 @@ def page(id: int, title: str, *texts: str | None, ns: int = 0, redirect: str = "
 
 
 def head(namespaces: dict[str, str] = ENGLISH, version: str = "0.10") -> str:
-    names = (f'<namespace key="{key}" case="first-letter">{name}</namespace>' for key, name in namespaces.items())
+    names = (
+        f'<namespace key="{key}" case="first-letter">{name}</namespace>'
+        for key, name in namespaces.items()
+    )
     xmlns = f"http://www.mediawiki.org/xml/export-{version}/"
     return f"""<mediawiki xmlns="{xmlns}" version="{version}" xml:lang="en">
   <siteinfo><sitename>Wikipedia</sitename><namespaces>{"".join(names)}</namespaces></siteinfo>
@@ -67,13 +72,17 @@ def titles(documents: Iterable[Document]) -> list[str]:
 
 
 @pytest.mark.parametrize("version", ["0.6", "0.11"])
-def test_an_article_is_the_newest_text_its_categories_and_its_title(tmp_path: Path, version: str) -> None:
+def test_an_article_is_the_newest_text_its_categories_and_its_title(
+    tmp_path: Path, version: str
+) -> None:
     markup = "'''Bees''' & <b>wasps</b> {{x}}are [[insect]]s.<ref>y</ref>\n\n[[Category:Bees| ]]\n[[category:insects]]"
     write(tmp_path, dump(page(12, "Bees & wasps", "Old.", markup), start=head(version=version)))
     for name in (f"{NAME}-rss.xml", f"{NAME}.aria2", f"{NAME}.part"):  # what comes with a dump
         write(tmp_path, b"<rss/>", name)
     title = {"title": "Bees & wasps"}
-    assert read(tmp_path) == [Document("12", "Bees & wasps are insects.", ("Bees", "Insects"), title)]
+    assert read(tmp_path) == [
+        Document("12", "Bees & wasps are insects.", ("Bees", "Insects"), title)
+    ]
 
 
 def test_only_articles_are_read(tmp_path: Path) -> None:
@@ -122,7 +131,11 @@ def test_for_testing_a_category_has_20_articles_or_more(tmp_path: Path) -> None:
     assert len(nineteen) == 19
 
     def markup(title: str) -> str:
-        return "Text." + "[[Category:Often]]" * (title in twenty) + "[[Category:Rare]]" * (title in nineteen)
+        return (
+            "Text."
+            + "[[Category:Often]]" * (title in twenty)
+            + "[[Category:Rare]]" * (title in nineteen)
+        )
 
     write(tmp_path, dump(*(page(i, f"Article {i}", markup(f"Article {i}")) for i in range(800))))
     test = read(tmp_path, "test")
@@ -135,7 +148,11 @@ def test_the_namespaces_are_called_as_the_dump_says(tmp_path: Path) -> None:
     german = head({"0": "", "1": "Diskussion", "6": "Datei", "14": "Kategorie"})
     markup = "Bienen[[Datei:Biene|mini|Eine [[Biene]]]] fliegen.[[File:y|z]]\n"
     markup += "[[Kategorie:Biene| ]][[Category:Insekt]][[en:Bee]]"
-    write(tmp_path, dump(page(1, "Bienen", markup), start=german), "dewiki-latest-pages-articles.xml.bz2")
+    write(
+        tmp_path,
+        dump(page(1, "Bienen", markup), start=german),
+        "dewiki-latest-pages-articles.xml.bz2",
+    )
     [document] = read(tmp_path)
     assert (document.text, document.labels) == ("Bienen fliegen.", ("Biene", "Insekt"))
 
@@ -149,7 +166,9 @@ def test_a_multistream_dump_is_the_same_corpus(tmp_path: Path) -> None:
     streams = [head(), *("".join(pages[i : i + 10]) for i in range(0, 30, 10)), "</mediawiki>\n"]
     path = path.with_name("enwiki-20160405-pages-articles-multistream.xml.bz2")
     path.write_bytes(b"".join(bz2.compress(stream.encode()) for stream in streams))
-    path.with_name("enwiki-20160405-pages-articles-multistream-index.txt.bz2").write_bytes(bz2.compress(b"600:1:A\n"))
+    path.with_name("enwiki-20160405-pages-articles-multistream-index.txt.bz2").write_bytes(
+        bz2.compress(b"600:1:A\n")
+    )
     assert read(tmp_path) == one
 
 
@@ -163,7 +182,10 @@ def test_a_dump_in_parts_is_read_in_order(tmp_path: Path) -> None:
 def test_two_dumps_at_once_are_refused(tmp_path: Path) -> None:
     write(tmp_path, dump(page(1, "Bee")))
     for other in (
-        *(f"enwiki-20160405-pages-articles{rest}" for rest in ("-multistream.xml.bz2", ".xml", "1.xml-p1p2.bz2")),
+        *(
+            f"enwiki-20160405-pages-articles{rest}"
+            for rest in ("-multistream.xml.bz2", ".xml", "1.xml-p1p2.bz2")
+        ),
         "enwiki-20260101-pages-articles.xml.bz2",
         "dewiki-20160405-pages-articles.xml.bz2",
     ):
@@ -189,7 +211,9 @@ def test_a_cut_off_dump_is_named_after_its_whole_pages(tmp_path: Path) -> None:
     write(tmp_path, dump(page(1, "Bee"), page(2, "Wasp"))[:-40], "enwiki-latest-pages-articles.xml")
     documents = iter(WIKIPEDIA.corpus(WIKIPEDIA.found(tmp_path), None))
     assert next(documents).id == "1"
-    with pytest.raises(CorpusError, match=r"enwiki-latest-pages-articles\.xml is damaged or cut off.*download"):
+    with pytest.raises(
+        CorpusError, match=r"enwiki-latest-pages-articles\.xml is damaged or cut off.*download"
+    ):
         list(documents)
 
 

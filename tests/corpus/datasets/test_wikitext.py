@@ -16,12 +16,18 @@ VIETNAMESE = ENGLISH | {"tập tin": "file", "thể loại": "category"}
     [
         ("'''bold''' and ''italic'' and '''''both'''''", "bold and italic and both"),
         ("l''''amour'''", "l'amour"),
-        ("a [[link]], a [[target|label]], [[bus]]es, [[Foo#Bar|part]]", "a link, a label, buses, part"),
+        (
+            "a [[link]], a [[target|label]], [[bus]]es, [[Foo#Bar|part]]",
+            "a link, a label, buses, part",
+        ),
         ("[[Cat]] [[Foo (bar)|]] [[#History]]", "Cat Foo (bar) History"),
         ("[[a|b: c]] [[a|b|c]]", "b: c b|c"),
         ("[[Star Trek: Voyager]]", "Star Trek: Voyager"),
         ("bee[[de:Bienen]] [[zh-min-nan:Phang]][[simple:Bee]]s", "bee s"),
-        ("[[:de:Biene|in German]], [[:Category:Bees]], [[:File:x.jpg|picture]]", "in German, Category:Bees, picture"),
+        (
+            "[[:de:Biene|in German]], [[:Category:Bees]], [[:File:x.jpg|picture]]",
+            "in German, Category:Bees, picture",
+        ),
         ("[[wikt:bee|bee]]", "bee"),
         ("text[[Category:Bees]][[category : Insects|*]]", "text"),
         ("a [[File:x.jpg|thumb|of [[b|c]] and [[d]]]] e", "a e"),
@@ -30,7 +36,10 @@ VIETNAMESE = ENGLISH | {"tập tin": "file", "thể loại": "category"}
         ("[[Bild:x.JPG|mini|ein [[b]] c]] rest", "rest"),  # an alias that no dump names
         ("[[a|b [[c]] d]] e", "b c d e"),
         ("[[a|see [b]]] [sic]", "see [b] [sic]"),
-        ("[http://x.org a label], [https://x.org], [//x.org b], [mailto:a@b.org c]", "a label, , b, c"),
+        (
+            "[http://x.org a label], [https://x.org], [//x.org b], [mailto:a@b.org c]",
+            "a label, , b, c",
+        ),
         ("[http://x.org [[link]]] [[a|[http://x.org b]]]", "link b"),
         ("see http://x.org/a?b=c and HTTPS://Y.ORG", "see and"),
         ("a{{b}} {{c|d={{e|f}}|{{{g|}}}}}h {{{1|}}}", "a h"),
@@ -39,7 +48,10 @@ VIETNAMESE = ENGLISH | {"tập tin": "file", "thể loại": "category"}
         ('before\n{| class="x"\n! a\n|-\n| b\n:{|\n| c\n|}\n| d\n|}\nafter', "before\nafter"),
         ("a<ref>b</ref> c<ref name=d/> e<REF group='f'>{{g}}\n</Ref > h", "a c e h"),
         ("a<!-- b\n{{ -->c <math>x_{{1}}</math>d", "ac d"),
-        ("<gallery>\nFile:x.jpg|[[y]]\n</gallery><source lang=py>a = [[1]]</source><timeline>b</timeline>c", "c"),
+        (
+            "<gallery>\nFile:x.jpg|[[y]]\n</gallery><source lang=py>a = [[1]]</source><timeline>b</timeline>c",
+            "c",
+        ),
         ("<syntaxhighlight>{{</syntaxhighlight>x<references />", "x"),
         ("<nowiki>[[a]] ''b'' {{c}}</nowiki> <pre>* [[d]]</pre>", "[[a]] ''b'' {{c}} * [[d]]"),
         ("a<nowiki />b", "ab"),
@@ -77,13 +89,19 @@ def test_markup_becomes_what_a_reader_sees(markup: str, text: str) -> None:
 
 
 def test_a_wiki_has_its_own_names_for_namespaces() -> None:
-    assert read_article("[[Thể_loại:Ong]] [[thể  loại:Côn trùng]]", VIETNAMESE)[1] == ("Ong", "Côn trùng")
+    assert read_article("[[Thể_loại:Ong]] [[thể  loại:Côn trùng]]", VIETNAMESE)[1] == (
+        "Ong",
+        "Côn trùng",
+    )
     assert read_article("[[Tập_tin:x|y]]ong", VIETNAMESE)[0] == "ong"
 
 
 def test_categories_are_named_as_their_pages_are() -> None:
     for markup, found in (
-        ("[[Category:Bees|sort key]] [[ category : insects_of_Europe ]]", ("Bees", "Insects of Europe")),
+        (
+            "[[Category:Bees|sort key]] [[ category : insects_of_Europe ]]",
+            ("Bees", "Insects of Europe"),
+        ),
         ("[[Category:B]][[Category:A]][[Category:B|x]][[category:b]]", ("B", "A")),
         ("[[:Category:Bees]] [[Categories:Bees]] Category:Bees", ()),
         ("<!-- [[Category:Bees]] --><nowiki>[[Category:Bees]]</nowiki>", ()),
@@ -108,13 +126,22 @@ def test_any_markup_has_a_text(markup: str) -> None:
     assert text == text.strip()
 
 
-BALANCED = ["{{{{t|{}}}}}", "{{{{{{p|{}}}}}}}", "\n{{|\n| {}\n|}}\n", "[[File:x.jpg|thumb|{}]]", "[[target|{}]]", "{}"]
+BALANCED = [
+    "{{{{t|{}}}}}",
+    "{{{{{{p|{}}}}}}}",
+    "\n{{|\n| {}\n|}}\n",
+    "[[File:x.jpg|thumb|{}]]",
+    "[[target|{}]]",
+    "{}",
+]
 BALANCED += ["<ref>{}</ref>", "<!-- {} -->", "''{}''", "\n== {} ==\n", "[http://x.org {}]"]
 WORDS = st.sampled_from(["bee", "wasp", "ant", "[[hive]]", "[[hive|home]]s", "{{fact}}"])
 
 
 def balanced(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.builds(str.format, st.sampled_from(BALANCED), st.lists(inner, max_size=4).map(" ".join))
+    return st.builds(
+        str.format, st.sampled_from(BALANCED), st.lists(inner, max_size=4).map(" ".join)
+    )
 
 
 @given(st.recursive(WORDS, balanced, max_leaves=25))
@@ -127,12 +154,16 @@ def test_balanced_markup_leaves_no_markers(markup: str) -> None:
 
 @given(st.lists(st.sampled_from(["bee", "wasp", "ant", "hive"]), min_size=1), st.data())
 def test_words_outside_of_markup_stay_in_order(words: list[str], data: st.DataObject) -> None:
-    hidden = st.sampled_from(["", "{{x|{{y}}}}", "<ref>x</ref>", "<!-- x -->", "[[File:x|[[y]]]]", "[[de:x]]"])
+    hidden = st.sampled_from(
+        ["", "{{x|{{y}}}}", "<ref>x</ref>", "<!-- x -->", "[[File:x|[[y]]]]", "[[de:x]]"]
+    )
     markup = " ".join(f"[[x|{word}]]{data.draw(hidden)}" for word in words)
     assert read_article(markup)[0].split() == words
 
 
-@pytest.mark.parametrize(("opening", "closing"), [("{{x|", "}}"), ("\n{|", "\n|}"), ("[[File:x|", "]]")])
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("{{x|", "}}"), ("\n{|", "\n|}"), ("[[File:x|", "]]")]
+)
 def test_depth_is_no_limit(opening: str, closing: str) -> None:
     text = read_article(f"first {opening * 2_000}{closing * 2_000}\nlast")[0]
     assert text.split() == ["first", "last"]

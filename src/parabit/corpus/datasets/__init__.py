@@ -12,7 +12,16 @@ from parabit.corpus.sources import Source, SourceCorpus
 from parabit.errors import CorpusError, ParabitError
 from parabit.progress import Progress, Report, silent
 
-DATASETS = ("20newsgroups", "20newsgroups-raw", "reuters21578", "rcv1", "wikipedia", "enwiki", "arxiv", "docstrings")
+DATASETS = (
+    "20newsgroups",
+    "20newsgroups-raw",
+    "reuters21578",
+    "rcv1",
+    "wikipedia",
+    "enwiki",
+    "arxiv",
+    "docstrings",
+)
 SPLITS = ("train", "test")  # of every data set
 
 
@@ -27,7 +36,9 @@ class Dataset:
     about: str
     licence: str
     files: str  # a pattern below the data folder; empty if the data set is made from what is installed here
-    corpus: Callable[[Sequence[Path], str | None], Corpus]  # of those files: a split's documents, or all if it is None
+    corpus: Callable[
+        [Sequence[Path], str | None], Corpus
+    ]  # of those files: a split's documents, or all if it is None
     urls: tuple[str, ...] = ()
     sha256: str = ""
     obtain: str = ""
@@ -41,7 +52,10 @@ class DatasetCorpus(SourceCorpus):
     """The documents of a split that a function reads from each of a data set's files in turn."""
 
     def __init__(
-        self, paths: Sequence[Path], split: str | None, read: Callable[[Source, str | None], Iterator[Document]]
+        self,
+        paths: Sequence[Path],
+        split: str | None,
+        read: Callable[[Source, str | None], Iterator[Document]],
     ) -> None:
         super().__init__([Source(path) for path in paths])
         self._split, self._read = split, read
@@ -57,7 +71,9 @@ def in_split(name: str, split: str | None, held_out: float) -> bool:
     It follows from a hash of the name, so it is the same on every machine, whatever other documents there are.
     """
     digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
-    return split is None or (int.from_bytes(digest[:8], "big") >= (1 - held_out) * 2**64) == (split == "test")
+    return split is None or (int.from_bytes(digest[:8], "big") >= (1 - held_out) * 2**64) == (
+        split == "test"
+    )
 
 
 def cache_folder() -> Path:
@@ -85,7 +101,9 @@ def open_dataset(name: str, report: Report = silent) -> Corpus:
     """Open `NAME/SPLIT`, or `NAME` for all of it; a missing data set is downloaded if that is allowed."""
     base, _, split = name.partition("/")
     if split and split not in SPLITS:
-        raise CorpusError(f"{base} has no split {split!r}", hint=f"its splits are {' and '.join(SPLITS)}")
+        raise CorpusError(
+            f"{base} has no split {split!r}", hint=f"its splits are {' and '.join(SPLITS)}"
+        )
     dataset = find_dataset(base)
     paths = dataset.found(data_folder())
     if dataset.files and not paths:
@@ -115,9 +133,13 @@ def fetch(dataset: Dataset, data: Path, report: Report = silent) -> Path:
         except ParabitError as problem:
             raise CorpusError(problem.problem, hint) from problem
         except OSError as problem:
-            reason = f"{target.name} cannot be written to {target.parent}: {problem.strerror or problem}"
+            reason = (
+                f"{target.name} cannot be written to {target.parent}: {problem.strerror or problem}"
+            )
             raise CorpusError(reason, hint) from problem
-    raise CorpusError("; ".join(dict.fromkeys(failures)), hint=f"try again, or put the file at {target} yourself")
+    raise CorpusError(
+        "; ".join(dict.fromkeys(failures)), hint=f"try again, or put the file at {target} yourself"
+    )
 
 
 def _download(url: str, checksum: str) -> Iterator[bytes]:
@@ -136,4 +158,6 @@ def _download(url: str, checksum: str) -> Iterator[bytes]:
     except (OSError, HTTPException) as problem:
         raise CorpusError(f"{url} could not be downloaded: {problem}") from problem
     if digest.hexdigest() != checksum:
-        raise CorpusError(f"{url} has another SHA-256 than {checksum}: the file is damaged or another one")
+        raise CorpusError(
+            f"{url} has another SHA-256 than {checksum}: the file is damaged or another one"
+        )

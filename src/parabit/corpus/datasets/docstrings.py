@@ -59,7 +59,9 @@ def public_definitions(package: Sequence[tuple[str, str]]) -> list[Definition]:
     for module, path in package:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # other people's invalid escapes are not our user's business
+                warnings.simplefilter(
+                    "ignore"
+                )  # other people's invalid escapes are not our user's business
                 tree = ast.parse(Path(path).read_bytes())
         except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
             continue  # templates, files for other versions of Python, unreadable files
@@ -72,10 +74,15 @@ def public_definitions(package: Sequence[tuple[str, str]]) -> list[Definition]:
     ]
 
 
-def _documented(node: ast.Module | ast.ClassDef, module: str, inside: str = "") -> Iterator[Definition]:
+def _documented(
+    node: ast.Module | ast.ClassDef, module: str, inside: str = ""
+) -> Iterator[Definition]:
     """The definitions with a public name and a documentation string, outermost first."""
     for statement in _statements(node):
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and statement.name[0] != "_":
+        if (
+            isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and statement.name[0] != "_"
+        ):
             name = inside + statement.name
             if text := ast.get_docstring(statement):
                 yield module, name, text
@@ -101,7 +108,9 @@ def _exported(tree: ast.Module, public: bool) -> Iterator[str]:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
                 constants = (node for node in ast.walk(statement) if isinstance(node, ast.Constant))
-                yield from (constant.value for constant in constants if isinstance(constant.value, str))
+                yield from (
+                    constant.value for constant in constants if isinstance(constant.value, str)
+                )
 
 
 def _modules(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -46,7 +46,12 @@ _CONTROL = re.compile(r"&#(?:\d|[12]\d|3[01]|127);|[\x00-\x08\x0b-\x1f\x7f]")
 
 def _reuters(source: Source, split: str | None) -> Iterator[Document]:
     """Reuters-21578 from its SGML files, with the ModApte split."""
-    for match in (match for name, sgml in _members(source) if name.endswith(".sgm") for match in _STORY.finditer(sgml)):
+    for match in (
+        match
+        for name, sgml in _members(source)
+        if name.endswith(".sgm")
+        for match in _STORY.finditer(sgml)
+    ):
         attributes = dict(_ATTRIBUTE.findall(match[1]))
         # ModApte: of the stories that Lewis put in this part, those that indexers looked at for topics.
         if split and (attributes["LEWISSPLIT"] != split.upper() or attributes["TOPICS"] != "YES"):
@@ -92,13 +97,23 @@ def _rcv1(source: Source, split: str | None) -> Iterator[Document]:
     try:
         path = Path(source.location)
         day = path if path.is_dir() else zipfile.Path(path)
-        stories = {path.name: path.read_bytes() for path in day.iterdir() if path.name.lower().endswith("newsml.xml")}
+        stories = {
+            path.name: path.read_bytes()
+            for path in day.iterdir()
+            if path.name.lower().endswith("newsml.xml")
+        }
     except Exception as problem:  # zipfile lets many things through when bytes are wrong
-        raise CorpusError(f"{source.name}: damaged: {problem}", hint="copy the file again") from problem
+        raise CorpusError(
+            f"{source.name}: damaged: {problem}", hint="copy the file again"
+        ) from problem
     for name, xml in sorted(stories.items()):
         try:
             item = ET.fromstring(xml)
-        except (ET.ParseError, LookupError, ValueError) as problem:  # the last two: an encoding that is none
+        except (
+            ET.ParseError,
+            LookupError,
+            ValueError,
+        ) as problem:  # the last two: an encoding that is none
             reason = f"{source.name}, {name}: not well-formed XML: {problem}"
             raise CorpusError(reason, "copy the file again") from problem
         number, topics = item.get("itemid", ""), _codes(item, "bip:topics:1.0")
@@ -107,11 +122,17 @@ def _rcv1(source: Source, split: str | None) -> Iterator[Document]:
             elements = [*item.iterfind("headline"), *item.iterfind("text/p")]
             paragraphs = ("".join(element.itertext()).strip() for element in elements)
             fields = {"title": item.findtext("title", "").strip(), "date": item.get("date", "")}
-            yield Document(number, "\n".join(filter(None, paragraphs)), with_ancestors(topics), fields)
+            yield Document(
+                number, "\n".join(filter(None, paragraphs)), with_ancestors(topics), fields
+            )
 
 
 def _codes(item: ET.Element, kind: str) -> list[str]:
-    return [code for found in item.iterfind(f"metadata/codes[@class='{kind}']/code") if (code := found.get("code"))]
+    return [
+        code
+        for found in item.iterfind(f"metadata/codes[@class='{kind}']/code")
+        if (code := found.get("code"))
+    ]
 
 
 def _rcv1_corpus(paths: Sequence[Path], split: str | None) -> Corpus:
@@ -125,7 +146,9 @@ def _sample(source: Source, split: str | None) -> Iterator[Document]:
     options = ReadOptions(id_field="", label_field="categories", format="jsonl", strict=True)
     for article in FileCorpus([source], options, source.name):
         if article.title is None:
-            raise CorpusError(f"{article.id}: no title", hint="`parabit datasets` says what the file must hold")
+            raise CorpusError(
+                f"{article.id}: no title", hint="`parabit datasets` says what the file must hold"
+            )
         if in_split(article.title, split, held_out=0.5):
             # Titles occur twice, so the id is the position in the sample.
             yield replace(article, id=str(int(article.id.rpartition(":")[2]) - 1))
@@ -165,7 +188,9 @@ DATASETS = {
         licence="research use only",
         files="reuters21578/reuters21578.tar.gz",
         corpus=partial(DatasetCorpus, read=_reuters),
-        urls=("https://archive.ics.uci.edu/ml/machine-learning-databases/reuters21578-mld/reuters21578.tar.gz",),
+        urls=(
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/reuters21578-mld/reuters21578.tar.gz",
+        ),
         sha256="3bae43c9b14e387f76a61b6d82bf98a4fb5d3ef99ef7e7075ff2ccbcf59f9d30",
     ),
     "rcv1": Dataset(

@@ -15,7 +15,9 @@ from parabit.corpus.document import CommonLabels, Corpus, Document
 from parabit.corpus.sources import Source
 from parabit.errors import CorpusError, need
 
-Namespaces = Mapping[str, str]  # what a wiki calls its files and categories, in lower case: "file" or "category"
+Namespaces = Mapping[
+    str, str
+]  # what a wiki calls its files and categories, in lower case: "file" or "category"
 
 # They hold on every wiki, beside its own names.
 ENGLISH = {"file": "file", "image": "file", "category": "category"}
@@ -74,9 +76,15 @@ def _pages(stream: BinaryIO, name: str) -> Iterator[tuple[ET.Element, Namespaces
                 yield element, names
                 root.clear()
             elif event == "end" and tag == "siteinfo":
-                called = {found.get("key"): (found.text or "").lower() for found in element.iterfind(".//{*}namespace")}
+                called = {
+                    found.get("key"): (found.text or "").lower()
+                    for found in element.iterfind(".//{*}namespace")
+                }
                 # Their keys are the same on every wiki.
-                names = {called.get("6", "file"): "file", called.get("14", "category"): "category"} | ENGLISH
+                names = {
+                    called.get("6", "file"): "file",
+                    called.get("14", "category"): "category",
+                } | ENGLISH
     except ET.ParseError as problem:
         hint = "copy or download the file again, it is not whole"
         raise CorpusError(f"{name} is damaged or cut off: {problem}", hint) from problem
@@ -89,9 +97,14 @@ def _corpus(paths: Sequence[Path], split: str | None) -> Corpus:
         hint = "a dump is called like enwiki-latest-pages-articles.xml.bz2"
         raise CorpusError(f"{names}: none is a whole Wikipedia dump", hint)
     parts = [re.sub(r"(\d*)\.xml.*", r" \1", path.name).split(" ") for path in dumps]
-    if len({dump for dump, _ in parts}) > 1 or len({part for _, part in parts} - {""}) < len(parts) > 1:
+    if (
+        len({dump for dump, _ in parts}) > 1
+        or len({part for _, part in parts} - {""}) < len(parts) > 1
+    ):
         hint = "keep one there, or every page would be read twice"
-        raise CorpusError(f"{dumps[0].parent} has more than one dump, or one in two forms: {names}", hint)
+        raise CorpusError(
+            f"{dumps[0].parent} has more than one dump, or one in two forms: {names}", hint
+        )
     corpus = DatasetCorpus(dumps, split, _read)
     return CommonLabels(corpus) if split == "test" else corpus
 
@@ -107,9 +120,13 @@ _AS_ENTITIES = {ord(char): f"&#{ord(char)};" for char in "[]{}|<>'=*#:;_-/"}
 _TEMPLATE = re.compile(r"\{\{\{[^{}]*+\}\}\}|(?<!\{)\{\{[^{}]*+\}\}(?!\})")
 _LIST_ITEM = re.compile(r"^[*#:;]+", re.MULTILINE)
 _BLOCK = re.compile("blockquote|br|center|dd|div|dl|dt|h[1-6]|hr|li|ol|p|poem|table|ul")
-_LANGUAGE = re.compile(r"(?:[a-z]{2,3}(?:-[a-z-]+)?|simple):\S")  # [[de:Biene]] links to another Wikipedia
+_LANGUAGE = re.compile(
+    r"(?:[a-z]{2,3}(?:-[a-z-]+)?|simple):\S"
+)  # [[de:Biene]] links to another Wikipedia
 # A wiki's older names for its files ("Bild" beside "Datei") are not in its dump, but the files have their endings.
-_MEDIA = re.compile(r"\.(?:jpe?g|png|gif|svg|tiff?|og[gvai]|webm|webp|djvu|pdf|xcf|midi?|wav|flac|mp3)\s*$", re.I)
+_MEDIA = re.compile(
+    r"\.(?:jpe?g|png|gif|svg|tiff?|og[gvai]|webm|webp|djvu|pdf|xcf|midi?|wav|flac|mp3)\s*$", re.I
+)
 _LEFT_OVER = re.compile(
     r"'''''|'''|''"  # bold and italic
     r"|__[^\W\da-z]{2,40}__"  # magic words
@@ -145,7 +162,9 @@ def read_article(markup: str, names: Namespaces = ENGLISH) -> tuple[str, tuple[s
     code = parser.parse(_LIST_ITEM.sub("", markup), skip_style_tags=True)
     text = _LEFT_OVER.sub("", "".join(_shown(code, names, categories)))
     # Entities last, so that what is written as one is never taken for markup.
-    lines = (" ".join(line.split()) for line in unescape(_EMPTY_PARENTHESES.sub("", text)).split("\n"))
+    lines = (
+        " ".join(line.split()) for line in unescape(_EMPTY_PARENTHESES.sub("", text)).split("\n")
+    )
     return "\n".join(filter(None, lines)), tuple(categories)
 
 
@@ -171,7 +190,9 @@ def _shown(code: Any, names: Namespaces, categories: dict[str, None]) -> Iterato
 
 
 def _link(node: Any, names: Namespaces, categories: dict[str, None]) -> Iterator[str]:
-    title = " ".join(unescape(str(node.title)).translate(_DIRECTION_MARKS).replace("_", " ").split())
+    title = " ".join(
+        unescape(str(node.title)).translate(_DIRECTION_MARKS).replace("_", " ").split()
+    )
     prefix, _, rest = title.partition(":")
     kind = names.get(prefix.strip().lower())
     if kind == "category":

@@ -31,7 +31,10 @@ from parabit.index.store.schema import Id, Value
 
 KEY, SERIAL, VECTOR, CODE, WORDS, BM25 = "id", "serial", "vector", "code", "words", "bm25"
 KEYS, NUMBERS, REAL = "keys", "numbers", "real"
-RECORDS = ["record", *(f"record_{part}" for part in range(2, 9))]  # several, as a string of Milvus is short
+RECORDS = [
+    "record",
+    *(f"record_{part}" for part in range(2, 9)),
+]  # several, as a string of Milvus is short
 _SHORT = {KEY, SERIAL, CODE}
 LONGEST = 65_535  # bytes of a string
 LONGEST_KEY, MOST_KEYS = 4096, 4096  # bytes of a key, and values of an array
@@ -40,13 +43,24 @@ _HIGHEST = 1.7e308  # number
 
 TOKEN = "PARABIT_MILVUS_TOKEN"
 WINDOW = 16_384  # hits of a query, or entities of an answer, that Milvus gives at most
-_WRITTEN = 64  # entities in a request, which may have 64 MB; Milvus Lite takes more of them more slowly
+_WRITTEN = (
+    64  # entities in a request, which may have 64 MB; Milvus Lite takes more of them more slowly
+)
 _READ = 500  # entities with long strings in an answer, which may have 100 MB
 _NAMED = 5000  # keys or rows in a filter
 _QUERIES, _HITS = 4096, 1 << 18  # in a request
 _REMEMBERED = 1 << 19  # entities, before they are forgotten
-_CONNECT, _LIMIT = 5.0, 3600.0  # seconds to find out that nobody is there, and for a whole collection
-_TRIES = {"search": 4, "query": 4, "insert": 0, "upsert": 10, "delete": 10}  # if a server is busy: 1 s, 15 s
+_CONNECT, _LIMIT = (
+    5.0,
+    3600.0,
+)  # seconds to find out that nobody is there, and for a whole collection
+_TRIES = {
+    "search": 4,
+    "query": 4,
+    "insert": 0,
+    "upsert": 10,
+    "delete": 10,
+}  # if a server is busy: 1 s, 15 s
 
 _files: Counter[str] = Counter()  # files of Milvus Lite that this process has open, and how often
 _files_lock = Lock()
@@ -61,15 +75,25 @@ class Server:
         getLogger("pymilvus").setLevel(CRITICAL + 1)
         self.uri, self.is_file, self._is_open = uri, "://" not in uri, True
         if self.is_file:
-            with warnings.catch_warnings(action="ignore", category=UserWarning):  # about its use of pkg_resources
+            with warnings.catch_warnings(
+                action="ignore", category=UserWarning
+            ):  # about its use of pkg_resources
                 need("milvus_lite", "milvus", IndexFolderError)
             with _files_lock:
                 _files[self.uri] += 1
         try:
             with self._explaining("connect"):
-                token = "" if self.is_file else os.environ.get(TOKEN, "")  # `dedicated`: a shared one is closed for all
-                self.client = self.pymilvus.MilvusClient(uri, token=token, timeout=_CONNECT, dedicated=True)
-                found = version("milvus-lite") if self.is_file else self.client.get_server_version(timeout=_CONNECT)
+                token = (
+                    "" if self.is_file else os.environ.get(TOKEN, "")
+                )  # `dedicated`: a shared one is closed for all
+                self.client = self.pymilvus.MilvusClient(
+                    uri, token=token, timeout=_CONNECT, dedicated=True
+                )
+                found = (
+                    version("milvus-lite")
+                    if self.is_file
+                    else self.client.get_server_version(timeout=_CONNECT)
+                )
                 self.version = str(found).removeprefix("v")
         except BaseException:
             self._release()
@@ -92,7 +116,9 @@ class Server:
             with _files_lock:
                 _files[self.uri] -= 1
                 if not _files[self.uri]:
-                    manager = need("milvus_lite.server_manager", "milvus", IndexFolderError).server_manager_instance
+                    manager = need(
+                        "milvus_lite.server_manager", "milvus", IndexFolderError
+                    ).server_manager_instance
                     manager.release_server(self.uri)
 
     @contextmanager
@@ -107,10 +133,18 @@ class Server:
             failed, hint = f"failed to {doing.replace('_', ' ')}: {said}", "its log may say why"
             if "unauthenticated" in lower or "auth check failure" in lower:
                 failed, hint = "does not let us in", f"set {TOKEN} to a token or USER:PASSWORD"
-            elif doing == "connect" or re.search("unavailable|failed to connect|fail connecting|closed channel", lower):
-                failed, hint = "does not answer", "start the server, or correct the address, and try again"
+            elif doing == "connect" or re.search(
+                "unavailable|failed to connect|fail connecting|closed channel", lower
+            ):
+                failed, hint = (
+                    "does not answer",
+                    "start the server, or correct the address, and try again",
+                )
                 if self.is_file:
-                    failed, hint = f"cannot be opened: {said}", "one process at a time opens a file of Milvus Lite"
+                    failed, hint = (
+                        f"cannot be opened: {said}",
+                        "one process at a time opens a file of Milvus Lite",
+                    )
             raise IndexFolderError(f"Milvus at {self.uri} {failed}", hint=hint) from problem
 
 
@@ -132,18 +166,26 @@ class Entities:
     def __init__(self, server: Server, manifest: Manifest) -> None:
         self.server, self.manifest, self._bits = server, manifest, manifest.bits
         self.name = manifest.engine["collection"]
-        self._description = f"parabit index {manifest.token}"  # of the collection; no two are the same
+        self._description = (
+            f"parabit index {manifest.token}"  # of the collection; no two are the same
+        )
         self._known: dict[int, Mapping[str, Any]] = {}
         self._level = "Strong"
 
     def create(self) -> None:
-        server, types, has_words = self.server, self.server.pymilvus.DataType, bool(self.manifest.meta["words"])
+        server, types, has_words = (
+            self.server,
+            self.server.pymilvus.DataType,
+            bool(self.manifest.meta["words"]),
+        )
         if has_words and server.version.startswith(("2.3.", "2.4.")):
             raise IndexFolderError(
                 f"Milvus at {server.uri} is of version {server.version} and cannot search by words",
                 hint="upgrade it to 2.5 or later, or build the index without words",
             )
-        schema = server.client.create_schema(auto_id=False, enable_dynamic_field=False, description=self._description)
+        schema = server.client.create_schema(
+            auto_id=False, enable_dynamic_field=False, description=self._description
+        )
         indexes = server.client.prepare_index_params()
         schema.add_field(KEY, types.VARCHAR, is_primary=True, max_length=LONGEST_KEY)
         schema.add_field(SERIAL, types.INT64)
@@ -161,13 +203,21 @@ class Entities:
             kinds = server.pymilvus.FunctionType
             schema.add_function(server.pymilvus.Function(BM25, kinds.BM25, [WORDS], [BM25]))
             constants = {"bm25_k1": 1.2, "bm25_b": 0.75}  # those of tantivy
-            indexes.add_index(BM25, "SPARSE_INVERTED_INDEX", BM25, metric_type="BM25", params=constants)
-        server.ask("create_collection", self.name, schema=schema, index_params=indexes, num_shards=1)
+            indexes.add_index(
+                BM25, "SPARSE_INVERTED_INDEX", BM25, metric_type="BM25", params=constants
+            )
+        server.ask(
+            "create_collection", self.name, schema=schema, index_params=indexes, num_shards=1
+        )
 
     def is_there(self) -> Any:
         """Whether there is a collection of this name and description."""
         there = self.server.ask("has_collection", self.name)
-        return there and self.server.ask("describe_collection", self.name).get("description") == self._description
+        return (
+            there
+            and self.server.ask("describe_collection", self.name).get("description")
+            == self._description
+        )
 
     def drop(self) -> None:
         """Remove the collection, if it is the one with this description."""
@@ -190,12 +240,21 @@ class Entities:
 
     def with_keys(self, keys: Sequence[str]) -> dict[str, int]:
         """The rows of the entities with some keys, by key."""
-        return {row[KEY]: row[SERIAL] for some in pieces(keys, _NAMED) for row in self.some(in_keys(some), [])}
+        return {
+            row[KEY]: row[SERIAL]
+            for some in pieces(keys, _NAMED)
+            for row in self.some(in_keys(some), [])
+        }
 
     def in_rows(self, rows: Sequence[int], names: Sequence[str]) -> dict[int, Mapping[str, Any]]:
         """What is kept under some names in some rows, by row; without entities that were changed meanwhile."""
-        found = {row: self._known[row] for row in rows if self._known.get(row, {}).keys() >= {*names}}
-        for level in (self._level, "Strong"):  # a copy of the server that is behind may answer first
+        found = {
+            row: self._known[row] for row in rows if self._known.get(row, {}).keys() >= {*names}
+        }
+        for level in (
+            self._level,
+            "Strong",
+        ):  # a copy of the server that is behind may answer first
             if missing := [row for row in dict.fromkeys(rows) if row not in found]:
                 self._level = level
                 for some in pieces(missing, _NAMED if {*names} <= _SHORT else _READ):
@@ -205,7 +264,9 @@ class Entities:
     def some(self, filter: str, names: Sequence[str], most: int = WINDOW) -> list[dict[str, Any]]:
         """Entities that a filter lets through, in no order, with what is kept under some names."""
         output = list({KEY, SERIAL, *names})
-        found: list[dict[str, Any]] = self._read("query", filter=filter, output_fields=output, limit=most)
+        found: list[dict[str, Any]] = self._read(
+            "query", filter=filter, output_fields=output, limit=most
+        )
         if {*names} <= _SHORT:
             self._remember(found)
         return found
@@ -214,7 +275,12 @@ class Entities:
         """The rows of all entities that a filter lets through, ascending, in blocks."""
 
         def ask(between: str) -> Near:
-            rows = np.sort(np.array([row[SERIAL] for row in self.some(all_of([between, filter]), [])], dtype=np.int64))
+            rows = np.sort(
+                np.array(
+                    [row[SERIAL] for row in self.some(all_of([between, filter]), [])],
+                    dtype=np.int64,
+                )
+            )
             return Near(rows, np.zeros(len(rows)), len(rows) == WINDOW)
 
         return (near.rows for near in in_ranges(ask) if len(near.rows))
@@ -223,15 +289,23 @@ class Entities:
         """A filter for the entities that this one does not let through."""
         if not self.server.is_file:
             return f"not ({filter})"
-        rows = [row for block in self.walk(filter) for row in block.tolist()]  # Lite has no `not`, only `not in`
+        rows = [
+            row for block in self.walk(filter) for row in block.tolist()
+        ]  # Lite has no `not`, only `not in`
         return f"{SERIAL} not in {rows}" if rows else ""
 
-    def near(self, codes: NDArray[np.uint8], limit: int, lowest: int, highest: int, filter: str = "") -> Iterator[Near]:
+    def near(
+        self, codes: NDArray[np.uint8], limit: int, lowest: int, highest: int, filter: str = ""
+    ) -> Iterator[Near]:
         """The nearest entities of each code, between two distances, both included."""
         params = {}
-        if lowest > 0 or highest < self._bits:  # Milvus gives distances below the radius, and from range_filter on
+        if (
+            lowest > 0 or highest < self._bits
+        ):  # Milvus gives distances below the radius, and from range_filter on
             params = {"radius": highest + 1, "range_filter": lowest}
-        for near in self._search(VECTOR, "HAMMING", [code.tobytes() for code in codes], limit, filter, params):
+        for near in self._search(
+            VECTOR, "HAMMING", [code.tobytes() for code in codes], limit, filter, params
+        ):
             inside = (near.scores >= lowest) & (near.scores <= highest)
             yield Near(near.rows[inside], near.scores[inside], near.cut and bool(inside.all()))
 
@@ -240,15 +314,30 @@ class Entities:
         return list(self._search(BM25, "BM25", texts, limit, filter, {}))
 
     def _search(
-        self, field: str, metric: str, data: Sequence[Any], limit: int, filter: str, params: Mapping[str, int]
+        self,
+        field: str,
+        metric: str,
+        data: Sequence[Any],
+        limit: int,
+        filter: str,
+        params: Mapping[str, int],
     ) -> Iterator[Near]:
-        options = {"anns_field": field, "filter": filter, "limit": limit, "output_fields": [SERIAL, CODE]}
+        options = {
+            "anns_field": field,
+            "filter": filter,
+            "limit": limit,
+            "output_fields": [SERIAL, CODE],
+        }
         options["search_params"] = {"metric_type": metric, "params": params}
         for some in pieces(data, max(1, min(_QUERIES, _HITS // limit))):
             for hits in self._read("search", data=list(some), **options):
                 self._remember([{**hit["entity"], KEY: hit[KEY]} for hit in hits])
                 rows = np.array([hit["entity"][SERIAL] for hit in hits], dtype=np.int64)
-                yield Near(rows, np.array([hit["distance"] for hit in hits], dtype=np.float64), len(rows) == limit)
+                yield Near(
+                    rows,
+                    np.array([hit["distance"] for hit in hits], dtype=np.float64),
+                    len(rows) == limit,
+                )
 
     def _read(self, what: str, **options: Any) -> Any:
         answer = self.server.ask(what, self.name, consistency_level=self._level, **options)
@@ -284,7 +373,8 @@ def key_of(identity: Id) -> str:
     key = quote_from_bytes(schema.id_bytes(identity), safe=" !#$()*+,-./:;<=>?@[]^_{|}~")
     if len(key) > LONGEST_KEY:
         raise IndexFolderError(
-            f"the id {str(identity)[:40]!r}... takes {len(key):,} bytes", hint=f"Milvus keeps up to {LONGEST_KEY:,}"
+            f"the id {str(identity)[:40]!r}... takes {len(key):,} bytes",
+            hint=f"Milvus keeps up to {LONGEST_KEY:,}",
         )
     return key
 
@@ -304,7 +394,9 @@ def entity_of(
 ) -> dict[str, Any]:
     """A document as an entity; an IndexFolderError says what does not fit. `words` are stems, in order."""
     entries = list(schema.entries_of(schema.fields_in(record)))
-    keys = sorted({key >> 1 for key, number in entries if math.isnan(number)})  # Milvus has no unsigned numbers
+    keys = sorted(
+        {key >> 1 for key, number in entries if math.isnan(number)}
+    )  # Milvus has no unsigned numbers
     if len(keys) > MOST_KEYS:
         raise IndexFolderError(
             f"document {identity!r} has {len(keys):,} values in its fields",
@@ -317,9 +409,16 @@ def entity_of(
             f"document {identity!r} takes {len(kept):,} bytes compressed",
             hint=f"Milvus keeps up to {LONGEST * len(RECORDS):,}; index it in parts",
         )
-    entity = {KEY: key_of(identity), SERIAL: serial, VECTOR: code.tobytes(), CODE: b64encode(code.tobytes()).decode()}
+    entity = {
+        KEY: key_of(identity),
+        SERIAL: serial,
+        VECTOR: code.tobytes(),
+        CODE: b64encode(code.tobytes()).decode(),
+    }
     entity |= {KEYS: keys, NUMBERS: numbers}
-    entity |= {name: kept[LONGEST * part : LONGEST * (part + 1)] for part, name in enumerate(RECORDS)}
+    entity |= {
+        name: kept[LONGEST * part : LONGEST * (part + 1)] for part, name in enumerate(RECORDS)
+    }
     if words is not None:
         written = f" {' '.join(words)} ".encode("utf-8", "replace")
         if len(written) > LONGEST:
@@ -344,7 +443,9 @@ def in_rows(rows: Iterable[int]) -> str:
 
 def having(field: str, values: Iterable[Value]) -> str:
     """A filter for the documents that have one of the values in a field."""
-    return f"array_contains_any({KEYS}, {[schema.field_key(field, value) >> 1 for value in values]})"
+    return (
+        f"array_contains_any({KEYS}, {[schema.field_key(field, value) >> 1 for value in values]})"
+    )
 
 
 def comparing(field: str, operator: str, number: float) -> str:

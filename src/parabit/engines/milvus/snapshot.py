@@ -24,7 +24,9 @@ from parabit.index.words import Stems
 _FIRST = 1024  # hits that are asked for at first, if all are wanted
 _SPARE = 64  # hits beside twice as many as are wanted, for those that are as near as the last
 _LOOKED_AT = 500  # documents in which words are looked for that begin in some way
-_SHARES = 4  # a word of a query is repeated so often per unit of weight, and scores are divided by it
+_SHARES = (
+    4  # a word of a query is repeated so often per unit of weight, and scores are divided by it
+)
 _SHOWN = 20  # documents in which the form of a corrected word is looked for
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -58,7 +60,9 @@ class MilvusSnapshot:
     def fields_of(self, rows: Rows) -> list[dict[str, Any]]:
         """The fields, text among them, of the documents in some rows; none of one that was changed meanwhile."""
         found = self.entities.in_rows(rows.tolist(), client.RECORDS)
-        return [client.fields_of_entity(found[row]) if row in found else {} for row in rows.tolist()]
+        return [
+            client.fields_of_entity(found[row]) if row in found else {} for row in rows.tolist()
+        ]
 
     def codes(self, rows: Rows) -> Codes:
         return self._arrays(rows, client.CODE, np.dtype(np.uint8), -(-self.bits // 8))
@@ -88,20 +92,31 @@ class MilvusSnapshot:
         return all_of(parts)
 
     def find(
-        self, codes: Codes, most: int | None, radius: int | None, allowed: str | None = None, backend: str = "auto"
+        self,
+        codes: Codes,
+        most: int | None,
+        radius: int | None,
+        allowed: str | None = None,
+        backend: str = "auto",
     ) -> Found:
         """As in a folder. Milvus cuts a list of hits anywhere among equally near ones, and after 16,384; if an answer
         may have been cut, the rest is asked for.
         """
         if backend not in ("auto", "flat"):
-            raise CodesError(f"the index is on Milvus, which has no back end {backend}", hint="take auto or flat")
+            raise CodesError(
+                f"the index is on Milvus, which has no back end {backend}", hint="take auto or flat"
+            )
         farthest = self.bits if radius is None else min(radius, self.bits)
         limit = _FIRST if most is None else min(WINDOW, 2 * most + _SPARE)
         parts = []
         for number, near in enumerate(self.entities.near(codes, limit, 0, farthest, allowed or "")):
             near = self._whole(near, codes[number : number + 1], most, farthest, allowed or "")
             order = np.lexsort((near.rows, near.scores))[:most]
-            parts.append(Found(np.array([0, len(order)]), near.rows[order], near.scores[order].astype(np.int32)))
+            parts.append(
+                Found(
+                    np.array([0, len(order)]), near.rows[order], near.scores[order].astype(np.int32)
+                )
+            )
         return join(parts)
 
     def first(self, most: int, allowed: str | None) -> Rows:
@@ -119,21 +134,30 @@ class MilvusSnapshot:
             yield from client.pieces(rows, size)
 
     def _whole(self, near: Near, code: Codes, most: int | None, farthest: int, filter: str) -> Near:
-        if not near.cut or (most is not None and most < len(near.rows) and near.scores[most - 1] < near.scores[-1]):
+        if not near.cut or (
+            most is not None and most < len(near.rows) and near.scores[most - 1] < near.scores[-1]
+        ):
             return near
         # Those that are nearer than the last are all here; of those that are as near, or farther, some may be missing.
         distance = int(near.scores[-1])
         nearer = near.scores < distance
         parts = [Near(near.rows[nearer], near.scores[nearer])]
-        while distance <= farthest and (most is None or sum(len(part.rows) for part in parts) < most):
+        while distance <= farthest and (
+            most is None or sum(len(part.rows) for part in parts) < most
+        ):
             highest = farthest if most is None else distance
 
             def ask(between: str, lowest: int = distance, highest: int = highest) -> Near:
-                return next(self.entities.near(code, WINDOW, lowest, highest, all_of([between, filter])))
+                return next(
+                    self.entities.near(code, WINDOW, lowest, highest, all_of([between, filter]))
+                )
 
             parts += client.in_ranges(ask)
             distance = highest + 1
-        return Near(np.concatenate([part.rows for part in parts]), np.concatenate([part.scores for part in parts]))
+        return Near(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.scores for part in parts]),
+        )
 
     def _arrays(self, rows: Rows, name: str, dtype: np.dtype[Any], width: int) -> NDArray[Any]:
         """Codes or vectors, which are kept as texts; zeros for a document that was changed meanwhile."""
@@ -148,22 +172,33 @@ class MilvusWords(Stems):
     def __init__(self, snapshot: MilvusSnapshot) -> None:
         about = snapshot.manifest.meta["words"]
         super().__init__(about["language"], about["fold_accents"])
-        self._snapshot, self._entities, self.documents = snapshot, snapshot.entities, snapshot.documents
+        self._snapshot, self._entities, self.documents = (
+            snapshot,
+            snapshot.entities,
+            snapshot.documents,
+        )
 
     def frequencies(self, stems: Sequence[str]) -> dict[str, int]:
         """About how many documents have each word: 0 is sure."""
         found = self._entities.best(stems, 1) if stems else []
         # BM25 is the word's inverse document frequency, times up to 2.2 and often 1.5.
         return {
-            stem: max(1, round(self.documents / np.exp(near.scores[0] / 1.5))) if len(near.rows) else 0
+            stem: max(1, round(self.documents / np.exp(near.scores[0] / 1.5)))
+            if len(near.rows)
+            else 0
             for stem, near in zip(stems, found, strict=True)
         }
 
     def starting_with(self, prefix: str) -> list[str]:
         """The most frequent words that begin so, in some documents that have one."""
         found = self._entities.some(saying([prefix], end=""), [WORDS], _LOOKED_AT)
-        counts = Counter(word for entity in found for word in {*entity[WORDS].split()} if word.startswith(prefix))
-        return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:PREFIXED]]
+        counts = Counter(
+            word for entity in found for word in {*entity[WORDS].split()} if word.startswith(prefix)
+        )
+        return [
+            word
+            for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:PREFIXED]
+        ]
 
     def nearest_word(self, token: str) -> str | None:
         """What to search for instead of a word that no document has: the word without accents, or the most frequent one
@@ -174,24 +209,45 @@ class MilvusWords(Stems):
         [stem] = self.stemmed([token])
         cuts = [(stem[:place], stem[place:]) for place in range(len(stem) + 1)]
         letters = dict.fromkeys(_LETTERS + stem)
-        changed = {a + b[1:] for a, b in cuts if b} | {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
-        changed |= {a + letter + rest for a, b in cuts for letter in letters for rest in ([b, b[1:]] if b else [b])}
-        near = self.frequencies(sorted(word for word in changed - {"", stem} if begin_alike(word, stem)))
-        best = max((word for word in near if near[word]), key=lambda word: (near[word], word), default=None)
+        changed = {a + b[1:] for a, b in cuts if b} | {
+            a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1
+        }
+        changed |= {
+            a + letter + rest
+            for a, b in cuts
+            for letter in letters
+            for rest in ([b, b[1:]] if b else [b])
+        }
+        near = self.frequencies(
+            sorted(word for word in changed - {"", stem} if begin_alike(word, stem))
+        )
+        best = max(
+            (word for word in near if near[word]), key=lambda word: (near[word], word), default=None
+        )
         if best is None:
             return None
-        rows = np.array([entity[SERIAL] for entity in self._entities.some(saying([best]), [], _SHOWN)], dtype=np.int64)
+        rows = np.array(
+            [entity[SERIAL] for entity in self._entities.some(saying([best]), [], _SHOWN)],
+            dtype=np.int64,
+        )
         written = written_forms(self, map(searchable, self._snapshot.fields_of(rows)))
         return nearest_form(written[best], token) if best in written else best
 
-    def best(self, query: WordQuery, count: int, allowed: str | None = None) -> tuple[Rows, Scores, float, float]:
+    def best(
+        self, query: WordQuery, count: int, allowed: str | None = None
+    ) -> tuple[Rows, Scores, float, float]:
         """The rows with the highest BM25 that a filter lets through, the most that any other has, and the highest."""
         text = _text(query)
         if not text:
             return np.zeros(0, np.int64), np.zeros(0, np.float32), 0.0, 0.0
         [near] = self._entities.best([text], min(count, WINDOW), self._filter(query, allowed))
         scores = (near.scores / _SHARES).astype(np.float32)
-        return near.rows, scores, float(scores[-1]) if near.cut else 0.0, float(scores.max(initial=0))
+        return (
+            near.rows,
+            scores,
+            float(scores[-1]) if near.cut else 0.0,
+            float(scores.max(initial=0)),
+        )
 
     def scores(self, query: WordQuery, rows: Rows) -> Scores:
         found: dict[int, float] = {}

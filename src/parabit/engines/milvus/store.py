@@ -12,12 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from parabit.engines.milvus.client import SERIAL, TOKEN, Entities, Server, entity_of, id_of_key, key_of
+from parabit.engines.milvus.client import (
+    SERIAL,
+    TOKEN,
+    Entities,
+    Server,
+    entity_of,
+    id_of_key,
+    key_of,
+)
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
 from parabit.errors import IndexFolderError
 from parabit.index.store import Batch, Id, Store
 from parabit.index.store.generation import SaveModel
-from parabit.index.store.manifest import LOCK, Manifest, is_index, read_manifest, write_manifest, writer_lock
+from parabit.index.store.manifest import (
+    LOCK,
+    Manifest,
+    is_index,
+    read_manifest,
+    write_manifest,
+    writer_lock,
+)
 from parabit.index.store.schema import CODES, VECTORS, columns_of, need_distinct
 from parabit.index.store.store import BaseStore
 from parabit.index.word_index import searchable
@@ -135,7 +150,9 @@ class MilvusStore(BaseStore):
         there = self.snapshot().rows_of(ids) >= 0
         # To Milvus whatever may replace something is a deletion, too, so new documents are kept apart.
         for old in (False, True):
-            self.entities().write([entities[place] for place in np.flatnonzero(there == old)], new=not old)
+            self.entities().write(
+                [entities[place] for place in np.flatnonzero(there == old)], new=not old
+            )
         self.entities().delete([key_of(identity) for identity in delete])
         self.documents = self.entities().count()
         return int(there.sum())
@@ -182,10 +199,14 @@ class MilvusStore(BaseStore):
             fields, codes = snapshot.fields_of(rows), snapshot.codes(rows)
             vectors = snapshot.vectors(rows) if self.manifest.dim else None
             if not all(fields) and (snapshot.rows_of(snapshot.ids_of(rows)) != rows).any():
-                raise IndexFolderError("documents were changed meanwhile", hint="try again when nobody writes")
+                raise IndexFolderError(
+                    "documents were changed meanwhile", hint="try again when nobody writes"
+                )
             yield Batch(snapshot.ids_of(rows), codes, fields, vectors)
             done += len(rows)
-            report(Progress("reading", done, "documents", min(1.0, done / max(self.documents, done))))
+            report(
+                Progress("reading", done, "documents", min(1.0, done / max(self.documents, done)))
+            )
 
 
 def _entities(manifest: Manifest, batch: Batch, first: int) -> list[dict[str, Any]]:
@@ -196,8 +217,13 @@ def _entities(manifest: Manifest, batch: Batch, first: int) -> list[dict[str, An
         stems = Stems(about["language"], about["fold_accents"])
         texts = [searchable(fields) for fields in batch.fields or ()]
         words = [stems.analyzer.analyze(text) for text in stems.tokenizer.spaced(texts)]
-    documents = zip(batch.ids, arrays[CODES], records, words, arrays.get(VECTORS, nothing), strict=True)
-    return [entity_of(identity, serial, *rest) for serial, (identity, *rest) in enumerate(documents, first)]
+    documents = zip(
+        batch.ids, arrays[CODES], records, words, arrays.get(VECTORS, nothing), strict=True
+    )
+    return [
+        entity_of(identity, serial, *rest)
+        for serial, (identity, *rest) in enumerate(documents, first)
+    ]
 
 
 def _fill(entities: Entities, batches: Iterable[Batch]) -> list[str]:

@@ -59,9 +59,15 @@ class Flat:
             with _one_thread():
                 distances, rows = faiss.knn_hamming(block, self.codes, k, variant="mc")
             offsets = np.arange(len(block) + 1) * k
-            return Found(offsets, rows.ravel().astype(np.int64, copy=False), distances.ravel().astype(np.int32))
+            return Found(
+                offsets,
+                rows.ravel().astype(np.int64, copy=False),
+                distances.ravel().astype(np.int32),
+            )
 
-        return join(on_all_cores(search, queries, _COUNTING_BYTES // bytes_per_query, _SMALLEST_BLOCK))
+        return join(
+            on_all_cores(search, queries, _COUNTING_BYTES // bytes_per_query, _SMALLEST_BLOCK)
+        )
 
     def _within(self, queries: Codes, radius: int) -> Found:
         def search(block: Codes) -> Found:
@@ -72,7 +78,8 @@ class Flat:
                     faiss.swig_ptr(self.codes),
                     len(block),
                     len(self.codes),
-                    min(radius, self.bits) + 1,  # faiss returns distances below the radius; ours includes it
+                    min(radius, self.bits)
+                    + 1,  # faiss returns distances below the radius; ours includes it
                     self.codes.shape[1],
                     result,
                 )
@@ -80,7 +87,9 @@ class Flat:
             total = int(offsets[-1])
             if not total:
                 return Found.nothing(len(block))
-            rows = faiss.rev_swig_ptr(result.labels, total)  # in faiss's memory, as long as the result lives
+            rows = faiss.rev_swig_ptr(
+                result.labels, total
+            )  # in faiss's memory, as long as the result lives
             distances = faiss.rev_swig_ptr(result.distances, total).astype(np.int32)
             keys = Keys(len(self.codes), self.bits)
             asked = np.repeat(np.arange(len(block)), np.diff(offsets)) if len(block) > 1 else 0
@@ -91,7 +100,9 @@ class Flat:
         return join(on_all_cores(search, queries, _QUERIES_AT_A_TIME, _SMALLEST_BLOCK))
 
 
-def on_all_cores(search: Callable[[Codes], T], queries: Codes, most: int, least: int, per_core: int = 1) -> list[T]:
+def on_all_cores(
+    search: Callable[[Codes], T], queries: Codes, most: int, least: int, per_core: int = 1
+) -> list[T]:
     """Search for blocks of queries, each on one core: so many blocks per core, but of at least and at most so many."""
     size = min(most, max(least, -(-len(queries) // (per_core * cores()))))
     blocks = [queries[start : start + size] for start in range(0, len(queries), size)]

@@ -38,7 +38,9 @@ _READ_AT_A_TIME = 8192  # codes whose substrings are read at once while building
 _QUERIES_AT_A_TIME = 64
 _SMALLEST_BLOCK = 32  # queries that are worth a thread
 _KEYS_AT_A_TIME = 1 << 17
-_CANDIDATES_AT_A_TIME = 1 << 15  # measured at once, so that memory stays bounded and most of it in the cache
+_CANDIDATES_AT_A_TIME = (
+    1 << 15
+)  # measured at once, so that memory stays bounded and most of it in the cache
 
 
 def scan_cost(codes: int, width: int) -> float:
@@ -56,7 +58,9 @@ class Hashing(Flat):
     def __init__(self, codes: Codes, bits: int, arrays: Arrays | None = None) -> None:
         super().__init__(codes, bits)
         arrays = self.build(codes, bits) if arrays is None else arrays
-        self.starts, self.places, self._groups = (np.asarray(arrays[name]) for name in ("starts", "places", "bits"))
+        self.starts, self.places, self._groups = (
+            np.asarray(arrays[name]) for name in ("starts", "places", "bits")
+        )
         self.substrings, self.length = self._groups.shape
         self._bases = np.arange(self.substrings) << self.length
         # How many keys so many rings have, those with fewest flips first.
@@ -71,10 +75,18 @@ class Hashing(Flat):
         total = len(codes)
         count, length = _shape(total, bits)
         # Bits from the whole code, and neighbours in different substrings, as these are most alike.
-        groups = (np.arange(count * length, dtype=np.int32) * bits // (count * length)).reshape(length, count).T
+        groups = (
+            (np.arange(count * length, dtype=np.int32) * bits // (count * length))
+            .reshape(length, count)
+            .T
+        )
         values = np.empty((count, total), dtype=np.uint32)
-        blocks = [slice(start, start + _READ_AT_A_TIME) for start in range(0, total, _READ_AT_A_TIME)]
-        for some, read in zip(blocks, ordered_map(lambda block: _read(codes[block], groups), blocks), strict=True):
+        blocks = [
+            slice(start, start + _READ_AT_A_TIME) for start in range(0, total, _READ_AT_A_TIME)
+        ]
+        for some, read in zip(
+            blocks, ordered_map(lambda block: _read(codes[block], groups), blocks), strict=True
+        ):
             values[:, some] = read.T
         kind: type[np.unsignedinteger] = np.uint32 if total * count < 1 << 32 else np.uint64
         places = np.empty(total * count, dtype=kind)
@@ -109,29 +121,40 @@ class Hashing(Flat):
         look = partial(self._look, k=k, radius=farthest, affordable=affordable)
         size = max(1, min(_QUERIES_AT_A_TIME, int(_KEYS_AT_A_TIME / keys)))
         # At least two blocks per core, so that none waits for the other, but none so small that threads do not pay.
-        parts, dear = zip(*on_all_cores(look, queries, size, _SMALLEST_BLOCK, per_core=2), strict=True)
+        parts, dear = zip(
+            *on_all_cores(look, queries, size, _SMALLEST_BLOCK, per_core=2), strict=True
+        )
         found, left = join(parts), np.concatenate(dear).nonzero()[0]
-        return found.replace(left, super().search(queries[left], most, radius)) if len(left) else found
+        return (
+            found.replace(left, super().search(queries[left], most, radius)) if len(left) else found
+        )
 
     def _needed(self, radius: Any) -> Any:
         """How many rings hold all codes within a radius."""
         return np.minimum(radius + 1, len(self._keys_in) - 1)
 
-    def _look(self, queries: Codes, k: int | None, radius: int, affordable: float) -> tuple[Found, NDArray[np.bool_]]:
+    def _look(
+        self, queries: Codes, k: int | None, radius: int, affordable: float
+    ) -> tuple[Found, NDArray[np.bool_]]:
         """What is near some queries, and which of them a scan answers faster: of those only a part was found."""
         count, substrings = len(queries), self.substrings
         values = _read(queries, self._groups) | self._bases
         words = _words(np.ascontiguousarray(queries))
         limits = np.full(count, radius)  # what is farther is of no use
         needed = self._needed(limits)
-        hits, dear = np.empty(0, dtype=np.int64), np.zeros(count, dtype=np.bool_)  # hits are packed keys, sorted
+        hits, dear = (
+            np.empty(0, dtype=np.int64),
+            np.zeros(count, dtype=np.bool_),
+        )  # hits are packed keys, sorted
         candidates = np.zeros(count)
         active, flips = np.arange(count), 0  # rings with fewer flips were taken
         while len(active):
             # Of the k nearest, hits make the radius smaller with each ring. What a radius needs is known: of the last
             # rings some, and all before.
             stop = flips + 1 if k is not None else max(flips + 1, int(needed[0]) // substrings)
-            asked, starts, counts = self._take(values[active], needed[active] - flips * substrings, flips, stop)
+            asked, starts, counts = self._take(
+                values[active], needed[active] - flips * substrings, flips, stop
+            )
             asked = active[asked]
             more = np.bincount(asked, counts, minlength=count)
             dear |= more * _CANDIDATE > affordable
@@ -139,7 +162,10 @@ class Hashing(Flat):
                 left = ~dear[asked]
                 asked, starts, counts = asked[left], starts[left], counts[left]
             pieces = blocks(counts, _CANDIDATES_AT_A_TIME)
-            parts = [self._measure(words, starts[some], counts[some], asked[some], limits) for some in pieces]
+            parts = [
+                self._measure(words, starts[some], counts[some], asked[some], limits)
+                for some in pieces
+            ]
             hits = np.concatenate([hits, *parts])
             hits.sort()
             if substrings > 1 and len(hits):  # a code that is near is found in several
@@ -200,7 +226,11 @@ class Hashing(Flat):
         differ ^= words
         columns = np.bitwise_count(differ).T
         # numpy is slow at sums of few columns
-        distances = columns.sum(axis=0, dtype=np.int32) if len(columns) > 2 else sum(columns[1:], start=columns[0])
+        distances = (
+            columns.sum(axis=0, dtype=np.int32)
+            if len(columns) > 2
+            else sum(columns[1:], start=columns[0])
+        )
         close = (distances <= limits).nonzero()[0]
         return self._keys.pack(queries[close], distances[close], rows[close])
 

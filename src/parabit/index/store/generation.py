@@ -21,7 +21,14 @@ from parabit.errors import IndexFolderError
 from parabit.index.code_search import Searcher, build_arrays
 from parabit.index.store import schema
 from parabit.index.store.log import new_log
-from parabit.index.store.manifest import REMEDY, Form, Manifest, next_generation, remove_leftovers, write_manifest
+from parabit.index.store.manifest import (
+    REMEDY,
+    Form,
+    Manifest,
+    next_generation,
+    remove_leftovers,
+    write_manifest,
+)
 from parabit.index.store.schema import CODES, IDS, RECORDS, Batch, Columns, hashes, same_id
 from parabit.progress import Report
 from parabit.storage import ArrayWriter, array_header, sync
@@ -40,7 +47,9 @@ _TABLES = {
 _COPIED = 1 << 13  # documents at a time
 _SMALL = 64 << 20  # bytes that are checked at opening, in about 20 ms
 
-Recode = Callable[[NDArray[np.int64]], dict[str, NDArray[Any]]]  # from rows to other codes and extra arrays
+Recode = Callable[
+    [NDArray[np.int64]], dict[str, NDArray[Any]]
+]  # from rows to other codes and extra arrays
 SaveModel = Callable[[Path], None]
 
 
@@ -51,13 +60,25 @@ class Generation:
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.documents, self._folder, self._forms = manifest.documents, folder / manifest.folder, manifest.arrays
-        self.arrays = {name: _mapped(self._folder, name, form) for name, form in manifest.arrays.items()}
+        self.documents, self._folder, self._forms = (
+            manifest.documents,
+            folder / manifest.folder,
+            manifest.arrays,
+        )
+        self.arrays = {
+            name: _mapped(self._folder, name, form) for name, form in manifest.arrays.items()
+        }
         self.size = sum(array.nbytes for array in self.arrays.values())
         if self.size <= _SMALL:
             self.verify()
-        derived = {name[len(DERIVED) :]: self.arrays[name] for name in self.arrays if name.startswith(DERIVED)}
-        self.searcher = Searcher(self.arrays[CODES], manifest.bits, derived)  # keeps the back ends it has opened
+        derived = {
+            name[len(DERIVED) :]: self.arrays[name]
+            for name in self.arrays
+            if name.startswith(DERIVED)
+        }
+        self.searcher = Searcher(
+            self.arrays[CODES], manifest.bits, derived
+        )  # keeps the back ends it has opened
 
     def verify(self) -> None:
         """Raise unless every byte is what was written."""
@@ -71,7 +92,10 @@ class Generation:
         starts, stops = offsets[rows], offsets[rows + 1]
         if (starts > stops).any() or stops.max(initial=0) > len(content):
             raise IndexFolderError(f"{self._folder / name}{OFFSETS}.npy is damaged", hint=REMEDY)
-        return [bytes(content[start:stop]) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+        return [
+            bytes(content[start:stop])
+            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+        ]
 
     def rows_of(self, ids: Sequence[bytes]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is none."""
@@ -82,7 +106,9 @@ class Generation:
         for more in range(int((stops - starts).max(initial=0))):
             left = np.flatnonzero((rows < 0) & (starts + more < stops))
             suspects = self.arrays[IDS + ROWS][starts[left] + more]
-            for place, row, found in zip(left.tolist(), suspects, self.strings(IDS, suspects), strict=True):
+            for place, row, found in zip(
+                left.tolist(), suspects, self.strings(IDS, suspects), strict=True
+            ):
                 if found == ids[place]:
                     rows[place] = row
         return rows
@@ -101,10 +127,14 @@ def _mapped(folder: Path, name: str, form: Form) -> NDArray[Any]:
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size != wanted:
-            raise IndexFolderError(f"{path} is damaged: it has {size} bytes instead of {wanted}", hint=REMEDY)
+            raise IndexFolderError(
+                f"{path} is damaged: it has {size} bytes instead of {wanted}", hint=REMEDY
+            )
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     if content[: len(header)] != header:
-        raise IndexFolderError(f"{path} is damaged: its header is not the one that was written", hint=REMEDY)
+        raise IndexFolderError(
+            f"{path} is damaged: its header is not the one that was written", hint=REMEDY
+        )
     return np.frombuffer(content, np.uint8)[len(header) :].view(dtype).reshape(shape)
 
 
@@ -124,14 +154,18 @@ def write_generation(
     """
     manifest = replace(manifest, generation=next_generation(folder), token=secrets.token_hex(8))
     try:
-        if save_model is not None:  # to a new folder, as the one of an old generation may be damaged
+        if (
+            save_model is not None
+        ):  # to a new folder, as the one of an old generation may be damaged
             manifest = replace(manifest, model=f"model-{manifest.generation}")
             save_model(folder / manifest.model)
         with ExitStack() as stack:
             writer = GenerationWriter(folder / manifest.folder, manifest, stack)
             if isinstance(documents, Iterable):
                 for batch in documents:
-                    writer.add(schema.columns_of(batch, manifest.bits, manifest.dim, 1 + writer.documents))
+                    writer.add(
+                        schema.columns_of(batch, manifest.bits, manifest.dim, 1 + writer.documents)
+                    )
             else:
                 writer.copy(documents, recode)
             manifest = writer.finish(report)
@@ -186,7 +220,10 @@ class GenerationWriter:
         """Add the documents of a snapshot, in their order and with their serial numbers."""
         base, alive = snapshot.base, snapshot.select(())
         base.verify()  # a flipped byte must not get a new checksum
-        self._field_names, self._last_serial = dict.fromkeys(snapshot.manifest.field_names), snapshot.last_serial
+        self._field_names, self._last_serial = (
+            dict.fromkeys(snapshot.manifest.field_names),
+            snapshot.last_serial,
+        )
         places = np.cumsum(alive) - 1  # the new rows
         for name, kind in _TABLES.items():
             kept = alive[base.arrays[name + ROWS]]
@@ -208,7 +245,9 @@ class GenerationWriter:
         for name in _TABLES:
             self._write_table(name)
         backend = manifest.meta.get("backend", "flat")
-        for name, array in build_arrays(backend, self._mapped(CODES), manifest.bits, report).items():
+        for name, array in build_arrays(
+            backend, self._mapped(CODES), manifest.bits, report
+        ).items():
             self._open(DERIVED + name, np.dtype((array.dtype, array.shape[1:]))).append(array)
         self._stack.close()
         for path in (*self._folder.iterdir(), self._folder):
@@ -234,7 +273,9 @@ class GenerationWriter:
         """Raise if two documents have one id: they are beside each other in the table, as their keys are equal."""
         ids, offsets = self._mapped(IDS), self._mapped(IDS + OFFSETS)
         for place in np.flatnonzero(keys[1:] == keys[:-1]).tolist():
-            one, other = (ids[offsets[row] : offsets[row + 1]].tobytes() for row in rows[place : place + 2])
+            one, other = (
+                ids[offsets[row] : offsets[row + 1]].tobytes() for row in rows[place : place + 2]
+            )
             if one == other:
                 raise same_id(schema.id_of(one), rows[place], rows[place + 1])
 
@@ -246,6 +287,8 @@ class GenerationWriter:
         return writer.dtype.str, [writer.length, *writer.row], writer.checksum
 
     def _open(self, name: str, kind: np.dtype[Any]) -> ArrayWriter:
-        writer = self._writers[name] = ArrayWriter(self._folder / f"{name}.npy", kind.base, kind.shape)
+        writer = self._writers[name] = ArrayWriter(
+            self._folder / f"{name}.npy", kind.base, kind.shape
+        )
         self._stack.enter_context(writer)
         return writer

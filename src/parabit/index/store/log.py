@@ -58,14 +58,18 @@ class Log:
         # First the acknowledged length: the file only grows, so it holds that much when it is read next.
         acknowledged = max(self._lengths())
         if not acknowledged:
-            raise IndexFolderError(f"{self.path} is damaged: both places for its length are", hint=_REMEDY)
+            raise IndexFolderError(
+                f"{self.path} is damaged: both places for its length are", hint=_REMEDY
+            )
         content = self._read_at(self._end, -1)
         records, start = [], 0
         while (record := _record_at(content, start)) is not None:
             records.append(record)
             start += _RECORD.size + len(record)
         if self._end + start < acknowledged:
-            raise IndexFolderError(f"{self.path} is damaged at byte {self._end + start}", hint=_REMEDY)
+            raise IndexFolderError(
+                f"{self.path} is damaged at byte {self._end + start}", hint=_REMEDY
+            )
         self._end += start
         return records
 
@@ -87,7 +91,9 @@ class Log:
     def append(self, record: bytes) -> None:
         """Add a record; it is on the disk when this returns. A full disk is an OSError, and nothing was added."""
         if self._broken:
-            raise IndexFolderError(f"{self.path} could not be written before", hint="open the index again")
+            raise IndexFolderError(
+                f"{self.path} could not be written before", hint="open the index again"
+            )
         head = struct.pack("<4sQI", _MARK, len(record), zlib.crc32(record))
         content = memoryview(head + zlib.crc32(head).to_bytes(4, "little") + record)
         end = self._end + len(content)

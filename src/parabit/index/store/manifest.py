@@ -18,7 +18,9 @@ from parabit.index.store.schema import CODES, SERIALS, VECTORS
 from parabit.model import is_model
 from parabit.storage import remove, whole_file
 
-Form: TypeAlias = tuple[str, list[int], int]  # of an array: its type, its shape, and the CRC-32 of its bytes
+Form: TypeAlias = tuple[
+    str, list[int], int
+]  # of an array: its type, its shape, and the CRC-32 of its bytes
 
 FORMAT = 1
 MANIFEST, LOCK = "manifest.json", "lock"
@@ -42,12 +44,16 @@ class Manifest:
     fingerprint: str = ""  # of the model that made the codes
     meta: dict[str, Any] = field(default_factory=dict)  # what the caller wants to know again
     dim: int = 0  # of the vectors that are kept; 0 if none are
-    engine: dict[str, str] = field(default_factory=dict)  # its "name" and where it keeps the documents; empty: here
+    engine: dict[str, str] = field(
+        default_factory=dict
+    )  # its "name" and where it keeps the documents; empty: here
     model: str = ""  # the folder of the model, if it is kept
     generation: int = 1
     token: str = ""  # new for each generation, and in its log too, so that files of two indexes cannot be mixed
     documents: int = 0  # of the generation
-    last_serial: int = 0  # that a document was given; none is given twice, even if its document is deleted
+    last_serial: int = (
+        0  # that a document was given; none is given twice, even if its document is deleted
+    )
     field_names: list[str] = field(default_factory=list)
     arrays: dict[str, Form] = field(default_factory=dict)
 
@@ -92,9 +98,13 @@ def read_manifest(folder: Path) -> Manifest:
         hint = folder_like(folder) or "make one with `parabit index CORPUS -o FOLDER`"
         raise IndexFolderError(f"no index in {folder}", hint) from problem
     except PermissionError as problem:
-        raise IndexFolderError(f"{path} cannot be read: {problem.strerror}", hint="change its permissions") from problem
+        raise IndexFolderError(
+            f"{path} cannot be read: {problem.strerror}", hint="change its permissions"
+        ) from problem
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=REMEDY) from problem
+        raise IndexFolderError(
+            f"{path} is damaged, or not that of an index", hint=REMEDY
+        ) from problem
     if newer:
         raise IndexFolderError(
             f"{folder} has format {content['format']}, this version of parabit reads up to {FORMAT}",
@@ -111,7 +121,9 @@ def is_index(folder: Path) -> bool:
         names = {path.name for path in folder.iterdir()}
     except OSError:
         return False
-    return {MANIFEST, LOCK} <= names and all(_DATA.fullmatch(name) or _OTHERS.fullmatch(name) for name in names)
+    return {MANIFEST, LOCK} <= names and all(
+        _DATA.fullmatch(name) or _OTHERS.fullmatch(name) for name in names
+    )
 
 
 def next_generation(folder: Path) -> int:
@@ -147,11 +159,13 @@ def writer_lock(folder: Path) -> Iterator[None]:
             file.seek(1)  # Windows lets nobody read the first byte of a locked file
             holder = file.read(20).strip() or holder
         raise IndexFolderError(
-            f"{folder} is being written by process {holder.decode('ascii', 'replace')}", hint="wait until it is done"
+            f"{folder} is being written by process {holder.decode('ascii', 'replace')}",
+            hint="wait until it is done",
         ) from problem
     except OSError as problem:
         raise IndexFolderError(
-            f"{folder} cannot be written: {problem.strerror}", hint="search it as it is, or change its permissions"
+            f"{folder} cannot be written: {problem.strerror}",
+            hint="search it as it is, or change its permissions",
         ) from problem
     with held:
         with suppress(OSError), path.open("r+b", buffering=0) as file:

@@ -57,13 +57,20 @@ def columns_of(batch: Batch | None, bits: int, dim: int, first_serial: int) -> C
     count, codes, vectors = len(batch.ids), np.asarray(batch.codes), batch.vectors
     check_codes(codes, bits)
     if codes.ndim != 2 or len(codes) != count:
-        raise IndexFolderError(f"{count} ids and codes of shape {codes.shape}", hint="give a code for each id")
+        raise IndexFolderError(
+            f"{count} ids and codes of shape {codes.shape}", hint="give a code for each id"
+        )
     fields = [{}] * count if batch.fields is None else batch.fields
-    arrays: Arrays = {CODES: codes, SERIALS: np.arange(first_serial, first_serial + count, dtype=np.uint64)}
+    arrays: Arrays = {
+        CODES: codes,
+        SERIALS: np.arange(first_serial, first_serial + count, dtype=np.uint64),
+    }
     wanted = f"float16 vectors of shape {(count, dim)}" if dim else "no vectors"
     found = "no vectors" if vectors is None else f"{vectors.dtype} vectors of shape {vectors.shape}"
     if found != wanted:
-        raise IndexFolderError(f"the index keeps {wanted}, found {found}", hint="give what it keeps")
+        raise IndexFolderError(
+            f"the index keeps {wanted}, found {found}", hint="give what it keeps"
+        )
     if vectors is not None:
         arrays[VECTORS] = vectors
     records = [record_of(some, identity) for some, identity in zip(fields, batch.ids, strict=True)]
@@ -75,7 +82,14 @@ def pack(change: Change) -> bytes:
     ids, records, arrays = change.added
     lengths = np.array([len(written) for written in (*ids, *records)], dtype=np.int64)
     head = _COUNTS.pack(len(change.deleted), len(ids))
-    return b"".join([head, *(array.tobytes() for array in (change.deleted, *arrays.values(), lengths)), *ids, *records])
+    return b"".join(
+        [
+            head,
+            *(array.tobytes() for array in (change.deleted, *arrays.values(), lengths)),
+            *ids,
+            *records,
+        ]
+    )
 
 
 def unpack(record: bytes, kinds: Mapping[str, np.dtype[Any]]) -> Change:
@@ -103,7 +117,8 @@ def id_bytes(identity: Id) -> bytes:
     if isinstance(identity, int | np.integer) and not isinstance(identity, bool):
         return b"i%d" % identity
     raise IndexFolderError(
-        f"an id must be a string or an integer, found {identity!r}", hint="convert it, for example with str()"
+        f"an id must be a string or an integer, found {identity!r}",
+        hint="convert it, for example with str()",
     )
 
 
@@ -116,7 +131,9 @@ def need_distinct(ids: Sequence[Id]) -> None:
     """Raise if an id is given twice."""
     for written, count in Counter(map(id_bytes, ids)).items():
         if count > 1:
-            raise IndexFolderError(f"the id {id_of(written)!r} is given twice", hint="ids must be unique")
+            raise IndexFolderError(
+                f"the id {id_of(written)!r} is given twice", hint="ids must be unique"
+            )
 
 
 def same_id(identity: Id, first: int, second: int) -> IndexFolderError:
@@ -129,14 +146,18 @@ def same_id(identity: Id, first: int, second: int) -> IndexFolderError:
 
 def hashes(rows: Iterable[bytes]) -> NDArray[np.uint64]:
     """64 bits of BLAKE2b of each: the same in every process and version, and evenly spread whatever goes in."""
-    return np.frombuffer(b"".join([blake2b(row, digest_size=8).digest() for row in rows]), dtype="<u8")
+    return np.frombuffer(
+        b"".join([blake2b(row, digest_size=8).digest() for row in rows]), dtype="<u8"
+    )
 
 
 def record_of(fields: Mapping[str, Any], identity: Id) -> bytes:
     """The fields of a document as bytes."""
     for name in fields:
         if not isinstance(name, str):
-            raise IndexFolderError(f"document {identity!r} has a field named {name!r}", hint="names are strings")
+            raise IndexFolderError(
+                f"document {identity!r} has a field named {name!r}", hint="names are strings"
+            )
     try:
         text = _ENCODER.encode(dict(fields))
     except (TypeError, ValueError, RecursionError) as problem:
@@ -153,7 +174,8 @@ def fields_in(record: bytes) -> dict[str, Any]:
         fields: dict[str, Any] = _DECODER.decode(record.decode("utf-8", "surrogatepass"))
     except ValueError as problem:
         raise IndexFolderError(
-            "the record of a document is damaged", hint="find out with `parabit info INDEX --verify`"
+            "the record of a document is damaged",
+            hint="find out with `parabit info INDEX --verify`",
         ) from problem
     return fields
 
@@ -198,4 +220,6 @@ def _plain(value: object) -> object:
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
 # NaN is written if there is no value, as pandas has it; JSON does not know it, so it is read as null.
-_DECODER = json.JSONDecoder(parse_constant=lambda constant: None if constant == "NaN" else float(constant))
+_DECODER = json.JSONDecoder(
+    parse_constant=lambda constant: None if constant == "NaN" else float(constant)
+)

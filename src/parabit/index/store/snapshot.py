@@ -13,7 +13,17 @@ from parabit.index.results import Found
 from parabit.index.store import schema
 from parabit.index.store.generation import Generation
 from parabit.index.store.manifest import Manifest
-from parabit.index.store.schema import CODES, IDS, RECORDS, SERIALS, VECTORS, Change, Columns, Id, Value
+from parabit.index.store.schema import (
+    CODES,
+    IDS,
+    RECORDS,
+    SERIALS,
+    VECTORS,
+    Change,
+    Columns,
+    Id,
+    Value,
+)
 
 
 class Tail:
@@ -23,10 +33,14 @@ class Tail:
     """
 
     def __init__(self, kinds: dict[str, np.dtype[Any]]) -> None:
-        self.arrays = {name: np.zeros(16, kind) for name, kind in kinds.items()}  # with room at their ends
+        self.arrays = {
+            name: np.zeros(16, kind) for name, kind in kinds.items()
+        }  # with room at their ends
         self.ids: list[bytes] = []
         self.records: list[bytes] = []
-        self.rows: dict[bytes, list[int]] = {}  # that an id has had, ascending; all but the last were deleted
+        self.rows: dict[
+            bytes, list[int]
+        ] = {}  # that an id has had, ascending; all but the last were deleted
         self._lock = Lock()  # threads that read may be the first to need what follows
         self._found = 0  # documents whose fields are in these
         self._entries: dict[int, tuple[list[int], list[float]]] = {}  # rows and numbers by key
@@ -36,8 +50,12 @@ class Tail:
         first, end = len(self.ids), len(self.ids) + len(added.ids)
         for name, array in added.arrays.items():
             room = self.arrays[name]
-            if end > len(room):  # twice as much, so that a row costs the same however many there are
-                room = self.arrays[name] = np.resize(room, (max(end, 2 * len(room)), *room.shape[1:]))
+            if end > len(
+                room
+            ):  # twice as much, so that a row costs the same however many there are
+                room = self.arrays[name] = np.resize(
+                    room, (max(end, 2 * len(room)), *room.shape[1:])
+                )
             room[first:end] = array
         for row, identity in enumerate(added.ids, first):
             self.rows.setdefault(identity, []).append(row)
@@ -74,7 +92,12 @@ class Snapshot:
     """
 
     def __init__(
-        self, manifest: Manifest, base: Generation, tail: Tail, added: int = 0, alive: NDArray[np.bool_] | None = None
+        self,
+        manifest: Manifest,
+        base: Generation,
+        tail: Tail,
+        added: int = 0,
+        alive: NDArray[np.bool_] | None = None,
     ) -> None:
         self.manifest, self.base, self.tail = manifest, base, tail
         self.bits = manifest.bits
@@ -85,7 +108,9 @@ class Snapshot:
 
     def after(self, changes: Sequence[Change]) -> "Snapshot":
         """What the documents are after some changes; only for the newest snapshot."""
-        deleted = np.concatenate([np.zeros(0, dtype=np.int64), *(change.deleted for change in changes)])
+        deleted = np.concatenate(
+            [np.zeros(0, dtype=np.int64), *(change.deleted for change in changes)]
+        )
         for change in changes:
             self.tail.extend(change.added)
         added, alive = len(self.tail.ids), None
@@ -105,7 +130,9 @@ class Snapshot:
         written = [schema.id_bytes(identity) for identity in ids]
         rows = self.base.rows_of(written)
         for place, identity in enumerate(written if self.added else ()):
-            for row in self.tail.rows.get(identity, ()):  # of those that an id has had, the last counts
+            for row in self.tail.rows.get(
+                identity, ()
+            ):  # of those that an id has had, the last counts
                 if row < self.added:
                     rows[place] = self.base.documents + row
         return self._if_alive(rows)
@@ -145,7 +172,9 @@ class Snapshot:
             numbers = self.numbers(field)
             if np.isnan(numbers).all():
                 raise no_numbers(field)
-            ordered: NDArray[np.bool_] = ORDER[operator](numbers, values[0])  # False where it is NaN
+            ordered: NDArray[np.bool_] = ORDER[operator](
+                numbers, values[0]
+            )  # False where it is NaN
             return ordered
         mask = np.zeros(self.rows, dtype=np.bool_)
         if field == "id":
@@ -177,7 +206,9 @@ class Snapshot:
     def serials(self) -> NDArray[np.int64]:
         """The serial numbers of all rows, ascending, (rows,). A document keeps its number when the index is merged."""
         base = self.base.arrays[SERIALS]
-        serials = np.concatenate([base, self.tail.arrays[SERIALS][: self.added]]) if self.added else base
+        serials = (
+            np.concatenate([base, self.tail.arrays[SERIALS][: self.added]]) if self.added else base
+        )
         return serials.view(np.int64)
 
     def rows_of_serials(self, serials: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -185,14 +216,22 @@ class Snapshot:
         if not self.rows:
             return np.full(len(serials), -1, dtype=np.int64)
         first = self.serials[0]
-        is_whole = self.serials[-1] - first == self.rows - 1  # no number is missing, as in an index that was built
-        rows = (serials - first if is_whole else self.serials.searchsorted(serials)).clip(0, self.rows - 1)
+        is_whole = (
+            self.serials[-1] - first == self.rows - 1
+        )  # no number is missing, as in an index that was built
+        rows = (serials - first if is_whole else self.serials.searchsorted(serials)).clip(
+            0, self.rows - 1
+        )
         return self._if_alive(np.where(self.serials[rows] == serials, rows, -1))
 
     @property
     def last_serial(self) -> int:
         """The highest serial number that a document was given."""
-        return int(self.tail.arrays[SERIALS][self.added - 1]) if self.added else self.manifest.last_serial
+        return (
+            int(self.tail.arrays[SERIALS][self.added - 1])
+            if self.added
+            else self.manifest.last_serial
+        )
 
     def find(
         self,

@@ -23,7 +23,16 @@ from parabit.index.store.manifest import (
     write_manifest,
     writer_lock,
 )
-from parabit.index.store.schema import TEXT, Batch, Change, Id, columns_of, need_distinct, pack, unpack
+from parabit.index.store.schema import (
+    TEXT,
+    Batch,
+    Change,
+    Id,
+    columns_of,
+    need_distinct,
+    pack,
+    unpack,
+)
 from parabit.index.store.snapshot import Snapshot, Tail
 from parabit.progress import Report, silent
 from parabit.storage import copy_folder, whole_folder
@@ -38,11 +47,15 @@ _logger = getLogger(__name__)
 class BaseStore(ABC):
     """A folder with a manifest, a model and a lock, wherever the documents are."""
 
-    keeps_words = False  # whether words are searched with the documents, or by a word index beside the store
+    keeps_words = (
+        False  # whether words are searched with the documents, or by a word index beside the store
+    )
 
     def __init__(self, folder: Path | str, write: bool = False) -> None:
         self.folder, self.writes = Path(folder), write
-        self.manifest = read_manifest(self.folder)  # a folder that is not ours should not get a lock file
+        self.manifest = read_manifest(
+            self.folder
+        )  # a folder that is not ours should not get a lock file
         self._held = ExitStack()  # what is given back at the end
         if write:
             self._held.enter_context(writer_lock(self.folder))
@@ -74,7 +87,9 @@ class BaseStore(ABC):
     def need_writer(self) -> None:
         """Raise if the store is open for reading only."""
         if not self.writes:
-            raise IndexFolderError(f"{self.folder} is open for reading", hint="open it with write=True")
+            raise IndexFolderError(
+                f"{self.folder} is open for reading", hint="open it with write=True"
+            )
 
     def about(self) -> dict[str, Any]:
         """What the index is and what it keeps; for JSON."""
@@ -165,7 +180,11 @@ class Store(BaseStore):
         return int((rows[: len(ids)] >= 0).sum())
 
     def compact(
-        self, report: Report = silent, recode: Recode | None = None, save_model: SaveModel | None = None, **model: Any
+        self,
+        report: Report = silent,
+        recode: Recode | None = None,
+        save_model: SaveModel | None = None,
+        **model: Any,
     ) -> None:
         """Write the documents as a new generation, in the order of their rows, with an empty log.
 
@@ -176,7 +195,9 @@ class Store(BaseStore):
         snapshot = self.snapshot()
         self.need_writer()
         try:
-            write_generation(self.folder, replace(self.manifest, **model), snapshot, report, save_model, recode)
+            write_generation(
+                self.folder, replace(self.manifest, **model), snapshot, report, save_model, recode
+            )
             self._snapshot, self._log = _open(self.folder, write=True)
         except BaseException:
             if read_manifest(self.folder).token != self.manifest.token:
@@ -184,7 +205,9 @@ class Store(BaseStore):
             raise
         self.manifest = self._snapshot.manifest
 
-    def save(self, folder: Path, meta: dict[str, Any], overwrite: bool = False, report: Report = silent) -> None:
+    def save(
+        self, folder: Path, meta: dict[str, Any], overwrite: bool = False, report: Report = silent
+    ) -> None:
         """Write the documents to another folder, as `compact` writes them to this one."""
         manifest = replace(self.manifest, meta=meta, model="")
         self.create(folder, manifest, self.snapshot(), self.model_saver(), overwrite, report)
@@ -197,7 +220,10 @@ class Store(BaseStore):
         manifest = read_manifest(self.folder)
         if manifest.token == self.manifest.token:
             changes = [unpack(record, manifest.kinds) for record in self._log.read()]
-            self.manifest, self._snapshot = manifest, snapshot.after(changes) if changes else snapshot
+            self.manifest, self._snapshot = (
+                manifest,
+                snapshot.after(changes) if changes else snapshot,
+            )
             return bool(changes)
         self._snapshot, self._log = _open(self.folder, write=False)
         self.manifest = self._snapshot.manifest
@@ -216,7 +242,11 @@ class Store(BaseStore):
 
     def about(self) -> dict[str, Any]:
         snapshot = self.snapshot()
-        to_merge = {"added": snapshot.added, "deleted": snapshot.rows - snapshot.documents, "bytes": self._log.size}
+        to_merge = {
+            "added": snapshot.added,
+            "deleted": snapshot.rows - snapshot.documents,
+            "bytes": self._log.size,
+        }
         return {**super().about(), "to_merge": to_merge}
 
     def _merge_long_log(self) -> None:
@@ -242,7 +272,9 @@ def _open(folder: Path, write: bool) -> tuple[Snapshot, Log]:
         try:
             log = Log(folder / manifest.log, manifest.token, write)  # closed when it is forgotten
             changes = [unpack(record, manifest.kinds) for record in log.read()]
-            return Snapshot(manifest, Generation(folder, manifest), Tail(manifest.kinds)).after(changes), log
+            return Snapshot(manifest, Generation(folder, manifest), Tail(manifest.kinds)).after(
+                changes
+            ), log
         except FileNotFoundError as problem:
             if read_manifest(folder).token == manifest.token:
                 raise IndexFolderError(f"{problem.filename} is missing", hint=REMEDY) from problem
