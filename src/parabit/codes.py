@@ -15,6 +15,16 @@ from parabit.errors import CodesError
 _BLOCK = 1 << 18
 
 
+def bytes_per_code(bits: int) -> int:
+    """How many bytes a code of so many bits takes.
+
+    Example:
+        >>> bytes_per_code(128), bytes_per_code(9)
+        (16, 2)
+    """
+    return (bits + 7) // 8
+
+
 def pack(bits: NDArray[np.bool_] | NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Pack bits into codes, (…, bits) to (…, bytes).
 
@@ -94,7 +104,7 @@ def check_codes(codes: NDArray[Any], bits: int | None = None) -> None:
         )
     if bits is None:
         return
-    width, padding = -(-bits // 8), 0xFF >> (bits % 8) if bits % 8 else 0
+    width, padding = bytes_per_code(bits), 0xFF >> (bits % 8) if bits % 8 else 0
     problem = ""
     if bits < 1:
         problem = f"a code has 1 bit or more, found bits={bits}"

@@ -103,5 +103,21 @@ class IndexFolderError(ParabitError, ValueError):
     """An index folder that cannot be read or written, or documents that cannot be added or removed."""
 
 
+class IndexDamagedError(IndexFolderError):
+    """A file of an index that is not what was written, read twice with the same result."""
+
+
+class LockedError(IndexFolderError):
+    """An index that another process is writing."""
+
+
+class OverwrittenError(IndexFolderError):
+    """Another index was written over the one that is open, in the middle of a search."""
+
+
+class WordsMissingError(IndexFolderError):
+    """A word index that cannot be opened, and that this process may not build again."""
+
+
 class ClusterError(ParabitError, RuntimeError):
     """A Ray cluster that cannot be reached or does not fit, or work on it that could not be finished."""

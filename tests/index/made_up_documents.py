@@ -49,7 +49,8 @@ def make_store(folder: Path, documents: dict[Id, Document]) -> None:
     """Create a store of documents that come in batches."""
     items = list(documents.items())
     batches = (batch_of(dict(items[start : start + 7])) for start in range(0, len(items), 7))
-    Store.create(folder, Manifest(BITS, "of a model", {"backend": "hashing"}, DIM), batches)
+    manifest = Manifest(BITS, fingerprint="ab" * 32, dim=DIM, backend="hashing")
+    Store.create(folder, manifest, batches)
 
 
 def some_documents(count: int, first: int = 0) -> dict[Id, Document]:

@@ -95,7 +95,7 @@ def test_the_serial_number_of_a_deleted_document_is_not_given_again(tmp_path: Pa
         store.put(Batch(["d", "e"], codes[:2]))
         store.put(None, ["a", "e"])
         store.compact()
-        store.save(tmp_path / "copy", store.manifest.meta)
+        store.save(tmp_path / "copy", store.manifest)
     for name in ("index", "copy"):
         with closing(Store(tmp_path / name, write=True)) as store:
             store.put(Batch(["f"], codes[:1]))

@@ -169,7 +169,7 @@ def test_an_index_of_another_version_is_an_error(index: Path) -> None:
     for change, problem in (
         ({"format": 2}, "has format 2, this version of parabit reads up to 1; upgrade parabit"),
         (
-            {"engine": {"name": "elsewhere"}},
+            {"engine": {"name": "elsewhere", "uri": "", "collection": "a"}},
             "kept by 'elsewhere', an engine that this version does not have",
         ),
     ):
@@ -213,7 +213,7 @@ def test_a_full_disk_at_any_step_is_an_error_and_the_index_stays_as_it_was(index
             with full_disk(limit), pytest.raises(OSError, match="File too large"):
                 store.put(long)
             for act in (
-                partial(store.save, index.parent / f"copy{limit}", store.manifest.meta),
+                partial(store.save, index.parent / f"copy{limit}", store.manifest),
                 store.compact,
             ):
                 try:

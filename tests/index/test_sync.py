@@ -19,10 +19,11 @@ from index_models import TEXTS, UNKNOWN, binary
 from parabit import Document, Index, open_corpus
 from parabit.corpus import as_corpus
 from parabit.corpus.sources import Source
-from parabit.errors import ParabitError
-from parabit.index.corpus_files import Files, write_files
+from parabit.errors import IndexFolderError, ParabitError
+from parabit.index.corpus_files import Files, replace_files
 from parabit.index.documents import batches_of
-from parabit.index.sync import Synced
+from parabit.index.store import Store
+from parabit.index.sync import Synced, UnknownOriginError
 from parabit.index.word_index import WordIndex
 
 PLACES = [
@@ -213,28 +214,51 @@ def test_what_came_from_elsewhere_or_was_deleted_by_hand_stays_so(root: Path) ->
         assert "two.txt" in content(index)
 
 
-def test_if_the_table_of_files_is_lost_all_are_read_and_nothing_is_deleted(root: Path) -> None:
+def test_a_table_of_files_that_is_damaged_or_missing_is_an_error(root: Path) -> None:
     with build(root) as index:
-        index.add([Document("from elsewhere", TEXTS[5])])
-        (index.folder / index._store.manifest.meta["corpus"]["files"]).write_bytes(b"damaged")
-        put(root, {"two.txt": TEXTS[6], "new.txt": TEXTS[7]}, 1)
-        assert counts(index.sync()) == (1, 1, 0, 0, 2)
-        assert {*content(index)} == {"a/one.txt", "two.txt", "new.txt", "r", "from elsewhere"}
-        (root / "new.txt").unlink()
-        assert counts(index.sync()) == (0, 0, 0, 1, 3)
+        [table] = index.folder.glob("files-*")
+        content = table.read_bytes()
+        for changed in (b"damaged", content[:-1], content[:50] + b"?" + content[51:], None):
+            table.write_bytes(changed or b"")
+            if changed is None:
+                table.unlink()
+            for ask in (index.sync, index.verify):
+                with pytest.raises(IndexFolderError, match=f"{table} is (damaged|missing)"):
+                    ask()
+        table.write_bytes(content)
+        index.verify()
+        put(root, {"two.txt": TEXTS[6]}, 1)
+        assert counts(index.sync()) == (0, 1, 0, 0, 2)
+        index.verify()
 
 
-def test_an_index_that_is_saved_moved_with_its_files_or_among_them_knows_them(
-    root: Path, tmp_path: Path
-) -> None:
+def test_an_index_that_is_saved_or_among_its_files_knows_them(root: Path, tmp_path: Path) -> None:
     with build(root, root / "x.index") as index:
         index.save(tmp_path / "saved.index")
-    shutil.copytree(root, tmp_path / "moved")
-    (tmp_path / "moved/two.txt").unlink()
-    for name, gone in (("files/x.index", []), ("saved.index", []), ("moved/x.index", ["two.txt"])):
+    for name in ("files/x.index", "saved.index"):
         with Index.open(tmp_path / name, write=True) as index, files_read() as names:
-            assert index.sync().deleted == gone
+            assert index.sync().deleted == []
         assert names == []
+
+
+def test_an_index_that_was_moved_or_copied_reads_no_files_until_they_are_named(
+    root: Path, tmp_path: Path
+) -> None:
+    build(root, root / "x.index").close()
+    root.rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", tmp_path / "copied")
+    for name in ("moved", "copied"):
+        (tmp_path / name / "two.txt").unlink()
+        with Index.open(tmp_path / name / "x.index", write=True) as index, files_read() as names:
+            with pytest.raises(UnknownOriginError, match="was moved or copied") as refused:
+                index.sync()
+            # They seem to have been moved with the index.
+            assert refused.value.paths == [str(tmp_path / name)]
+            assert len(index) == 3
+            assert index.sync(refused.value.paths).deleted == ["two.txt"]
+            put(tmp_path / name, {"two.txt": TEXTS[7]}, 1)
+            assert index.sync().added == ["two.txt"]  # it is at home there now
+            assert {*names} == {"two.txt"}  # the others are known
 
 
 def test_a_file_that_cannot_be_read_keeps_its_documents(root: Path) -> None:
@@ -345,10 +369,10 @@ def test_killed_at_any_step_the_next_sync_repairs_it(
     steps = iter(range(100))
 
     def stopping(function: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments: Any) -> Any:
+        def run(*arguments: Any, **options: Any) -> Any:
             if next(steps) == moment:
                 raise Killed
-            return function(*arguments)
+            return function(*arguments, **options)
 
         return run
 
@@ -357,7 +381,7 @@ def test_killed_at_any_step_the_next_sync_repairs_it(
     put(root, {"new.txt": TEXTS[3], "b.jsonl": json.dumps({"id": "r2", "text": TEXTS[5]})})
     (root / "a/one.txt").rename(root / "renamed.txt")
     with (
-        mock.patch("parabit.index.sync.write_files", stopping(write_files)),
+        mock.patch("parabit.index.sync.replace_files", stopping(replace_files)),
         mock.patch.object(WordIndex, "put", stopping(WordIndex.put)),  # deletions too
         suppress(Killed)
         if moment == 4
@@ -386,11 +410,11 @@ def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_sync(root: Pa
     with build(root) as index:
         put(root, {"new.txt": TEXTS[3]})
 
-        def meddling(path: Path, files: Files) -> None:
-            write_files(path, files)
+        def meddling(store: Store, files: Files, **changes: Any) -> None:
+            replace_files(store, files, **changes)
             put(root, {"new.txt": TEXTS[4]}, 1)
 
-        with mock.patch("parabit.index.sync.write_files", meddling):
+        with mock.patch("parabit.index.sync.replace_files", meddling):
             done = index.sync()
         assert [reason for _, reason in done.kept] == ["changed while it was read: sync again"]
         index.sync()

@@ -134,9 +134,9 @@ def index(
         parabit index articles.csv --text-field body -o articles.index
         parabit index new-posts/ --model news-128 -o posts.index
     """
-    from parabit.index.words import check_language
     from parabit.storage import need_new
     from parabit.text import Tokenizer, VocabularyRule
+    from parabit.text.languages import check_language
 
     need_new(output, overwrite)
     kept = None if language == "none" else language

@@ -1,9 +1,12 @@
 """What an index remembers of its corpus: where it is and how it is read, and each file with its documents.
 
-The manifest has the first, a file beside it the second: for each file what changes when it does, and the ids and
-digests of its documents. That table is derived. It is written before documents change, without versions and digests,
-and again afterwards; so a kill leaves a table that says which documents may be in the index, and the next sync reads
-those files again. If it is missing or damaged, sync reads all files, and documents that are in none of them stay.
+The manifest has the first and the name and checksum of the second, a file beside it: for each file what changes when
+it does, and the ids and digests of its documents. That table is written before documents change, without versions and
+digests, and again afterwards; so a kill leaves a table that says which documents may be in the index, and the next
+sync reads those files again.
+
+What an index says about where its files lie is only followed if it is where it was made: somebody else's index must
+not make us read any file, and neither must one that was copied beside other files.
 """
 
 import gzip
@@ -13,8 +16,8 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
-from hashlib import blake2b
+from dataclasses import asdict, fields
+from hashlib import blake2b, sha256
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple, TypeAlias
@@ -22,9 +25,19 @@ from typing import Any, NamedTuple, TypeAlias
 from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
 from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import UnreadableError, is_address, may_pass
-from parabit.errors import CorpusError
+from parabit.errors import CorpusError, IndexDamagedError
 from parabit.index.documents import stored_fields
+from parabit.index.store.manifest import (
+    CorpusSettings,
+    FileTable,
+    Home,
+    Manifest,
+    is_at_home,
+    remove_made,
+)
 from parabit.index.store.schema import TEXT, record_of
+from parabit.index.store.store import BaseStore
+from parabit.index.store.untrusted import REMEDY, damaged, open_regular
 from parabit.storage import whole_file
 
 # A file that changes twice within a tick of the file system's clock looks unchanged after the second time. What was
@@ -45,21 +58,53 @@ class File(NamedTuple):
 
 Files: TypeAlias = dict[str, File]
 
-
-def read_files(path: Path) -> Files:
-    """What `write_files` wrote; nothing if it is missing or damaged, so that all files are read."""
-    with suppress(OSError, EOFError, zlib.error, ValueError):
-        return {
-            name: File(*file)
-            for name, file in json.loads(gzip.decompress(path.read_bytes())).items()
-        }
-    return {}
+_NAME_THEM = "name the files and how to read them: parabit sync INDEX CORPUS"
 
 
-def write_files(path: Path, files: Files) -> None:
-    """Write a table of files, complete or not at all."""
-    with whole_file(path, durable=True) as partial:
-        partial.write_bytes(gzip.compress(json.dumps(files).encode(), compresslevel=1))
+def read_files(folder: Path, table: FileTable | None) -> Files:
+    """The table of files of an index, empty if it has none; an IndexFolderError says that it is damaged."""
+    if table is None:
+        return {}
+    path = folder / table.name
+    try:
+        with open_regular(path) as file:
+            content = file.read()
+        if sha256(content).hexdigest() != table.checksum:
+            raise damaged(path)
+        return _files_of(json.loads(gzip.decompress(content)))
+    except FileNotFoundError as problem:
+        raise IndexDamagedError(f"{path} is missing", REMEDY) from problem
+    except (OSError, EOFError, zlib.error, ValueError, TypeError, RecursionError) as problem:
+        if isinstance(problem, IndexDamagedError):
+            raise
+        raise damaged(path, str(problem)) from problem
+
+
+def _files_of(content: Any) -> Files:
+    files: Files = {}
+    for name, (version, documents) in content.items():
+        strings = [name, version, *documents, *documents.values()]
+        if not all(isinstance(string, str) for string in strings):
+            raise ValueError("it holds other things than strings")
+        files[name] = File(version, documents)
+    return files
+
+
+def write_files(folder: Path, files: Files) -> FileTable:
+    """Write a table of files under a new name. It counts when the manifest names it."""
+    content = gzip.compress(json.dumps(files).encode(), compresslevel=1)
+    name = f"files-{token_hex(4)}.json.gz"
+    with whole_file(folder / name, durable=True) as partial:
+        partial.write_bytes(content)
+    return FileTable(name, sha256(content).hexdigest())
+
+
+def replace_files(store: BaseStore, files: Files, **changes: Any) -> None:
+    """Give an index another table of files and perhaps other settings, in one durable step."""
+    old = store.manifest.files
+    store.change_manifest(files=write_files(store.folder, files), **changes)
+    if old is not None:
+        remove_made(store.folder / old.name)
 
 
 def unsure(*tables: Files) -> Files:
@@ -71,10 +116,10 @@ def unsure(*tables: Files) -> Files:
     return files
 
 
-def digest_of(fields: Mapping[str, Any]) -> str:
+def digest_of(stored: Mapping[str, Any]) -> str:
     """What stands for a document: a digest of its text, and one of all else that is kept of it."""
-    text = str(fields.get(TEXT, "")).encode("utf-8", "surrogatepass")
-    rest = record_of({name: value for name, value in fields.items() if name != TEXT}, "")
+    text = str(stored.get(TEXT, "")).encode("utf-8", "surrogatepass")
+    rest = record_of({name: value for name, value in stored.items() if name != TEXT}, "")
     return "".join(blake2b(part, digest_size=TEXT_DIGEST // 2).hexdigest() for part in (text, rest))
 
 
@@ -94,73 +139,89 @@ class NotedCorpus(Corpus):
     """A corpus of files that takes note of them as it is read: `files` is what the latest reading found."""
 
     def __init__(self, corpus: FileCorpus, named: Corpus | None = None) -> None:
-        self._corpus, self._named = corpus, named or corpus
+        self.corpus, self._named = corpus, named or corpus
 
     def __iter__(self) -> Iterator[Document]:
         # Before the files are read: a file that changes meanwhile has another version then.
-        self.files = {
-            name: File(version, {}) for name, version in versions_of(self._corpus).items()
-        }
-        for document in self._corpus:
-            self.files[self._corpus.source.id].documents[document.id] = digest_of(
+        self.files = {name: File(version, {}) for name, version in versions_of(self.corpus).items()}
+        for document in self.corpus:
+            self.files[self.corpus.source.id].documents[document.id] = digest_of(
                 stored_fields(document, text=True)
             )
             yield document
-        self._named.skipped, self._named.notes = self._corpus.skipped, self._corpus.notes
-        for place, reason in self._corpus.skipped:
+        self._named.skipped, self._named.notes = self.corpus.skipped, self.corpus.notes
+        for place, reason in self.corpus.skipped:
             if place in self.files and may_pass(reason):
                 self.files[place] = self.files[place]._replace(version="")
 
     @property
     def share_read(self) -> float | None:
-        return self._corpus.share_read
+        return self.corpus.share_read
 
-    def note(self, table: Path, sure: bool) -> None:
+    def note(self, store: BaseStore, sure: bool) -> None:
         """Add the files to those of an index, whose documents are being added, or were, if that is sure."""
-        old = read_files(table)
+        files = read_files(store.folder, store.manifest.files)
         for name, file in (self.files if sure else unsure(self.files)).items():
-            before = old.get(name, file).documents
+            before = files.get(name, file).documents
             # Documents that a file has no more are deleted by the next sync.
             version = "" if before.keys() - file.documents.keys() else file.version
-            old[name] = File(version, before | file.documents)
-        write_files(table, old)
+            files[name] = File(version, before | file.documents)
+        replace_files(store, files)
 
 
-def memory_of(
-    corpus: FileCorpus, folder: Path | str | None, files: str | None = None
-) -> dict[str, Any]:
-    """What the manifest of the index in a folder remembers; `files` is the name of the table, if there is one."""
-    return {
-        "index": None if folder is None else os.path.abspath(folder),  # noqa: PTH100
-        "paths": [root if is_address(root) else os.path.abspath(root) for root in corpus.roots],  # noqa: PTH100
-        "options": asdict(corpus.options),
-        "files": files or f"files-{token_hex(4)}.json.gz",  # a name that no other index has had
-    }
+def paths_beside(settings: CorpusSettings, home: Home | None, folder: Path) -> list[str]:
+    """Where the files of an index seem to be: if both were moved, at the same places beside it."""
+    paths = []
+    for path in settings.paths:
+        if home is not None and not is_address(path):
+            relative = os.path.relpath(path, home.path)
+            beside = os.path.normpath(Path(os.path.realpath(folder), relative))
+            if Path(beside).exists():
+                path = beside
+        paths.append(path)
+    return paths
 
 
-def remembered(memory: Mapping[str, Any], folder: Path) -> tuple[list[str], ReadOptions]:
-    """Where the files of an index are and how they are read, as `open_corpus` takes it.
+def settings_of(corpus: FileCorpus) -> CorpusSettings:
+    """What an index remembers of its corpus."""
+    paths = [
+        root if is_address(root) else os.path.abspath(root)  # noqa: PTH100 - links stay links
+        for root in corpus.roots
+    ]
+    return CorpusSettings(tuple(paths), asdict(corpus.options))
 
-    If the index was moved, and the files with it, they are at the same places beside it.
+
+def remembered_options(settings: CorpusSettings) -> ReadOptions:
+    """How the files of an index are read; a CorpusError says that the settings are none."""
+    known = {option.name for option in fields(ReadOptions)}
+    options: dict[str, Any] = {}
+    for name, value in settings.options.items():
+        if name not in known:
+            raise CorpusError(
+                f"the index was made with an unknown option {name!r}", hint=_NAME_THEM
+            )
+        options[name] = tuple(value) if isinstance(value, list) else value  # which JSON made
+    for name in ("text_fields", "include", "exclude"):
+        if not all(isinstance(item, str) for item in options.get(name, ())):
+            raise CorpusError(f"the index was made with a wrong option {name!r}", hint=_NAME_THEM)
+    for name in ("id_field", "label_field", "format", "encoding"):
+        if not isinstance(options.get(name), str | None):
+            raise CorpusError(f"the index was made with a wrong option {name!r}", hint=_NAME_THEM)
+    return ReadOptions(**options)
+
+
+def note_below(corpus: Corpus, manifest: Manifest, folder: Path) -> NotedCorpus | None:
+    """A corpus whose files lie below the folder of an index, with the ids that they have there; None if they do not.
+
+    What an index says that somebody else has made, or that was moved, is not followed: its files are those of others.
     """
-    before, now = memory["index"], os.path.abspath(folder)  # noqa: PTH100
-    paths: list[str] = list(memory["paths"])
-    for place, path in enumerate(paths):
-        if before not in (None, now) and not is_address(path):
-            beside = os.path.normpath(Path(now, os.path.relpath(path, before)))
-            paths[place] = beside if Path(beside).exists() else path
-    options: dict[str, Any] = dict(memory["options"])
-    options |= {
-        name: tuple(value) for name, value in options.items() if isinstance(value, list)
-    }  # which JSON made
-    return paths, ReadOptions(**options)
-
-
-def note_below(corpus: Corpus, memory: Mapping[str, Any], folder: Path) -> NotedCorpus | None:
-    """A corpus whose files lie below the folder of an index, with the ids that they have there; None if they do not."""
-    if not memory or not isinstance(corpus, FileCorpus) or not corpus.roots:
+    settings = manifest.corpus
+    if settings is None or not isinstance(corpus, FileCorpus) or not corpus.roots:
         return None
-    paths, options = remembered(memory, folder)
+    if not is_at_home(manifest, folder):
+        return None
+    paths = settings.paths
+    options = remembered_options(settings)
     roots = [os.path.realpath(path) for path in paths if not is_address(path)]
     places = [source.place for source in corpus.sources if source.local]
     below = [

@@ -14,6 +14,7 @@ from parabit.corpus import Corpus, Texts
 from parabit.errors import IndexFolderError, ParabitError
 from parabit.index import retrieval, writing
 from parabit.index.code_search import check_backend
+from parabit.index.corpus_files import read_files
 from parabit.index.documents import Stored, StoredCorpus, batches_of_codes, rows_with, stored_in
 from parabit.index.filters import Where, conditions
 from parabit.index.ranking import NEEDS, Request
@@ -115,7 +116,7 @@ class Index:
         """
         check_codes(codes, bits)
         check_backend(backend)
-        manifest = Manifest(bits, meta={"backend": backend, "text": False, "words": None})
+        manifest = Manifest(bits, backend=backend, keeps_text=False)
         batches = batches_of_codes(codes, ids, fields, at_once=1 << 16)
         return writing.create(cls, folder, None, manifest, batches, engine, overwrite, report)
 
@@ -309,8 +310,8 @@ class Index:
         self._store.verify()
         if self.knows_texts:
             writing.kept_model(self._store)
-        if (words := self._words.open()) is not None:
-            words.verify()
+        read_files(self.folder, self._store.manifest.files)
+        self._words.verify()
 
     @property
     def folder(self) -> Path:
@@ -349,12 +350,12 @@ class Index:
     @property
     def keeps_text(self) -> bool:
         """Whether the texts of the documents were kept."""
-        return bool(self._store.manifest.meta["text"])
+        return self._store.manifest.keeps_text
 
     @property
     def has_words(self) -> bool:
         """Whether texts can be found by their words."""
-        return self._words.about is not None
+        return self._words.settings is not None
 
     @property
     def keeps(self) -> list[str]:
@@ -385,11 +386,14 @@ class Index:
 
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""
-        words = self._words.about or {}
-        size = bytes_in(self.folder / words["folder"]) if words else 0
+        words = self._words.settings
+        language = None if words is None else words.language
+        size = 0
+        if words is not None and words.folder:
+            size = bytes_in(self.folder / words.folder)
         return self._store.about() | {
             "keeps": self.keeps,
-            "language": words.get("language"),
+            "language": language,
             "words_bytes": size,
         }
 

@@ -106,6 +106,9 @@ class WordQuery:
         default_factory=dict
     )  # words that no document has, and what was searched instead
     is_relaxed: bool = False  # no document has all that was required
+    missing: int = (
+        0  # documents whose words are not indexed yet, so that nothing was looked for in them
+    )
 
     @property
     def finds(self) -> bool:
@@ -118,8 +121,14 @@ class WordQuery:
         notes = [
             f"searched for {right} instead of {wrong}" for wrong, right in self.corrected.items()
         ]
-        if self.unknown:
+        if self.unknown and self.missing:
+            words = ", ".join(self.unknown)
+            notes.append(f"no document whose words are indexed has {words}")
+        elif self.unknown:
             notes.append(f"no document has {', '.join(self.unknown)}")
+        if self.missing:
+            count = f"{self.missing:,} document{'s' if self.missing > 1 else ''}"
+            notes.append(f"the words of {count} are not indexed yet; they are found by code alone")
         if self.is_relaxed:
             notes.append(
                 "no document has all that is required, so it was searched for as plain words"
@@ -148,12 +157,14 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
         for token, stem in dict.fromkeys((tokens[place], stems[place]) for place in places):
             if frequencies[stem] or token in begun:
                 continue
-            if (
-                correct and token.isalpha() and (near := lexicon.nearest_word(token))
-            ):  # a number is not misspelt
-                corrected[token] = near
-            else:
+            near = None
+            # A number is not misspelt; and what documents have that are not indexed yet is not known.
+            if correct and token.isalpha() and not lexicon.missing:
+                near = lexicon.nearest_word(token)
+            if near is None:
                 unknown.append(token)
+            else:
+                corrected[token] = near
     if corrected:
 
         def right(text: str) -> str:
@@ -190,6 +201,7 @@ def word_query(parsed: Parsed, lexicon: "RowWords", correct: bool = True) -> Wor
         without,
         any_of,
         tuple(unknown),
+        missing=lexicon.missing,
     )
 
 

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS
 from parabit.codes import check_codes
 from parabit.corpus import as_corpus
-from parabit.errors import CodesError, IndexFolderError, QueryError
+from parabit.errors import (
+    CodesError,
+    IndexFolderError,
+    OverwrittenError,
+    QueryError,
+    WordsMissingError,
+)
 from parabit.index.code_search import check_backend
 from parabit.index.documents import Stored, rows_with, stored_in
 from parabit.index.filters import Where, conditions
@@ -21,6 +27,7 @@ from parabit.index.query import Parsed, WordQuery, matching_tokens, parse, word_
 from parabit.index.ranking import NEEDS, Query, Ranked, Request, retrieve
 from parabit.index.store import Id, Snapshot
 from parabit.index.word_index import RowWords, searchable
+from parabit.model import TextEncoder
 from parabit.text import Tokenizer
 
 if TYPE_CHECKING:
@@ -29,10 +36,18 @@ if TYPE_CHECKING:
 _READ = 20_000  # characters of a text that a passage is looked for in
 
 
+_TRIES = 3  # searches of an index that others are written over
+
+
 def search(index: "Index", queries: Any, where: Where | None, request: Request) -> "Hits":
     """The hits of texts or codes; see `Index.search`."""
+    return _again_if_overwritten(index, lambda: _search(index, queries, where, request))
+
+
+def _search(index: "Index", queries: Any, where: Where | None, request: Request) -> "Hits":
     by_text = not isinstance(queries, np.ndarray)
-    request, snapshot = _start(index, request, by_text)  # before the queries are read
+    search = _start(index, request, by_text)  # before the queries are read
+    snapshot = search.snapshot
     if by_text:
         texts = (
             [queries]
@@ -49,13 +64,18 @@ def search(index: "Index", queries: Any, where: Where | None, request: Request) 
         check_codes(queries, index.bits)
         filter = _filter(snapshot, where)
         asked = [Query(filter, code=code) for code in queries]
-    return _find(index, snapshot, asked, request, by_text)
+    return _find(index, search, asked)
 
 
 def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: Request) -> "Hits":
     """The hits of documents that are in the index; see `Index.like`."""
+    return _again_if_overwritten(index, lambda: _like(index, ids, where, request))
+
+
+def _like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: Request) -> "Hits":
     by_text = index.keeps_text and index.knows_texts
-    request, snapshot = _start(index, request, by_text)
+    search = _start(index, request, by_text)
+    snapshot = search.snapshot
     rows = rows_with(snapshot, [ids] if isinstance(ids, str | int) else ids)
     filter = _filter(snapshot, where)
     if by_text:
@@ -64,7 +84,16 @@ def like(index: "Index", ids: Id | Sequence[Id], where: Where | None, request: R
         asked = [Query(filter, code=code) for code in snapshot.codes(rows)]
     for query, row in zip(asked, rows.tolist(), strict=True):
         query.own = row
-    return _find(index, snapshot, asked, request, by_text)
+    return _find(index, search, asked)
+
+
+def _again_if_overwritten(index: "Index", run: Callable[[], "Hits"]) -> "Hits":
+    """The hits of a search, which begins again if another thread meets an index written over this one."""
+    for _ in range(_TRIES - 1):
+        with suppress(OverwrittenError):
+            return run()
+        index.refresh()
+    return run()
 
 
 def matching(index: "Index", query: str, text: str) -> set[str]:
@@ -76,9 +105,18 @@ def matching(index: "Index", query: str, text: str) -> set[str]:
     return matching_tokens(word_query(asked.parsed, words), words, text)
 
 
-def _start(index: "Index", request: Request, by_text: bool) -> tuple[Request, Snapshot]:
-    """A request, checked and complete, and the documents as they are now."""
-    _ = index.model if by_text else None  # first, as loading it may show a newer index
+class _Search(NamedTuple):
+    """What a search works on: all of it belongs to one moment of the index."""
+
+    request: Request  # checked and complete
+    snapshot: Snapshot
+    model: TextEncoder | None  # None if codes are searched for
+    may_do_without_words: bool  # as the user has not asked for a rank that needs them
+
+
+def _start(index: "Index", request: Request, by_text: bool) -> _Search:
+    """Check a request, and take the documents and the model as they are now."""
+    model = index.model if by_text else None  # first, as loading it may show a newer index
     check_backend(request.backend)
     k = 10 if request.k is None and request.radius is None else _whole("k", request.k, 1)
     radius = _whole("radius", request.radius, 0)
@@ -93,7 +131,11 @@ def _start(index: "Index", request: Request, by_text: bool) -> tuple[Request, Sn
         raise CodesError(
             f"rank {rank} needs the text of the query, and codes were given", hint="give texts"
         )
-    return request._replace(k=k, radius=radius, rank=rank), index.snapshot()
+    snapshot = index.snapshot()
+    if model is not None and model.fingerprint != snapshot.manifest.fingerprint:
+        raise OverwrittenError(f"{index.folder} was given another model", hint="search again")
+    complete = request._replace(k=k, radius=radius, rank=rank)
+    return _Search(complete, snapshot, model, may_do_without_words=not request.rank)
 
 
 def _whole(name: str, value: object, least: int) -> int | None:
@@ -147,38 +189,39 @@ def _queries(snapshot: Snapshot, texts: Sequence[str], where: Where | None) -> l
     return queries
 
 
-def _find(
-    index: "Index", snapshot: Snapshot, queries: list[Query], request: Request, by_text: bool
-) -> "Hits":
-    tokenizer = (
-        index.model.vocabulary.tokenizer if by_text else Tokenizer()
-    )  # codes are searched without the model
-    open_words = cache(lambda: index._words.of(snapshot)) if by_text and index.has_words else None
-    words, parsed = None, [query.parsed for query in queries]
-    restricts = any(
-        one.must or one.without or one.prefixes for one in parsed
-    )  # by words what is near by code, too
+def _find(index: "Index", search: _Search, queries: list[Query]) -> "Hits":
+    request, snapshot, model = search.request, search.snapshot, search.model
+    # Codes are searched without the model.
+    tokenizer = Tokenizer() if model is None else model.vocabulary.tokenizer
+    open_words = None
+    if model is not None and index.has_words:
+        open_words = cache(lambda: index._words.of(snapshot))
+    words = None
+    parsed = [query.parsed for query in queries]
+    # By words what is near by code is restricted, too.
+    restricts = any(one.must or one.without or one.prefixes for one in parsed)
     if open_words and (restricts or request.rank in ("words", "hybrid")):
-        words = open_words()
-        for query in queries:
-            query.look_up(words)
-    if by_text:
-        encoded = index.model.infer([query.text for query in queries])
+        try:
+            words = open_words()
+        except WordsMissingError as problem:
+            if restricts or not search.may_do_without_words:
+                raise
+            open_words = None
+            request = request._replace(rank="asymmetric")
+            for query in queries:
+                query.notes.append(f"{problem.problem}; documents are ranked by code alone")
+        else:
+            for query in queries:
+                query.look_up(words)
+    if model is not None:
+        encoded = model.infer([query.text for query in queries])
         for query, code, activations, vector, known in zip(queries, *encoded, strict=True):  # type: ignore[arg-type]
-            query.code, query.activations, query.vector, query.known = (
-                code,
-                activations,
-                vector,
-                bool(known),
-            )
-    return Hits(
-        queries,
-        retrieve(snapshot, queries, request, words),
-        request.rank,
-        snapshot,
-        open_words,
-        tokenizer,
-    )
+            query.code = code
+            query.activations = activations
+            query.vector = vector
+            query.known = bool(known)
+    ranked = retrieve(snapshot, queries, request, words)
+    return Hits(queries, ranked, request.rank, snapshot, open_words, tokenizer)
 
 
 class Piece(NamedTuple):

@@ -1,6 +1,7 @@
 """Bringing an index up to date with its corpus: what is new is added, what changed replaced, what is gone deleted."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,15 +16,18 @@ from parabit.index.corpus_files import (
     Files,
     NotedCorpus,
     digest_of,
-    memory_of,
+    paths_beside,
     read_files,
-    remembered,
+    remembered_options,
+    replace_files,
+    settings_of,
     unsure,
     versions_of,
-    write_files,
 )
 from parabit.index.documents import stored_fields
 from parabit.index.retrain import retrain_reason
+from parabit.index.store import CorpusSettings
+from parabit.index.store.manifest import home_of, is_at_home
 from parabit.index.store.schema import TEXT
 from parabit.index.writing import Written, noted_progress, put_encoded, there
 from parabit.progress import Progress, Report
@@ -60,12 +64,26 @@ class Synced:
         return len(self.added) + len(self.replaced) + len(self.renamed) + len(self.deleted)
 
 
+class UnknownOriginError(CorpusError):
+    """An index that says where its files are, but was moved, copied, or made by somebody else."""
+
+    def __init__(self, folder: Path, paths: Sequence[str]) -> None:
+        self.paths = list(paths)  # where its files seem to be
+        problem = (
+            f"{folder} was moved or copied, or somebody else made it; "
+            f"it says that its files are in {', '.join(paths)}, and nothing was read"
+        )
+        command = shlex.join(["parabit", "sync", str(folder), "--from", *paths[:1]])
+        super().__init__(problem, hint=f"if that is right, say so: {command}")
+
+
 def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: Report) -> Synced:
     """Bring an index up to date; see `Index.sync`."""
-    memory: dict[str, Any] | None = index._store.manifest.meta.get("corpus")
-    corpus = _corpus_of(index, given, memory, allow_empty)
+    store = index._store
+    settings = store.manifest.corpus
+    corpus = _corpus_of(index, given, settings, allow_empty)
     result = Synced(roots=list(corpus.roots))
-    known = read_files(index.folder / memory["files"]) if memory else {}
+    known = read_files(store.folder, store.manifest.files)
     # Files that stay as they were known, and those that were read, as they are now and as they were known.
     stay, after = _read_changed(corpus, known, result, report)
     before = {name: file for name, file in known.items() if name not in stay}
@@ -73,38 +91,43 @@ def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: R
     final = stay | after
     if result.deleted and not allow_empty and not any(file.documents for file in final.values()):
         raise _all_gone(index, f"no document is left in {', '.join(result.roots)}")
-    learns = given is not None and corpus.roots
-    if learns:
-        memory = memory_of(corpus, index.folder, memory["files"] if memory else None)
-    if dry_run or memory is None:
+    if given is not None and corpus.roots:
+        settings = settings_of(corpus)
+    if dry_run or settings is None:
         return result
-    if learns:
-        index._store.change_manifest(meta={**index._store.manifest.meta, "corpus": memory})
-    table = index.folder / memory["files"]
+    learned = {"corpus": settings, "home": home_of(store.folder)}
+    is_new = settings != store.manifest.corpus or learned["home"] != store.manifest.home
     with noted_progress("the same command goes on") as written:
         if result.changed:
-            write_files(table, stay | unsure(before, after))
+            replace_files(store, stay | unsure(before, after), **learned)
             final |= unsure(_write(index, corpus, after, result, written, report))
-        if result.changed or final != known:
-            write_files(table, final)
+        if result.changed or final != known or is_new:
+            replace_files(store, final, **learned)
     if result.changed:
         result.retrain = retrain_reason(index)
     return result
 
 
 def _corpus_of(
-    index: "Index", given: Any, memory: Mapping[str, Any] | None, allow_empty: bool
+    index: "Index", given: Any, settings: CorpusSettings | None, allow_empty: bool
 ) -> FileCorpus:
-    if given is None and memory is None:
+    if given is None and settings is None:
         raise CorpusError(
             f"{index.folder} does not know its corpus: it was made of standard input, a data set or Python objects",
             hint="name a folder or files to sync with, or add and delete documents by `parabit add` and `delete`",
         )
     corpus = given
     if not isinstance(given, Corpus):
-        paths, options = remembered(memory, index.folder) if memory else ([], None)
+        options = None if settings is None else remembered_options(settings)
         if given is not None:
             paths = [str(given)] if isinstance(given, str | Path) else [*map(str, given)]
+        else:
+            assert settings is not None
+            manifest = index._store.manifest
+            if not is_at_home(manifest, index.folder):
+                paths = paths_beside(settings, manifest.home, index.folder)
+                raise UnknownOriginError(index.folder, paths)
+            paths = list(settings.paths)
         if allow_empty:
             paths = [path for path in paths if _has_files(path, options)]
             if not paths:

@@ -1,19 +1,30 @@
 """The words of an index's documents: searched by row, and the word index kept up to date with the store."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from secrets import token_hex
 from typing import Any, cast
 
 import numpy as np
 import tantivy
+from numpy.typing import NDArray
 
-from parabit.errors import IndexFolderError
+from parabit.errors import (
+    IndexDamagedError,
+    IndexFolderError,
+    LockedError,
+    OverwrittenError,
+    WordsMissingError,
+)
 from parabit.index.query import WordQuery
 from parabit.index.results import Mask, Rows, Scores
 from parabit.index.spelling import nearest_word
-from parabit.index.store import Batch, Id, Snapshot, Store
-from parabit.index.words import SERIAL, TEXT, Words
+from parabit.index.store import Batch, Id, Manifest, Snapshot, Store, WordSettings, open_snapshot
+from parabit.index.store.manifest import remove_made
+from parabit.index.words import SERIAL, TEXT, WordReader, Words
 from parabit.progress import Progress, Report, silent
 
 _AT_ONCE = 4096  # documents that are read together
@@ -35,22 +46,23 @@ class RowWords:
 
     nearest_word = nearest_word
 
-    def __init__(self, words: Words, snapshot: Snapshot) -> None:
-        self._words, self._snapshot = words, snapshot
+    def __init__(
+        self, words: Words, reader: WordReader, snapshot: Snapshot, missing: int = 0
+    ) -> None:
+        self._schema, self._reader, self._snapshot = words.schema, reader, snapshot
         self.tokenizer, self.stemmed, self.stems = words.tokenizer, words.stemmed, words.stems
-        self.stop_words, self.documents = words.stop_words, words.documents
+        self.stop_words, self.documents = words.stop_words, reader.documents
+        self.missing = missing  # documents whose words are not indexed yet
 
     def frequencies(self, stems: Iterable[str]) -> dict[str, int]:
         """How many documents have each word."""
-        return {stem: int(self._words.searcher.doc_freq(TEXT, stem)) for stem in stems}
+        return {stem: self._reader.frequency(stem) for stem in stems}
 
     def starting_with(self, prefix: str) -> list[str]:
         """The most frequent words that begin so."""
-        found = sorted(
-            self._words.searcher.terms_with_prefix(TEXT, prefix),
-            key=lambda item: (-item[1], item[0]),
-        )
-        return [word for word, _ in found[:PREFIXED]]
+        words = self._reader.starting_with(prefix)
+        words.sort(key=lambda item: (-item[1], item[0]))
+        return [word for word, _ in words[:PREFIXED]]
 
     def best(
         self, query: WordQuery, count: int, allowed: Mask | None = None
@@ -92,7 +104,7 @@ class RowWords:
             else:  # as many as should hold enough that are let through, and then twice as many
                 more += count * self.documents // number
         while True:
-            serials, scores = self._words.search(query, more)
+            serials, scores = self._reader.search(query, more)
             rows = self._snapshot.rows_of_serials(serials)
             there = rows >= 0  # others were written or deleted since the snapshot was taken
             if allowed is not None:
@@ -131,7 +143,7 @@ class RowWords:
         """The scores of a query that finds some of the rows; 0 for those that it does not find."""
         scores, serials = np.zeros(len(rows), dtype=np.float32), self._snapshot.serials[rows]
         if len(rows):
-            matching, found = self._words.search(query, len(rows))
+            matching, found = self._reader.search(query, len(rows))
             order = np.argsort(serials)
             scores[order[np.searchsorted(serials[order], matching)]] = found
         return scores
@@ -150,20 +162,20 @@ class RowWords:
         """How many documents have two words next to each other, counted up to 1,000."""
         stems = self.stemmed(pair)
         return (
-            len(self._words.search(self._term(stems), _COUNTED)[0])
+            len(self._reader.search(self._term(stems), _COUNTED)[0])
             if all(self.frequencies(stems).values())
             else 0
         )
 
     def texts_near(self, stem: str, edits: int) -> list[str]:
         """Some texts with a word that differs in so many letters."""
-        fuzzy = tantivy.Query.fuzzy_term_query(self._words.schema, TEXT, stem, edits)
-        rows = self._snapshot.rows_of_serials(self._words.search(fuzzy, _LOOKED_AT)[0])
+        fuzzy = tantivy.Query.fuzzy_term_query(self._schema, TEXT, stem, edits)
+        rows = self._snapshot.rows_of_serials(self._reader.search(fuzzy, _LOOKED_AT)[0])
         return list(map(searchable, self._snapshot.fields_of(rows[rows >= 0])))
 
     def _having(self, query: Any) -> Mask:
         mask = np.zeros(self._snapshot.rows, dtype=np.bool_)
-        rows = self._snapshot.rows_of_serials(self._words.search(query, max(1, self.documents))[0])
+        rows = self._snapshot.rows_of_serials(self._reader.search(query, max(1, self.documents))[0])
         mask[rows[rows >= 0]] = True
         return mask
 
@@ -185,7 +197,7 @@ class RowWords:
 
     def _some(self, rows: Rows) -> tantivy.Query:
         """A query for some rows, with scores of 0."""
-        schema, numbers = self._words.schema, self._snapshot.serials[rows].tolist()
+        schema, numbers = self._schema, self._snapshot.serials[rows].tolist()
         if len(numbers) <= _NAMED:
             named = _either(
                 [tantivy.Query.term_query(schema, SERIAL, serial) for serial in numbers]
@@ -197,9 +209,9 @@ class RowWords:
     def _term(self, words: Sequence[str], boost: float = 1.0) -> tantivy.Query:
         """A query for a word or a phrase."""
         if len(words) > 1:
-            term = tantivy.Query.phrase_query(self._words.schema, TEXT, list(words))
+            term = tantivy.Query.phrase_query(self._schema, TEXT, list(words))
         else:
-            term = tantivy.Query.term_query(self._words.schema, TEXT, words[0], "freq")
+            term = tantivy.Query.term_query(self._schema, TEXT, words[0], "freq")
         return term if boost == 1.0 else tantivy.Query.boost_query(term, float(boost))
 
 
@@ -214,129 +226,235 @@ def _both(*parts: tantivy.Query) -> tantivy.Query:
 class WordIndex:
     """The word index of a store: opened when it is first needed, and brought up to date by a process that may write.
 
-    Words are committed at the end of each change of the index, so that others see them; what a crash loses is caught up
-    on opening.
+    Words are committed at the end of each change of the index, so that others see them; what a crash loses is caught
+    up on opening. A process that may not write searches the words that are there, and its answers say how many
+    documents are missing. Threads may share it: what changes it holds `store.changing`.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._words: Words | None = None
+        self._missing: tuple[WordReader, Snapshot, int] | None = (
+            None  # the latest count, and of what
+        )
 
     @property
-    def about(self) -> dict[str, Any] | None:
+    def settings(self) -> WordSettings | None:
         """How the index keeps words; None if it keeps none."""
-        about: dict[str, Any] | None = self._store.manifest.meta["words"]
-        return about
+        return self._store.manifest.words
 
     def of(self, snapshot: Snapshot) -> RowWords:
         """The words of a snapshot's documents."""
-        words, store = self.open(), cast(Any, self._store)  # an engine searches words itself
-        return RowWords(words, snapshot) if words is not None else store.words(snapshot)
+        words = self.open()
+        if words is None:  # an engine searches words itself
+            return cast(Any, self._store).words(snapshot)  # type: ignore[no-any-return]
+        if words.lineage != snapshot.manifest.lineage:
+            raise OverwrittenError(
+                f"another index was written over {self._store.folder}", hint="search again"
+            )
+        reader = words.reader
+        return RowWords(words, reader, snapshot, self._count_missing(reader, snapshot))
 
     def open(self, report: Report = silent) -> Words | None:
         """The word index, as up to date as this process can make it; None if there is none beside the store."""
-        about = self.about
-        if about is None or self._store.keeps_words or self._words is not None:
+        words = self._words
+        if words is not None or self.settings is None or self._store.keeps_words:
+            return words
+        with self._store.changing:
+            if self._words is None:
+                self._words = self._open(self.settings, report)
             return self._words
-        folder = self._store.folder / about["folder"]
-        with suppress(IndexFolderError):
-            words = Words.open(folder)
-            if self._is_current(words):
-                self._words = words
-                return words
+
+    def _open(self, settings: WordSettings, report: Report) -> Words:
+        folder = self._store.folder / settings.folder
+        words = self._opened(folder)
+        if words is not None and self._is_current(words.reader):
+            return words
         try:
             with self._store.writing():  # a reader borrows the right to write, if nobody has it
-                if self.about != about:
-                    raise IndexFolderError(
-                        "another index was written over it meanwhile", hint="search again"
-                    )
-                snapshot = self._store.snapshot()
-                try:
-                    words = Words.open(folder)
-                    catch_up(words, snapshot, report)
-                except IndexFolderError:  # there is none yet, or it is damaged
-                    words = Words.create(folder, about["language"], about["fold_accents"])
-                    catch_up(words, snapshot, report)
-        except IndexFolderError as problem:
-            words = self._open_beside_a_writer(about, problem)
-        self._words = words
+                if self.settings != settings:
+                    problem = f"another index was written over {self._store.folder}"
+                    raise OverwrittenError(problem, hint="search again")
+                return self._caught_up(settings, report)
+        except OverwrittenError:
+            raise
+        except (IndexFolderError, OSError) as problem:
+            return self._open_as_it_is(settings, problem)
+
+    def _caught_up(self, settings: WordSettings, report: Report) -> Words:
+        """The word index, with all documents; the caller may write."""
+        snapshot = self._store.snapshot()
+        words = self._opened(self._store.folder / settings.folder)
+        if words is not None:
+            with suppress(IndexDamagedError):
+                catch_up(words, snapshot, report)
+                return words
+        # A new one, in a new folder: if it cannot be written, the old one is still there.
+        renewed = replace(settings, folder=new_folder_name())
+        folder = self._store.folder / renewed.folder
+        try:
+            lineage = self._store.manifest.lineage
+            words = Words.create(folder, renewed.language, renewed.fold_accents, lineage)
+            catch_up(words, snapshot, report)
+            self._store.change_manifest(words=renewed)
+        except BaseException:
+            remove_made(folder)
+            raise
+        remove_made(self._store.folder / settings.folder)
         return words
+
+    def _open_as_it_is(self, settings: WordSettings, problem: Exception) -> Words:
+        """The word index as it is, which another process may be committing at this moment."""
+        for _ in range(_PATIENCE):
+            if self.settings != settings:
+                break
+            words = self._opened(self._store.folder / settings.folder)
+            if words is not None:
+                return words
+            if not isinstance(problem, LockedError):
+                break
+            time.sleep(0.05)
+        reason = getattr(problem, "problem", None) or str(problem)
+        why = f"the words of {self._store.folder} cannot be searched: {reason}"
+        raise WordsMissingError(
+            why, hint="search with rank asymmetric, or let somebody who may write search once"
+        )
+
+    def _opened(self, folder: Path) -> Words | None:
+        """The word index in a folder; None if there is none, or it is damaged or that of another index."""
+        try:
+            words = Words.open(folder)
+        except IndexDamagedError:
+            return None
+        return words if words.lineage == self._store.manifest.lineage else None
 
     def put(self, batch: Batch | None, gone: Sequence[Id]) -> int:
         """Write and delete documents and their words; how many documents were replaced."""
-        words, before = self._words, self._store.snapshot()
-        replaced = self._store.put(batch, gone)
-        if words is not None:
-            ids, fields = ([], ()) if batch is None else (batch.ids, batch.fields or ())
-            rows = before.rows_of([*ids, *gone])
-            words.delete(before.serials[rows[rows >= 0]].tolist())
-            first = before.last_serial + 1
-            words.add(range(first, first + len(fields)), [searchable(one) for one in fields])
-        return replaced
+        with self._store.changing:
+            words, before = self._words, self._store.snapshot()
+            replaced = self._store.put(batch, gone)
+            if words is not None:
+                ids = [] if batch is None else batch.ids
+                fields = () if batch is None else batch.fields or ()
+                rows = before.rows_of([*ids, *gone])
+                first = before.last_serial + 1
+                with self._forgotten_after_an_error():
+                    words.delete(before.serials[rows[rows >= 0]].tolist())
+                    words.add(
+                        range(first, first + len(fields)), [searchable(one) for one in fields]
+                    )
+            return replaced
 
     def refresh(self) -> None:
         """See what another process has written."""
-        words, about = self._words, self.about
-        if words is None or words.pending:
+        if self._store.writes:  # a writer knows it all
             return
-        if about is None or words.folder.name != about["folder"]:
-            self._words = None  # another index was written over this one
-        elif not self._is_current(words):
-            words.reload()  # which may come later than the documents themselves
-            if not self._is_current(words):
-                self._words = None  # the writer may have been killed; the next search catches up
+        with self._store.changing:
+            words, settings = self._words, self.settings
+            if words is None:
+                return
+            if settings is None or words.folder.name != settings.folder:
+                self._words = None  # another index was written over this one
+            elif not self._is_current(words.reader):
+                with self._forgotten_after_an_error():
+                    words.reload()  # which may come later than the documents themselves
+                if not self._is_current(words.reader):
+                    self._words = (
+                        None  # the writer may have been killed; the next search catches up
+                    )
 
     def close(self) -> None:
         """Commit what was written."""
-        self.commit()
-        self._words = None
+        try:
+            self.commit()
+        finally:
+            self._words = None
 
     def commit(self) -> None:
         """Have what was written count for others, too."""
-        if self._words is not None:
-            try:
-                self._words.commit()
-            except BaseException:
-                self._words = None  # the next search catches up
-                raise
+        with self._store.changing:
+            if self._words is not None:
+                with self._forgotten_after_an_error():
+                    self._words.commit()
 
-    def _open_beside_a_writer(self, about: Mapping[str, Any], problem: IndexFolderError) -> Words:
-        """The word index that another process commits at this moment, so that its files do not fit yet."""
-        for _ in range(_PATIENCE):
-            if self.about != about:
-                break
-            with suppress(IndexFolderError):
-                return Words.open(self._store.folder / about["folder"])
-            time.sleep(0.05)
-        why = f"the words of {self._store.folder} cannot be searched: {problem.problem}"
-        raise IndexFolderError(
-            why, hint="try again later, or search with rank asymmetric"
-        ) from problem
+    def verify(self) -> None:
+        """Raise unless the words are those of the documents, every byte of them as it was written."""
+        if self.settings is None or self._store.keeps_words:
+            return
+        words = self.open()
+        assert words is not None
+        words.verify()
+        missing = self._count_missing(words.reader, self._store.snapshot())
+        if missing:
+            raise IndexFolderError(
+                f"the words of {missing:,} documents are not indexed yet",
+                hint="let somebody who may write search once",
+            )
 
-    def _is_current(self, words: Words) -> bool:
+    @contextmanager
+    def _forgotten_after_an_error(self) -> Iterator[None]:
+        """Open the words again after an error: then they catch up."""
+        try:
+            yield
+        except BaseException:
+            self._words = None
+            raise
+
+    def _is_current(self, reader: WordReader) -> bool:
         # Of an update that was lost, the new document is missing and the old one is still there: their number is right.
-        snapshot = self._store.snapshot()
-        alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
-        return words.documents == len(alive) and words.last_serial == (
-            int(alive[-1]) if len(alive) else 0
-        )
+        alive = alive_serials(self._store.snapshot())
+        last_serial = int(alive[-1]) if len(alive) else 0
+        return reader.documents == len(alive) and reader.last_serial == last_serial
+
+    def _count_missing(self, reader: WordReader, snapshot: Snapshot) -> int:
+        """How many documents have no words in the word index."""
+        alive = alive_serials(snapshot)
+        last_serial = int(alive[-1]) if len(alive) else 0
+        if reader.documents == len(alive) and reader.last_serial == last_serial:
+            return 0
+        if self._missing is not None:
+            counted_reader, counted_snapshot, missing = self._missing
+            if counted_reader is reader and counted_snapshot is snapshot:
+                return missing
+        missing = int(np.count_nonzero(~np.isin(alive, reader.serials, assume_unique=True)))
+        self._missing = reader, snapshot, missing
+        return missing
+
+
+def new_folder_name() -> str:
+    """A name for the folder of a word index that no other has had."""
+    return f"words-{token_hex(4)}"
+
+
+def build_words(
+    folder: Path, manifest: Manifest, language: str | None, fold_accents: bool, report: Report
+) -> Manifest:
+    """Make the word index of a generation that was just written; returns the manifest that names it."""
+    settings = WordSettings(language, fold_accents, new_folder_name())
+    words = Words.create(folder / settings.folder, language, fold_accents, manifest.lineage)
+    catch_up(words, open_snapshot(folder, manifest), report)
+    return replace(manifest, words=settings)
+
+
+def alive_serials(snapshot: Snapshot) -> NDArray[np.int64]:
+    """The serial numbers of the documents that were not deleted, ascending."""
+    return snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
 
 
 def catch_up(words: Words, snapshot: Snapshot, report: Report = silent) -> None:
     """Have a word index hold just the documents of a snapshot; the caller holds the lock."""
-    alive = snapshot.serials if snapshot.alive is None else snapshot.serials[snapshot.alive]
-    missing = alive[np.searchsorted(alive, words.last_serial, side="right") :]
-    if words.documents + len(missing) != len(
-        alive
-    ):  # something was deleted, and its deletion lost in a crash
-        known = np.sort(words.search(tantivy.Query.all_query(), max(1, words.documents))[0])
-        words.delete(np.setdiff1d(known, alive, assume_unique=True).tolist())
-        missing = np.setdiff1d(alive, known, assume_unique=True)
-    for start in range(0, len(missing), _AT_ONCE):
-        some = missing[start : start + _AT_ONCE]
-        rows = snapshot.rows_of_serials(some)
-        words.add(some.tolist(), [searchable(fields) for fields in snapshot.fields_of(rows)])
-        done = start + len(some)
+    alive = alive_serials(snapshot)
+    reader = words.reader
+    missing = alive[np.searchsorted(alive, reader.last_serial, side="right") :]
+    # Something was deleted, and its deletion lost in a crash.
+    if reader.documents + len(missing) != len(alive):
+        words.delete(np.setdiff1d(reader.serials, alive, assume_unique=True).tolist())
+        missing = np.setdiff1d(alive, reader.serials, assume_unique=True)
+    done = 0
+    for rows in snapshot.blocks_of(snapshot.rows_of_serials(missing), _AT_ONCE):
+        texts = [searchable(fields) for fields in snapshot.fields_of(rows)]
+        words.add(snapshot.serials[rows].tolist(), texts)
+        done += len(rows)
         report(Progress("indexing words", done, "documents", done / len(missing)))
     words.commit()
 

@@ -1,9 +1,10 @@
 """The word index: BM25 over the texts of an index, by tantivy.
 
-It lies in the folder `words` beside the codes and is derived from the store, which is the truth. It knows documents by
+It lies in a folder `words-…` beside the codes and is derived from the store, which is the truth. It knows documents by
 their serial numbers, which only ascend and outlive compaction, so two questions tell whether it is up to date: its
 highest serial number, and how many documents it has. What is missing is added and what is too much is deleted when an
-index is opened; if a file is damaged, everything is built again.
+index is opened. If a file is damaged, everything is built again, in a new folder: the old one is removed when the
+manifest names the new one. A word index knows which index it belongs to, so that it is not taken for that of another.
 
 A word is a token of parabit's tokenizer, so `c++`, `486` and Chinese text are searchable, stemmed by tantivy. Every
 file of tantivy ends with a checksum of its own. `meta.json`, which has none, is checked by the one in `parabit.json`.
@@ -11,29 +12,29 @@ file of tantivy ends with a checksum of its own. `meta.json`, which has none, is
 
 import json
 import os
-import shutil
+import re
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import tantivy
 from numpy.typing import NDArray
 
-from parabit.errors import IndexFolderError, ParabitError
+from parabit.errors import IndexDamagedError, IndexFolderError, ParabitError
+from parabit.index.store.untrusted import is_regular, need_folder, read_twice
 from parabit.storage import whole_file
 from parabit.text import Tokenizer, english_stop_words
+from parabit.text.languages import LANGUAGES, check_language
 
 FORMAT = 1
-LANGUAGES = {
-    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
-    "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
-    "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
-}  # fmt: skip
+ABOUT, META = "parabit.json", "meta.json"  # what we say about a word index, and what tantivy says
 # Bytes of new words that are collected before they are written as one segment. To search a million abstracts in 7
 # segments takes a quarter longer than in one.
 _HEAP = 512 << 20
@@ -50,13 +51,6 @@ _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic num
 _MAGIC = 1337
 TEXT, SERIAL = "text", "serial"
 _REMEMBERED = 1 << 17  # stems
-
-
-def check_language(language: str | None) -> None:
-    """Raise unless words of this language can be stemmed."""
-    if language is not None and language not in LANGUAGES:
-        hint = f"there are {', '.join(LANGUAGES)}, and none"
-        raise ParabitError(f"no stemmer for the language {language!r}", hint)
 
 
 class Stems:
@@ -101,12 +95,65 @@ class Stems:
         return [known[token] for token in tokens]
 
 
+class WordReader:
+    """The words of an index as they were when they were last committed.
+
+    It does not change: a search that has begun goes on with what it saw, whatever another thread commits.
+    """
+
+    def __init__(self, folder: Path, searcher: tantivy.Searcher) -> None:
+        self._folder, self._searcher = folder, searcher
+
+    @property
+    def documents(self) -> int:
+        """How many documents were committed."""
+        return int(self._searcher.num_docs)
+
+    @cached_property
+    def last_serial(self) -> int:
+        """The highest serial number that was committed; 0 if there is none."""
+        with _readable(self._folder):
+            everything = tantivy.Query.all_query()
+            result = self._searcher.search(everything, 1, count=False, order_by_field=SERIAL)
+        return int(result.hits[0][0]) if result.hits else 0
+
+    @cached_property
+    def serials(self) -> NDArray[np.int64]:
+        """The serial numbers of all documents, ascending."""
+        serials, _ = self.search(tantivy.Query.all_query(), max(1, self.documents))
+        return np.sort(serials)
+
+    def search(
+        self, query: tantivy.Query, count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The serial numbers of the best documents for a query, at most so many, and their BM25."""
+        with _readable(self._folder):
+            hits = self._searcher.search(query, count, count=False).hits
+            addresses = [address for _, address in hits]
+            serials = self._searcher.fast_field_values(SERIAL, addresses)
+        scores = [score for score, _ in hits]
+        return np.array(serials, dtype=np.int64), np.array(scores, dtype=np.float32)
+
+    def frequency(self, stem: str) -> int:
+        """How many documents have a word."""
+        with _readable(self._folder):
+            return int(self._searcher.doc_freq(TEXT, stem))
+
+    def starting_with(self, prefix: str) -> list[tuple[str, int]]:
+        """The words that begin so, each with the number of documents that have it."""
+        with _readable(self._folder):
+            return list(self._searcher.terms_with_prefix(TEXT, prefix))
+
+
 class Words(Stems):
     """The words of an index: one process writes them, any number search them."""
 
-    def __init__(self, folder: Path, language: str | None, fold_accents: bool) -> None:
+    def __init__(
+        self, folder: Path, language: str | None, fold_accents: bool, lineage: str
+    ) -> None:
         super().__init__(language, fold_accents)
         self.folder, self.fold_accents = folder, fold_accents
+        self.lineage = lineage  # of the index that it belongs to
         # tantivy locks a file to open an index. If the folder is read-only, a temporary one has links to its files.
         may_write = all(os.access(path, os.W_OK) for path in (folder, *folder.glob("*.lock")))
         self._links = (
@@ -116,49 +163,66 @@ class Words(Stems):
         builder = tantivy.SchemaBuilder()
         builder.add_text_field(TEXT, stored=False, tokenizer_name="words", index_option="position")
         builder.add_integer_field(SERIAL, stored=False, indexed=True, fast=True)
-        self._index = tantivy.Index(
-            builder.build(), path=str(folder) if self._links is None else self._links.name
-        )
+        opened = str(folder) if self._links is None else self._links.name
+        self._index = tantivy.Index(builder.build(), path=opened)
         self._index.register_tokenizer("words", self.analyzer)
         self._index.config_reader("manual")  # no thread that watches the folder
         self.schema = self._index.schema
-        self.searcher = self._index.searcher()
+        self.reader = WordReader(folder, self._index.searcher())
+        self._reloading = Lock()
         self._writer: Any = None
 
     @classmethod
     def create(
-        cls, folder: Path, language: str | None = "en", fold_accents: bool = False
+        cls,
+        folder: Path,
+        language: str | None = "en",
+        fold_accents: bool = False,
+        lineage: str = "",
     ) -> "Words":
-        """An empty word index, in the place of whatever is there."""
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        words = cls(folder, language, fold_accents)
-        words._seal()
+        """An empty word index in a new folder."""
+        folder.mkdir()
+        with _writable(folder):
+            words = cls(folder, language, fold_accents, lineage)
+            words._seal()
         return words
 
     @classmethod
     def open(cls, folder: Path) -> "Words":
-        """Open what is there; an IndexFolderError says that it is damaged, and has to be created again."""
-        about = _sealed(folder)
+        """Open what is there; an IndexDamagedError says that it has to be created again."""
+        return read_twice(lambda: cls._open(folder))
+
+    @classmethod
+    def _open(cls, folder: Path) -> "Words":
         try:
+            _need_plain_files(folder)
+            about = _sealed(folder)
             files = list(_files(folder))
             if sum(path.stat().st_size for path in files) <= _SMALL:
                 _check(files)
             with _readable(folder):
-                return cls(folder, about["language"], about["fold_accents"])
+                return cls(folder, about["language"], about["fold_accents"], about["lineage"])
         except OSError as problem:  # files that a writer removes meanwhile
             raise _damaged(folder) from problem
 
     def verify(self) -> None:
         """Read every byte and raise if one is not what was written."""
-        _sealed(self.folder)
-        _check(_files(self.folder))
+        read_twice(self._verify)
+
+    def _verify(self) -> None:
+        try:
+            _need_plain_files(self.folder)
+            _sealed(self.folder)
+            _check(_files(self.folder))
+        except OSError as problem:
+            raise _damaged(self.folder) from problem
 
     def reload(self) -> None:
         """See what was committed since; searches that have begun go on with what they saw."""
-        self._link()
-        self._index.reload()
-        self.searcher = self._index.searcher()
+        with self._reloading, _readable(self.folder):
+            self._link()
+            self._index.reload()
+            self.reader = WordReader(self.folder, self._index.searcher())
 
     def _link(self) -> None:
         if self._links is None:
@@ -166,103 +230,102 @@ class Words(Stems):
         for path in self.folder.iterdir():
             link = Path(self._links.name, path.name)
             if path.suffix != ".lock" and not link.is_symlink():
-                link.symlink_to(path.resolve())
-
-    @property
-    def documents(self) -> int:
-        """How many documents were committed."""
-        return int(self.searcher.num_docs)
-
-    @property
-    def last_serial(self) -> int:
-        """The highest serial number that was committed; 0 if there is none."""
-        with _readable(self.folder):
-            hits = self.searcher.search(
-                tantivy.Query.all_query(), 1, count=False, order_by_field=SERIAL
-            ).hits
-        return int(hits[0][0]) if hits else 0
+                link.symlink_to(path.absolute())
 
     def add(self, serials: Iterable[int], texts: list[str]) -> None:
         """Add documents; they count once they are committed."""
-        writer = self._writing()
-        for serial, text in zip(serials, self.tokenizer.spaced(texts), strict=True):
-            writer.add_document(tantivy.Document.from_dict({SERIAL: int(serial), TEXT: text}))
+        with _writable(self.folder):
+            writer = self._writing()
+            for serial, text in zip(serials, self.tokenizer.spaced(texts), strict=True):
+                document = tantivy.Document.from_dict({SERIAL: int(serial), TEXT: text})
+                writer.add_document(document)
 
     def delete(self, serials: Iterable[int]) -> None:
         """Delete documents; those that are not there do not matter."""
-        writer = self._writing()
-        for serial in serials:
-            writer.delete_documents_by_term(SERIAL, int(serial))
+        with _writable(self.folder):
+            writer = self._writing()
+            for serial in serials:
+                writer.delete_documents_by_term(SERIAL, int(serial))
 
     def commit(self) -> None:
         """Have all that was added and deleted count, on the disk."""
         if self._writer is None:
             return
         writer, self._writer = self._writer, None
-        try:
+        with _writable(self.folder):
             writer.commit()
-        except ValueError as problem:
-            hint = "documents are stored and deleted as asked; their words catch up when the index is opened again"
-            raise IndexFolderError(
-                f"words cannot be written to {self.folder}: {problem}", hint
-            ) from problem
-        self._seal()  # for processes that open it meanwhile
-        writer.wait_merging_threads()  # which change meta.json again
-        self._seal()
+            self._seal()  # for processes that open it meanwhile
+            writer.wait_merging_threads()  # which change meta.json again
+            self._seal()
         self.reload()
 
     @property
-    def pending(self) -> bool:  # added or deleted, and not committed
+    def pending(self) -> bool:
+        """Whether something was added or deleted that is not committed yet."""
         return self._writer is not None
 
     def _writing(self) -> Any:
         if self._writer is None:
             self._writer = self._index.writer(_HEAP, 1)
-            self._writer.garbage_collect_files()  # of a commit that was killed, whose names are given again
+            # Of a commit that was killed, whose names are given again.
+            self._writer.garbage_collect_files()
         return self._writer
 
     def _seal(self) -> None:
-        about = {"format": FORMAT, "language": self.language, "fold_accents": self.fold_accents}
+        about = {
+            "format": FORMAT,
+            "lineage": self.lineage,
+            "language": self.language,
+            "fold_accents": self.fold_accents,
+        }
         about["checksum"] = _checksum(self.folder, about)
-        with whole_file(self.folder / "parabit.json") as partial:
+        with whole_file(self.folder / ABOUT) as partial:
             partial.write_text(json.dumps(about) + "\n")
-        mode = (self.folder / "parabit.json").stat().st_mode
+        mode = (self.folder / ABOUT).stat().st_mode
         for name in ("meta.json", ".managed.json"):  # which tantivy lets nobody else read
             (self.folder / name).chmod(mode)
 
-    def search(
-        self, query: tantivy.Query, count: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The serial numbers of the best documents for a query, at most so many, and their BM25."""
-        with _readable(self.folder):
-            hits = self.searcher.search(query, count, count=False).hits
-            serials = self.searcher.fast_field_values(SERIAL, [address for _, address in hits])
-        return np.array(serials, dtype=np.int64), np.array(
-            [score for score, _ in hits], dtype=np.float32
-        )
+
+def _need_plain_files(folder: Path) -> None:
+    """Raise if there is anything but files in the folder: a link would lead tantivy elsewhere."""
+    need_folder(folder)
+    for path in folder.iterdir():
+        if not is_regular(path) and os.path.lexists(path):
+            raise _damaged(path)
 
 
 def _sealed(folder: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        about: dict[str, Any] = json.loads((folder / "parabit.json").read_text())
-        if about.pop("checksum") == _checksum(folder, about) and about["format"] == FORMAT:
+    """What the word index says about itself, if that is whole and belongs to this folder."""
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError, ParabitError):
+        about: dict[str, Any] = json.loads((folder / ABOUT).read_text())
+        is_whole = about.pop("checksum") == _checksum(folder, about)
+        if is_whole and about["format"] == FORMAT:
+            check_language(about["language"])
             return about
     raise _damaged(folder)
 
 
 def _checksum(folder: Path, about: dict[str, Any]) -> int:
     """Of `meta.json`, and of everything else in `parabit.json`."""
-    return zlib.crc32((folder / "meta.json").read_bytes(), zlib.crc32(json.dumps(about).encode()))
+    return zlib.crc32((folder / META).read_bytes(), zlib.crc32(json.dumps(about).encode()))
 
 
-def _files(folder: Path) -> Iterable[Path]:
+def _files(folder: Path) -> Iterator[Path]:
     """The files that count; others may lie in the folder."""
-    for segment in json.loads((folder / "meta.json").read_text())["segments"]:
-        deleted = [f"{segment['deletes']['opstamp']}.del"] if segment["deletes"] else []
-        yield from (
-            folder / f"{segment['segment_id'].replace('-', '')}.{part}"
-            for part in (*_PARTS, *deleted)
-        )
+    try:
+        for segment in json.loads((folder / META).read_text())["segments"]:
+            name = segment["segment_id"].replace("-", "")
+            if not re.fullmatch("[0-9a-f]{32}", name):
+                raise _damaged(folder / META)
+            endings = [*_PARTS]
+            if segment["deletes"]:
+                endings.append(f"{int(segment['deletes']['opstamp'])}.del")
+            for ending in endings:
+                yield folder / f"{name}.{ending}"
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        if isinstance(problem, IndexDamagedError):
+            raise
+        raise _damaged(folder / META) from problem
 
 
 def _check(files: Iterable[Path]) -> None:
@@ -282,14 +345,30 @@ def _readable(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as problem:
-        if (
-            isinstance(problem, ValueError) or type(problem).__name__ == "PanicException"
-        ):  # Rust's, not an Exception
+        if isinstance(problem, ParabitError):
+            raise
+        # Rust's panic is not an Exception.
+        if isinstance(problem, ValueError) or type(problem).__name__ == "PanicException":
             raise _damaged(folder) from problem
         raise
 
 
-def _damaged(path: Path) -> IndexFolderError:
-    return IndexFolderError(
-        f"{path} is damaged", hint="remove the whole folder words-…, which is then built again"
-    )
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    """Explain how tantivy ends if it cannot write, as on a full disk."""
+    try:
+        yield
+    except BaseException as problem:
+        if isinstance(problem, ParabitError):
+            raise
+        is_panic = type(problem).__name__ == "PanicException"
+        if is_panic or isinstance(problem, ValueError | OSError):
+            hint = "documents are stored and deleted as asked; their words catch up later"
+            reason = f"words cannot be written to {folder}: {problem}"
+            raise IndexFolderError(reason, hint) from problem
+        raise
+
+
+def _damaged(path: Path) -> IndexDamagedError:
+    hint = "remove the whole folder words-…, which is then built again"
+    return IndexDamagedError(f"{path} is damaged", hint)

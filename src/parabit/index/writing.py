@@ -4,11 +4,10 @@ import shutil
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from secrets import token_hex
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +15,22 @@ from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.corpus.files import FileCorpus
 from parabit.errors import CodesError, IndexFolderError, ParabitError
 from parabit.index.code_search import check_backend
-from parabit.index.corpus_files import NotedCorpus, memory_of, note_below, write_files
+from parabit.index.corpus_files import (
+    NotedCorpus,
+    note_below,
+    read_files,
+    settings_of,
+    write_files,
+)
 from parabit.index.documents import batches_of
-from parabit.index.store import Batch, Manifest, Store
-from parabit.index.store.manifest import read_manifest
+from parabit.index.store import Batch, Manifest, Store, WordSettings
+from parabit.index.store.generation import Complete
+from parabit.index.store.manifest import is_at_home, read_manifest
 from parabit.index.store.schema import same_id
-from parabit.index.words import check_language
+from parabit.index.word_index import build_words
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Progress, Report
-from parabit.storage import whole_file
+from parabit.text.languages import check_language
 
 if TYPE_CHECKING:
     from parabit.index.index import Index
@@ -68,23 +74,31 @@ def build(
     encoder = encoder_of(model)
     if encoder.bits is None:
         raise CodesError("a real-valued model has no codes to index", hint="train one with bits")
-    meta: dict[str, Any] = {"backend": backend, "text": "text" in keeps, "words": None}
-    files = None
-    if isinstance(corpus, FileCorpus) and corpus.roots:
-        files, meta["corpus"] = NotedCorpus(corpus), memory_of(corpus, folder)
-    if "words" in keeps:
-        accents = encoder.vocabulary.tokenizer.fold_accents
-        folder_of_words = f"words-{token_hex(4)}"  # a name that no other index has had
-        meta["words"] = {"language": language, "fold_accents": accents, "folder": folder_of_words}
+    noted = NotedCorpus(corpus) if isinstance(corpus, FileCorpus) and corpus.roots else None
     left_out = list[str]()
-    batches = batches_of(encoder, files or corpus, keeps, left_out, report)
+    batches = batches_of(encoder, noted or corpus, keeps, left_out, report)
     manifest = Manifest(
-        encoder.bits, encoder.fingerprint, meta, encoder.dim if "vectors" in keeps else 0
+        bits=encoder.bits,
+        fingerprint=encoder.fingerprint,
+        dim=encoder.dim if "vectors" in keeps else 0,
+        backend=backend,
+        keeps_text="text" in keeps,
     )
-    index = create(kind, folder, encoder, manifest, batches, engine, overwrite, report)
+    accents = encoder.vocabulary.tokenizer.fold_accents
+    if "words" in keeps and engine is not None:  # which searches them, too
+        manifest = replace(manifest, words=WordSettings(language, accents, ""))
+
+    def complete(new_folder: Path, manifest: Manifest) -> Manifest:
+        """Add the words and the table of files; all documents were read by now."""
+        if "words" in keeps and engine is None:
+            manifest = build_words(new_folder, manifest, language, accents, report)
+        if noted is not None:
+            table = write_files(new_folder, noted.files)
+            manifest = replace(manifest, corpus=settings_of(noted.corpus), files=table)
+        return manifest
+
+    index = create(kind, folder, encoder, manifest, batches, engine, overwrite, report, complete)
     index.left_out = len(left_out)
-    if files is not None:
-        write_files(index.folder / meta["corpus"]["files"], files.files)
     return index
 
 
@@ -97,6 +111,7 @@ def create(
     engine: Any,
     overwrite: bool,
     report: Report,
+    complete: Complete | None = None,
 ) -> "Index":
     """An index of documents; without a folder, it is in a temporary one."""
     save_it = None if model is None else partial(save_model, model)
@@ -108,22 +123,22 @@ def create(
                 )
             folder = Path(mkdtemp(prefix="parabit-"), "index")
             scratch.callback(shutil.rmtree, folder.parent, ignore_errors=True)
-        (engine or Store).create(Path(folder), manifest, batches, save_it, overwrite, report)
+        maker = engine or Store
+        maker.create(Path(folder), manifest, batches, save_it, overwrite, report, complete)
         index = kind.open(folder, write=True, model=model, report=report)
-        index._remove = weakref.finalize(
-            index, scratch.pop_all().close
-        )  # at the latest when nobody has it any more
+        # At the latest when nobody has it any more.
+        index._remove = weakref.finalize(index, scratch.pop_all().close)
     return index
 
 
 def open_store(folder: Path | str, write: bool) -> Store:
     """The store of an index: its folder, or what the engine that the manifest names has opened."""
     engine = read_manifest(Path(folder)).engine
-    if not engine:
+    if engine is None:
         return Store(folder, write)
-    if engine["name"] != "milvus":
+    if engine.name != "milvus":
         raise IndexFolderError(
-            f"the documents of {folder} are kept by {engine['name']!r}, an engine that this version does not have",
+            f"the documents of {folder} are kept by {engine.name!r}, an engine that this version does not have",
             hint="open it with the version that made it",
         )
     # By its name: engines build on the index, and most indexes need none.
@@ -158,34 +173,38 @@ def kept_model(store: Store) -> TextEncoder:
 
 def save(index: "Index", folder: Path, overwrite: bool, report: Report) -> None:
     """Write an index to another folder; see `Index.save`."""
-    meta = dict(index._store.manifest.meta)
-    memory = meta.get("corpus")
-    if memory is not None:
-        meta["corpus"] = {**memory, "index": None}  # the files do not move with it
-    if index.has_words:
-        meta["words"] = {**meta["words"], "folder": f"words-{token_hex(4)}"}
-    index._store.save(folder, meta, overwrite, report)
-    if memory is not None and (index.folder / memory["files"]).is_file():
-        with whole_file(folder / memory["files"], durable=True) as partial_file:
-            shutil.copyfile(index.folder / memory["files"], partial_file)
-    if index.has_words:
-        type(index).open(folder, write=True, report=report).close()
+    old = index._store.manifest
+    files = read_files(index.folder, old.files)
+    manifest = replace(old, model="", engine=None, words=None, files=None)
+    if not is_at_home(old, index.folder):  # nobody has agreed to what it says about its files
+        manifest = replace(manifest, corpus=None)
+
+    def complete(new_folder: Path, manifest: Manifest) -> Manifest:
+        if old.words is not None:
+            language, accents = old.words.language, old.words.fold_accents
+            manifest = build_words(new_folder, manifest, language, accents, report)
+        if manifest.corpus is not None:
+            manifest = replace(manifest, files=write_files(new_folder, files))
+        return manifest
+
+    index._store.save(folder, manifest, overwrite, report, complete)
 
 
 def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
     """Encode documents and put them in an index, batch by batch; with `new`, their ids must not be there."""
     _ = index.model  # first: an index of codes takes no texts
-    corpus, memory = as_corpus(documents), index._store.manifest.meta.get("corpus", {})
-    files = note_below(corpus, memory, index.folder)
+    store = index._store
+    corpus = as_corpus(documents)
+    files = note_below(corpus, store.manifest, index.folder)
     corpus = files or corpus
     _check_ids(index, corpus, new, report)
     if files is not None:
-        files.note(index.folder / memory["files"], sure=False)
+        files.note(store, sure=False)
     with noted_progress("go on with --update") as written:
         put_encoded(index, corpus, written, report)
         index._words.commit()
     if files is not None:
-        files.note(index.folder / memory["files"], sure=True)
+        files.note(store, sure=True)
     index.left_out = written.left_out
     return written
 

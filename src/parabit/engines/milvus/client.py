@@ -165,7 +165,8 @@ class Entities:
 
     def __init__(self, server: Server, manifest: Manifest) -> None:
         self.server, self.manifest, self._bits = server, manifest, manifest.bits
-        self.name = manifest.engine["collection"]
+        assert manifest.engine is not None
+        self.name = manifest.engine.collection
         self._description = (
             f"parabit index {manifest.token}"  # of the collection; no two are the same
         )
@@ -176,7 +177,7 @@ class Entities:
         server, types, has_words = (
             self.server,
             self.server.pymilvus.DataType,
-            bool(self.manifest.meta["words"]),
+            bool(self.manifest.words),
         )
         if has_words and server.version.startswith(("2.3.", "2.4.")):
             raise IndexFolderError(

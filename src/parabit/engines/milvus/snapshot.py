@@ -169,9 +169,12 @@ class MilvusSnapshot:
 class MilvusWords(Stems):
     """The words of a snapshot's documents, searched by Milvus' BM25."""
 
+    missing = 0  # Milvus indexes words as it stores documents
+
     def __init__(self, snapshot: MilvusSnapshot) -> None:
-        about = snapshot.manifest.meta["words"]
-        super().__init__(about["language"], about["fold_accents"])
+        settings = snapshot.manifest.words
+        assert settings is not None
+        super().__init__(settings.language, settings.fold_accents)
         self._snapshot, self._entities, self.documents = (
             snapshot,
             snapshot.entities,

@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -23,11 +23,13 @@ from parabit.engines.milvus.client import (
 )
 from parabit.engines.milvus.snapshot import MilvusSnapshot, MilvusWords
 from parabit.errors import IndexFolderError
-from parabit.index.store import Batch, Id, Store
-from parabit.index.store.generation import SaveModel
+from parabit.index.store import Batch, Engine, Id, Store
+from parabit.index.store.generation import Complete, SaveModel
 from parabit.index.store.manifest import (
     LOCK,
     Manifest,
+    home_of,
+    is_at_home,
     is_index,
     read_manifest,
     write_manifest,
@@ -67,6 +69,7 @@ class Milvus:
         save_model: SaveModel | None = None,
         overwrite: bool = False,
         report: Report = silent,
+        complete: Complete | None = None,
     ) -> None:
         """Make an index there, as `Store.create` does in a folder; the folder is there when all documents are in."""
         old = None
@@ -74,11 +77,14 @@ class Milvus:
         if overwrite and is_index(folder):
             with writer_lock(folder), suppress(IndexFolderError):  # an error if somebody writes it
                 old = read_manifest(folder)
+                if not is_at_home(old, folder):  # a stranger's index must not name what is dropped
+                    old = None
         # A name that says whose it is, and that no other has.
         name = f"parabit_{re.sub(r'[^A-Za-z0-9]+', '_', folder.name)[:80]}_{token_hex(4)}"
-        engine = {"name": "milvus", "uri": self.uri, "collection": name}
+        engine = Engine("milvus", self.uri, name)
         model = "" if save_model is None else "model-1"
-        manifest = replace(manifest, engine=engine, token=token_hex(8), model=model)
+        token = token_hex(8)
+        manifest = replace(manifest, engine=engine, token=token, lineage=token, model=model)
         with closing(Server(self.uri)) as server:
             entities = Entities(server, manifest)
             try:
@@ -88,13 +94,18 @@ class Milvus:
                     (new / LOCK).touch()
                     if save_model is not None:
                         save_model(new / manifest.model)
-                    write_manifest(new, replace(manifest, field_names=names))
+                    manifest = replace(
+                        manifest, field_names=tuple(names), home=home_of(new, folder)
+                    )
+                    if complete is not None:
+                        manifest = complete(new, manifest)
+                    write_manifest(new, manifest)
             except BaseException:
                 with suppress(IndexFolderError):  # what went wrong first is what is said
                     entities.drop()
                 raise
-        if old is not None and old.engine:
-            with suppress(IndexFolderError), closing(Server(old.engine["uri"])) as server:
+        if old is not None and old.engine is not None:
+            with suppress(IndexFolderError), closing(Server(old.engine.uri)) as server:
                 Entities(server, old).drop()
 
 
@@ -108,8 +119,14 @@ class MilvusStore(BaseStore):
 
     def __init__(self, folder: Path | str, write: bool = False) -> None:
         super().__init__(folder, write)
-        uri, collection = self.manifest.engine["uri"], self.manifest.engine["collection"]
+        uri, collection = self.engine.uri, self.engine.collection
         with self._held:
+            if not is_at_home(self.manifest, self.folder):
+                raise IndexFolderError(
+                    f"{folder} was moved or copied, or somebody else made it; it says that its documents are on "
+                    f"{uri}, and nothing was sent there",
+                    hint=f"if that is right, say so: parabit info {folder} --trust",
+                )
             self._server = self._held.enter_context(closing(Server(uri)))
             if not self.entities().is_there():
                 raise IndexFolderError(
@@ -120,6 +137,13 @@ class MilvusStore(BaseStore):
             self.documents, self._newest = self.entities().count(), _now()
             self._see_newer()  # written by a machine whose clock is ahead of ours
             self._held = self._held.pop_all()
+
+    @property
+    def engine(self) -> Engine:
+        """Where the documents are."""
+        engine = self.manifest.engine
+        assert engine is not None
+        return engine
 
     def entities(self) -> Entities:
         """The documents as Milvus has them now."""
@@ -144,7 +168,7 @@ class MilvusStore(BaseStore):
         # All of them, so that what does not fit is known before the first is written.
         entities = [] if batch is None else _entities(self.manifest, batch, first)
         self._newest = first + len(ids)
-        names = _with_names(self.manifest.field_names, batch)
+        names = tuple(_with_names(self.manifest.field_names, batch))
         if len(names) > len(self.manifest.field_names):
             self.change_manifest(field_names=names)
         there = self.snapshot().rows_of(ids) >= 0
@@ -159,14 +183,21 @@ class MilvusStore(BaseStore):
 
     def compact(self, report: Report = silent) -> None:
         """Have the server merge its files, without what was deleted."""
-        self._server.ask("flush", self.manifest.engine["collection"])
+        self._server.ask("flush", self.engine.collection)
         if not self._server.is_file:
-            self._server.ask("compact", self.manifest.engine["collection"])
+            self._server.ask("compact", self.engine.collection)
 
-    def save(self, folder: Path, meta: dict[str, Any], overwrite: bool, report: Report) -> None:
+    def save(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        overwrite: bool = False,
+        report: Report = silent,
+        complete: Complete | None = None,
+    ) -> None:
         """Write all documents to another folder, as an embedded index."""
-        manifest = Manifest(self.manifest.bits, self.manifest.fingerprint, meta, self.manifest.dim)
-        Store.create(folder, manifest, self._batches(report), self.model_saver(), overwrite, report)
+        batches, model = self._batches(report), self.model_saver()
+        Store.create(folder, manifest, batches, model, overwrite, report, complete)
 
     def refresh(self) -> bool:
         if self.writes:
@@ -184,7 +215,7 @@ class MilvusStore(BaseStore):
         deque(self._batches(silent), maxlen=0)
 
     def about(self) -> dict[str, Any]:
-        engine = {**self.manifest.engine, "version": self._server.version}
+        engine = {**asdict(self.engine), "version": self._server.version}
         return {**super().about(), "engine": engine}
 
     def _see_newer(self) -> bool:
@@ -213,8 +244,8 @@ def _entities(manifest: Manifest, batch: Batch, first: int) -> list[dict[str, An
     """A batch as entities, numbered from `first`; an error says what does not fit."""
     _, records, arrays = columns_of(batch, manifest.bits, manifest.dim, first)
     words = nothing = list[Any]([None] * len(batch.ids))
-    if about := manifest.meta["words"]:
-        stems = Stems(about["language"], about["fold_accents"])
+    if manifest.words is not None:
+        stems = Stems(manifest.words.language, manifest.words.fold_accents)
         texts = [searchable(fields) for fields in batch.fields or ()]
         words = [stems.analyzer.analyze(text) for text in stems.tokenizer.spaced(texts)]
     documents = zip(

@@ -39,6 +39,13 @@ class Flat:
         """The arrays that the back end needs beside the codes, to be stored with them."""
         return {}
 
+    @classmethod
+    def array_forms(
+        cls, codes: int, bits: int
+    ) -> Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]:
+        """The type and the shape of each array that `build` gives for so many codes."""
+        return {}
+
     def search(self, queries: Codes, most: int | None = None, radius: int | None = None) -> Found:
         """The nearest `most` codes of each query, or all within `radius` bits, or the nearest of those."""
         if not len(queries) or not len(self.codes):

@@ -10,6 +10,7 @@ Norouzi, Punjani and Fleet, "Fast exact search in Hamming space with multi-index
 but codes of documents fill their tables unevenly.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache, partial
 from itertools import combinations
 from math import ceil, comb, gcd, log2
@@ -88,7 +89,7 @@ class Hashing(Flat):
             blocks, ordered_map(lambda block: _read(codes[block], groups), blocks), strict=True
         ):
             values[:, some] = read.T
-        kind: type[np.unsignedinteger] = np.uint32 if total * count < 1 << 32 else np.uint64
+        kind = _kind(total * count)
         places = np.empty(total * count, dtype=kind)
         starts = np.zeros((count << length) + 1, dtype=kind)
         row_bits = max(1, total - 1).bit_length()
@@ -102,9 +103,21 @@ class Hashing(Flat):
             places[substring * total : (substring + 1) * total] = packed
             ends = starts[(substring << length) + 1 : ((substring + 1) << length) + 1]
             np.cumsum(np.bincount(values[substring], minlength=1 << length), out=ends)
-            ends += kind(substring * total)
+            ends += kind.type(substring * total)
             report(Progress("building", substring + 1, "tables", (substring + 1) / count))
         return {"bits": groups, "starts": starts, "places": places}
+
+    @classmethod
+    def array_forms(
+        cls, codes: int, bits: int
+    ) -> Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]:
+        count, length = _shape(codes, bits)
+        kind = _kind(codes * count)
+        return {
+            "bits": (np.dtype(np.int32), (count, length)),
+            "starts": (kind, ((count << length) + 1,)),
+            "places": (kind, (codes * count,)),
+        }
 
     def search(self, queries: Codes, most: int | None = None, radius: int | None = None) -> Found:
         if not len(self.codes) or not len(queries):
@@ -242,6 +255,11 @@ def _shape(codes: int, bits: int) -> tuple[int, int]:
     best = min(max(4.0, log2(max(codes, 2)) - 0.5), _LONGEST - 3)
     count = max(ceil(bits / (best + 2)), round(bits / best))
     return count, bits // count
+
+
+def _kind(places: int) -> np.dtype[np.unsignedinteger]:
+    """The type of numbers that so many places need."""
+    return np.dtype(np.uint32) if places < 1 << 32 else np.dtype(np.uint64)
 
 
 def _read(codes: Codes, groups: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -2,34 +2,40 @@
 
 The manifest has a checksum of each file. Ids, and fields as JSON, lie one after the other in a file of bytes, and a
 file of offsets says where each begins. Two tables, sorted by 64-bit keys, find rows by their ids and their fields.
+
+The files may come from a stranger. Types and shapes are compared with what the manifest asks for before anything is
+mapped, so that no library reads beyond an array; and numbers that lead from one array into another are compared with
+its length where they are used.
 """
 
 import mmap
 import secrets
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parabit.errors import IndexFolderError
-from parabit.index.code_search import Searcher, build_arrays
+from parabit.errors import IndexDamagedError, IndexFolderError
+from parabit.index.code_search import BACKENDS, Searcher, build_arrays
 from parabit.index.store import schema
 from parabit.index.store.log import new_log
 from parabit.index.store.manifest import (
-    REMEDY,
+    MANIFEST,
     Form,
     Manifest,
+    home_of,
     next_generation,
     remove_leftovers,
     write_manifest,
 )
 from parabit.index.store.schema import CODES, IDS, RECORDS, Batch, Columns, hashes, same_id
+from parabit.index.store.untrusted import damaged, need_folder, open_regular
 from parabit.progress import Report
 from parabit.storage import ArrayWriter, array_header, sync
 
@@ -47,95 +53,163 @@ _TABLES = {
 _COPIED = 1 << 13  # documents at a time
 _SMALL = 64 << 20  # bytes that are checked at opening, in about 20 ms
 
+ANY_LENGTH = -1  # of an array whose length the manifest does not decide
+
 Recode = Callable[
     [NDArray[np.int64]], dict[str, NDArray[Any]]
 ]  # from rows to other codes and extra arrays
 SaveModel = Callable[[Path], None]
+# Adds what else belongs to an index, such as its words, to the folder of a generation that is written but not yet
+# named by a manifest; returns the manifest that names that, too.
+Complete = Callable[[Path, Manifest], Manifest]
+Shape: TypeAlias = tuple[int, ...]
 
 
 class Generation:
     """The documents of a generation, memory-mapped: opened at once whatever their size.
 
-    Opening checks that every file has the size and the header that were written, and every byte of a small generation.
+    Opening checks that every file has the type, the size and the header that the manifest asks for, and every byte of
+    a small generation.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.documents, self._folder, self._forms = (
-            manifest.documents,
-            folder / manifest.folder,
-            manifest.arrays,
-        )
-        self.arrays = {
-            name: _mapped(self._folder, name, form) for name, form in manifest.arrays.items()
+        self.documents = manifest.documents
+        self._folder = folder / manifest.folder
+        self._forms = manifest.arrays
+        need_folder(self._folder)
+        _check_forms(manifest, self._folder)
+        self._mapped: dict[str, _MappedFile] = {
+            name: _MappedFile(self._folder / f"{name}.npy", form)
+            for name, form in manifest.arrays.items()
         }
+        self.arrays = {name: mapped.array for name, mapped in self._mapped.items()}
         self.size = sum(array.nbytes for array in self.arrays.values())
         if self.size <= _SMALL:
             self.verify()
         derived = {
-            name[len(DERIVED) :]: self.arrays[name]
-            for name in self.arrays
+            name.removeprefix(DERIVED): array
+            for name, array in self.arrays.items()
             if name.startswith(DERIVED)
         }
-        self.searcher = Searcher(
-            self.arrays[CODES], manifest.bits, derived
-        )  # keeps the back ends it has opened
+        # It keeps the back ends that it has opened.
+        self.searcher = Searcher(self.arrays[CODES], manifest.bits, derived)
 
     def verify(self) -> None:
         """Raise unless every byte is what was written."""
+        self.check_lengths()
         for name, (_, _, checksum) in self._forms.items():
             if zlib.crc32(self.arrays[name].data) != checksum:
-                raise IndexFolderError(f"{self._folder / name}.npy is damaged", hint=REMEDY)
+                raise self._damaged(name)
+
+    def check_lengths(self) -> None:
+        """Raise if a file was cut off since it was mapped: to read what it lacks would end the process."""
+        for mapped in self._mapped.values():
+            mapped.check_length()
 
     def strings(self, name: str, rows: NDArray[np.int64]) -> list[bytes]:
         """The ids or the records in some rows."""
         content, offsets = self.arrays[name].data, self.arrays[name + OFFSETS]
         starts, stops = offsets[rows], offsets[rows + 1]
-        if (starts > stops).any() or stops.max(initial=0) > len(content):
-            raise IndexFolderError(f"{self._folder / name}{OFFSETS}.npy is damaged", hint=REMEDY)
-        return [
-            bytes(content[start:stop])
-            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
-        ]
+        outside = starts.min(initial=0) < 0 or stops.max(initial=0) > len(content)
+        if outside or (starts > stops).any():
+            raise self._damaged(name + OFFSETS)
+        pairs = zip(starts.tolist(), stops.tolist(), strict=True)
+        return [bytes(content[start:stop]) for start, stop in pairs]
 
     def rows_of(self, ids: Sequence[bytes]) -> NDArray[np.int64]:
         """The row of each id; -1 if there is none."""
         keys, wanted = self.arrays[IDS + KEYS], hashes(ids)
-        starts, stops = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, side="right")
+        starts = np.searchsorted(keys, wanted)
+        stops = np.searchsorted(keys, wanted, side="right")
         rows = np.full(len(ids), -1, dtype=np.int64)
         # Other ids may have the same hash, so the ids themselves must be compared; nearly always it is one.
         for more in range(int((stops - starts).max(initial=0))):
-            left = np.flatnonzero((rows < 0) & (starts + more < stops))
-            suspects = self.arrays[IDS + ROWS][starts[left] + more]
-            for place, row, found in zip(
-                left.tolist(), suspects, self.strings(IDS, suspects), strict=True
-            ):
-                if found == ids[place]:
-                    rows[place] = row
+            missing = np.flatnonzero((rows < 0) & (starts + more < stops))
+            suspects = self.arrays[IDS + ROWS][starts[missing] + more]
+            self._check_rows(IDS + ROWS, suspects)
+            stored = self.strings(IDS, suspects)
+            for number, row, identity in zip(missing.tolist(), suspects, stored, strict=True):
+                if identity == ids[number]:
+                    rows[number] = row
         return rows
 
     def find(self, key: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rows that have a key of their fields, and their numbers."""
         keys, wanted = self.arrays[FIELDS + KEYS], np.uint64(key)
-        here = slice(np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, side="right"))
-        return self.arrays[FIELDS + ROWS][here], self.arrays[FIELDS + VALUES][here]
+        start = np.searchsorted(keys, wanted)
+        stop = np.searchsorted(keys, wanted, side="right")
+        rows = self.arrays[FIELDS + ROWS][start:stop]
+        self._check_rows(FIELDS + ROWS, rows)
+        return rows, self.arrays[FIELDS + VALUES][start:stop]
+
+    def _check_rows(self, name: str, rows: NDArray[np.int64]) -> None:
+        if len(rows) and (rows.min() < 0 or rows.max() >= self.documents):
+            raise self._damaged(name)
+
+    def _damaged(self, name: str) -> IndexDamagedError:
+        return damaged(self._folder / f"{name}.npy")
 
 
-def _mapped(folder: Path, name: str, form: Form) -> NDArray[Any]:
-    path, dtype, shape = folder / f"{name}.npy", np.dtype(form[0]), tuple(form[1])
-    header = array_header(dtype, shape)
-    wanted = len(header) + dtype.itemsize * prod(shape)
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        if size != wanted:
-            raise IndexFolderError(
-                f"{path} is damaged: it has {size} bytes instead of {wanted}", hint=REMEDY
-            )
-        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    if content[: len(header)] != header:
-        raise IndexFolderError(
-            f"{path} is damaged: its header is not the one that was written", hint=REMEDY
-        )
-    return np.frombuffer(content, np.uint8)[len(header) :].view(dtype).reshape(shape)
+class _MappedFile:
+    """An array in a file, mapped into memory."""
+
+    def __init__(self, path: Path, form: Form) -> None:
+        self._path = path
+        kind, shape = np.dtype(form[0]), tuple(form[1])
+        header = array_header(kind, shape)
+        self._length = len(header) + kind.itemsize * prod(shape)
+        with open_regular(path) as file:
+            length = file.seek(0, 2)
+            if length != self._length:
+                raise damaged(path, f"it has {length} bytes instead of {self._length}")
+            self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if self._content[: len(header)] != header:
+            raise damaged(path, "its header is not the one that was written")
+        content = np.frombuffer(self._content, np.uint8)[len(header) :]
+        self.array: NDArray[Any] = content.view(kind).reshape(shape)
+
+    def check_length(self) -> None:
+        """Raise if the file has become shorter since it was mapped."""
+        if self._content.size() < self._length:
+            raise damaged(self._path, "it was cut off while it was open")
+
+
+def _check_forms(manifest: Manifest, folder: Path) -> None:
+    """Raise unless the arrays of a manifest are those that its documents must have, with the types and shapes."""
+    expected = expected_forms(manifest)
+    for name in expected.keys() | manifest.arrays.keys():
+        form, wanted = manifest.arrays.get(name), expected.get(name)
+        if form is None or wanted is None or not _fits(form, *wanted):
+            raise damaged(folder.parent / MANIFEST, f"its array {name[:60]!r} does not fit")
+    lengths = {tuple(manifest.arrays[FIELDS + column][1]) for column in (KEYS, ROWS, VALUES)}
+    if len(lengths) > 1:
+        raise damaged(folder.parent / MANIFEST, "a table has columns of two lengths")
+
+
+def _fits(form: Form, kind: np.dtype[Any], shape: Shape) -> bool:
+    if form[0] != kind.str or len(form[1]) != len(shape):
+        return False
+    lengths = zip(form[1], shape, strict=True)
+    return all(wanted in (length, ANY_LENGTH) for length, wanted in lengths)
+
+
+def expected_forms(manifest: Manifest) -> Mapping[str, tuple[np.dtype[Any], Shape]]:
+    """The type and the shape of each array that the generation of a manifest has."""
+    documents = manifest.documents
+    forms: dict[str, tuple[np.dtype[Any], Shape]] = {}
+    for name, kind in manifest.kinds.items():
+        forms[name] = (kind.base, (documents, *kind.shape))
+    for name in (IDS, RECORDS):
+        forms[name] = (np.dtype("u1"), (ANY_LENGTH,))
+        forms[name + OFFSETS] = (np.dtype("<i8"), (documents + 1,))
+    for name, table in _TABLES.items():
+        for column in table.names or ():
+            forms[name + column] = (table[column], (documents if name == IDS else ANY_LENGTH,))
+    for name, backend in BACKENDS.items():
+        if any(array.startswith(f"{DERIVED}{name}.") for array in manifest.arrays):
+            for array, form in backend.array_forms(documents, manifest.bits).items():
+                forms[f"{DERIVED}{name}.{array}"] = form
+    return forms
 
 
 def write_generation(
@@ -145,18 +219,24 @@ def write_generation(
     report: Report,
     save_model: SaveModel | None = None,
     recode: Recode | None = None,
+    complete: Complete | None = None,
+    final_folder: Path | None = None,
 ) -> None:
     """Write a generation, an empty log and perhaps a model, then the manifest that makes them the index; then clear up.
 
-    The documents of a snapshot keep their codes, unless `recode` gives them others.
+    The documents of a snapshot keep their codes, unless `recode` gives them others. `complete` adds what else belongs
+    to the index before the manifest is written: all of it becomes visible in that one step. `final_folder` is where
+    a new index will lie, which is its home; without it this is another generation of the same index.
     Memory grows with the documents by what finds them (16 bytes per id, 24 per label and number) and by what the
     back end needs to be built; texts and codes are not held.
     """
-    manifest = replace(manifest, generation=next_generation(folder), token=secrets.token_hex(8))
+    token = secrets.token_hex(8)
+    manifest = replace(manifest, generation=next_generation(folder), token=token)
+    if final_folder is not None:
+        manifest = replace(manifest, home=home_of(folder, final_folder), lineage=token)
     try:
-        if (
-            save_model is not None
-        ):  # to a new folder, as the one of an old generation may be damaged
+        # To a new folder, as the one of an old generation may be damaged.
+        if save_model is not None:
             manifest = replace(manifest, model=f"model-{manifest.generation}")
             save_model(folder / manifest.model)
         with ExitStack() as stack:
@@ -170,6 +250,8 @@ def write_generation(
                 writer.copy(documents, recode)
             manifest = writer.finish(report)
         new_log(folder / manifest.log, manifest.token)
+        if complete is not None:
+            manifest = complete(folder, manifest)
         sync(folder)
         write_manifest(folder, manifest)
     finally:
@@ -244,7 +326,7 @@ class GenerationWriter:
         self._stack.close()
         for name in _TABLES:
             self._write_table(name)
-        backend = manifest.meta.get("backend", "flat")
+        backend = manifest.backend
         for name, array in build_arrays(
             backend, self._mapped(CODES), manifest.bits, report
         ).items():
@@ -256,7 +338,7 @@ class GenerationWriter:
             manifest,
             documents=self.documents,
             last_serial=max(self._last_serial, self.documents),
-            field_names=list(self._field_names),
+            field_names=tuple(self._field_names),
             arrays={name: self._form(name) for name in self._writers},
         )
 
@@ -280,7 +362,7 @@ class GenerationWriter:
                 raise same_id(schema.id_of(one), rows[place], rows[place + 1])
 
     def _mapped(self, name: str) -> NDArray[Any]:
-        return _mapped(self._folder, name, self._form(name))
+        return _MappedFile(self._folder / f"{name}.npy", self._form(name)).array
 
     def _form(self, name: str) -> Form:
         writer = self._writers[name]

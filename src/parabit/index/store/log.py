@@ -14,7 +14,8 @@ import zlib
 from pathlib import Path
 from weakref import finalize
 
-from parabit.errors import IndexFolderError
+from parabit.errors import IndexDamagedError, IndexFolderError
+from parabit.index.store.untrusted import REMEDY, damaged, open_regular, read_twice
 from parabit.storage import sync
 
 _NAME = b"parabit log\n"
@@ -24,7 +25,6 @@ _PLACE = struct.Struct("<QI")  # acknowledged length, checksum
 _START = 64
 _RECORD = struct.Struct("<4sQII")  # mark, length, checksum of the content, checksum of these
 _MARK = b"rec\n"
-_REMEDY = "restore the folder from a copy, or build the index again"
 
 
 def new_log(path: Path, token: str) -> None:
@@ -36,17 +36,17 @@ def new_log(path: Path, token: str) -> None:
 
 
 class Log:
-    """A log that is read as it grows and, by one writer, written; one thread at a time uses it."""
+    """A log that is read as it grows and, by one writer, written; one thread at a time may use it."""
 
     def __init__(self, path: Path, token: str, write: bool = False) -> None:
         self.path = path
-        self._file = path.open("r+b" if write else "rb", buffering=0)
+        self._file = open_regular(path, write)
         self.close = finalize(self, self._file.close)  # an index that is forgotten is closed, too
         self._end = _START
         self._broken = False
         if self._read_at(0, _HEAD.size) != _sealed(_HEAD, _NAME, token.encode()):
             self.close()
-            raise IndexFolderError(f"{path} is damaged or belongs to another index", hint=_REMEDY)
+            raise IndexDamagedError(f"{path} is damaged or belongs to another index", hint=REMEDY)
 
     @property
     def size(self) -> int:
@@ -55,21 +55,21 @@ class Log:
 
     def read(self) -> list[bytes]:
         """The records after those that were read before. Half a record at the end is left out: it may be under way."""
+        return read_twice(self._read)
+
+    def _read(self) -> list[bytes]:
         # First the acknowledged length: the file only grows, so it holds that much when it is read next.
         acknowledged = max(self._lengths())
         if not acknowledged:
-            raise IndexFolderError(
-                f"{self.path} is damaged: both places for its length are", hint=_REMEDY
-            )
+            raise damaged(self.path, "both places for its length are")
         content = self._read_at(self._end, -1)
-        records, start = [], 0
+        records = []
+        start = 0
         while (record := _record_at(content, start)) is not None:
             records.append(record)
             start += _RECORD.size + len(record)
         if self._end + start < acknowledged:
-            raise IndexFolderError(
-                f"{self.path} is damaged at byte {self._end + start}", hint=_REMEDY
-            )
+            raise damaged(self.path, f"at byte {self._end + start}")
         self._end += start
         return records
 

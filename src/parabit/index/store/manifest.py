@@ -1,39 +1,134 @@
-"""The folder of an index: its manifest, the one file that says which of the others count, and its lock."""
+"""The folder of an index: its manifest, the one file that says which of the others count, and its lock.
+
+A manifest may come from a stranger. `read_manifest` checks each value once: names are plain names of
+the forms that this library gives, so nothing outside the folder can be named, and the arrays have
+the types and shapes that the numbers of documents and bits ask for. What is removed from a folder is
+only what has a name and a content of these forms, too.
+"""
 
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from parabit import __version__
-from parabit.errors import IndexFolderError, folder_like
+from parabit.choices import BACKENDS
+from parabit.codes import bytes_per_code
+from parabit.errors import IndexDamagedError, IndexFolderError, LockedError, folder_like
 from parabit.index.store.schema import CODES, SERIALS, VECTORS
+from parabit.index.store.untrusted import (
+    REMEDY,
+    JsonObject,
+    damaged,
+    is_regular,
+    need_folder,
+    open_regular,
+    read_twice,
+)
 from parabit.model import is_model
-from parabit.storage import remove, whole_file
+from parabit.storage import whole_file
+from parabit.text.languages import LANGUAGES
 
-Form: TypeAlias = tuple[
-    str, list[int], int
-]  # of an array: its type, its shape, and the CRC-32 of its bytes
+Form: TypeAlias = tuple[str, list[int], int]  # of an array: its type, its shape, and its CRC-32
 
 FORMAT = 1
 MANIFEST, LOCK = "manifest.json", "lock"
 MAP = "map.safetensors"  # drawn for the search page; nothing in the index depends on it
-REMEDY = "restore it from a copy, or build the index again"
-_NUMBERED = r"(?:generation|log|model)-(\d+)"
-# These, word indexes (derived from the documents), what is remembered of the corpus; and what a kill leaves of a model,
-# of files or of a manifest.
-_DATA = re.compile(
-    rf"{_NUMBERED}|words-[0-9a-f]+|\.?model-\w+(\..*)?|\.?files-[0-9a-f]+\.json\.gz(\..*)?"
-    rf"|\.{re.escape(MANIFEST)}\..*\.partial"
-)
-_OTHERS = re.compile(rf"{re.escape(MANIFEST)}|{LOCK}|\.?{re.escape(MAP)}(\..*)?")
+
+# A manifest has a few kilobytes, and more only if the documents have many thousand fields.
+_LONGEST_MANIFEST = 64 << 20  # bytes
+MOST_BITS = 1 << 16
+_MOST_DIMENSIONS = 1 << 16
+_MOST_DOCUMENTS = 1 << 40
+
+_NUMBER = r"(\d{1,12})"
+_HEX = "[0-9a-f]{8}"
+WORDS_FORM = f"words-{_HEX}"
+FILES_FORM = rf"files-{_HEX}\.json\.gz"
+_SHA256 = "[0-9a-f]{64}"
+# What tantivy calls the files of a word index, and what it leaves if it is killed.
+_SEGMENT_FILE = r"[0-9a-f]{32}\.(?:fast|fieldnorm|idx|pos|store|term|\d+\.del)"
+_TANTIVY_FILE = rf"meta\.json|\.managed\.json|\.tantivy-\w+\.lock|\.tmp\w+|{_SEGMENT_FILE}"
+
+
+class _Made(NamedTuple):
+    """Something that this library makes in the folder of an index."""
+
+    name: re.Pattern[str]
+    content: re.Pattern[str] | None = None  # the names of the files in a folder; None for a file
+
+
+_MADE = [
+    _Made(re.compile(f"generation-{_NUMBER}"), re.compile(r"[a-z]+(\.[a-z]+)*\.npy")),
+    _Made(re.compile(f"log-{_NUMBER}")),
+    _Made(
+        re.compile(rf"model-{_NUMBER}|\.model-{_NUMBER}\.{_HEX}\.partial"),
+        re.compile(r"config\.json|(model|vocabulary)\.safetensors|README\.md"),
+    ),
+    _Made(re.compile(rf"\.model-{_NUMBER}\.{_HEX}\.lock")),
+    _Made(
+        re.compile(WORDS_FORM),
+        re.compile(rf"parabit\.json|\.parabit\.json\.{_HEX}\.partial|{_TANTIVY_FILE}"),
+    ),
+    _Made(re.compile(FILES_FORM)),
+    _Made(re.compile(rf"\.({re.escape(MANIFEST)}|{FILES_FORM})\.{_HEX}\.partial")),
+]
+_ALWAYS = re.compile(rf"{re.escape(MANIFEST)}|{LOCK}|{re.escape(MAP)}")
+_MAP_LEFTOVER = re.compile(rf"\.{re.escape(MAP)}\.{_HEX}\.(partial|lock)")
+
+
+@dataclass(frozen=True)
+class WordSettings:
+    """How the words of an index are kept."""
+
+    language: str | None  # whose words are stemmed; None does not stem
+    fold_accents: bool
+    folder: str  # of the word index; empty if an engine searches words
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where an index was made: its path, and the number that the file system gave its folder.
+
+    A copy has another number, wherever it lies, and so has what somebody else has sent: they can write any path into
+    it, but do not know the number of the folder that it is unpacked to. What an index says about places outside its
+    folder is followed only at its home.
+    """
+
+    path: str
+    inode: int
+
+
+@dataclass(frozen=True)
+class CorpusSettings:
+    """Which files an index was made of, and how they are read."""
+
+    paths: tuple[str, ...]  # absolute, or addresses
+    options: Mapping[str, Any]  # of `ReadOptions`
+
+
+@dataclass(frozen=True)
+class FileTable:
+    """The table of files that an index was made of."""
+
+    name: str
+    checksum: str  # SHA-256 of its bytes
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where documents are kept if not in the folder."""
+
+    name: str
+    uri: str
+    collection: str
 
 
 @dataclass(frozen=True)
@@ -42,26 +137,33 @@ class Manifest:
 
     bits: int
     fingerprint: str = ""  # of the model that made the codes
-    meta: dict[str, Any] = field(default_factory=dict)  # what the caller wants to know again
     dim: int = 0  # of the vectors that are kept; 0 if none are
-    engine: dict[str, str] = field(
-        default_factory=dict
-    )  # its "name" and where it keeps the documents; empty: here
+    backend: str = "flat"  # that is built beside the codes
+    keeps_text: bool = True
+    home: Home | None = None  # where a user of this machine made the index
+    words: WordSettings | None = None  # None if no words are kept
+    corpus: CorpusSettings | None = None  # None if it was not made of files
+    files: FileTable | None = None
+    engine: Engine | None = None
     model: str = ""  # the folder of the model, if it is kept
     generation: int = 1
-    token: str = ""  # new for each generation, and in its log too, so that files of two indexes cannot be mixed
+    token: str = ""  # new for each generation, and in its log too, so that two cannot be mixed
+    lineage: str = ""  # new for each index, and in its word index too, so that two cannot be mixed
     documents: int = 0  # of the generation
-    last_serial: int = (
-        0  # that a document was given; none is given twice, even if its document is deleted
-    )
-    field_names: list[str] = field(default_factory=list)
-    arrays: dict[str, Form] = field(default_factory=dict)
+    last_serial: int = 0  # that a document was given; none is given twice, even after a deletion
+    field_names: tuple[str, ...] = ()
+    arrays: Mapping[str, Form] = field(default_factory=dict)
 
     @property
     def kinds(self) -> dict[str, np.dtype[Any]]:
         """The arrays that documents have a row in, in a generation, in the log and in memory."""
-        kinds = {CODES: np.dtype(("u1", (-(-self.bits // 8),))), SERIALS: np.dtype("<u8")}
-        return kinds | {VECTORS: np.dtype(("<f2", (self.dim,)))} if self.dim else kinds
+        kinds = {
+            CODES: np.dtype(("u1", (bytes_per_code(self.bits),))),
+            SERIALS: np.dtype("<u8"),
+        }
+        if self.dim:
+            kinds[VECTORS] = np.dtype(("<f2", (self.dim,)))
+        return kinds
 
     @property
     def folder(self) -> str:
@@ -75,80 +177,270 @@ class Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make the index what the manifest says, in one durable step."""
-    # As it will be read: JSON makes lists of tuples, and the reader computes the digest of what JSON gives.
-    content = json.loads(json.dumps({"format": FORMAT, "parabit": __version__, **vars(manifest)}))
+    content = {"format": FORMAT, "parabit": __version__, **asdict(manifest)}
+    # As it will be read: JSON makes lists of tuples, and the reader computes the digest of those.
+    content = json.loads(json.dumps(content))
     with whole_file(folder / MANIFEST, durable=True) as partial:
         partial.write_text(json.dumps({**content, "digest": _digest(content)}, indent=2) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of an index; anything wrong with it is an IndexFolderError."""
+    return read_twice(lambda: _read_manifest(folder))
+
+
+def _read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
-        content: dict[str, Any] = json.loads(path.read_text())
-        newer = content["format"] > FORMAT
+        with open_regular(path) as file:
+            text = file.read(_LONGEST_MANIFEST + 1)
+        if len(text) > _LONGEST_MANIFEST:
+            raise ValueError(f"it has more than {_LONGEST_MANIFEST >> 20} MB")
+        content = json.loads(text)
+        if not isinstance(content, dict) or type(content.get("format")) is not int:
+            raise ValueError("it has no format")
+        if content["format"] > FORMAT:
+            raise _newer(folder, content["format"])
+        if content.pop("digest", "") != _digest(content):
+            raise ValueError("its digest does not fit")
+        return _checked(content)
     except (FileNotFoundError, NotADirectoryError) as problem:
-        if is_model(folder):
-            raise IndexFolderError(
-                f"{folder} is a model, not an index",
-                hint=f"index documents with `parabit index CORPUS -o INDEX --model {folder}`",
-            ) from problem
-        if (folder / LOCK).is_file():
-            raise IndexFolderError(f"{path} is missing", hint=REMEDY) from problem
-        hint = folder_like(folder) or "make one with `parabit index CORPUS -o FOLDER`"
-        raise IndexFolderError(f"no index in {folder}", hint) from problem
+        raise _no_index(folder) from problem
     except PermissionError as problem:
         raise IndexFolderError(
             f"{path} cannot be read: {problem.strerror}", hint="change its permissions"
         ) from problem
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise IndexFolderError(
-            f"{path} is damaged, or not that of an index", hint=REMEDY
+    except IndexFolderError:
+        raise
+    except (OSError, ValueError, RecursionError) as problem:
+        reason = str(problem) or type(problem).__name__
+        raise IndexDamagedError(
+            f"{path} is damaged, or not that of an index: {reason}", hint=REMEDY
         ) from problem
-    if newer:
-        raise IndexFolderError(
-            f"{folder} has format {content['format']}, this version of parabit reads up to {FORMAT}",
-            hint="upgrade parabit",
+
+
+def _newer(folder: Path, version: int) -> IndexFolderError:
+    problem = f"{folder} has format {version}, this version of parabit reads up to {FORMAT}"
+    return IndexFolderError(problem, hint="upgrade parabit")
+
+
+def _no_index(folder: Path) -> IndexFolderError:
+    if is_model(folder):
+        return IndexFolderError(
+            f"{folder} is a model, not an index",
+            hint=f"index documents with `parabit index CORPUS -o INDEX --model {folder}`",
         )
-    if content.pop("digest", "") != _digest(content):
-        raise IndexFolderError(f"{path} is damaged, or not that of an index", hint=REMEDY)
-    return Manifest(**{one.name: content[one.name] for one in fields(Manifest)})
+    if is_regular(folder / LOCK):
+        return IndexFolderError(f"{folder / MANIFEST} is missing", hint=REMEDY)
+    hint = folder_like(folder) or "make one with `parabit index CORPUS -o FOLDER`"
+    return IndexFolderError(f"no index in {folder}", hint)
+
+
+def _checked(content: dict[str, Any]) -> Manifest:
+    """The manifest that JSON describes; a ValueError names a value that cannot be one."""
+    given = JsonObject(content, "the manifest")
+    given.integer("format", least=1, most=FORMAT)
+    given.string("parabit", longest=100)
+    manifest = Manifest(
+        bits=given.integer("bits", least=1, most=MOST_BITS),
+        fingerprint=given.string("fingerprint", form=f"({_SHA256})?"),
+        dim=given.integer("dim", most=_MOST_DIMENSIONS),
+        backend=str(given.choice("backend", BACKENDS)),
+        keeps_text=given.boolean("keeps_text"),
+        home=_checked_home(given.child("home")),
+        words=_checked_words(given.child("words")),
+        corpus=_checked_corpus(given.child("corpus")),
+        files=_checked_files(given.child("files")),
+        engine=_checked_engine(given.child("engine")),
+        model=given.string("model", form=f"(model-{_NUMBER})?"),
+        generation=given.integer("generation", least=1, most=10**12),
+        token=given.string("token", form="[0-9a-f]{16}"),
+        lineage=given.string("lineage", form="[0-9a-f]{16}"),
+        documents=given.integer("documents", most=_MOST_DOCUMENTS),
+        last_serial=given.integer("last_serial"),
+        field_names=given.strings("field_names", longest=1 << 20),
+        arrays={name: _checked_form(name, form) for name, form in given.mapping("arrays").items()},
+    )
+    given.finish()
+    if manifest.words is not None and bool(manifest.words.folder) == bool(manifest.engine):
+        raise ValueError("the manifest has words both in the folder and elsewhere, or nowhere")
+    return manifest
+
+
+def _checked_words(given: JsonObject | None) -> WordSettings | None:
+    if given is None:
+        return None
+    words = WordSettings(
+        language=given.choice("language", [*LANGUAGES, None]),
+        fold_accents=given.boolean("fold_accents"),
+        folder=given.string("folder", form=f"({WORDS_FORM})?"),
+    )
+    given.finish()
+    return words
+
+
+def _checked_corpus(given: JsonObject | None) -> CorpusSettings | None:
+    if given is None:
+        return None
+    corpus = CorpusSettings(
+        paths=given.strings("paths"),
+        options=given.mapping("options"),  # checked by `ReadOptions`, which is made of them
+    )
+    given.finish()
+    return corpus
+
+
+def _checked_home(given: JsonObject | None) -> Home | None:
+    if given is None:
+        return None
+    home = Home(path=given.string("path"), inode=given.integer("inode", most=2**64))
+    given.finish()
+    return home
+
+
+def _checked_files(given: JsonObject | None) -> FileTable | None:
+    if given is None:
+        return None
+    table = FileTable(
+        name=given.string("name", form=FILES_FORM),
+        checksum=given.string("checksum", form=_SHA256),
+    )
+    given.finish()
+    return table
+
+
+def _checked_engine(given: JsonObject | None) -> Engine | None:
+    if given is None:
+        return None
+    engine = Engine(
+        name=given.string("name", form=r"\w+", longest=100),
+        uri=given.string("uri"),
+        collection=given.string("collection", form=r"\w+", longest=255),
+    )
+    given.finish()
+    return engine
+
+
+def _checked_form(name: str, form: object) -> Form:
+    """The type, shape and checksum of an array; whether they fit is for `expected_forms` to say."""
+    if isinstance(form, list) and len(form) == 3:
+        kind, shape, checksum = form
+        if isinstance(kind, str) and _are_lengths(shape) and type(checksum) is int:
+            return kind, shape, checksum
+    raise ValueError(f"the array {name[:60]!r} has no type, shape and checksum")
+
+
+def _are_lengths(shape: object) -> bool:
+    if not isinstance(shape, list):
+        return False
+    return all(type(length) is int and length >= 0 for length in shape)
+
+
+def home_of(folder: Path, final_folder: Path | None = None) -> Home:
+    """Where an index is, or will be when it is complete, and which folder that is."""
+    return Home(os.path.realpath(final_folder or folder), folder.stat().st_ino)
+
+
+def is_at_home(manifest: Manifest, folder: Path) -> bool:
+    """Whether an index is in the folder that it was made in, and that folder belongs to this user."""
+    try:
+        is_same = manifest.home == home_of(folder)
+        owner = folder.stat().st_uid
+    except OSError:
+        return False
+    return is_same and (not hasattr(os, "geteuid") or owner == os.geteuid())
 
 
 def is_index(folder: Path) -> bool:
-    """Whether a folder holds an index, damaged or not, and nothing else: no other file is lost with it."""
+    """Whether a folder holds an index, damaged or not, and nothing else that would be lost with it."""
     try:
-        names = {path.name for path in folder.iterdir()}
-    except OSError:
+        need_folder(folder)
+        paths = list(folder.iterdir())
+    except (OSError, IndexFolderError):
         return False
-    return {MANIFEST, LOCK} <= names and all(
-        _DATA.fullmatch(name) or _OTHERS.fullmatch(name) for name in names
-    )
+    if not {MANIFEST, LOCK} <= {path.name for path in paths}:
+        return False
+    return all(_is_known(path) for path in paths)
+
+
+def _is_known(path: Path) -> bool:
+    if _ALWAYS.fullmatch(path.name) or _MAP_LEFTOVER.fullmatch(path.name):
+        return is_regular(path)
+    return _is_made(path)
+
+
+def _is_made(path: Path) -> bool:
+    """Whether this library has made a file or folder of an index: by its name, type and content."""
+    for made in _MADE:
+        if made.name.fullmatch(path.name):
+            return is_regular(path) if made.content is None else _holds(path, made.content)
+    return False
+
+
+def _holds(folder: Path, content: re.Pattern[str]) -> bool:
+    """Whether a folder holds only files, and all of them have such names."""
+    try:
+        need_folder(folder)
+        paths = list(folder.iterdir())
+    except (OSError, IndexFolderError):
+        return False
+    return all(content.fullmatch(path.name) and is_regular(path) for path in paths)
 
 
 def next_generation(folder: Path) -> int:
-    """A number that no generation and no model in the folder has, not even a partly removed one."""
-    found = (re.fullmatch(_NUMBERED, path.name) for path in folder.iterdir())
-    return 1 + max((int(match[1]) for match in found if match), default=0)
+    """A number that no generation, log or model in the folder has, not even half a one."""
+    highest = 0
+    for path in folder.iterdir():
+        numbered = re.fullmatch(rf"\.?(?:generation|log|model)-{_NUMBER}(?:\..*)?", path.name)
+        if numbered:
+            highest = max(highest, int(numbered[1]))
+    return highest + 1
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what old generations and killed writers have left; for the one who holds the lock."""
+    """Remove what old generations and killed writers have left; for the one who holds the lock.
+
+    Nothing is removed that this library has not made: a file or folder of a user's in the index
+    stays, and so does a folder that holds one.
+    """
     manifest = read_manifest(folder)
-    words = (manifest.meta.get("words") or {}).get("folder")
-    files = (manifest.meta.get("corpus") or {}).get("files")
-    current = {manifest.folder, manifest.log, manifest.model, words, files}
+    current = {manifest.folder, manifest.log, manifest.model}
+    if manifest.words is not None:
+        current.add(manifest.words.folder)
+    if manifest.files is not None:
+        current.add(manifest.files.name)
     for path in folder.iterdir():
-        if _DATA.fullmatch(path.name) and path.name not in current:
-            remove(path)
+        if path.name not in current:
+            remove_made(path)
+
+
+def remove_made(path: Path) -> None:
+    """Remove a file or folder of an index as far as possible: Windows keeps what is in use.
+
+    What this library has not made stays.
+    """
+    if not _is_made(path):
+        return
+    with suppress(OSError):
+        if is_regular(path):
+            path.unlink()
+            return
+        for file in path.iterdir():
+            file.unlink()
+        path.rmdir()
 
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
-    """The right to change an index, in all processes of the machine; at the latest given back as the process ends."""
+    """The right to change an index, in all processes of the machine.
+
+    It is given back at the latest when the process ends.
+    """
     from filelock import FileLock, Timeout  # here: reading needs no lock
 
     path = folder / LOCK
+    if os.path.lexists(path) and not is_regular(path):  # opening it would empty what it points to
+        raise damaged(path, "it is a link or no plain file")
     # The file is part of the index, so it stays; any thread may close the index.
     lock = FileLock(path, timeout=0, thread_local=False, preserve_lock_file=True)
     try:
@@ -158,7 +450,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
         with suppress(OSError), path.open("rb", buffering=0) as file:
             file.seek(1)  # Windows lets nobody read the first byte of a locked file
             holder = file.read(20).strip() or holder
-        raise IndexFolderError(
+        raise LockedError(
             f"{folder} is being written by process {holder.decode('ascii', 'replace')}",
             hint="wait until it is done",
         ) from problem
@@ -179,7 +471,7 @@ def bytes_in(folder: Path) -> int:
     size = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
-            size += path.stat().st_size if path.is_file() else 0
+            size += path.lstat().st_size if is_regular(path) else 0
     return size
 
 

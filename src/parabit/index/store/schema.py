@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import pairwise
 from math import isnan, nan, prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -93,21 +92,51 @@ def pack(change: Change) -> bytes:
 
 
 def unpack(record: bytes, kinds: Mapping[str, np.dtype[Any]]) -> Change:
-    """The change that `pack` wrote; `kinds` are in the order of the arrays."""
-    place = _COUNTS.size
-    deleted, added = _COUNTS.unpack_from(record)
+    """The change that `pack` wrote; `kinds` are in the order of the arrays. A ValueError says that it is none."""
+    reader = _RecordReader(record)
+    deleted, added = reader.counts()
+    rows = reader.array(np.dtype("<i8"), deleted)
+    arrays = {name: reader.array(kind, added) for name, kind in kinds.items()}
+    strings = reader.strings(2 * added)
+    return Change(rows, Columns(strings[:added], strings[added:], arrays))
 
-    def read(kind: np.dtype[Any], count: int) -> NDArray[Any]:
-        nonlocal place
-        array = np.frombuffer(record, kind.base, count * prod(kind.shape), place)
-        place += array.nbytes
-        return array.reshape(count, *kind.shape)
 
-    rows = read(np.dtype("<i8"), deleted)
-    arrays = {name: read(kind, added) for name, kind in kinds.items()}
-    ends = (read(np.dtype("<i8"), 2 * added).cumsum() + place).tolist()
-    written = [record[start:stop] for start, stop in pairwise([place, *ends])]
-    return Change(rows, Columns(written[:added], written[added:], arrays))
+class _RecordReader:
+    """Reads a record of the log from its beginning to its end."""
+
+    def __init__(self, record: bytes) -> None:
+        self._record = record
+        self._position = 0
+
+    def counts(self) -> tuple[int, int]:
+        """How many documents were deleted, and how many added."""
+        if len(self._record) < _COUNTS.size:
+            raise ValueError("a record is too short")
+        self._position = _COUNTS.size
+        deleted, added = _COUNTS.unpack_from(self._record)
+        if max(deleted, added) > len(self._record):
+            raise ValueError("a record has fewer bytes than documents")
+        return deleted, added
+
+    def array(self, kind: np.dtype[Any], count: int) -> NDArray[Any]:
+        """The next array, with a row of some kind for each of so many documents."""
+        if not count:  # of which numpy reads nothing, wherever that would be
+            return np.zeros((0, *kind.shape), kind.base)
+        values = np.frombuffer(self._record, kind.base, count * prod(kind.shape), self._position)
+        self._position += values.nbytes
+        return values.reshape(count, *kind.shape)
+
+    def strings(self, count: int) -> list[bytes]:
+        """The strings that are the rest of the record; their lengths come first."""
+        lengths = self.array(np.dtype("<i8"), count)
+        outside = (lengths < 0) | (lengths > len(self._record))
+        if outside.any() or self._position + lengths.sum() != len(self._record):
+            raise ValueError("the strings of a record do not fill it")
+        strings = []
+        for length in lengths.tolist():
+            strings.append(self._record[self._position : self._position + length])
+            self._position += length
+        return strings
 
 
 def id_bytes(identity: Id) -> bytes:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from parabit.errors import IndexDamagedError
 from parabit.index.filters import ORDER, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.results import Found
 from parabit.index.store import schema
-from parabit.index.store.generation import Generation
+from parabit.index.store.generation import OFFSETS, Generation
 from parabit.index.store.manifest import Manifest
 from parabit.index.store.schema import (
     CODES,
@@ -24,6 +25,9 @@ from parabit.index.store.schema import (
     Id,
     Value,
 )
+from parabit.index.store.untrusted import REMEDY
+
+_BLOCK_BYTES = 16 << 20  # of records that are read together
 
 
 class Tail:
@@ -111,7 +115,15 @@ class Snapshot:
         deleted = np.concatenate(
             [np.zeros(0, dtype=np.int64), *(change.deleted for change in changes)]
         )
+        rows = self.rows
         for change in changes:
+            if change.deleted.min(initial=0) < 0 or change.deleted.max(initial=-1) >= rows:
+                raise IndexDamagedError(
+                    f"the log of generation {self.manifest.generation} is damaged: it deletes a "
+                    "document that was never there",
+                    hint=REMEDY,
+                )
+            rows += len(change.added.ids)
             self.tail.extend(change.added)
         added, alive = len(self.tail.ids), None
         if self.alive is not None or len(deleted):
@@ -245,7 +257,13 @@ class Snapshot:
         if self.alive is not None:
             allowed = self.alive if allowed is None else allowed & self.alive
         tail = self.tail.arrays[CODES][: self.added]
-        return self.base.searcher.search(codes, most, radius, allowed, backend, tail)
+        try:
+            return self.base.searcher.search(codes, most, radius, allowed, backend, tail)
+        except IndexError as problem:  # what a back end built leads beyond the codes
+            raise IndexDamagedError(
+                f"what finds the codes of generation {self.manifest.generation} is damaged",
+                hint=REMEDY,
+            ) from problem
 
     def sample(self, most: int) -> NDArray[np.int64]:
         """The rows of all documents, ascending; of more than `most` a random sample, always the same."""
@@ -254,11 +272,32 @@ class Snapshot:
             return rows
         return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
-    def blocks(self, size: int) -> Iterator[NDArray[np.int64]]:
-        """The rows of all documents, ascending, so many at a time."""
-        rows = self.first(self.rows, None)
-        for start in range(0, len(rows), size):
-            yield rows[start : start + size]
+    def blocks(self, documents: int) -> Iterator[NDArray[np.int64]]:
+        """The rows of all documents, ascending, in blocks of at most so many documents and 16 MB of records.
+
+        A document that is larger comes alone: memory must not grow with the size of documents.
+        """
+        return self.blocks_of(self.first(self.rows, None), documents)
+
+    def blocks_of(self, rows: NDArray[np.int64], documents: int) -> Iterator[NDArray[np.int64]]:
+        """Some rows, in blocks of at most so many documents and 16 MB of records."""
+        start = 0
+        while start < len(rows):
+            block = rows[start : start + documents]
+            ends = self._record_lengths(block).cumsum()
+            count = max(1, int(np.searchsorted(ends, _BLOCK_BYTES, side="right")))
+            yield block[:count]
+            start += count
+
+    def _record_lengths(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many bytes the fields of some documents take."""
+        lengths = np.zeros(len(rows), dtype=np.int64)
+        in_base = rows < self.base.documents
+        offsets = self.base.arrays[RECORDS + OFFSETS]
+        lengths[in_base] = offsets[rows[in_base] + 1] - offsets[rows[in_base]]
+        added = rows[~in_base] - self.base.documents
+        lengths[~in_base] = [len(self.tail.records[row]) for row in added.tolist()]
+        return np.maximum(lengths, 0)  # a damaged offset is found when the record is read
 
     def _if_alive(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows with -1 instead of those that were deleted."""

@@ -1,0 +1,16 @@
+"""The languages whose words can be stemmed."""
+
+from parabit.errors import ParabitError
+
+LANGUAGES = {
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
+    "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+
+
+def check_language(language: str | None) -> None:
+    """Raise unless words of this language can be stemmed."""
+    if language is not None and language not in LANGUAGES:
+        hint = f"there are {', '.join(LANGUAGES)}, and none"
+        raise ParabitError(f"no stemmer for the language {language!r}", hint)
