@@ -1,5 +1,6 @@
 """The errors that parabit raises on purpose: each says what was wrong, what was found and what to do; late imports."""
 
+import shlex
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib import import_module
@@ -61,6 +62,19 @@ def lazy(package: str, **modules: str) -> Callable[[str], Any]:
 
 class CorpusError(ParabitError, ValueError):
     """Documents that cannot be read, or not with these options, or a data set that cannot be downloaded."""
+
+
+class UnknownOriginError(CorpusError):
+    """An index that says where its files are, but was moved, copied, or made by somebody else."""
+
+    def __init__(self, folder: Path, paths: list[str]) -> None:
+        self.paths = paths  # where its files seem to be
+        problem = (
+            f"{folder} was moved or copied, or somebody else made it; "
+            f"it says that its files are in {', '.join(paths)}, and nothing was read"
+        )
+        command = shlex.join(["parabit", "sync", str(folder), "--from", *paths[:1]])
+        super().__init__(problem, hint=f"if that is right, say so: {command}")
 
 
 class VocabularyError(ParabitError, ValueError):

@@ -19,11 +19,11 @@ from index_models import TEXTS, UNKNOWN, binary
 from parabit import Document, Index, open_corpus
 from parabit.corpus import as_corpus
 from parabit.corpus.sources import Source
-from parabit.errors import IndexFolderError, ParabitError
+from parabit.errors import IndexFolderError, ParabitError, UnknownOriginError
 from parabit.index.corpus_files import Files, replace_files
 from parabit.index.documents import batches_of
 from parabit.index.store import Store
-from parabit.index.sync import Synced, UnknownOriginError
+from parabit.index.sync import Synced
 from parabit.index.word_index import WordIndex
 
 PLACES = [

@@ -1,6 +1,7 @@
 """`parabit index`, `info`, `sync`, `add`, `delete`, `compact`, `retrain`: an index, what it holds, and its changes."""
 
 import shlex
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -24,6 +25,7 @@ from parabit.cli.command import (
     verb,
 )
 from parabit.cli.output import (
+    complain,
     counted,
     escape,
     headline,
@@ -35,7 +37,7 @@ from parabit.cli.output import (
 )
 from parabit.cli.watch import follow
 from parabit.corpus import Corpus, Document, ReadOptions
-from parabit.errors import ParabitError, need
+from parabit.errors import ParabitError, UnknownOriginError, need
 from parabit.progress import Report, silent
 
 if TYPE_CHECKING:
@@ -209,6 +211,10 @@ def _show_info(result: Result) -> None:
     say(f"  back ends: {', '.join(result['backends'])}")
     if "engine" in result:
         _say_engine(result["engine"])
+    if result["corpus"]:
+        files = f"  made of {escape(', '.join(result['corpus']))}"
+        agreed = "" if result["trusted"] else ", where nothing is read until you agree (--trust)"
+        say(f"{files}{agreed}")
     say(
         f"  model {result['fingerprint'][:16]}"
         if result["fingerprint"]
@@ -228,13 +234,21 @@ def info(
     verify: Annotated[
         bool, option("Read everything, and check it against its checksums.", "--verify")
     ] = False,
+    trust: Annotated[
+        bool, option("Follow what it says about where its files and documents are.", "--trust")
+    ] = False,
 ) -> Result:
     """Show what an index holds.
+
+    What an index says that was moved or copied, or that somebody else made, is not followed: where its files are, and
+    on which server its documents. With --trust it is, from now on.
 
     Examples:
         parabit info news.index
         parabit info news.index --verify --json
     """
+    if trust:
+        parabit.Index.trust(index)
     with parabit.Index.open(index) as opened:
         if verify:
             opened.verify()
@@ -404,11 +418,23 @@ def _show_synced(result: Result) -> None:
         say(f"  {result['retrain']}: parabit retrain {escape(result['index'])}")
 
 
+def _agrees_to(unknown: UnknownOriginError) -> bool:
+    """Ask whether the files that an index names are to be read; nobody agrees if there is no terminal."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    complain(unknown.problem)
+    return typer.confirm(f"Read {', '.join(unknown.paths)}?", err=True)
+
+
 @verb()
 def sync(
     index: IndexFolder,
     corpus: Annotated[
         list[str] | None, argument("Other files and folders than before.", "CORPUS")
+    ] = None,
+    origin: Annotated[
+        list[str] | None,
+        option("The same, if the index was moved or copied; repeatable.", "--from", "CORPUS"),
     ] = None,
     dry_run: Annotated[bool, option("Only list what would be done.", "--dry-run", "-n")] = False,
     watch: Annotated[bool, option("Go on: sync again whenever a file changes.", "--watch")] = False,
@@ -426,9 +452,13 @@ def sync(
     not read, and a renamed file is not encoded again. Documents that did not come from these files stay. Options of
     reading are for a CORPUS; without them files are read as before.
 
+    An index that was moved or copied, or that somebody else made, says where its files are, but nothing is read there
+    until you agree: it asks, or needs --from.
+
     Examples:
         parabit sync notes.index
         parabit sync notes.index --dry-run
+        parabit sync moved/notes.index --from moved/notes
         parabit sync notes.index --watch
     """
     if watch and dry_run:
@@ -436,11 +466,12 @@ def sync(
     if watch:
         need("watchfiles", "watch")
     chosen = reading.options != ReadOptions()
-    if chosen and not corpus:
+    named = [*(corpus or []), *(origin or [])]
+    if chosen and not named:
         raise ParabitError(
             "options of reading, but no CORPUS", hint=f"name it: parabit sync {index} CORPUS …"
         )
-    given: Any = reading.open(corpus, silent) if corpus and chosen else corpus or None
+    given: Any = reading.open(named, silent) if named and chosen else named or None
 
     def once(always: bool = False) -> list[str]:
         start = time.perf_counter()
@@ -477,7 +508,13 @@ def sync(
             _show_synced(result)
         return done.roots
 
-    roots = once(always=True)
+    try:
+        roots = once(always=True)
+    except UnknownOriginError as unknown:
+        if quiet or json or not _agrees_to(unknown):
+            raise
+        given = unknown.paths
+        roots = once(always=True)
     if watch:
         try:
             follow(roots, index, once, quiet or json)

@@ -21,7 +21,7 @@ from parabit.index.ranking import NEEDS, Request
 from parabit.index.retrain import retrain
 from parabit.index.retrieval import Hits
 from parabit.index.store import Id, Manifest, Snapshot, Store
-from parabit.index.store.manifest import bytes_in
+from parabit.index.store.manifest import bytes_in, is_at_home, trust
 from parabit.index.sync import Synced, sync
 from parabit.index.word_index import WordIndex
 from parabit.index.writing import Written, encoder_of, open_store
@@ -141,6 +141,14 @@ class Index:
                 index.close()
                 raise
         return index
+
+    @staticmethod
+    def trust(folder: Path | str) -> None:
+        """Agree to what an index says about places outside its folder: its files, or a server with its documents.
+
+        This is not followed if an index was moved or copied, or if somebody else made it.
+        """
+        trust(Path(folder))
 
     def close(self) -> None:
         """Give back the right to write; an index without a folder is gone."""
@@ -386,15 +394,19 @@ class Index:
 
     def info(self) -> dict[str, Any]:
         """What the index is and what it keeps."""
-        words = self._words.settings
-        language = None if words is None else words.language
-        size = 0
-        if words is not None and words.folder:
-            size = bytes_in(self.folder / words.folder)
-        return self._store.about() | {
+        manifest = self._store.manifest
+        language, words_bytes = None, 0
+        if manifest.words is not None:
+            language = manifest.words.language
+            if manifest.words.folder:
+                words_bytes = bytes_in(self.folder / manifest.words.folder)
+        return {
+            **self._store.about(),
             "keeps": self.keeps,
             "language": language,
-            "words_bytes": size,
+            "words_bytes": words_bytes,
+            "corpus": None if manifest.corpus is None else list(manifest.corpus.paths),
+            "trusted": is_at_home(manifest, self.folder),
         }
 
     def snapshot(self) -> Snapshot:

@@ -1,6 +1,5 @@
 """Bringing an index up to date with its corpus: what is new is added, what changed replaced, what is gone deleted."""
 
-import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from parabit.corpus import Corpus, Document, ReadOptions, open_corpus
 from parabit.corpus.document import Skipped, Tally
 from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import NoFilesError, may_pass
-from parabit.errors import CorpusError
+from parabit.errors import CorpusError, UnknownOriginError
 from parabit.index.corpus_files import (
     TEXT_DIGEST,
     Files,
@@ -62,19 +61,6 @@ class Synced:
     @property
     def changed(self) -> int:
         return len(self.added) + len(self.replaced) + len(self.renamed) + len(self.deleted)
-
-
-class UnknownOriginError(CorpusError):
-    """An index that says where its files are, but was moved, copied, or made by somebody else."""
-
-    def __init__(self, folder: Path, paths: Sequence[str]) -> None:
-        self.paths = list(paths)  # where its files seem to be
-        problem = (
-            f"{folder} was moved or copied, or somebody else made it; "
-            f"it says that its files are in {', '.join(paths)}, and nothing was read"
-        )
-        command = shlex.join(["parabit", "sync", str(folder), "--from", *paths[:1]])
-        super().__init__(problem, hint=f"if that is right, say so: {command}")
 
 
 def sync(index: "Index", given: Any, dry_run: bool, allow_empty: bool, report: Report) -> Synced:

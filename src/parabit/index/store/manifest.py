@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -328,6 +328,12 @@ def _checked_form(name: str, form: object) -> Form:
         if isinstance(kind, str) and _are_lengths(shape) and type(checksum) is int:
             return kind, shape, checksum
     raise ValueError(f"the array {name[:60]!r} has no type, shape and checksum")
+
+
+def trust(folder: Path) -> None:
+    """Make the folder that an index is in its home, so that what it says about other places is followed."""
+    with writer_lock(folder):
+        write_manifest(folder, replace(read_manifest(folder), home=home_of(folder)))
 
 
 def _are_lengths(shape: object) -> bool:
