@@ -7,10 +7,28 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import local
 from typing import TypeVar
 
+from parabit.errors import ParabitError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
 _limits = local()
+_polars_processes: set[int] = set()  # that have used polars; a forked child inherits its parent's
+
+
+def note_polars() -> None:
+    """Raise if polars would wait for ever; to call before it is used.
+
+    polars has threads, and a process that is forked from one that has used it has none of them: each of its calls
+    would wait for their answer.
+    """
+    process = os.getpid()
+    if _polars_processes - {process}:
+        raise ParabitError(
+            "this process was forked from one that has worked with texts, whose threads it does not have",
+            hint="start it with spawn: multiprocessing.set_start_method('spawn')",
+        )
+    _polars_processes.add(process)
 
 
 def limit_cores(most: int) -> None:

@@ -25,6 +25,7 @@ from parabit.index.documents import batches_of
 from parabit.index.store import Store
 from parabit.index.sync import Synced
 from parabit.index.word_index import WordIndex
+from parabit.progress import Progress
 
 PLACES = [
     folder + name
@@ -360,6 +361,37 @@ def test_added_paths_below_the_root_have_the_ids_they_have_there(root: Path) -> 
 
 class Killed(BaseException):
     pass
+
+
+def test_an_index_is_there_with_its_words_and_its_files_or_not_at_all(
+    root: Path, tmp_path: Path
+) -> None:
+    def killed_at(stage: str) -> Callable[[Progress], None]:
+        def report(progress: Progress) -> None:
+            if progress.stage == stage:
+                raise Killed
+
+        return report
+
+    folder = tmp_path / "x.index"
+    for stage in ("encoding", "indexing words"):
+        with pytest.raises(Killed):
+            build(root, folder, report=killed_at(stage))
+        assert not folder.exists()
+    build(root, folder).close()
+    (root / "two.txt").rename(root / "renamed.txt")
+    (root / "a/one.txt").unlink()
+    put(root, {"new.txt": TEXTS[9]})
+    for stage in ("encoding", "indexing words"):
+        with pytest.raises(Killed):
+            build(root, folder, overwrite=True, report=killed_at(stage))
+        with Index.open(folder) as index:
+            index.verify()
+            assert {*content(index)} == {"two.txt", "a/one.txt", "r"}
+    with Index.open(folder, write=True) as index:  # it knows which files it has
+        assert counts(index.sync()) == (1, 0, 1, 1, 1)
+        assert index.sync().changed == 0
+        assert {*content(index)} == {"renamed.txt", "new.txt", "r"}
 
 
 @pytest.mark.parametrize("moment", range(5))

@@ -1,5 +1,6 @@
 """The word index is derived from the store: whatever becomes of it, it holds the documents of the store."""
 
+import errno
 import json
 import re
 import shutil
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from index_models import TEXTS, binary, documents, real_binary
 
 from parabit import Document, Index, ParabitError, open_corpus
+from parabit.index.store.manifest import writer_lock
 from parabit.index.words import Words
 from parabit.progress import Progress
 from parabit.text.languages import LANGUAGES
@@ -95,6 +97,72 @@ def test_files_of_a_commit_that_was_killed_do_not_matter(folder: Path, listed: b
         assert ids(index, "zebra") == {"a1", "new"}
     with Index.open(killed, write=True) as index:
         assert ids(index, "zebra") == {"a1"}
+
+
+@pytest.mark.parametrize("damage", [None, "meta.json", "all"])
+def test_a_reader_that_may_not_write_says_what_is_missing(
+    folder: Path, tmp_path: Path, damage: str | None
+) -> None:
+    with Index.open(folder, write=True) as index, without_commits(index):
+        index.add([Document("new", f"a quagga {TEXTS[150]}"), Document("newer", "a quagga")])
+        left = as_killed(index, tmp_path / "killed.index")
+    if damage == "all":
+        shutil.rmtree(words_folder(left))
+    elif damage is not None:
+        (words_folder(left) / damage).write_text("{}")
+    before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
+    with writer_lock(left), Index.open(left) as reader:  # as if this process might not write
+        hits = reader.search(f"quagga {TEXTS[150]}", k=20)
+        notes = hits.notes[0]
+        assert "new" in hits.ids[0]  # by its code
+        assert not any(note.startswith("no document has") for note in notes)
+        if damage is None:
+            assert notes == [
+                "no document whose words are indexed has quagga",
+                "the words of 2 documents are not indexed yet; they are found by code alone",
+            ]
+            with pytest.raises(ParabitError, match="the words of 2 documents are not indexed yet"):
+                reader.verify()
+        else:
+            assert "cannot be searched" in notes[0]
+    after = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
+    changed = {path.name for path in after if before.get(path) != after[path]}
+    assert changed <= {"lock"}  # which says who holds it
+    with Index.open(left) as reader:  # it may
+        assert set(reader.search("quagga", rank="words").ids[0]) == {"new", "newer"}
+        assert reader.search("quagga").notes == [[]]
+        reader.verify()
+
+
+def test_a_full_disk_while_words_are_built_again_leaves_what_is_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    [meta] = [words_folder(folder) / "meta.json"]
+    content = meta.read_bytes()
+    meta.write_text("{}")
+    with monkeypatch.context() as patch:
+        patch.setattr(Words, "add", full)
+        for write in (False, True):
+            with Index.open(folder, write=write) as index:
+                hits = index.search(TEXTS[3])
+                assert hits.ids[0][0] == "d3"
+                assert "No space left on device" in hits.notes[0][0]
+    assert [path.name for path in folder.glob("words-*")] == [meta.parent.name]
+    meta.write_bytes(content)
+    with Index.open(folder) as index:
+        assert ids(index, "zebra") == {"a0", "a1"}
+
+
+def test_what_killed_writers_left_among_the_words_is_removed(folder: Path) -> None:
+    for name in (".tmpAb12Cd", ".parabit.json.0123abcd.partial"):
+        (words_folder(folder) / name).write_text("half")
+    with Index.open(folder, write=True) as index:
+        assert ids(index, "zebra") == {"a0", "a1"}
+    assert not list(words_folder(folder).glob(".tmp*"))
+    assert not list(words_folder(folder).glob("*.partial"))
 
 
 def test_a_word_index_that_is_gone_is_built_again_and_tells_how_far_it_is(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS, Keep
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Texts
-from parabit.errors import IndexFolderError, ParabitError
+from parabit.errors import IndexFolderError, ParabitError, WordsMissingError
 from parabit.index import retrieval, writing
 from parabit.index.code_search import check_backend
 from parabit.index.corpus_files import read_files
@@ -32,6 +33,8 @@ from parabit.text.duplicates import SHARED
 
 if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
+
+_logger = getLogger(__name__)
 
 
 class Index:
@@ -137,6 +140,8 @@ class Index:
         if write:
             try:
                 index._words.open(report)
+            except WordsMissingError as problem:  # as on a full disk; documents can be deleted
+                _logger.warning("%s", problem)
             except BaseException:
                 index.close()
                 raise

@@ -268,6 +268,8 @@ class WordIndex:
     def _open(self, settings: WordSettings, report: Report) -> Words:
         folder = self._store.folder / settings.folder
         words = self._opened(folder)
+        if words is not None and self._store.writes:
+            words.remove_leftovers()
         if words is not None and self._is_current(words.reader):
             return words
         try:

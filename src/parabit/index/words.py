@@ -51,6 +51,9 @@ _FOOTER = struct.Struct("<II")  # the length of a file's footer, and a magic num
 _MAGIC = 1337
 TEXT, SERIAL = "text", "serial"
 _REMEMBERED = 1 << 17  # stems
+_LEFTOVER = re.compile(
+    r"\.tmp\w+|\.parabit\.json\.[0-9a-f]{8}\.(partial|lock)"
+)  # of a killed writer
 
 
 class Stems:
@@ -204,6 +207,12 @@ class Words(Stems):
                 return cls(folder, about["language"], about["fold_accents"], about["lineage"])
         except OSError as problem:  # files that a writer removes meanwhile
             raise _damaged(folder) from problem
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed writers have left; for the one who may write."""
+        for path in self.folder.iterdir():
+            if _LEFTOVER.fullmatch(path.name):
+                path.unlink()
 
     def verify(self) -> None:
         """Read every byte and raise if one is not what was written."""

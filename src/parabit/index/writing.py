@@ -27,6 +27,7 @@ from parabit.index.store import Batch, Manifest, Store, WordSettings
 from parabit.index.store.generation import Complete
 from parabit.index.store.manifest import is_at_home, read_manifest
 from parabit.index.store.schema import same_id
+from parabit.index.store.untrusted import need_folder
 from parabit.index.word_index import build_words
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Progress, Report
@@ -163,6 +164,7 @@ def kept_model(store: Store) -> TextEncoder:
         raise IndexFolderError(
             "this index was made of codes and knows no texts", hint="search it with codes"
         )
+    need_folder(store.model_folder)
     model = load_model(store.model_folder)
     if model.fingerprint != store.manifest.fingerprint:
         raise IndexFolderError(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parabit.errors import CorpusError, VocabularyError
+from parabit.parallel import note_polars
 
 if TYPE_CHECKING:
     import polars as pl  # imported where it is used: most queries need none, and it takes a third of a search's start
@@ -103,6 +104,8 @@ class Tokenizer:
         if self.pattern not in (WORDS, PAPER_WORDS):
             import polars as pl
 
+            note_polars()
+
             try:
                 pl.Series([""]).str.contains(self.pattern)
             except pl.exceptions.ComputeError as problem:
@@ -137,6 +140,8 @@ class Tokenizer:
     def content_tokens(self, texts: Iterable[str]) -> "tuple[pl.Series, NDArray[np.int64]]":
         """The tokens of many texts that models count, one text after the other, and how many each text has."""
         import polars as pl
+
+        note_polars()
 
         parts = pl.Series(self.spaced(list(texts)), dtype=pl.String).str.split(" ")
         words = parts.explode()  # empty ones too, where several spaces stand side by side
@@ -241,6 +246,8 @@ class Tokenizer:
     def _matches(self, texts: list[str]) -> "pl.Series":
         import polars as pl
 
+        note_polars()
+
         try:
             return pl.Series(texts, dtype=pl.String).str.extract_all(self.pattern)
         except UnicodeEncodeError as problem:
@@ -280,6 +287,8 @@ class Numbering:
 
     def __init__(self, words: "list[str] | pl.Series | None" = None) -> None:
         import polars as pl
+
+        note_polars()
 
         self._categories = pl.Categories.random()
         first = pl.Series(words, dtype=pl.String)

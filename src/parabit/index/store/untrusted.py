@@ -168,12 +168,8 @@ def open_regular(path: Path, write: bool = False) -> BinaryIO:
 
 
 def need_folder(path: Path) -> None:
-    """Raise unless this is a folder itself, and not a link to one."""
-    try:
-        mode = path.lstat().st_mode
-    except NotADirectoryError as problem:
-        raise FileNotFoundError(problem.errno, problem.strerror, str(path)) from problem
-    if not stat.S_ISDIR(mode):
+    """Raise if this is there and not a folder itself, but a file or a link."""
+    if os.path.lexists(path) and not stat.S_ISDIR(path.lstat().st_mode):
         raise IndexDamagedError(f"{path} is a link or a file, not a folder", hint=REMEDY)
 
 
