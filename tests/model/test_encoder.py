@@ -221,14 +221,14 @@ DAMAGED, NOT_ONE = (
         ),
         ("config.json", half, DAMAGED),
         ("config.json", config_with(solver="network"), DAMAGED),
-        ("config.json", config_with(bits=24), NOT_ONE),
+        ("config.json", config_with(bits=24, levels=[24]), NOT_ONE),
         (
             "config.json",
             config_with(format=2),
             "{folder} was made by a newer version of parabit; upgrade parabit",
         ),
         *(
-            (f"{name}.safetensors", harm, f"{{folder}}/{name}.safetensors is damaged or missing")
+            (f"{name}.safetensors", harm, f"{{folder}}/{name}.safetensors is damaged")
             for name in ("model", "vocabulary")
             for harm in (None, b"no tensors", half)
         ),

@@ -58,10 +58,11 @@ DBOW = choose_shape(128)
 
 # For each bound: what it refuses, what it takes.
 BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
-    "count": ([0, -1, 1.5, 2.0, True, "3"], [1, 1000]),
-    "count or 0": ([-1, 0.0, 1.5, False, "3"], [0, 7]),
-    "positive": ([0, 0.0, -1e-9, math.nan, math.inf, True, "1"], [1e-9, 5]),
-    "not negative": ([-1e-9, math.nan, math.inf, -math.inf, False, "1"], [0, 0.0, 3.5]),
+    "count": ([0, -1, 1.5, 2.0, True, "3", 10**10], [1, 1000]),
+    "samples": ([-1, 0.0, 1.5, False, "3", 10**6], [0, 7]),
+    "rounds": ([0, -1, 1.5, 2.0, True, "3", 10**5], [1, 1000]),
+    "positive": ([0, 0.0, -1e-9, math.nan, math.inf, True, "1", 1e39], [1e-9, 5]),
+    "not negative": ([-1e-9, math.nan, math.inf, -math.inf, False, "1", 1e39], [0, 0.0, 3.5]),
     "share": ([-0.1, 1, 1.0, math.nan, True, "0.5"], [0, 0.0, 0.999]),
     "flag": ([0, 1, "yes"], [True, False]),
     "method": (["round", "", 1, ["rounding"]], list(METHODS)),

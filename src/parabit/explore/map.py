@@ -16,6 +16,14 @@ from parabit.index.backends.flat import Flat
 from parabit.index.store import MAP, Id
 from parabit.progress import Progress, Report, silent
 from parabit.storage import whole_file
+from parabit.untrusted import (
+    Rule,
+    check_object,
+    need_regular,
+    need_short_header,
+    parse_object,
+    whole,
+)
 
 if TYPE_CHECKING:
     from parabit.index.index import Index
@@ -26,6 +34,17 @@ _NEIGHBOURS = 5  # of a code that is not on the map
 _WORTH = 0.2  # the share of documents that may have come or gone before it is drawn again
 _ROUNDS = (250, 500)  # with attraction exaggerated, and without: t-SNE's usual ones
 _REPORTED_EVERY = 25  # rounds
+_MOST_HEADER = 16 << 20  # bytes of a map's file that hold ids: of 20,000 points, 800 bytes each
+_MOST_BITS = 1 << 16  # as many as a model has
+_ID = Rule(lambda value: type(value) in (str, int), "a string or a whole number")
+_RULES = {
+    "ids": Rule(
+        lambda value: isinstance(value, list) and len(value) >= 1 and all(map(_ID.holds, value)),
+        f"a list, and each item {_ID.must}",
+    ),
+    "bits": whole(1, _MOST_BITS),
+    "documents": whole(),
+}
 
 
 class Map(NamedTuple):
@@ -49,17 +68,30 @@ class Map(NamedTuple):
         """Write it to a file, in one step."""
         meta = self._asdict()
         arrays = {name: np.ascontiguousarray(meta.pop(name)) for name in ("codes", "points")}
-        with whole_file(path) as partial:
+        with whole_file(path, inside=True) as partial:
             save_file(arrays, partial, metadata={"map": json.dumps(meta)})
 
     @classmethod
     def load(cls, path: Path) -> "Map | None":
         """Read it; None if there is none, or none that this version can read: it can always be drawn again."""
         try:
+            need_regular(path)
+            need_short_header(path, _MOST_HEADER)
             with safe_open(path, framework="numpy") as file:
-                meta = json.loads(file.metadata()["map"])
-                return cls(codes=file.get_tensor("codes"), points=file.get_tensor("points"), **meta)
-        except (OSError, SafetensorError, ValueError, TypeError, KeyError):
+                meta = parse_object((file.metadata() or {}).get("map", ""))
+                check_object(meta, _RULES)
+                points, width = len(meta["ids"]), -(-meta["bits"] // 8)
+                expected = {"codes": ("U8", [points, width]), "points": ("U16", [points, 2])}
+                headers = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+                if expected != {
+                    name: (header.get_dtype(), list(header.get_shape()))
+                    for name, header in headers.items()
+                }:
+                    return None
+                codes = file.get_tensor("codes")
+                check_codes(codes, meta["bits"])
+                return cls(codes=codes, points=file.get_tensor("points"), **meta)
+        except (OSError, SafetensorError, ValueError):
             return None
 
 

@@ -94,7 +94,7 @@ def write_files(folder: Path, files: Files) -> FileTable:
     """Write a table of files under a new name. It counts when the manifest names it."""
     content = gzip.compress(json.dumps(files).encode(), compresslevel=1)
     name = f"files-{token_hex(4)}.json.gz"
-    with whole_file(folder / name, durable=True) as partial:
+    with whole_file(folder / name, durable=True, locked=False) as partial:
         partial.write_bytes(content)
     return FileTable(name, sha256(content).hexdigest())
 

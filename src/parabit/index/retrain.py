@@ -61,7 +61,7 @@ def retrain(
         report(Progress("encoding", done, "documents", done / snapshot.documents))
         return {CODES: codes, **({VECTORS: halves(vectors)} if dim else {})}
 
-    save = partial(save_model, model)
+    save = partial(save_model, model, locked=False)
     store.compact(report, recode, save, bits=bits, dim=dim, fingerprint=model.fingerprint)
     return model
 

@@ -288,7 +288,7 @@ class Words(Stems):
             "fold_accents": self.fold_accents,
         }
         about["checksum"] = _checksum(self.folder, about)
-        with whole_file(self.folder / ABOUT) as partial:
+        with whole_file(self.folder / ABOUT, locked=False) as partial:
             partial.write_text(json.dumps(about) + "\n")
         mode = (self.folder / ABOUT).stat().st_mode
         for name in ("meta.json", ".managed.json"):  # which tantivy lets nobody else read

@@ -115,7 +115,7 @@ def create(
     complete: Complete | None = None,
 ) -> "Index":
     """An index of documents; without a folder, it is in a temporary one."""
-    save_it = None if model is None else partial(save_model, model)
+    save_it = None if model is None else partial(save_model, model, locked=False)
     with ExitStack() as scratch:
         if folder is None:
             if engine is not None:

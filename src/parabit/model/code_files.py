@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +15,15 @@ from parabit.corpus import Corpus, Texts, as_corpus
 from parabit.errors import ParabitError
 from parabit.model.encoder import InferredBatches, TextEncoder
 from parabit.progress import Report, silent
-from parabit.storage import ArrayWriter, need_new, need_room, plain_disk_errors, whole_file
+from parabit.storage import (
+    ArrayWriter,
+    is_regular,
+    need_new,
+    need_room,
+    parts_folder,
+    plain_disk_errors,
+    whole_file,
+)
 
 SUFFIXES = (".npy", ".parquet")
 META = "parabit"  # the key of the metadata in a Parquet file
@@ -52,6 +59,7 @@ def encode_to_file(
         >>> from parabit import ParagraphVectors
         >>> texts = ["telescope in orbit", "the telescope of Hubble", "hockey on ice", "ice hockey goalies"] * 5
         >>> model = ParagraphVectors(bits=16).fit(texts)
+        >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     encoded = encode_to_file(model.encoder_, texts, Path(folder, "codes.npy"))
         ...     codes = np.load(Path(folder, "codes.npy"))
@@ -97,12 +105,14 @@ def encode_to_file(
 
 def is_codes(path: Path) -> bool:
     """Whether a file was written by encoding, so that replacing it loses nobody's data."""
+    if not is_regular(path):
+        return False
     try:
         if path.suffix == ".parquet":
             return META in pl.read_parquet_metadata(path)
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return False
+        array = np.lib.format.open_memmap(path, mode="r")
+    except (Exception, pl.exceptions.PanicException):
+        return False  # whatever a reader says about a file that was not written here, it is none of codes
     return array.ndim == 2 and array.dtype in (np.uint8, np.float32)
 
 
@@ -137,10 +147,7 @@ def _write_table(
         **{name: pl.Binary() if name == "code" else vector for name in widths},
     }
     documents = unknown = 0
-    with (
-        tempfile.TemporaryDirectory(prefix=f"{path.name}.", dir=path.parent) as folder,
-        plain_disk_errors(),
-    ):
+    with parts_folder(path) as folder, plain_disk_errors():
         parts = [Path(folder, "0.parquet")]
         pl.DataFrame(schema=schema).write_parquet(parts[0])  # there may be no documents
         for read, inferred in batches:

@@ -4,6 +4,7 @@ It is kept as a folder: config.json, model.safetensors, vocabulary.safetensors a
 """
 
 import json
+import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -21,25 +22,32 @@ from parabit import __version__
 from parabit.codes import pack
 from parabit.corpus import Corpus, Document, Texts, as_corpus
 from parabit.errors import ModelError, VocabularyError, folder_like, need
+from parabit.model.config import FORMAT, MOST_BYTES, check_config, is_newer
 from parabit.networks.config import Recipe, Shape
 from parabit.parallel import ordered_map
 from parabit.progress import Progress, Report, silent
-from parabit.storage import recover, whole_folder
+from parabit.storage import folder_to_read, whole_folder
 from parabit.text import Bags, Vocabulary, make_bags
-from parabit.text.bags import FEW, inverse_frequencies, tf_idf_weights
+from parabit.text.bags import FEW, NewerVocabularyError, inverse_frequencies, tf_idf_weights
+from parabit.untrusted import UnexpectedError, need_regular, need_short_header, read_object
 
-FORMAT = 1
 CONFIG, TENSORS, VOCABULARY, CARD = (
     "config.json",
     "model.safetensors",
     "vocabulary.safetensors",
     "README.md",
 )
+_NAMES = {CONFIG, TENSORS, VOCABULARY, CARD}
+_MOST_HEADER = 1 << 20  # bytes of the tensors' header; a few hundred are usual
+_LARGEST_NUMBER = (
+    1e9  # of weights, far above what learning gives; sums of a million squares still fit a float32
+)
 _AGAIN = "train the model again, or restore it from a copy"
 AT_ONCE = 2048  # documents, so that progress is shown about every second
 _WHOLE = 1 << 23  # times 127, the largest number of a word, it fits 32 bits
 
 Tensors = dict[str, NDArray[Any]]
+_Forms = dict[str, tuple[str, tuple[int, ...]]]  # of tensors: type and shape, by name
 
 
 class Inferred(NamedTuple):
@@ -282,73 +290,144 @@ def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:
     return infer
 
 
-def save_model(encoder: TextEncoder, folder: Path, overwrite: bool = False) -> None:
-    """Write a model folder, complete or not at all; only an old model is replaced, and only with `overwrite`."""
-    with whole_folder(folder, is_model if overwrite else None) as partial:
-        config = {"format": FORMAT, **encoder.config, "vocabulary": encoder.vocabulary.fingerprint}
-        (partial / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+def save_model(
+    encoder: TextEncoder, folder: Path, overwrite: bool = False, *, locked: bool = True
+) -> None:
+    """Write a model folder, complete or not at all; only an old model is replaced, and only with `overwrite`.
+
+    `locked=False` is for a model that is a part of an index, for who holds the lock of that index.
+    """
+    config = {"format": FORMAT, **encoder.config, "vocabulary": encoder.vocabulary.fingerprint}
+    content = json.dumps(config, indent=2) + "\n"
+    try:
+        check_config(json.loads(content))
+    except UnexpectedError as problem:  # what is written can be read
+        raise ModelError(f"this model cannot be saved: {problem}") from problem
+    if len(content) > MOST_BYTES:
+        raise ModelError(
+            f"the parameters of this model take {len(content):,} bytes, too many to be saved",
+            hint="it has very many stop words; use fewer",
+        )
+    with whole_folder(folder, is_model if overwrite else None, locked=locked) as partial:
+        (partial / CONFIG).write_text(content)
         # Not save_file, which ignores the umask: nobody else could read its file.
         (partial / TENSORS).write_bytes(
             save({name: np.ascontiguousarray(t) for name, t in encoder.tensors.items()})
         )
-        encoder.vocabulary.save(partial / VOCABULARY)
+        (partial / VOCABULARY).write_bytes(encoder.vocabulary.to_bytes())
         (partial / CARD).write_text(_card(encoder))
 
 
 def load_model(folder: Path, device: str = "auto") -> TextEncoder:
-    """Read a model folder; anything wrong with it is a ModelError."""
-    recover(folder)
-    with _explained(folder / CONFIG):
-        if not (folder / CONFIG).is_file():
-            if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
-                raise ModelError(
-                    f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}"
-                )
-            hint = folder_like(folder) or "make one with `parabit train CORPUS -o FOLDER`"
-            raise ModelError(f"no model in {folder}", hint)
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_text())
-        if config.pop("format") > FORMAT:
-            raise ModelError(
-                f"{folder} was made by a newer version of parabit", hint="upgrade parabit"
-            )
-        if (
-            missing := {"solver", "name", "bits", "dim", "levels", "training", "vocabulary"}
-            - config.keys()
-        ):
-            raise KeyError(missing)
-    with _explained(folder / TENSORS), safe_open(folder / TENSORS, framework="numpy") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    """Read a model folder; anything wrong with it is a ModelError.
+
+    The model may be a stranger's. So links are not followed, config.json is checked by rules, the types and shapes of
+    arrays are compared with it before they are read, and numbers are checked that others are found by.
+    """
+    folder = folder_to_read(folder, is_model)
+    config = _read_config(folder)
+    training = config["training"]
+    shapes = _shapes(config, training["words"] + training["bigrams"])
+    with _explained(folder / TENSORS):
+        need_regular(folder / TENSORS)
+        need_short_header(folder / TENSORS, _MOST_HEADER)
+        with safe_open(folder / TENSORS, framework="numpy") as file:
+            if not _fits(file, shapes):
+                raise ModelError(f"the files in {folder} are not those of one model", hint=_AGAIN)
+            tensors = {name: file.get_tensor(name) for name in shapes[0]}
+        _check_numbers(tensors, config["solver"])
     with _explained(folder / VOCABULARY):
+        need_regular(folder / VOCABULARY)
         vocabulary = Vocabulary.load(folder / VOCABULARY)
-    with _explained(folder / CONFIG):
-        shapes = _shapes(config, len(vocabulary))
-    same = vocabulary.fingerprint == config.pop("vocabulary")
-    if not same or {name: tensor.shape for name, tensor in tensors.items()} != shapes:
+    sizes = (len(vocabulary.words), len(vocabulary.bigrams))
+    if sizes != (training["words"], training["bigrams"]) or vocabulary.fingerprint != config.pop(
+        "vocabulary"
+    ):
         raise ModelError(f"the files in {folder} are not those of one model", hint=_AGAIN)
+    if config["solver"] == "network":
+        with _explained(folder / CONFIG):
+            least = config["network"]["recipe"]["min_occurrences"]
+            if vocabulary.counts.max(initial=0) < least:
+                raise UnexpectedError(f"no word occurs {least:,} times, as network.recipe asks")
     return TextEncoder(vocabulary, config, tensors, device)
 
 
-def _shapes(config: Mapping[str, Any], words: int) -> dict[str, tuple[int, ...]]:
-    """The tensors that a model must have."""
+def _read_config(folder: Path) -> dict[str, Any]:
+    """The checked config.json of a model, without its format."""
+    path = folder / CONFIG
+    if not os.path.lexists(path):
+        if inside := sorted(folder.glob(f"model-*/{CONFIG}")):
+            raise ModelError(
+                f"{folder} is an index, not a model", hint=f"its model is {inside[0].parent}"
+            )
+        hint = folder_like(folder) or "make one with `parabit train CORPUS -o FOLDER`"
+        raise ModelError(f"no model in {folder}", hint)
+    with _explained(path):
+        config = read_object(path, MOST_BYTES)
+        if is_newer(config):
+            raise ModelError(
+                f"{folder} was made by a newer version of parabit", hint="upgrade parabit"
+            )
+        check_config(config)
+    del config["format"]
+    return config
+
+
+def _shapes(config: Mapping[str, Any], features: int) -> list[_Forms]:
+    """The types and shapes of the tensors that a model must have; more than one answer if several will do."""
     if config["solver"] == "network":
-        return Shape(**config["network"]["shape"]).tensors(words)
+        tensors = Shape(**config["network"]["shape"]).tensors(features)
+        return [{name: ("F32", shape) for name, shape in tensors.items()}]
     bits, dim = config["bits"], config["dim"]
-    columns = dim if bits is None or config["dim"] == bits else dim + bits
-    return {"weights": (words, columns), "scales": (words,), "offset": (columns,)}
+    widths = [dim] if bits is None else [dim + bits]
+    if bits == dim:  # a vector beside the code has columns of its own, but may not be there
+        widths.append(dim)
+    return [
+        {
+            "weights": ("I8", (features, width)),
+            "scales": ("F32", (features,)),
+            "offset": ("F32", (width,)),
+        }
+        for width in widths
+    ]
+
+
+def _fits(file: Any, answers: list[_Forms]) -> bool:
+    """Whether a file has tensors of one of some forms; only its header is read."""
+    forms = {}
+    for name in file.keys():  # noqa: SIM118
+        header = file.get_slice(name)
+        forms[name] = (header.get_dtype(), tuple(header.get_shape()))
+    return forms in answers
+
+
+def _check_numbers(tensors: Tensors, solver: str) -> None:
+    """Raise unless numbers are finite, and no larger than sums can hold."""
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.float32 or not tensor.size:
+            continue
+        low, high = float(tensor.min()), float(tensor.max())  # both are NaN if any number is
+        least = 0.0 if name == "scales" and solver == "closed-form" else -_LARGEST_NUMBER
+        if not (least <= low and high <= _LARGEST_NUMBER):
+            raise UnexpectedError(
+                f"{name} has numbers from {low:g} to {high:g}, not {least:g} to {_LARGEST_NUMBER:g}"
+            )
 
 
 def is_model(folder: Path) -> bool:
-    """Whether a folder holds a model and nothing else, so that nobody's files are lost with it."""
+    """Whether a folder holds a model and nothing else, so that nobody's files are lost with it.
+
+    Only files count, under the names of a model's: no folders, no links.
+    """
     try:
-        names = {path.name for path in folder.iterdir()}
-        config = json.loads((folder / CONFIG).read_text())
-    except (OSError, ValueError):
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name not in _NAMES or not entry.is_file(follow_symlinks=False):
+                    return False
+        config = read_object(folder / CONFIG, MOST_BYTES)
+    except (OSError, UnexpectedError):
         return False
-    return (
-        names <= {CONFIG, TENSORS, VOCABULARY, CARD}
-        and isinstance(config, dict)
-        and "solver" in config
-    )
+    return {"format", "parabit", "solver"} <= config.keys()
 
 
 @contextmanager
@@ -358,19 +437,17 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except ModelError:
         raise
+    except NewerVocabularyError as problem:
+        raise ModelError(problem.problem, problem.hint) from problem
     except PermissionError as problem:
         raise ModelError(
             f"{path} may not be read", hint="ask its owner for permission"
         ) from problem
-    except (
-        OSError,
-        SafetensorError,
-        VocabularyError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-    ) as problem:
+    except UnexpectedError as problem:
+        raise ModelError(f"{path} is damaged: {problem}", hint=_AGAIN) from problem
+    except VocabularyError as problem:
+        raise ModelError(f"{path} is damaged: {problem.problem}", _AGAIN) from problem
+    except (OSError, SafetensorError, ValueError) as problem:
         raise ModelError(f"{path} is damaged or missing", hint=_AGAIN) from problem
 
 

@@ -1,6 +1,5 @@
 """Which of the paper's networks, how large, and how it is trained. Needs no torch."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -9,6 +8,16 @@ from parabit.errors import TrainingError, did_you_mean
 
 METHODS = ("rounding", "noise", "straight-through", "straight-through-sigmoid")  # of binarization
 STOCHASTIC = METHODS[2:]
+
+# bits, dim and word_dim: far above any that was ever useful, and a batch of such vectors takes 64 MB
+LARGEST = 1 << 16
+_WIDEST = 1000  # window: documents are rarely longer
+_MOST = 1_000_000_000  # of what is counted
+_LARGEST_NUMBER = 1e38  # of rates and penalties: float32 ends soon after
+# Inference compares 256 documents with all samples of a step at once: 128 MB. It keeps the samples
+# of all steps.
+_MOST_SAMPLES = 1 << 17
+_MOST_ROUNDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,31 @@ class Shape:
     window: int = 0  # context words before the predicted one
     two_sided: bool = False  # and as many after it
     word_dim: int = 0  # of the context words' embedding
+
+    def __post_init__(self) -> None:
+        if self.architecture not in ("dbow", "dm"):
+            raise TrainingError(f"no architecture {self.architecture!r}", hint="choose dbow or dm")
+        if self.bits is not None:
+            _check("bits", self.bits, "size")
+        _check("dim", self.dim, "size")
+        _check("projected", self.projected, "flag")
+        _check("two_sided", self.two_sided, "flag")
+        if self.architecture == "dm":
+            _check("window", self.window, "window")
+            _check("word_dim", self.word_dim, "size")
+        elif self.window or self.two_sided or self.word_dim:
+            raise TrainingError(
+                "a window with architecture dbow", hint="window, two_sided and word_dim are of dm"
+            )
+        if self.projected:
+            fits = self.architecture == "dbow" and self.bits is not None and self.bits <= self.dim
+        else:
+            fits = self.bits is None or self.bits == self.dim
+        if not fits:
+            raise TrainingError(
+                f"{self.bits} bits and dim {self.dim} with architecture {self.architecture}",
+                hint="only dbow projects a vector to bits, and to no more than it has numbers",
+            )
 
     @property
     def name(self) -> str:
@@ -141,7 +175,7 @@ class Recipe:
         1, "count", "words that occur less often in training are ignored; dbow only"
     )
     samples: int = _parameter(
-        1024, "count or 0", "words sampled for the softmax's denominator; 0 uses all words"
+        1024, "samples", "words sampled for the softmax's denominator; 0 uses all words"
     )
     sampling_power: float = _parameter(
         0.75, "not negative", "words are sampled with their frequency to this power"
@@ -167,7 +201,7 @@ class Recipe:
     slope_growth: float = _parameter(
         0.0, "not negative", "how much the sigmoid's slope grows per epoch"
     )
-    inference_rounds: int = _parameter(20, "count", "AdaGrad steps for a new document")
+    inference_rounds: int = _parameter(20, "rounds", "AdaGrad steps for a new document")
     inference_rate: float = _parameter(
         0.0, "not negative", "learning rate for a new document; 0: document_rate"
     )
@@ -182,10 +216,25 @@ class Recipe:
 
 # The type of a value, what must hold for it, and how the error says so.
 _BOUNDS: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
-    "count": (int, lambda value: value >= 1, "a whole number, at least 1"),
-    "count or 0": (int, lambda value: value >= 0, "a whole number, at least 0"),
-    "positive": (int | float, lambda value: 0 < value < math.inf, "a number above 0"),
-    "not negative": (int | float, lambda value: 0 <= value < math.inf, "a number, at least 0"),
+    "count": (int, lambda value: 1 <= value <= _MOST, "a whole number, at least 1"),
+    "size": (int, lambda value: 1 <= value <= LARGEST, f"a whole number from 1 to {LARGEST:,}"),
+    "window": (int, lambda value: 1 <= value <= _WIDEST, f"a whole number from 1 to {_WIDEST:,}"),
+    "samples": (
+        int,
+        lambda value: 0 <= value <= _MOST_SAMPLES,
+        f"a whole number from 0 to {_MOST_SAMPLES:,}",
+    ),
+    "rounds": (
+        int,
+        lambda value: 1 <= value <= _MOST_ROUNDS,
+        f"a whole number from 1 to {_MOST_ROUNDS:,}",
+    ),
+    "positive": (int | float, lambda value: 0 < value <= _LARGEST_NUMBER, "a number above 0"),
+    "not negative": (
+        int | float,
+        lambda value: 0 <= value <= _LARGEST_NUMBER,
+        "a number, at least 0",
+    ),
     "share": (int | float, lambda value: 0 <= value < 1, "a number, at least 0 and below 1"),
     "flag": (bool, lambda value: True, "true or false"),
     "method": (str, lambda value: value in METHODS, f"one of {', '.join(METHODS)}"),

@@ -6,7 +6,7 @@ before it. So training can go on from any checkpoint as if it had never stopped.
 
 import json
 import math
-import shutil
+import re
 import signal
 import threading
 import time
@@ -29,12 +29,41 @@ from parabit.networks.dm import PositionTable
 from parabit.networks.grouping import as_tensor, steady_matmul
 from parabit.networks.network import Binarization, Candidates, Network, WordSampler
 from parabit.progress import Progress, Report, silent
-from parabit.storage import CHECKPOINT, whole_folder
+from parabit.storage import CHECKPOINT, remove, remove_leftover_checkpoints, whole_folder
 from parabit.text.bags import Bags, row_offsets
+from parabit.untrusted import (
+    OBJECT,
+    Rule,
+    check_object,
+    is_number,
+    list_of,
+    need_regular,
+    read_object,
+    whole,
+)
 
 Table = BagTable | PositionTable
 
 _ABOUT = "about.json"
+_NAME = re.compile(rf"{CHECKPOINT}\d{{12,}}")  # as `Checkpoints.save` makes it
+_MOST_BYTES = (
+    16 << 20
+)  # of about.json: the parameters, stop words among them, and a line for each epoch
+_TENSOR_NAME = Rule(
+    lambda value: isinstance(value, str) and re.fullmatch(r"[a-z]+(\.[a-z]+)?", value) is not None,
+    "the name of a tensor",
+)
+_EPOCH = Rule(
+    lambda value: isinstance(value, dict) and list(value) == ["loss"] and is_number(value["loss"]),
+    "an object with the loss",
+)
+_RULES = {
+    "identity": OBJECT,
+    "tensors": list_of(_TENSOR_NAME),
+    "epoch": whole(),
+    "step": whole(),
+    "history": list_of(_EPOCH),
+}
 _DRAWN_ON_GPU = 32  # steps whose words are sampled at once: on a GPU, starting a kernel takes longer than its work
 
 # Always this many documents at once, padded if there are fewer: libraries choose the order of additions by the
@@ -59,31 +88,32 @@ class Checkpoints:
         older, new = self._found(), self.folder / f"{CHECKPOINT}{step:012d}"
         if new in older:
             return  # the state after the same steps is the same
+        remove_leftover_checkpoints(self.folder)
         with whole_folder(new) as partial:
             for name, tensor in tensors.items():
                 np.save(partial / f"{name}.npy", tensor.numpy(force=True))
             stored = {"identity": self._identity, "tensors": sorted(tensors), **about}
             (partial / _ABOUT).write_text(json.dumps(stored, indent=2))
         for folder in older:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
 
-    def load(self) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-        """The last state, or None; tensors are memory-mapped, to be copied."""
+    def load(
+        self, state: Mapping[str, Tensor] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+        """The last state, or None; tensors are memory-mapped, to be copied.
+
+        With `state`, they must be of the same names, types and shapes.
+        """
         found = self._found()
         if not found:
             return None
         try:
-            about: dict[str, Any] = json.loads((found[-1] / _ABOUT).read_text())
-            theirs = dict(about["identity"])
-            names = about["tensors"]
-            tensors = {
-                name: torch.from_numpy(np.load(found[-1] / f"{name}.npy", mmap_mode="c"))
-                for name in names
-            }
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as problem:
-            raise TrainingError(
-                f"the checkpoint {found[-1]} is damaged", hint="delete it to start over"
-            ) from problem
+            about = read_object(found[-1] / _ABOUT, _MOST_BYTES)
+            check_object(about, _RULES)
+            theirs: dict[str, Any] = about["identity"]
+            tensors = {name: _read_tensor(found[-1] / f"{name}.npy") for name in about["tensors"]}
+        except (OSError, EOFError, ValueError, TypeError) as problem:
+            raise _damaged(found[-1]) from problem
         ours = self._identity
         differences = [
             f"{name} was {theirs.get(name)!r}, now {ours.get(name)!r}"
@@ -95,15 +125,37 @@ class Checkpoints:
             raise TrainingError(
                 refused, hint="use the same corpus and parameters, or delete it to start over"
             )
+        if state is not None and _forms(state) != _forms(tensors):
+            raise _damaged(found[-1])
         return about, tensors
 
     def forget(self) -> None:
         """Start over."""
+        remove_leftover_checkpoints(self.folder)
         for folder in self._found():
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
 
     def _found(self) -> list[Path]:
-        return sorted(self.folder.glob(f"{CHECKPOINT}*"))
+        """The folders of checkpoints, the last one at the end; what only begins like one is none."""
+        return sorted(
+            path
+            for path in self.folder.glob(f"{CHECKPOINT}*")
+            if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        )
+
+
+def _damaged(folder: Path) -> TrainingError:
+    return TrainingError(f"the checkpoint {folder} is damaged", hint="delete it to start over")
+
+
+def _read_tensor(path: Path) -> Tensor:
+    """A memory-mapped tensor. The file is as long as its header says, so nothing behind its end is read."""
+    need_regular(path)
+    return torch.from_numpy(np.lib.format.open_memmap(path, mode="c"))
+
+
+def _forms(tensors: Mapping[str, Tensor]) -> dict[str, tuple[torch.dtype, torch.Size]]:
+    return {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
 
 
 class Trained(NamedTuple):
@@ -168,7 +220,7 @@ def train(
         **parameters,
         **{f"{name}.squares": own.squares for name, own in tables.items()},
     }
-    if checkpoints and (found := checkpoints.load()):
+    if checkpoints and (found := checkpoints.load(state)):
         about, kept = found
         epoch, step, history = about["epoch"], about["step"], about["history"]
         for name, tensor in state.items():

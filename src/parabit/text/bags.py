@@ -15,6 +15,14 @@ from numpy.typing import NDArray
 from parabit.errors import VocabularyError
 from parabit.storage import whole_file
 from parabit.text.tokenizer import Numbering, Tokenizer
+from parabit.untrusted import (
+    OBJECT,
+    UnexpectedError,
+    check_object,
+    need_short_header,
+    parse_object,
+    whole,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +32,15 @@ FORMAT = 1
 FEW = 32  # texts, such as queries, that are answered without threads and other machinery
 _ARRAYS = ("bigrams", "counts", "document_frequencies")
 _NEWLINE = ord("\n")
+_MOST_HEADER = (
+    8 << 20
+)  # bytes of a vocabulary file's header, most of it stop words: 100,000 are 1 MB
+_SUMMARY = {"format": whole(1), "tokenizer": OBJECT, "documents": whole(), "tokens": whole()}
 _MOST_UNKNOWN = 1_000_000  # words that are numbered, until the numbering starts again
+
+
+class NewerVocabularyError(VocabularyError):
+    """A vocabulary that a newer version of parabit wrote."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,44 +143,80 @@ class Vocabulary:
 
     def save(self, path: Path | str) -> None:
         """Write the vocabulary to a file that is read in milliseconds; `table` is for other programs."""
+        with whole_file(Path(path)) as partial:
+            partial.write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
         from safetensors.numpy import save  # here: machines that only train have none
 
         kind = np.int32 if self.counts.max(initial=0) <= np.iinfo(np.int32).max else np.int64
         arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=kind) for name in _ARRAYS}
-        with whole_file(Path(path)) as partial:
-            partial.write_bytes(
-                save(
-                    {**arrays, "words": self._word_bytes}, {"vocabulary": json.dumps(self._summary)}
-                )
+        summary = json.dumps(self._summary)
+        if (
+            len(summary) > _MOST_HEADER // 2
+        ):  # JSON in JSON: each quotation mark takes two bytes more
+            raise VocabularyError(
+                f"the stop words and the pattern take {len(summary):,} bytes",
+                hint=f"at most {_MOST_HEADER // 2:,} can be saved",
             )
+        return save({**arrays, "words": self._word_bytes}, {"vocabulary": summary})
 
     @classmethod
     def load(cls, path: Path | str) -> "Vocabulary":
-        """Read a vocabulary that was saved."""
+        """Read a vocabulary that was saved; anything wrong with the file is a VocabularyError.
+
+        The file may be a stranger's: types and sizes are compared before arrays are read, and then every number.
+        """
         from safetensors import SafetensorError, safe_open
 
         try:
+            need_short_header(Path(path), _MOST_HEADER)
             with safe_open(path, framework="numpy") as file:
-                summary = json.loads(file.metadata()["vocabulary"])
-                if summary["format"] > FORMAT:
-                    raise VocabularyError(
+                summary = parse_object((file.metadata() or {}).get("vocabulary", ""))
+                number = summary.get("format")
+                if isinstance(number, int) and number > FORMAT:
+                    raise NewerVocabularyError(
                         f"{path} was made by a newer version of parabit", hint="upgrade parabit"
                     )
-                words = file.get_tensor("words").tobytes().decode().split("\n")[:-1]
+                check_object(summary, _SUMMARY)
+                _check_forms(file)
+                word_bytes = file.get_tensor("words")
                 bigrams, counts, frequencies = map(file.get_tensor, _ARRAYS)
+            words = _split_words(word_bytes, len(counts) - len(bigrams))
+            _check_range("bigrams", bigrams, len(words) - 1)
+            _check_range("counts", counts, summary["tokens"])
+            _check_range("document_frequencies", frequencies, summary["documents"])
+            tokenizer = Tokenizer.from_config(summary["tokenizer"])
         except FileNotFoundError as problem:
             raise VocabularyError(
                 f"no vocabulary at {path}", hint="make one with Vocabulary.save"
             ) from problem
-        except VocabularyError:
+        except NewerVocabularyError:
             raise
-        except (OSError, SafetensorError, KeyError, ValueError, TypeError) as problem:
+        except VocabularyError as problem:
+            raise VocabularyError(
+                f"{path} is not a whole vocabulary file: {problem.problem}", hint="save it again"
+            ) from problem
+        except UnexpectedError as problem:
+            raise VocabularyError(
+                f"{path} is not a whole vocabulary file: {problem}", hint="save it again"
+            ) from problem
+        except (OSError, SafetensorError, ValueError) as problem:
             raise VocabularyError(
                 f"{path} is not a whole vocabulary file", hint="save it again"
             ) from problem
-        arrays = bigrams.astype(np.int32), counts.astype(np.int64), frequencies.astype(np.int64)
-        tokenizer = Tokenizer.from_config(summary["tokenizer"])
-        return cls(tokenizer, words, *arrays, summary["documents"], summary["tokens"])
+        vocabulary = cls(
+            tokenizer,
+            words,
+            bigrams.astype(np.int32),
+            counts.astype(np.int64),
+            frequencies.astype(np.int64),
+            summary["documents"],
+            summary["tokens"],
+        )
+        vocabulary.__dict__["_word_bytes"] = word_bytes  # it would be the same, made of the words
+        return vocabulary
 
     def table(self) -> "pl.DataFrame":
         """A row per word and bigram: `feature`, `count` and the number of `documents` that have it."""
@@ -190,6 +242,46 @@ class Vocabulary:
         keys = self.bigrams[:, 0].astype(np.int64) * len(self.words) + self.bigrams[:, 1]
         order = np.argsort(keys)
         return keys[order], (len(self.words) + order).astype(np.int32)
+
+
+def _check_forms(file: Any) -> None:
+    """Raise unless the arrays of a vocabulary file have types and shapes that fit together; none is read."""
+    if set(file.keys()) != {"words", *_ARRAYS}:
+        raise UnexpectedError(f"it must have the arrays words, {', '.join(_ARRAYS)}")
+    shapes = {}
+    for name in ("words", *_ARRAYS):
+        header = file.get_slice(name)
+        shapes[name] = tuple(header.get_shape())
+        if header.get_dtype() not in (("U8",) if name == "words" else ("I32", "I64")):
+            raise UnexpectedError(f"{name} has the type {header.get_dtype()}")
+        dimensions = 2 if name == "bigrams" else 1
+        if len(shapes[name]) != dimensions:
+            raise UnexpectedError(f"{name} has the shape {shapes[name]}")
+    bigrams, counts = shapes["bigrams"], shapes["counts"]
+    fits = counts == shapes["document_frequencies"] and bigrams[1] == 2 and bigrams[0] <= counts[0]
+    if not fits:
+        raise UnexpectedError("its arrays do not have the sizes of one vocabulary")
+    if counts[0] > np.iinfo(np.int32).max:
+        raise UnexpectedError(f"it has {counts[0]:,} words and bigrams")  # their ids have 32 bits
+
+
+def _split_words(word_bytes: NDArray[np.uint8], size: int) -> list[str]:
+    """The words in UTF-8, each with a newline."""
+    ends = int(np.count_nonzero(word_bytes == _NEWLINE))
+    if ends != size or (len(word_bytes) and word_bytes[-1] != _NEWLINE):
+        raise UnexpectedError(f"there are {ends:,} words, and numbers of {size:,}")
+    words = word_bytes.tobytes().decode().split("\n")[:-1]
+    if len(set(words)) != size:
+        raise UnexpectedError("a word is there twice")
+    return words
+
+
+def _check_range(name: str, array: NDArray[Any], most: int) -> None:
+    """Raise unless the numbers of an array are from 0 to a largest."""
+    if array.size and (array.min() < 0 or array.max() > most):
+        raise UnexpectedError(
+            f"{name} has numbers from {array.min()} to {array.max()}, not 0 to {most}"
+        )
 
 
 def row_offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from parabit.errors import CorpusError, VocabularyError
 from parabit.parallel import note_polars
+from parabit.untrusted import FLAG, Rule, UnexpectedError, check_object, list_of, whole
 
 if TYPE_CHECKING:
     import polars as pl  # imported where it is used: most queries need none, and it takes a third of a search's start
@@ -37,6 +38,17 @@ WORDS = (
 PAPER_WORDS = "[a-z]+"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]{{2,}}")
 _TOKEN = re.compile("[^ ]+")
+# Characters of a token: what polars compares them with.
+_LENGTH = whole(1, (1 << 31) - 1)
+_STRING = Rule(lambda value: isinstance(value, str), "a string")
+_RULES = {
+    "pattern": _STRING,
+    "lowercase": FLAG,
+    "fold_accents": FLAG,
+    "min_length": _LENGTH,
+    "max_length": _LENGTH,
+    "stop_words": list_of(_STRING),
+}
 
 
 @lru_cache(maxsize=1)
@@ -108,7 +120,7 @@ class Tokenizer:
 
             try:
                 pl.Series([""]).str.contains(self.pattern)
-            except pl.exceptions.ComputeError as problem:
+            except (pl.exceptions.ComputeError, pl.exceptions.PanicException) as problem:
                 theirs = str(problem).partition("This error occurred")[
                     0
                 ]  # then polars shows its own expression
@@ -175,7 +187,13 @@ class Tokenizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Tokenizer":
-        """The tokenizer of a `config`."""
+        """The tokenizer of a `config`, which may come from a file: anything wrong with it is a VocabularyError."""
+        try:
+            check_object(config, _RULES, "tokenizer")
+        except UnexpectedError as problem:
+            raise VocabularyError(
+                f"this is no tokenizer: {problem}", hint="use what `Tokenizer.config` gives"
+            ) from problem
         return cls(**{**config, "stop_words": frozenset(config["stop_words"])})
 
     def spaced(self, texts: list[str]) -> list[str]:

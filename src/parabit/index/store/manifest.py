@@ -180,7 +180,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     content = {"format": FORMAT, "parabit": __version__, **asdict(manifest)}
     # As it will be read: JSON makes lists of tuples, and the reader computes the digest of those.
     content = json.loads(json.dumps(content))
-    with whole_file(folder / MANIFEST, durable=True) as partial:
+    with whole_file(folder / MANIFEST, durable=True, locked=False) as partial:
         partial.write_text(json.dumps({**content, "digest": _digest(content)}, indent=2) + "\n")
 
 

@@ -84,7 +84,11 @@ class BaseStore(ABC):
 
     def model_saver(self) -> SaveModel | None:
         """What writes the model to another folder; None if there is none."""
-        return partial(copy_folder, self.model_folder) if self.model_folder.is_dir() else None
+        return (
+            partial(copy_folder, self.model_folder, locked=False)
+            if self.model_folder.is_dir()
+            else None
+        )
 
     def change_manifest(self, **changes: Any) -> None:
         """Change parts of the manifest, in one durable step; for the one who holds the lock."""
