@@ -318,7 +318,7 @@ def test_many_writers_of_one_name_do_not_disturb_each_other(tmp_path: Path, way:
                     (partial / "a").write_text(str(number))
                 with whole_file(tmp_path / "file") as partial:
                     partial.write_text(str(number) * 1000)
-        except BaseException as problem:  # noqa: BLE001
+        except BaseException as problem:
             problems.append(problem)
 
     threads = [threading.Thread(target=write_often, args=(number,)) for number in range(4)]

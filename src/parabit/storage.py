@@ -1,6 +1,7 @@
 """Files and folders that appear complete or not at all, and nothing left of those that did not.
 
-What is written to NAME is first written beside it. One writer's temporaries share 8 random hexadecimal digits, HEX:
+What is written to NAME is first written beside it. One writer's temporaries share 8 random
+hexadecimal digits, HEX:
 
     .NAME.HEX.lock      the companion: an empty file, locked by the writer for as long as it lives
     .NAME.HEX.partial   the new file or folder, until it is complete
@@ -8,36 +9,39 @@ What is written to NAME is first written beside it. One writer's temporaries sha
     .NAME.HEX.old       a complete folder that is about to take the place of NAME, or has lost it
     .NAME.HEX.removed   such a folder, while it is being removed
 
-**Whose is a temporary?** The companion is created and locked before the first temporary, and goes after the last one.
-The lock ends with the process, however that ends. So a temporary whose companion exists and can be locked was made by
-a writer that is dead, and whoever writes NAME next removes it. A temporary without a companion is not touched: a user's
-own folder may have any name. The other way round, a companion without temporaries, which is what a kill before the
-first or after the last of them leaves, is removed too. Two that clean up at once: one of them has the lock, the other
-goes on. A writer whose companion was taken for a stale one before it had locked it takes another HEX.
+**Whose is a temporary?** The companion is created and locked before the first temporary, and
+removed after the last one. The lock ends with the process, however that ends. So if a companion
+exists and can be locked, the writer that made its temporaries is dead, and whoever writes NAME next
+removes them. A temporary without a companion is not touched: a user's own folder may have any name.
+A companion without temporaries, which is what a kill before the first or after the last of them
+leaves, is removed too. If two processes clean up at once, one of them has the lock and the other
+goes on. A writer whose new companion is taken for a stale one, because it has not locked it yet,
+takes another HEX.
 
-**A file** is renamed over the old one. Before that step a kill leaves the old file and temporaries, after it the new one.
+**A file** is renamed over the old one. Before that step a kill leaves the old file and temporaries,
+after it the new one.
 
 **A new folder** is renamed to a name that is free: the same two cases.
 
-**A folder in place of an old one** must never be missing. Where the system can exchange two names in one step (Linux),
-the new folder is renamed from .partial to .old and then exchanged with NAME:
+**A folder in place of an old one**: NAME must never be missing. Where the system can exchange two
+names in one step (Linux), the new folder is renamed from .partial to .old and then exchanged:
 
 - a kill before the exchange leaves NAME as it was, and .old is the new folder;
 - a kill after it leaves the new NAME, and .old is the old folder.
 
-Either way NAME is there, and .old is removed by the next writer that may replace NAME. Elsewhere the old folder is
-renamed to .old, then the new one to NAME:
+Either way NAME is there, and .old is removed by the next writer that may replace NAME. Elsewhere
+the old folder is renamed to .old, then the new one to NAME:
 
-- a kill between the two leaves no NAME. A reader then reads .old where it lies (`folder_to_read`); the next writer
-  renames it back;
+- a kill between the two leaves no NAME. A reader then reads .old where it is (`folder_to_read`), and
+  the next writer renames it back;
 - a kill after the second leaves the new NAME and .old, as above.
 
-.old is removed only if it is of the kind that may be replaced, which is asked of its content, not of its name: if
-somebody put something else at NAME at the last moment, it is put back. It is first renamed to .removed: a folder that is
-half removed must not come back.
+.old is removed only if its content is of the kind that may be replaced. If somebody put something
+else at NAME at the last moment, that is put back. .old is renamed to .removed before it is removed:
+a folder that is half removed must not come back.
 
-**Readers** change nothing. **Power cuts**: content is flushed before a name is given, and the names after it, for
-folders always and for files that are `durable`.
+**Readers** change nothing. **Power cuts**: content is flushed before it gets its name, and so is
+the name, always for folders and for files that are `durable`.
 """
 
 import errno
@@ -126,8 +130,8 @@ def whole_folder(
 ) -> Iterator[Path]:
     """Give a new folder with a temporary name to fill; flushed to disk, it gets its real name when the block ends.
 
-    After an error or an interrupt an old folder is still there and the new one is gone. A kill leaves the old one or the
-    new one, and temporaries that the next writer of the same name removes.
+    After an error or an interrupt an old folder is still there and the new one is gone. A kill
+    leaves the old one or the new one, and temporaries that the next writer of the name removes.
 
     Parameters
     ----------
@@ -522,7 +526,7 @@ def _file_lock(path: Path) -> "BaseFileLock":
 
 
 def _acquire(lock: "BaseFileLock") -> bool:
-    """Lock a companion; False if somebody else has it. Where there are no locks there is no companion."""
+    """Lock a companion; False if somebody else has it. A disk without locks gets no companion."""
     from filelock import Timeout
 
     try:
@@ -562,6 +566,8 @@ def _plain_refusal(path: Path) -> Iterator[None]:
 
 def _check_surroundings(path: Path) -> None:
     """Raise if a path is in the folder of an index or a model: whoever replaces or cleans that would remove it."""
+    if not path.parent.is_dir():
+        return  # which is an error of its own
     parents = {path.parent.resolve(), path.resolve().parent}  # two if the path is a link
     for parent in parents:
         for folder in (parent, parent.parent):  # an index has folders, and these have none

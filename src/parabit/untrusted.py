@@ -70,8 +70,10 @@ def list_of(rule: Rule) -> Rule:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number."""
-    return type(value) in (int, float) and math.isfinite(value)
+    """Whether a value is a number that can be calculated with."""
+    if type(value) is int:
+        return abs(value) <= LARGEST_COUNT
+    return type(value) is float and math.isfinite(value)
 
 
 FLAG = Rule(lambda value: isinstance(value, bool), "true or false")

@@ -102,7 +102,7 @@ def test_interrupts_around_training_say_how_to_go_on(
         raise KeyboardInterrupt
 
     (here / "model.training" / "checkpoint-000000000001").mkdir(parents=True)
-    monkeypatch.setattr("parabit.networks.training.Checkpoints.load", lambda self: None)
+    monkeypatch.setattr("parabit.networks.training.Checkpoints.load", lambda *_: None)
     monkeypatch.setattr(moment, stop)
     result = run(*TRAIN, "--checkpoint-every", "60", "--resume")
     assert result.exit_code == 130

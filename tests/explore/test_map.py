@@ -78,3 +78,42 @@ def test_few_codes_and_equal_ones_are_laid_out_and_what_cannot_be_is_explained(
     monkeypatch.setitem(sys.modules, "openTSNE", None)
     with pytest.raises(CodesError, match=r"openTSNE is not installed.*\[plot\]"):
         embed_codes(codes)
+
+
+def test_a_map_from_elsewhere_is_drawn_again_unless_all_in_it_fits_together(
+    index: Index, news: Path
+) -> None:
+    drawn = draw_map(index)
+    keep_map(index, drawn)
+    assert sorted(path.name for path in news.iterdir() if path.name.startswith(".")) == []
+    assert kept_map(index) is not None
+    path = news / "map.safetensors"
+    wrong: list[dict[str, Any]] = [
+        {"bits": 0},
+        {"bits": -8},
+        {"bits": "20"},
+        {"bits": 10**30},
+        {"bits": 19},  # the codes have a bit after it
+        {"bits": 64},
+        {"documents": None},
+        {"documents": -1},
+        {"ids": drawn.ids[:-1]},
+        {"ids": []},
+        {"ids": {"0": 1}},
+        {"ids": [["a"]] * len(drawn.ids)},
+        {"ids": ["\ud800"] * len(drawn.ids)},
+        {"codes": drawn.codes[:, :1]},
+        {"codes": drawn.codes.astype(np.float32)},
+        {"points": drawn.points[:, :1]},
+        {"points": drawn.points.astype(np.int64)},
+    ]
+    for changes in wrong:
+        drawn._replace(**changes).save(path)
+        assert Map.load(path) is None, changes
+    drawn.save(news.parent / "elsewhere")
+    path.unlink()
+    path.symlink_to(news.parent / "elsewhere")
+    assert Map.load(path) is None
+    path.unlink()
+    path.mkdir()
+    assert Map.load(path) is None

@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from parabit import Document, ParabitError, ParagraphVectors
 from parabit.choices import RANKS
 from parabit.index import Hits, Index
+from parabit.model import save_model
 from parabit.progress import Progress
 
 QUERIES = queries(5)
@@ -213,7 +214,11 @@ def test_another_model_is_refused_and_the_right_to_write_given_back(folder: Path
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda kept: real_binary().save(kept, overwrite=True), shutil.rmtree]
+    "damage",
+    [
+        lambda kept: save_model(real_binary().encoder_, kept, overwrite=True, locked=False),
+        shutil.rmtree,
+    ],
 )
 def test_a_kept_model_that_is_not_the_one_is_refused(
     folder: Path, damage: Callable[[Path], object]

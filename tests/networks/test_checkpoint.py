@@ -109,3 +109,81 @@ def test_a_damaged_checkpoint_is_an_error(
     with pytest.raises(TrainingError) as refused:
         Checkpoints(folder, IDENTITY).load()
     assert str(refused.value) == f"the checkpoint {kept} is damaged; delete it to start over"
+
+
+def change_about(kept: Path, **changes: Any) -> None:
+    path = kept / "about.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tensors": ["../../words"]},
+        {"tensors": ["/etc/passwd"]},
+        {"tensors": 7},
+        {"epoch": -1},
+        {"epoch": True},
+        {"step": "7"},
+        {"step": 10**30},
+        {"history": [7]},
+        {"history": [{"loss": None}]},
+        {"identity": []},
+        {"more": 1},
+    ],
+)
+def test_what_a_checkpoint_says_of_itself_is_checked(folder: Path, changes: dict[str, Any]) -> None:
+    kept = save(folder)
+    change_about(kept, **changes)
+    with pytest.raises(TrainingError, match=r"the checkpoint .* is damaged; delete it"):
+        Checkpoints(folder, IDENTITY).load()
+
+
+@pytest.mark.parametrize(
+    "tensor", [np.zeros((3, 3), np.float32), np.zeros((3, 2)), np.zeros((0, 2), np.float32), None]
+)
+def test_tensors_of_other_shapes_or_names_are_refused(
+    folder: Path, tensor: np.ndarray | None
+) -> None:
+    kept = save(folder)
+    state = {"words": torch.zeros(3, 2), "words.squares": torch.ones(3, 2, dtype=torch.float64)}
+    assert Checkpoints(folder, IDENTITY).load(state) is not None
+    if tensor is None:
+        change_about(kept, tensors=["words"])
+    else:
+        np.save(kept / "words.npy", tensor)
+    with pytest.raises(TrainingError, match=r"the checkpoint .* is damaged; delete it"):
+        Checkpoints(folder, IDENTITY).load(state)
+
+
+def test_links_are_not_followed_and_a_users_folder_is_no_checkpoint(folder: Path) -> None:
+    kept = save(folder)
+    mine = [folder / "checkpoint-mine", folder / "checkpoint-000000000005.txt"]
+    for path in mine:
+        path.mkdir()
+        (path / "notes.txt").write_text("mine")
+    (folder / "checkpoint-000000000099").symlink_to("checkpoint-mine")
+    checkpoints = Checkpoints(folder, IDENTITY)
+    found = checkpoints.load()
+    assert found is not None
+    assert found[0]["step"] == 7
+    checkpoints.save(8, {"words": torch.ones(2)}, {"epoch": 1, "step": 8, "history": []})
+    checkpoints.forget()
+    assert not kept.exists()
+    assert {path.name for path in folder.iterdir()} == {
+        "checkpoint-000000000099",
+        *(path.name for path in mine),
+    }
+    assert all((path / "notes.txt").read_text() == "mine" for path in mine)
+    kept = save_beside(folder)
+    (kept / "words.npy").rename(folder.parent / "words.npy")
+    (kept / "words.npy").symlink_to(folder.parent / "words.npy")
+    with pytest.raises(TrainingError, match="is damaged"):
+        checkpoints.load()
+
+
+def save_beside(folder: Path) -> Path:
+    """Save a checkpoint where other things are too."""
+    tensors = {"words": torch.ones(3, 2)}
+    Checkpoints(folder, IDENTITY).save(9, tensors, {"epoch": 1, "step": 9, "history": []})
+    return folder / "checkpoint-000000000009"

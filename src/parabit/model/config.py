@@ -75,8 +75,8 @@ _PARAMETERS = {
     "min_count": _COUNT,
     "min_bigram_count": optional(_COUNT),
     "max_size": optional(_COUNT),
-    "output": text(100),
-    "missing": text(100),
+    "output": one_of(("packed", "bits")),
+    "missing": one_of(("error", "skip")),
     "random_state": whole(0, None),
 }
 _NETWORK = {"shape": OBJECT, "recipe": OBJECT, "seed": whole(0, None)}

@@ -214,6 +214,11 @@ class Recipe:
             raise TrainingError(problem, hint=f"use {' or '.join(STOCHASTIC)}")
 
 
+def _fits_float32(value: float) -> bool:
+    """Whether torch can calculate with a number; whole numbers it takes as 64 bits."""
+    return value <= (_MOST if isinstance(value, int) else _LARGEST_NUMBER)
+
+
 # The type of a value, what must hold for it, and how the error says so.
 _BOUNDS: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
     "count": (int, lambda value: 1 <= value <= _MOST, "a whole number, at least 1"),
@@ -229,10 +234,14 @@ _BOUNDS: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
         lambda value: 1 <= value <= _MOST_ROUNDS,
         f"a whole number from 1 to {_MOST_ROUNDS:,}",
     ),
-    "positive": (int | float, lambda value: 0 < value <= _LARGEST_NUMBER, "a number above 0"),
+    "positive": (
+        int | float,
+        lambda value: value > 0 and _fits_float32(value),
+        "a number above 0",
+    ),
     "not negative": (
         int | float,
-        lambda value: 0 <= value <= _LARGEST_NUMBER,
+        lambda value: value >= 0 and _fits_float32(value),
         "a number, at least 0",
     ),
     "share": (int | float, lambda value: 0 <= value < 1, "a number, at least 0 and below 1"),
