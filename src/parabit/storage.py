@@ -32,7 +32,7 @@ names in one step (Linux), the new folder is renamed from .partial to .old and t
 Either way NAME is there, and .old is removed by the next writer that may replace NAME. Elsewhere
 the old folder is renamed to .old, then the new one to NAME:
 
-- a kill between the two leaves no NAME. A reader then reads .old where it is (`folder_to_read`), and
+- a kill between the two leaves no NAME. A reader then reads .old where it is (`folder_to_read`);
   the next writer renames it back;
 - a kill after the second leaves the new NAME and .old, as above.
 
@@ -90,15 +90,16 @@ def whole_file(
 ) -> Iterator[Path]:
     """Give a temporary name to write to; the file gets its real name when the block ends, in one step.
 
-    After an error or an interrupt the old file is still there and the new one is gone; what a kill leaves is removed by
-    the next writer of the same name.
+    After an error or an interrupt the old file is still there and the new one is gone; what a kill
+    leaves is removed by the next writer of the same name.
 
     Parameters
     ----------
     path : the file. The folder it is in must exist, and must not be that of an index or a model.
-    durable : flush the file to disk before it gets its name, so that it is complete after a power cut too.
-    locked : hold a companion lock meanwhile. False is for who holds the lock of the folder that the file is a part of,
-        and removes leftovers there itself.
+    durable : flush the file to disk before it gets its name, so that it is complete after a power
+        cut too.
+    locked : hold a companion lock meanwhile. False is for who holds the lock of the folder that
+        the file is a part of, and removes leftovers there itself.
     inside : the file is a part of the index or the model in whose folder it is.
 
     Example:
@@ -136,10 +137,10 @@ def whole_folder(
     Parameters
     ----------
     path : the folder. The one it is in must exist, and must not be that of an index or a model.
-    replaces : whether an old folder may be replaced: a mistyped name must not cost anybody their documents. None
-        replaces nothing.
-    locked : hold a companion lock meanwhile. False is for who holds the lock of the folder that this one is a part of,
-        and removes leftovers there itself.
+    replaces : whether an old folder may be replaced: a mistyped name must not cost anybody their
+        documents. None replaces nothing.
+    locked : hold a companion lock meanwhile. False is for who holds the lock of the folder that
+        this one is a part of, and removes leftovers there itself.
     """
     if locked:
         _check_surroundings(path)
@@ -156,7 +157,7 @@ def whole_folder(
 
 @contextmanager
 def parts_folder(partial: Path) -> Iterator[Path]:
-    """A folder for the pieces of a file that is being written, where `whole_file` finds it after a kill.
+    """A folder for the pieces of a file that is being written; after a kill it is found and removed.
 
     `partial` is the name that `whole_file` gave.
     """
@@ -169,12 +170,13 @@ def parts_folder(partial: Path) -> Iterator[Path]:
 
 
 def folder_to_read(path: Path, is_kind: Replaces) -> Path:
-    """The folder of this name; or, if a killed writer had set it aside and put nothing in its place, where it is now.
+    """Where the folder of this name is, also if a killed writer has set it aside.
 
     Parameters
     ----------
     path : the folder's name.
-    is_kind : whether a folder is of the kind that is wanted; one that was set aside counts only if it is.
+    is_kind : whether a folder is of the kind that is wanted; one that was set aside counts only if
+        it is.
     """
     if os.path.lexists(path):
         return path
@@ -190,7 +192,7 @@ def folder_to_read(path: Path, is_kind: Replaces) -> Path:
 
 
 def remove_leftovers(path: Path, replaces: Replaces | None = None) -> None:
-    """Remove what killed writers of this name left; what a living one uses stays, and so does what nobody locked.
+    """Remove what killed writers of this name left; what a living one uses stays.
 
     Parameters
     ----------
@@ -242,9 +244,9 @@ def sync(path: Path) -> None:
 
 
 def copy_folder(source: Path, target: Path, *, locked: bool = True) -> None:
-    """Copy the files of a folder to a new one. Permissions are those of new files; links are refused, not followed.
+    """Copy the files of a folder to a new one; links are refused, not followed.
 
-    `locked` is that of `whole_folder`.
+    Permissions are those of new files. `locked` is that of `whole_folder`.
     """
     with whole_folder(target, locked=locked) as partial:
         for file in source.iterdir():
@@ -318,9 +320,10 @@ def array_header(dtype: DTypeLike, shape: tuple[int, ...]) -> bytes:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a folder as far as that is possible: Windows keeps what somebody still uses.
+    """Remove a file, a link or a folder; what a link points to stays.
 
-    For temporaries, of which it is known that parabit made them. What a link points to stays.
+    For temporaries, of which it is known that parabit made them. What cannot be removed is left:
+    Windows keeps what somebody still uses.
     """
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
@@ -367,7 +370,7 @@ def _temporaries(
     locked: bool = True,
     replaces: Replaces | None = None,
 ) -> Iterator[_Names]:
-    """Temporary names beside a path, removed at the end; an error names the path that the user knows."""
+    """Temporary names beside a path, removed at the end; errors name the path that users know."""
     if not path.parent.is_dir():
         raise ParabitError(
             f"there is no folder {path.parent} to write {path.name} in", hint="create it first"
@@ -389,14 +392,15 @@ def _temporaries(
 
 @contextmanager
 def _companion(path: Path, replaces: Replaces | None) -> Iterator[_Names]:
-    """Names of temporaries whose companion is locked until the block ends; then they are removed, and it last."""
+    """Names of temporaries whose companion is locked until the block ends, and removed last."""
     while True:
         names = _Names(path, secrets.token_hex(4))
         lock = _file_lock(names.lock)
         try:
             with _plain_refusal(path):
+                # Who cleans up may take it for a stale one, before it is locked.
                 if not _acquire(lock):
-                    continue  # somebody who cleans up took it for a stale one before we had locked it
+                    continue
             yield names
         finally:
             _clear(names, replaces)
@@ -425,7 +429,7 @@ def _remove_leftovers(folder: Path, name: str, replaces: Replaces | None) -> Non
 
 
 def _clear(names: _Names, replaces: Replaces | None) -> None:
-    """Put the temporaries of one writer in order, for who holds their companion: no folder is lost, no litter stays."""
+    """Put back or remove the temporaries of one writer; for who holds their companion."""
     if os.path.lexists(names.old):
         if not os.path.lexists(names.path):
             with suppress(OSError):  # somebody else's folder came first
@@ -446,7 +450,7 @@ def _discard(names: _Names) -> None:
 
 
 def _put_folder(names: _Names, replaces: Replaces | None) -> None:
-    """Give the new folder its name; an old one of that name is set aside, for `_clear` to remove."""
+    """Give the new folder its name; an old one is set aside, for `_clear` to remove."""
     path = names.path
     while True:
         _check_folder(path, replaces)  # another process may have written it meanwhile
@@ -461,13 +465,14 @@ def _put_folder(names: _Names, replaces: Replaces | None) -> None:
             if replaces is not None:
                 _set_aside(names, replaces)
         except OSError as problem:
-            # Another process may give the name to its folder, or take it away, between any two of these steps.
+            # Another process may give the name to its folder, or take it away, between any two of
+            # these steps.
             if problem.errno not in _NAME_CHANGED or not names.partial.exists():
                 raise
 
 
 def _exchange_folders(names: _Names, replaces: Replaces) -> bool:
-    """Exchange the old folder and the new one in one step; False where the system cannot do that."""
+    """Exchange the old folder and the new one in one step; False if the system cannot do that."""
     exchanged = False
     names.partial.rename(names.old)
     try:
@@ -541,7 +546,7 @@ def _acquire(lock: "BaseFileLock") -> bool:
 
 
 def _release(names: _Names, lock: "BaseFileLock") -> None:
-    """Give a companion back; it stays if a temporary could not be removed, as the proof that it is one."""
+    """Give a companion back; it stays, as the proof, if a temporary could not be removed."""
     if not lock.is_locked:
         return
     is_last = not any(map(os.path.lexists, names.all_but_lock))
@@ -565,7 +570,7 @@ def _plain_refusal(path: Path) -> Iterator[None]:
 
 
 def _check_surroundings(path: Path) -> None:
-    """Raise if a path is in the folder of an index or a model: whoever replaces or cleans that would remove it."""
+    """Raise if a path is in the folder of an index or a model, which would remove it some day."""
     if not path.parent.is_dir():
         return  # which is an error of its own
     parents = {path.parent.resolve(), path.resolve().parent}  # two if the path is a link

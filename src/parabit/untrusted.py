@@ -97,7 +97,8 @@ def check_object(
         >>> check_object({"bits": 128}, {"bits": whole(1, 1024)})
         >>> check_object({"bits": "many"}, {"bits": whole(1, 1024)})
         Traceback (most recent call last):
-        parabit.untrusted.UnexpectedError: bits is 'many', it must be a whole number, at least 1 and at most 1,024
+        parabit.untrusted.UnexpectedError: bits is 'many', it must be a whole number, at least 1
+        and at most 1,024
     """
     if not isinstance(value, dict):
         raise UnexpectedError(f"{where or 'the content'} is {shown(value)}, it must be an object")
@@ -114,10 +115,11 @@ def check_object(
 
 
 def parse_object(content: bytes | str) -> dict[str, Any]:
-    """A JSON object, without what only some libraries read: NaN, infinity, half surrogate pairs, too deep nesting."""
+    """A JSON object, without what only some libraries read, such as NaN and deep nesting."""
     try:
         value = json.loads(content, parse_constant=_no_constant, parse_float=_finite)
-        # Half of a surrogate pair, which JSON can escape, is no character: it could be neither shown nor searched.
+        # Half of a surrogate pair, which JSON can escape, is no character: it could be neither
+        # shown nor searched.
         json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise UnexpectedError("it is nested too deeply") from None
@@ -131,7 +133,7 @@ def parse_object(content: bytes | str) -> dict[str, Any]:
 
 
 def read_object(path: Path, most_bytes: int) -> dict[str, Any]:
-    """The JSON object in a file. Links are not followed, and a file that is too large is not read."""
+    """The JSON object in a file, which must be no link and not too large."""
     return parse_object(read_regular(path, most_bytes))
 
 
@@ -153,7 +155,7 @@ def need_regular(path: Path) -> None:
 
 
 def need_short_header(path: Path, most_bytes: int) -> None:
-    """Raise unless a safetensors file begins with a header of a bounded size: it becomes objects in memory."""
+    """Raise if the header of a safetensors file is too large: it becomes objects in memory."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
     if length > most_bytes:

@@ -112,7 +112,7 @@ def is_codes(path: Path) -> bool:
             return META in pl.read_parquet_metadata(path)
         array = np.lib.format.open_memmap(path, mode="r")
     except (Exception, pl.exceptions.PanicException):
-        return False  # whatever a reader says about a file that was not written here, it is none of codes
+        return False  # whatever a reader says about a file that was not written by encoding
     return array.ndim == 2 and array.dtype in (np.uint8, np.float32)
 
 

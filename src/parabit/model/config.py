@@ -1,5 +1,6 @@
 """What config.json of a model must be: checked once, where it is read and where it is written."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -31,9 +32,9 @@ MOST_BYTES = (
 _SIZE = whole(1, LARGEST)
 _COUNT = whole(0)
 _IDENTIFIER = Rule(
-    lambda value: isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef"),
+    lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
     "64 hexadecimal digits",
-)  # fmt: skip
+)
 _FORMAT = whole(1, None)
 _RULES = {
     "format": _FORMAT,
@@ -60,7 +61,8 @@ _SCALARS = Rule(
     f"an object, and each value {_SCALAR.must}",
 )
 _FLAG_OR_COUNT = Rule(lambda value: FLAG.holds(value) or _COUNT.holds(value), FLAG.must)
-# Those of ParagraphVectors but the device, as they were given; what they must be to learn is checked before learning.
+# Those of ParagraphVectors but the device, as they were given; what they must be to learn is
+# checked before learning.
 _PARAMETERS = {
     "bits": optional(_SIZE),
     "dim": optional(_SIZE),
@@ -80,7 +82,8 @@ _PARAMETERS = {
     "random_state": whole(0, None),
 }
 _NETWORK = {"shape": OBJECT, "recipe": OBJECT, "seed": whole(0, None)}
-# Each step of inference draws its own sample of words, before the first document: numbers in all, of 12 bytes each.
+# Each step of inference draws its own sample of words, before the first document: numbers in all,
+# of 12 bytes each.
 _MOST_DRAWN = 1 << 25
 
 
@@ -91,7 +94,7 @@ def is_newer(config: Mapping[str, Any]) -> bool:
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Raise `UnexpectedError` unless a config.json has what a model needs, and nothing that does not fit together."""
+    """Raise `UnexpectedError` unless a config.json has what a model needs, and no more."""
     content = dict(config)
     solver = content.get("solver")
     allowed = {name: rule for name, rule in _RULES.items() if name != "network"}

@@ -293,9 +293,10 @@ def _network_encoder(encoder: TextEncoder) -> Callable[[Bags], Inferred]:
 def save_model(
     encoder: TextEncoder, folder: Path, overwrite: bool = False, *, locked: bool = True
 ) -> None:
-    """Write a model folder, complete or not at all; only an old model is replaced, and only with `overwrite`.
+    """Write a model folder, complete or not at all.
 
-    `locked=False` is for a model that is a part of an index, for who holds the lock of that index.
+    Only an old model is replaced, and only with `overwrite`. `locked=False` is for a model that is
+    a part of an index, for who holds the lock of that index.
     """
     config = {"format": FORMAT, **encoder.config, "vocabulary": encoder.vocabulary.fingerprint}
     content = json.dumps(config, indent=2) + "\n"
@@ -321,8 +322,9 @@ def save_model(
 def load_model(folder: Path, device: str = "auto") -> TextEncoder:
     """Read a model folder; anything wrong with it is a ModelError.
 
-    The model may be a stranger's. So links are not followed, config.json is checked by rules, the types and shapes of
-    arrays are compared with it before they are read, and numbers are checked that others are found by.
+    The model may be a stranger's. So links are not followed, config.json is checked by rules, the
+    types and shapes of arrays are compared with it before they are read, and numbers are checked
+    that others are found by.
     """
     folder = folder_to_read(folder, is_model)
     config = _read_config(folder)
@@ -374,7 +376,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 
 def _shapes(config: Mapping[str, Any], features: int) -> list[_Forms]:
-    """The types and shapes of the tensors that a model must have; more than one answer if several will do."""
+    """The types and shapes that the tensors of a model must have; several answers may do."""
     if config["solver"] == "network":
         tensors = Shape(**config["network"]["shape"]).tensors(features)
         return [{name: ("F32", shape) for name, shape in tensors.items()}]

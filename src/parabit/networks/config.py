@@ -9,7 +9,7 @@ from parabit.errors import TrainingError, did_you_mean
 METHODS = ("rounding", "noise", "straight-through", "straight-through-sigmoid")  # of binarization
 STOCHASTIC = METHODS[2:]
 
-# bits, dim and word_dim: far above any that was ever useful, and a batch of such vectors takes 64 MB
+# bits, dim and word_dim: far above any that was ever useful; a batch of such vectors takes 64 MB
 LARGEST = 1 << 16
 _WIDEST = 1000  # window: documents are rarely longer
 _MOST = 1_000_000_000  # of what is counted

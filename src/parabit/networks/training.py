@@ -136,7 +136,7 @@ class Checkpoints:
             remove(folder)
 
     def _found(self) -> list[Path]:
-        """The folders of checkpoints, the last one at the end; what only begins like one is none."""
+        """The folders of checkpoints, the last one at the end."""
         return sorted(
             path
             for path in self.folder.glob(f"{CHECKPOINT}*")
@@ -149,7 +149,7 @@ def _damaged(folder: Path) -> TrainingError:
 
 
 def _read_tensor(path: Path) -> Tensor:
-    """A memory-mapped tensor. The file is as long as its header says, so nothing behind its end is read."""
+    """A memory-mapped tensor; a file that is shorter than its header says is an error."""
     need_regular(path)
     return torch.from_numpy(np.lib.format.open_memmap(path, mode="c"))
 

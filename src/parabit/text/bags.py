@@ -166,7 +166,8 @@ class Vocabulary:
     def load(cls, path: Path | str) -> "Vocabulary":
         """Read a vocabulary that was saved; anything wrong with the file is a VocabularyError.
 
-        The file may be a stranger's: types and sizes are compared before arrays are read, and then every number.
+        The file may be a stranger's: types and sizes are compared before arrays are read, and then
+        every number.
         """
         from safetensors import SafetensorError, safe_open
 
@@ -245,7 +246,7 @@ class Vocabulary:
 
 
 def _check_forms(file: Any) -> None:
-    """Raise unless the arrays of a vocabulary file have types and shapes that fit together; none is read."""
+    """Raise unless the arrays of a vocabulary file fit together; only their forms are read."""
     if set(file.keys()) != {"words", *_ARRAYS}:
         raise UnexpectedError(f"it must have the arrays words, {', '.join(_ARRAYS)}")
     shapes = {}

@@ -187,7 +187,7 @@ class Tokenizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Tokenizer":
-        """The tokenizer of a `config`, which may come from a file: anything wrong with it is a VocabularyError."""
+        """The tokenizer of a `config`; anything wrong with it is a VocabularyError."""
         try:
             check_object(config, _RULES, "tokenizer")
         except UnexpectedError as problem:
