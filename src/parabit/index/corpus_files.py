@@ -27,6 +27,7 @@ from parabit.corpus.files import FileCorpus
 from parabit.corpus.sources import UnreadableError, is_address, may_pass
 from parabit.errors import CorpusError, IndexDamagedError
 from parabit.index.documents import stored_fields
+from parabit.index.store.damage import REMEDY, damaged, open_regular
 from parabit.index.store.manifest import (
     CorpusSettings,
     FileTable,
@@ -37,7 +38,6 @@ from parabit.index.store.manifest import (
 )
 from parabit.index.store.schema import TEXT, record_of
 from parabit.index.store.store import BaseStore
-from parabit.index.store.untrusted import REMEDY, damaged, open_regular
 from parabit.storage import whole_file
 
 # A file that changes twice within a tick of the file system's clock looks unchanged after the second time. What was

@@ -28,8 +28,8 @@ import tantivy
 from numpy.typing import NDArray
 
 from parabit.errors import IndexDamagedError, IndexFolderError, ParabitError
-from parabit.index.store.untrusted import is_regular, need_folder, read_twice
-from parabit.storage import whole_file
+from parabit.index.store.damage import need_folder, read_twice
+from parabit.storage import is_regular, whole_file
 from parabit.text import Tokenizer, english_stop_words
 from parabit.text.languages import LANGUAGES, check_language
 

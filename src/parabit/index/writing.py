@@ -24,10 +24,10 @@ from parabit.index.corpus_files import (
 )
 from parabit.index.documents import batches_of
 from parabit.index.store import Batch, Manifest, Store, WordSettings
+from parabit.index.store.damage import need_folder
 from parabit.index.store.generation import Complete
 from parabit.index.store.manifest import is_at_home, read_manifest
 from parabit.index.store.schema import same_id
-from parabit.index.store.untrusted import need_folder
 from parabit.index.word_index import build_words
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Progress, Report

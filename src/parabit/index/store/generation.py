@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from parabit.errors import IndexDamagedError, IndexFolderError
 from parabit.index.code_search import BACKENDS, Searcher, build_arrays
 from parabit.index.store import schema
+from parabit.index.store.damage import damaged, need_folder, open_regular
 from parabit.index.store.log import new_log
 from parabit.index.store.manifest import (
     MANIFEST,
@@ -35,7 +36,6 @@ from parabit.index.store.manifest import (
     write_manifest,
 )
 from parabit.index.store.schema import CODES, IDS, RECORDS, Batch, Columns, hashes, same_id
-from parabit.index.store.untrusted import damaged, need_folder, open_regular
 from parabit.progress import Report
 from parabit.storage import ArrayWriter, array_header, sync
 

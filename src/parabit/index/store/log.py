@@ -15,7 +15,7 @@ from pathlib import Path
 from weakref import finalize
 
 from parabit.errors import IndexDamagedError, IndexFolderError
-from parabit.index.store.untrusted import REMEDY, damaged, open_regular, read_twice
+from parabit.index.store.damage import REMEDY, damaged, open_regular, read_twice
 from parabit.storage import sync
 
 _NAME = b"parabit log\n"

@@ -22,19 +22,31 @@ from parabit import __version__
 from parabit.choices import BACKENDS
 from parabit.codes import bytes_per_code
 from parabit.errors import IndexDamagedError, IndexFolderError, LockedError, folder_like
-from parabit.index.store.schema import CODES, SERIALS, VECTORS
-from parabit.index.store.untrusted import (
+from parabit.index.store.damage import (
     REMEDY,
-    JsonObject,
     damaged,
-    is_regular,
     need_folder,
-    open_regular,
     read_twice,
 )
+from parabit.index.store.schema import CODES, SERIALS, VECTORS
 from parabit.model import is_model
-from parabit.storage import whole_file
+from parabit.storage import is_regular, whole_file
 from parabit.text.languages import LANGUAGES
+from parabit.untrusted import (
+    FLAG,
+    OBJECT,
+    Rule,
+    UnexpectedError,
+    check_object,
+    list_of,
+    one_of,
+    optional,
+    parse_object,
+    read_regular,
+    shown,
+    text,
+    whole,
+)
 
 Form: TypeAlias = tuple[str, list[int], int]  # of an array: its type, its shape, and its CRC-32
 
@@ -47,6 +59,21 @@ _LONGEST_MANIFEST = 64 << 20  # bytes
 MOST_BITS = 1 << 16
 _MOST_DIMENSIONS = 1 << 16
 _MOST_DOCUMENTS = 1 << 40
+_LONGEST_PATH = 4096  # characters, as on Linux
+# What the manifest has as it is, in JSON and in Python.
+_PLAIN = (
+    "bits",
+    "fingerprint",
+    "dim",
+    "backend",
+    "keeps_text",
+    "model",
+    "generation",
+    "token",
+    "lineage",
+    "documents",
+    "last_serial",
+)
 
 _NUMBER = r"(\d{1,12})"
 _HEX = "[0-9a-f]{8}"
@@ -192,17 +219,14 @@ def read_manifest(folder: Path) -> Manifest:
 def _read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
-        with open_regular(path) as file:
-            text = file.read(_LONGEST_MANIFEST + 1)
-        if len(text) > _LONGEST_MANIFEST:
-            raise ValueError(f"it has more than {_LONGEST_MANIFEST >> 20} MB")
-        content = json.loads(text)
-        if not isinstance(content, dict) or type(content.get("format")) is not int:
-            raise ValueError("it has no format")
-        if content["format"] > FORMAT:
-            raise _newer(folder, content["format"])
+        content = parse_object(read_regular(path, _LONGEST_MANIFEST))
+        version = content.get("format")
+        if not isinstance(version, int):
+            raise UnexpectedError("it has no format")
+        if version > FORMAT:
+            raise _newer(folder, version)
         if content.pop("digest", "") != _digest(content):
-            raise ValueError("its digest does not fit")
+            raise UnexpectedError("its digest does not fit")
         return _checked(content)
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise _no_index(folder) from problem
@@ -212,10 +236,9 @@ def _read_manifest(folder: Path) -> Manifest:
         ) from problem
     except IndexFolderError:
         raise
-    except (OSError, ValueError, RecursionError) as problem:
-        reason = str(problem) or type(problem).__name__
+    except (OSError, UnexpectedError) as problem:
         raise IndexDamagedError(
-            f"{path} is damaged, or not that of an index: {reason}", hint=REMEDY
+            f"{path} is damaged, or not that of an index: {problem}", hint=REMEDY
         ) from problem
 
 
@@ -236,110 +259,101 @@ def _no_index(folder: Path) -> IndexFolderError:
     return IndexFolderError(f"no index in {folder}", hint)
 
 
+def _formed(form: str, name: str) -> Rule:
+    """A string that has the form of a regular expression."""
+    pattern = re.compile(form)
+    return Rule(lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None, name)
+
+
+def _is_form(value: Any) -> bool:
+    """Whether something is the type, the shape and the checksum of an array; which, is for `Generation` to say."""
+    if not isinstance(value, list) or len(value) != 3:
+        return False
+    kind, shape, checksum = value
+    lengths = list_of(whole())
+    return isinstance(kind, str) and lengths.holds(shape) and whole(0, 1 << 32).holds(checksum)
+
+
+_PATH = Rule(
+    lambda value: isinstance(value, str) and 0 < len(value) <= _LONGEST_PATH and "\0" not in value,
+    f"a path of at most {_LONGEST_PATH:,} characters",
+)
+_ANY_STRING = Rule(lambda value: isinstance(value, str), "a string")
+_TOKEN = _formed("[0-9a-f]{16}", "16 hexadecimal digits")
+_WORDS_RULES = {
+    "language": optional(one_of(LANGUAGES)),
+    "fold_accents": FLAG,
+    "folder": _formed(f"({WORDS_FORM})?", "the name of a folder such as words-12ab34cd"),
+}
+_HOME_RULES = {"path": _PATH, "inode": whole(0, 1 << 64)}
+# `ReadOptions`, which is made of the options, checks them.
+_CORPUS_RULES = {"paths": list_of(_PATH), "options": OBJECT}
+_FILES_RULES = {
+    "name": _formed(FILES_FORM, "the name of a file such as files-12ab34cd.json.gz"),
+    "checksum": _formed(_SHA256, "a SHA-256 checksum"),
+}
+_ENGINE_RULES = {"name": text(100), "uri": _ANY_STRING, "collection": _formed(r"\w+", "a name")}
+_RULES = {
+    "format": whole(1, FORMAT),
+    "parabit": text(100),
+    "bits": whole(1, MOST_BITS),
+    "fingerprint": _formed(f"({_SHA256})?", "a digest"),
+    "dim": whole(0, _MOST_DIMENSIONS),
+    "backend": one_of(BACKENDS),
+    "keeps_text": FLAG,
+    "home": optional(OBJECT),
+    "words": optional(OBJECT),
+    "corpus": optional(OBJECT),
+    "files": optional(OBJECT),
+    "engine": optional(OBJECT),
+    "model": _formed(f"(model-{_NUMBER})?", "the name of a folder such as model-1"),
+    "generation": whole(1, 10**12),
+    "token": _TOKEN,
+    "lineage": _TOKEN,
+    "documents": whole(0, _MOST_DOCUMENTS),
+    "last_serial": whole(),
+    "field_names": list_of(_ANY_STRING),
+    "arrays": OBJECT,
+}
+
+
 def _checked(content: dict[str, Any]) -> Manifest:
-    """The manifest that JSON describes; a ValueError names a value that cannot be one."""
-    given = JsonObject(content, "the manifest")
-    given.integer("format", least=1, most=FORMAT)
-    given.string("parabit", longest=100)
-    manifest = Manifest(
-        bits=given.integer("bits", least=1, most=MOST_BITS),
-        fingerprint=given.string("fingerprint", form=f"({_SHA256})?"),
-        dim=given.integer("dim", most=_MOST_DIMENSIONS),
-        backend=str(given.choice("backend", BACKENDS)),
-        keeps_text=given.boolean("keeps_text"),
-        home=_checked_home(given.child("home")),
-        words=_checked_words(given.child("words")),
-        corpus=_checked_corpus(given.child("corpus")),
-        files=_checked_files(given.child("files")),
-        engine=_checked_engine(given.child("engine")),
-        model=given.string("model", form=f"(model-{_NUMBER})?"),
-        generation=given.integer("generation", least=1, most=10**12),
-        token=given.string("token", form="[0-9a-f]{16}"),
-        lineage=given.string("lineage", form="[0-9a-f]{16}"),
-        documents=given.integer("documents", most=_MOST_DOCUMENTS),
-        last_serial=given.integer("last_serial"),
-        field_names=given.strings("field_names", longest=1 << 20),
-        arrays={name: _checked_form(name, form) for name, form in given.mapping("arrays").items()},
+    """The manifest that JSON describes; an UnexpectedError names a value that cannot be one."""
+    check_object(content, _RULES)
+    for name, rules in (
+        ("home", _HOME_RULES),
+        ("words", _WORDS_RULES),
+        ("corpus", _CORPUS_RULES),
+        ("files", _FILES_RULES),
+        ("engine", _ENGINE_RULES),
+    ):
+        if content[name] is not None:
+            check_object(content[name], rules, name)
+    for name, form in content["arrays"].items():
+        if not _is_form(form):
+            raise UnexpectedError(f"arrays.{shown(name)} has no type, shape and checksum")
+    words, corpus, engine = content["words"], content["corpus"], content["engine"]
+    if words is not None and bool(words["folder"]) == (engine is not None):
+        raise UnexpectedError("words are kept both in the folder and elsewhere, or nowhere")
+    settings = {name: content[name] for name in _PLAIN}
+    return Manifest(
+        **settings,
+        home=None if content["home"] is None else Home(**content["home"]),
+        words=None if words is None else WordSettings(**words),
+        corpus=None
+        if corpus is None
+        else CorpusSettings(tuple(corpus["paths"]), corpus["options"]),
+        files=None if content["files"] is None else FileTable(**content["files"]),
+        engine=None if engine is None else Engine(**engine),
+        field_names=tuple(content["field_names"]),
+        arrays={name: tuple(form) for name, form in content["arrays"].items()},
     )
-    given.finish()
-    if manifest.words is not None and bool(manifest.words.folder) == bool(manifest.engine):
-        raise ValueError("the manifest has words both in the folder and elsewhere, or nowhere")
-    return manifest
-
-
-def _checked_words(given: JsonObject | None) -> WordSettings | None:
-    if given is None:
-        return None
-    words = WordSettings(
-        language=given.choice("language", [*LANGUAGES, None]),
-        fold_accents=given.boolean("fold_accents"),
-        folder=given.string("folder", form=f"({WORDS_FORM})?"),
-    )
-    given.finish()
-    return words
-
-
-def _checked_corpus(given: JsonObject | None) -> CorpusSettings | None:
-    if given is None:
-        return None
-    corpus = CorpusSettings(
-        paths=given.strings("paths"),
-        options=given.mapping("options"),  # checked by `ReadOptions`, which is made of them
-    )
-    given.finish()
-    return corpus
-
-
-def _checked_home(given: JsonObject | None) -> Home | None:
-    if given is None:
-        return None
-    home = Home(path=given.string("path"), inode=given.integer("inode", most=2**64))
-    given.finish()
-    return home
-
-
-def _checked_files(given: JsonObject | None) -> FileTable | None:
-    if given is None:
-        return None
-    table = FileTable(
-        name=given.string("name", form=FILES_FORM),
-        checksum=given.string("checksum", form=_SHA256),
-    )
-    given.finish()
-    return table
-
-
-def _checked_engine(given: JsonObject | None) -> Engine | None:
-    if given is None:
-        return None
-    engine = Engine(
-        name=given.string("name", form=r"\w+", longest=100),
-        uri=given.string("uri"),
-        collection=given.string("collection", form=r"\w+", longest=255),
-    )
-    given.finish()
-    return engine
-
-
-def _checked_form(name: str, form: object) -> Form:
-    """The type, shape and checksum of an array; whether they fit is for `expected_forms` to say."""
-    if isinstance(form, list) and len(form) == 3:
-        kind, shape, checksum = form
-        if isinstance(kind, str) and _are_lengths(shape) and type(checksum) is int:
-            return kind, shape, checksum
-    raise ValueError(f"the array {name[:60]!r} has no type, shape and checksum")
 
 
 def trust(folder: Path) -> None:
     """Make the folder that an index is in its home, so that what it says about other places is followed."""
     with writer_lock(folder):
         write_manifest(folder, replace(read_manifest(folder), home=home_of(folder)))
-
-
-def _are_lengths(shape: object) -> bool:
-    if not isinstance(shape, list):
-        return False
-    return all(type(length) is int and length >= 0 for length in shape)
 
 
 def home_of(folder: Path, final_folder: Path | None = None) -> Home:

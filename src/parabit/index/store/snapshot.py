@@ -12,6 +12,7 @@ from parabit.errors import IndexDamagedError
 from parabit.index.filters import ORDER, UNEQUAL, Condition, ids_among, need_field, no_numbers
 from parabit.index.results import Found
 from parabit.index.store import schema
+from parabit.index.store.damage import REMEDY
 from parabit.index.store.generation import OFFSETS, Generation
 from parabit.index.store.manifest import Manifest
 from parabit.index.store.schema import (
@@ -25,7 +26,6 @@ from parabit.index.store.schema import (
     Id,
     Value,
 )
-from parabit.index.store.untrusted import REMEDY
 
 _BLOCK_BYTES = 16 << 20  # of records that are read together
 

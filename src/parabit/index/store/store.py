@@ -12,6 +12,7 @@ from typing import Any
 
 from parabit.codes import bytes_per_code
 from parabit.errors import IndexDamagedError, IndexFolderError
+from parabit.index.store.damage import REMEDY, damaged, read_twice
 from parabit.index.store.generation import (
     DERIVED,
     Complete,
@@ -42,7 +43,6 @@ from parabit.index.store.schema import (
     unpack,
 )
 from parabit.index.store.snapshot import Snapshot, Tail
-from parabit.index.store.untrusted import REMEDY, damaged, read_twice
 from parabit.progress import Report, silent
 from parabit.storage import copy_folder, whole_folder
 
