@@ -77,8 +77,6 @@ def test_strings_documents_and_dictionaries_are_a_corpus() -> None:
         ([{"text": None}], "document 0: text is missing"),
         ([Document(3, "text")], "document 0: int as its id"),  # type: ignore[arg-type]
         ([Document("a", None)], "document 0: NoneType as its text"),  # type: ignore[arg-type]
-        ([Document("\ud800", "text")], "document 0: half of a surrogate pair"),
-        (["\ud800"], "document 0: half of a surrogate pair"),
     ],
 )
 def test_what_is_no_corpus_is_refused_in_words(wrong: Any, words: str) -> None:

@@ -144,7 +144,11 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
     "invalid JSON file": ("f.json", b'[{"text": "a"},', r"f\.json: not valid JSON"),
     "JSON array": ("f.jsonl", b'["text"]', r'line 1: not a JSON object: \["text"\]'),
     "endless number": ("f.jsonl", b'{"text": "a", "n": ' + b"9" * 5000 + b"}", "line 1: not valid JSON: .*digits"),
-    "half a surrogate": ("f.jsonl", b'{"text": "\\ud800"}', "line 1: half of a surrogate pair"),
+    "half a surrogate": (
+        "f.jsonl",
+        b'{"id": "\\ud800", "text": "a"}',
+        "line 1: half of a surrogate pair in the id",
+    ),
     "deep nesting": ("f.jsonl", b"[" * 100_000, "line 1: not valid JSON"),
     "missing field": ("f.jsonl", b'{"a": "a", "b": "b"}', "line 1: no text field: 'text' is not among a, b"),
     "missing CSV field": ("f.csv", b"a,b\na,b\n", r"f\.csv: no text field: 'text' is not among a, b; .*--text-field"),

@@ -117,7 +117,7 @@ def test_a_build_that_fails_leaves_nothing(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     twice = [*documents(0, 5), *documents(2, 3)]
     for place in (None, folder):
-        with pytest.raises(ParabitError, match="two documents have the id 'd2': numbers 2 and 5"):
+        with pytest.raises(ParabitError, match="the id 'd2': document 2 and document 5"):
             Index.build(twice, place, model=binary())
         with pytest.raises(ParabitError, match="two documents have the id 7: numbers 0 and 1"):
             Index.of_codes(np.zeros((2, 1), dtype=np.uint8), 8, place, ids=[7, 7])

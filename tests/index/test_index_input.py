@@ -121,7 +121,6 @@ TEXTS_REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("a single str", lambda index: index.add(TEXTS[0])),
     ("one-shot", lambda index: index.add(iter(TEXTS))),
     ("document 0: int", lambda index: index.search([3])),
-    ("half of a surrogate pair", lambda index: index.search(["\ud800"])),
     ("cannot be kept", lambda index: index.add([Document("z", TEXTS[0], fields={"a": object()})])),
     ("a single str", lambda _: Index.build(TEXTS[0], model=binary())),
     (

@@ -1,6 +1,7 @@
 """The document, and the corpus: documents that can be read again and again."""
 
 import math
+import operator
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -16,6 +17,24 @@ from parabit.errors import CorpusError
 _MOST_NAMED = 100_000  # skipped places whose names are kept
 _AS_THEY_ARE = frozenset((str, int, float, bool, type(None), list, dict))  # what a field may hold
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.{0,24})?")
+
+# Seconds since 1970 of the years that `datetime` has. What lies outside in UTC cannot be shown as a date: the first
+# hours of the year 1 in the east, and the last ones of 9999 in the west.
+_YEAR_1 = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+_YEAR_10000 = datetime(9999, 12, 31, tzinfo=UTC).timestamp() + 24 * 3600
+
+# How deep lists and objects in a field may lie in each other. serde_json, which many tools read JSON with, stops at
+# 128, pydantic reads 200 and writes 254, jq reads 256; an answer of the server puts a field four levels deeper.
+DEEPEST = 100
+# Bytes of an id. A path has at most 4,096, and 16,384 if each is written out as \xff; Milvus takes 65,535.
+LONGEST_ID = 20_000
+# Bits of a whole number. Python reads numbers of up to 4,300 decimal digits, which is a little more.
+_LONGEST_NUMBER = 14_000
+
+# Control characters (Unicode category Cc), and the other two characters that end a line.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_HALVES = re.compile("[\ud800-\udfff]")
+REPLACED = "half of a surrogate pair, replaced by U+FFFD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +72,173 @@ def title_of(document: Document) -> str:
 
 
 def number_of(value: object) -> float | None:
-    """A value as a number to compare by: a date is its seconds since 1970, in UTC unless it names a time zone."""
+    """A value as a number to compare by: a date is its seconds since 1970, in UTC unless it names a time zone.
+
+    None if it is neither, or a date that is not in the years 1 to 9999 in UTC.
+    """
     try:
         if isinstance(value, str):
             if value[4:5] != "-" or not _DATE.fullmatch(value):
                 return None
             moment = datetime.fromisoformat(value)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            seconds = moment.timestamp()
+            return seconds if _YEAR_1 <= seconds < _YEAR_10000 else None
         if isinstance(value, bool) or not isinstance(value, Real):
             return None
         number = float(value)
     except (ValueError, OverflowError):
         return None
     return None if math.isnan(number) else number
+
+
+class RefusedError(CorpusError):
+    """A document that cannot be stored, as it could not be written back, or not be named."""
+
+
+def checked(document: Document) -> Document:
+    """A document as it can be stored, and written back by whatever reads the index.
+
+    Halves of surrogate pairs, which are no characters, become U+FFFD, as in browsers and jq: in the text, the labels,
+    and the names and values of fields.
+
+    Args:
+        document: Its id and text are strings.
+
+    Returns:
+        The same object if there was nothing to replace.
+
+    Raises:
+        RefusedError: The id is empty, too long, or has a control character, a line break or half of a surrogate pair;
+            or a field is nested too deep, or is a number that is too long.
+
+    Example:
+        >>> checked(Document("a", "cut in an emoji: \\ud83d")).text
+        'cut in an emoji: �'
+    """
+    check_id(document.id)
+    text = without_halves(document.text)
+    labels = clean_value(document.labels) if document.labels else document.labels
+    fields = clean_fields(document.fields) if document.fields else document.fields
+    if text is document.text and labels is document.labels and fields is document.fields:
+        return document
+    return Document(document.id, text, labels, fields)
+
+
+def check_id(identity: object) -> None:
+    """Raise RefusedError for an id that cannot be written on one line, or that is too long.
+
+    Args:
+        identity: A string, or a whole number, as codes from anywhere may have it. Other types are for the store.
+
+    Example:
+        >>> check_id("notes/space station.txt")
+    """
+    if isinstance(identity, Integral) and int(identity).bit_length() > _LONGEST_NUMBER:
+        raise RefusedError("id too long: a number of over 4,000 digits", hint="shorten it")
+    if not isinstance(identity, str):
+        return
+    if not identity:
+        raise RefusedError("id is empty", hint="give each document an id")
+    # A character has at most 4 bytes, so most ids need not be encoded.
+    if 4 * len(identity) > LONGEST_ID and len(identity.encode("utf-8", "replace")) > LONGEST_ID:
+        problem = f"id too long: {identity[:40]!r}… has more than {LONGEST_ID:,} bytes"
+        raise RefusedError(problem, hint="shorten it")
+    if identity.isprintable():  # as most ids are; the others may only have a no-break space
+        return
+    for kind, pattern in (("control character", CONTROLS), ("half of a surrogate pair", _HALVES)):
+        wrong = pattern.search(identity)
+        if wrong is not None:
+            around = identity[max(0, wrong.start() - 20) : wrong.end() + 20]
+            raise RefusedError(f"{kind} in the id: {around!r}", hint="give it an id without any")
+
+
+def clean_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Fields as they can be stored: the same object if there was nothing to replace.
+
+    Args:
+        fields: Names and values. What is no JSON is left to the store, which refuses it.
+
+    Raises:
+        RefusedError: It names a field that is nested too deep, or is a number that is too long.
+
+    Example:
+        >>> clean_fields({"title": "half \\udc00", "year": 1993})
+        {'title': 'half �', 'year': 1993}
+    """
+    try:
+        return _clean_items(fields, 0)
+    except RefusedError:
+        for name, value in fields.items():  # again, to say which
+            try:
+                clean_value(value)
+            except RefusedError as problem:
+                reason = f"{problem.problem}: the field {name!r}"
+                raise RefusedError(reason, hint=problem.hint) from None
+        raise
+
+
+def clean_value(value: Any, depth: int = 0) -> Any:
+    """A value of a field as it can be stored: the same object if there was nothing to replace.
+
+    Args:
+        value: Any value; in what JSON does not have nothing is looked for.
+        depth: How many lists and objects it lies in.
+
+    Raises:
+        RefusedError: It is nested too deep, or a number in it is too long.
+
+    Example:
+        >>> clean_value(["a", {"b": "\\ud83d"}])
+        ['a', {'b': '�'}]
+    """
+    if isinstance(value, str):
+        return without_halves(value)
+    if isinstance(value, int):
+        if value.bit_length() > _LONGEST_NUMBER:
+            raise RefusedError("number of over 4,000 digits", hint="keep it as text")
+        return value
+    if not isinstance(value, list | tuple | dict):
+        return value
+    if depth == DEEPEST:
+        problem = f"nested more than {DEEPEST} deep"
+        raise RefusedError(problem, hint="keep it as text, or leave it out")
+    if isinstance(value, dict):
+        return _clean_items(value, depth + 1)
+    items = [clean_value(item, depth + 1) for item in value]
+    if all(map(operator.is_, items, value)):
+        return value
+    return tuple(items) if isinstance(value, tuple) else items
+
+
+def _clean_items(items: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+    cleaned: dict[str, Any] = {}
+    is_same = True
+    for name, value in items.items():
+        clean_name = without_halves(name) if isinstance(name, str) else name
+        cleaned[clean_name] = clean_value(value, depth)
+        is_same = is_same and clean_name is name and cleaned[clean_name] is value
+    if len(cleaned) < len(items):
+        problem = "half of a surrogate pair in the names of two fields, which become one"
+        raise RefusedError(problem, hint="rename one of them")
+    return items if is_same else cleaned
+
+
+def without_halves(text: str) -> str:
+    """A text with U+FFFD for each half of a surrogate pair; two halves that fit become their character.
+
+    Example:
+        >>> without_halves("\\ud83d\\ude00 and \\ud83d")
+        '😀 and �'
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 class Skipped(NamedTuple):
@@ -88,6 +261,11 @@ class Tally:
         self.counts[reason.partition(":")[0]] += 1
         if len(self._named) < _MOST_NAMED:
             self._named.append(Skipped(place, reason))
+
+    def extend(self, other: "Tally") -> None:
+        """Add the places of another tally."""
+        self.counts += other.counts
+        self._named += other._named[: _MOST_NAMED - len(self._named)]
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -112,6 +290,11 @@ class Corpus(ABC):
     @abstractmethod
     def __iter__(self) -> Iterator[Document]:
         """Read the documents from the start."""
+
+    @property
+    def place(self) -> str:
+        """Where the document that was read last comes from, for messages: a path, path:line or number."""
+        return ""
 
     @property
     def share_read(self) -> float | None:
@@ -158,6 +341,10 @@ class CommonLabels(Corpus):
                 yield replace(document, labels=labels)
 
     @property
+    def place(self) -> str:
+        return self._corpus.place
+
+    @property
     def share_read(self) -> float | None:
         return self._corpus.share_read
 
@@ -171,14 +358,71 @@ class PythonCorpus(Corpus):
 
     def __iter__(self) -> Iterator[Document]:
         self._read = 0
-        for position, document in enumerate(self._documents):
+        notes = self.notes = Tally()
+        for position, given in enumerate(self._documents):
             self._read = position + 1
-            yield _document_at(position, document)
+            document = _document_at(position, given)
+            text = without_halves(document.text)
+            if text is not document.text:
+                document = replace(document, text=text)
+                notes.add(self.place, REPLACED)
+            yield document
+
+    @property
+    def place(self) -> str:
+        return f"document {self._read - 1}"
 
     @property
     def share_read(self) -> float | None:
         total = len(self._documents) if isinstance(self._documents, Sized) else None
         return self._read / total if total else None
+
+
+class CheckedCorpus(Corpus):
+    """The documents of a corpus that can be stored; the others are in `skipped`, by their place and the reason.
+
+    Example:
+        >>> corpus = CheckedCorpus(as_corpus([Document("a", "text"), Document("b\\n", "text")]))
+        >>> [document.id for document in corpus]
+        ['a']
+        >>> list(corpus.skipped)
+        [Skipped(place='document 1', reason="control character in the id: 'b\\n'")]
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._position = -1
+
+    def __iter__(self) -> Iterator[Document]:
+        skipped = self.skipped = Tally()
+        notes = self.notes = Tally()
+        for self._position, document in enumerate(self._corpus):
+            _need_strings(document)
+            try:
+                clean = checked(document)
+            except RefusedError as problem:
+                skipped.add(self.place, problem.problem)
+                continue
+            if clean is not document:
+                notes.add(self.place, REPLACED)
+            yield clean
+        skipped.extend(self._corpus.skipped)
+        notes.extend(self._corpus.notes)
+
+    @property
+    def place(self) -> str:
+        return self._corpus.place or f"document {self._position}"
+
+    @property
+    def share_read(self) -> float | None:
+        return self._corpus.share_read
+
+
+def _need_strings(document: Document) -> None:
+    """Raise unless a document's id and text are strings."""
+    for name, value in (("id", document.id), ("text", document.text)):
+        if not isinstance(value, str):
+            raise CorpusError(f"{type(value).__name__} as its {name}", hint="make it a string")
 
 
 def _document_at(position: int, given: object, *named: Any) -> Document:
@@ -195,13 +439,7 @@ def _document_at(position: int, given: object, *named: Any) -> Document:
                 else f"{type(given).__name__}, not a string or a Document"
             )
             raise CorpusError(kind, hint="leave it out, or give it a text")
-        for name, value in (("id", given.id), ("text", given.text)):
-            if not isinstance(value, str):
-                raise CorpusError(f"{type(value).__name__} as its {name}", hint="make it a string")
-            value.encode()
-    except UnicodeEncodeError as problem:
-        hint = 'clean it with text.encode("utf-8", "replace").decode()'
-        raise CorpusError(f"document {position}: half of a surrogate pair", hint) from problem
+        _need_strings(given)
     except CorpusError as problem:
         raise CorpusError(f"document {position}: {problem.problem}", hint=problem.hint) from problem
     return given

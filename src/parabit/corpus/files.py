@@ -64,6 +64,11 @@ class FileCorpus(SourceCorpus):
         self.unread = unread  # files that were found and cannot be read, as their names already say
         self._single = single  # one file was asked for: that it cannot be read is an error
 
+    @property
+    def place(self) -> str:
+        line = self.source.line
+        return self.source.id if line is None else f"{self.source.id}:{line}"
+
     def shards(self, but: Collection[str] = ()) -> list["FileCorpus"]:
         """Each file as a corpus of its own, which may be empty, for other processes; those in `but` are left out."""
         return [FileCorpus([one], self.options) for one in self.sources if one.id not in but]

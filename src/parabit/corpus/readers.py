@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from parabit.corpus.document import Document, document_from
+from parabit.corpus.document import REPLACED, Document, RefusedError, checked, document_from
 from parabit.corpus.sources import PipeSource, Source, UnreadableError
 from parabit.errors import CorpusError
 
@@ -109,16 +109,30 @@ def read(source: Source, options: ReadOptions) -> Iterator[Document | Unreadable
     number = -1
     try:
         for number, item in enumerate(_items(source, options)):
+            source.line = item.line if isinstance(item, Record) else None
             if isinstance(item, Record):
                 # The name of a pipe says nothing.
                 id = str(number) if isinstance(source, PipeSource) else f"{source.id}:{item.line}"
-                yield _document(item, id, source, options)
+                yield _storable(_document(item, id, source, options), source)
             else:
-                yield item
+                yield _storable(item, source)
         if number < 0:
             yield UnreadableError(source.name, "no records")
     except UnreadableError as problem:
         yield problem
+
+
+def _storable(item: Document | UnreadableError, source: Source) -> Document | UnreadableError:
+    """A document as it can be stored, or the error that says why it cannot be."""
+    if isinstance(item, UnreadableError):
+        return item
+    try:
+        document = checked(item)
+    except RefusedError as problem:
+        return UnreadableError(source.name, problem.problem, problem.hint, source.line)
+    if document is not item:
+        source.note = source.note or REPLACED
+    return document
 
 
 def _document(
@@ -416,15 +430,6 @@ def _json_record(text: str, source: Source, line: int) -> Record | UnreadableErr
     if not isinstance(values, dict):
         reason = f"not a JSON object: {json.dumps(values)[:20]}"
         return UnreadableError(source.name, reason, 'write each record as {"text": "…"}', line)
-    try:
-        if (
-            "\\ud" in text or "\\uD" in text
-        ):  # only such an escape can bring half of a surrogate pair
-            json.dumps(values, ensure_ascii=False).encode()
-    except UnicodeError:
-        return UnreadableError(
-            source.name, "half of a surrogate pair in a \\u escape", "write the text as UTF-8", line
-        )
     return Record(values, line)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from shutil import copyfileobj
 from typing import Any, BinaryIO, cast
 
-from parabit.corpus.document import Corpus
+from parabit.corpus.document import CONTROLS, Corpus
 from parabit.errors import CorpusError, need
 
 if sys.version_info >= (3, 14):
@@ -78,6 +78,7 @@ class Source:
         self.id = id or Path(path).name  # its path below the folder that was asked for
         self.label = label  # the sub-folder it is in
         self.note = ""  # what to know about the latest reading, such as a guessed encoding
+        self.line: int | None = None  # of the record that was read last
         self.raw: BinaryIO | None = None  # while it is open: the bytes on disk
 
     @property
@@ -208,7 +209,7 @@ def remote_sources(address: str) -> list[RemoteSource]:
             storage.info(root)  # raises if nothing is there
             found, parts = [root], parts[:-1]
         return [
-            RemoteSource(storage, path, "/".join(PurePosixPath(path).parts[len(parts) :]))
+            RemoteSource(storage, path, in_utf_8("/".join(PurePosixPath(path).parts[len(parts) :])))
             for path in found
         ]
 
@@ -261,8 +262,11 @@ class SourceCorpus(Corpus):
 
 
 def in_utf_8(path: str) -> str:
-    """A path as text; if it is not UTF-8, the bytes are written out."""
-    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
+    """A path as text on one line; bytes that are not UTF-8, control characters and line breaks are written out."""
+    if path.isascii() and path.isprintable():
+        return path
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return CONTROLS.sub(lambda control: ascii(control[0])[1:-1], text)
 
 
 def may_pass(reason: str) -> bool:

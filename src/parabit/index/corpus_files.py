@@ -155,6 +155,10 @@ class NotedCorpus(Corpus):
                 self.files[place] = self.files[place]._replace(version="")
 
     @property
+    def place(self) -> str:
+        return self._corpus.place
+
+    @property
     def share_read(self) -> float | None:
         return self.corpus.share_read
 

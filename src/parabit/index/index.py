@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from parabit.choices import RANKS, Keep
 from parabit.codes import check_codes
 from parabit.corpus import Corpus, Texts
+from parabit.corpus.document import Tally
 from parabit.errors import IndexFolderError, ParabitError, WordsMissingError
 from parabit.index import retrieval, writing
 from parabit.index.code_search import check_backend
@@ -53,6 +54,7 @@ class Index:
     """
 
     left_out = 0  # documents that were to be added and have nothing to be found by
+    skipped = Tally()  # those that could not be read or stored, each with its place and the reason
 
     def __init__(self, store: Store, model: TextEncoder | None = None) -> None:
         self._store, self._model, self._words = store, model, WordIndex(store)
@@ -91,6 +93,10 @@ class Index:
         with nothing to be found by are left out, and counted in `left_out`.
         """
         kept = {"text": text, "words": text if words is None else words, "vectors": vectors}
+        for name, value in kept.items():
+            if not isinstance(value, bool):
+                hint = f"{name}=True keeps those of the model; Index.of_codes takes codes of others"
+                raise ParabitError(f"{name} is of type {type(value).__name__}", hint)
         keeps = {name for name in kept if kept[name]}
         return writing.build(
             cls, documents, folder, model, keeps, language, backend, engine, overwrite, report

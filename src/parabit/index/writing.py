@@ -7,11 +7,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from logging import getLogger
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from parabit.corpus import Corpus, Texts, as_corpus
+from parabit.corpus.document import CheckedCorpus
 from parabit.corpus.files import FileCorpus
 from parabit.errors import CodesError, IndexFolderError, ParabitError
 from parabit.index.code_search import check_backend
@@ -27,7 +29,7 @@ from parabit.index.store import Batch, Manifest, Store, WordSettings
 from parabit.index.store.damage import need_folder
 from parabit.index.store.generation import Complete
 from parabit.index.store.manifest import is_at_home, read_manifest
-from parabit.index.store.schema import same_id
+from parabit.index.store.schema import SameIdError
 from parabit.index.word_index import build_words
 from parabit.model import TextEncoder, load_model, save_model
 from parabit.progress import Progress, Report
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from parabit.model import ParagraphVectors
 
 
+_logger = getLogger(__name__)
+
+
 @dataclass
 class Written:
     """What became of documents."""
@@ -46,6 +51,7 @@ class Written:
     replaced: int = 0
     removed: int = 0  # whose new text has nothing to be found by
     left_out: int = 0  # that have nothing to be found by; those removed among them
+    skipped: int = 0  # that cannot be read or stored; `Index.skipped` names them
 
 
 def build(
@@ -67,7 +73,7 @@ def build(
         raise ParabitError(
             "words are found in texts, which text=False does not keep", hint="leave out one of both"
         )
-    corpus = as_corpus(documents)
+    corpus = storable(documents)
     if model is None:
         from parabit.model import ParagraphVectors
 
@@ -98,9 +104,33 @@ def build(
             manifest = replace(manifest, corpus=settings_of(noted.corpus), files=table)
         return manifest
 
-    index = create(kind, folder, encoder, manifest, batches, engine, overwrite, report, complete)
+    try:
+        index = create(
+            kind, folder, encoder, manifest, batches, engine, overwrite, report, complete
+        )
+    except SameIdError as problem:
+        raise _same_id(str(problem.identity), corpus) from problem
     index.left_out = len(left_out)
+    index.skipped = corpus.skipped
+    _warn_of_skipped(corpus)
     return index
+
+
+def storable(documents: Texts) -> Corpus:
+    """A corpus of documents that can be stored. One of files already skips the others, and says in which line."""
+    corpus = as_corpus(documents)
+    return corpus if isinstance(corpus, FileCorpus) else CheckedCorpus(corpus)
+
+
+def _warn_of_skipped(corpus: Corpus) -> None:
+    """Log what was skipped of documents from Python, whose caller has no corpus to look at."""
+    if not isinstance(corpus, CheckedCorpus):
+        return
+    for what, tally in (("skipped", corpus.skipped), ("changed", corpus.notes)):
+        if tally:
+            first = next(iter(tally))
+            documents = "1 document" if len(tally) == 1 else f"{len(tally):,} documents"
+            _logger.warning("%s %s, first %s: %s", documents, what, first.place, first.reason)
 
 
 def create(
@@ -151,8 +181,14 @@ def encoder_of(model: "ParagraphVectors | TextEncoder") -> TextEncoder:
     """What encodes texts, of a model in either form."""
     if isinstance(model, TextEncoder):
         return model
-    from parabit.model.scikit_learn import check_fitted  # an estimator has imported it already
+    from parabit.model import ParagraphVectors  # an estimator has imported it already
+    from parabit.model.scikit_learn import check_fitted
 
+    if not isinstance(model, ParagraphVectors):
+        raise ParabitError(
+            f"the model is of type {type(model).__name__}",
+            hint="give a ParagraphVectors that is fitted, or what parabit.model.load_model returns",
+        )
     check_fitted(model)
     encoder: TextEncoder = model.encoder_
     return encoder
@@ -196,9 +232,9 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
     """Encode documents and put them in an index, batch by batch; with `new`, their ids must not be there."""
     _ = index.model  # first: an index of codes takes no texts
     store = index._store
-    corpus = as_corpus(documents)
-    files = note_below(corpus, store.manifest, index.folder)
-    corpus = files or corpus
+    given = storable(documents)
+    files = note_below(given, store.manifest, index.folder)
+    corpus = files or given
     _check_ids(index, corpus, new, report)
     if files is not None:
         files.note(store, sure=False)
@@ -208,6 +244,9 @@ def write(index: "Index", documents: Any, new: bool, report: Report) -> Written:
     if files is not None:
         files.note(store, sure=True)
     index.left_out = written.left_out
+    index.skipped = given.skipped
+    written.skipped = len(given.skipped)
+    _warn_of_skipped(given)
     return written
 
 
@@ -246,10 +285,21 @@ def _check_ids(index: "Index", corpus: Corpus, new: bool, report: Report) -> Non
     for batch in corpus.batches():
         for number, document in enumerate(batch, len(numbers)):
             if numbers.setdefault(document.id, number) != number:
-                raise same_id(document.id, numbers[document.id], number)
+                raise _same_id(document.id, corpus)
         if new and (old := there(index, [document.id for document in batch])):
             raise IndexFolderError(
                 f"the id {old[0]!r} is in the index already",
                 hint="nothing was changed; replace it with --update, or give a new id",
             )
         report(Progress("checking", len(numbers), "documents", corpus.share_read))
+
+
+def _same_id(identity: str, corpus: Corpus) -> SameIdError:
+    """The error for two documents with one id: where they are is found by reading the corpus once more."""
+    places: list[str] = []
+    for document in corpus:
+        if document.id == identity:
+            places.append(corpus.place)
+        if len(places) == 2:
+            break
+    return SameIdError(identity, " and ".join(places))

@@ -1,6 +1,7 @@
 """What a document is to the store: an id, fields as JSON, a row in some arrays, and keys that it is found by."""
 
 import json
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,14 @@ from numpy.typing import NDArray
 
 from parabit.codes import check_codes
 from parabit.corpus import number_of
+from parabit.corpus.document import (
+    DEEPEST,
+    RefusedError,
+    check_id,
+    clean_fields,
+    clean_value,
+    without_halves,
+)
 from parabit.errors import IndexFolderError
 
 Id: TypeAlias = str | int
@@ -23,6 +32,9 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 CODES, SERIALS, VECTORS, IDS, RECORDS = "codes", "serials", "vectors", "ids", "records"
 TEXT = "text"  # the one field that documents are not found by
 _COUNTS = struct.Struct("<QQ")  # deleted and added documents
+_TOO_DEEP = f"(left out: nested more than {DEEPEST} deep)"
+# A string as a whole, as a bracket in it is none. Each matches in one way, also without its end: that is linear time.
+_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.S)
 
 
 class Batch(NamedTuple):
@@ -72,6 +84,8 @@ def columns_of(batch: Batch | None, bits: int, dim: int, first_serial: int) -> C
         )
     if vectors is not None:
         arrays[VECTORS] = vectors
+    for identity in batch.ids:
+        _check_id(identity)
     records = [record_of(some, identity) for some, identity in zip(fields, batch.ids, strict=True)]
     return Columns([id_bytes(identity) for identity in batch.ids], records, arrays)
 
@@ -139,6 +153,13 @@ class _RecordReader:
         return strings
 
 
+def _check_id(identity: Id) -> None:
+    try:
+        check_id(identity)
+    except RefusedError as problem:
+        raise IndexFolderError(problem.problem, hint=problem.hint) from problem
+
+
 def id_bytes(identity: Id) -> bytes:
     """An id as bytes; 7 and "7" are two ids: b"i7" and b"s7"."""
     if isinstance(identity, str):
@@ -165,12 +186,20 @@ def need_distinct(ids: Sequence[Id]) -> None:
             )
 
 
-def same_id(identity: Id, first: int, second: int) -> IndexFolderError:
-    """The error for two documents with one id, by their numbers in the order in which documents come."""
-    return IndexFolderError(
-        f"two documents have the id {identity!r}: numbers {first} and {second}, from 0",
-        hint="choose another field with --id-field; --id-field '' names records by path and line",
-    )
+class SameIdError(IndexFolderError):
+    """Two documents have one id."""
+
+    def __init__(self, identity: Id, places: str) -> None:
+        super().__init__(
+            f"two documents have the id {identity!r}: {places}",
+            hint="choose another field with --id-field; --id-field '' names records by path and line",
+        )
+        self.identity = identity
+
+
+def same_id(identity: Id, first: int, second: int) -> SameIdError:
+    """The error for two documents with one id, by their numbers in the order in which they come."""
+    return SameIdError(identity, f"numbers {first} and {second}, from 0")
 
 
 def hashes(rows: Iterable[bytes]) -> NDArray[np.uint64]:
@@ -189,24 +218,100 @@ def record_of(fields: Mapping[str, Any], identity: Id) -> bytes:
             )
     try:
         text = _ENCODER.encode(dict(fields))
+        if _may_be_deep(text):
+            clean_fields(fields)
+        return text.encode()
+    except UnicodeEncodeError as problem:
+        raise IndexFolderError(
+            f"a field of document {identity!r} has half of a surrogate pair: {_with_half(fields)!r}",
+            hint="replace it by U+FFFD, or leave it out",
+        ) from problem
+    except RefusedError as problem:
+        raise IndexFolderError(
+            f"document {identity!r} cannot be kept: {problem.problem}", hint=problem.hint
+        ) from problem
     except (TypeError, ValueError, RecursionError) as problem:
         raise IndexFolderError(
             f"a field of document {identity!r} cannot be kept: {problem}",
             hint="give strings, numbers, true or false, None, and lists of these",
         ) from problem
-    return text.encode("utf-8", "surrogatepass")
+
+
+def _with_half(fields: Mapping[str, Any]) -> str:
+    """The name of the first field that has half of a surrogate pair, in its name or its value."""
+    for name, value in fields.items():
+        if clean_fields({name: value}).get(name) is not value:
+            return name
+    return ""
 
 
 def fields_in(record: bytes) -> dict[str, Any]:
-    """The fields that `record_of` wrote."""
+    """The fields that `record_of` wrote, and what anybody else wrote as fields that could be stored today.
+
+    Halves of surrogate pairs become U+FFFD, and a text stands for a field that is nested too deep.
+    """
     try:
-        fields: dict[str, Any] = _DECODER.decode(record.decode("utf-8", "surrogatepass"))
+        text = record.decode()
+    except UnicodeDecodeError:
+        text = without_halves(record.decode("utf-8", "surrogatepass"))
+    try:
+        fields = _DECODER.decode(text)
+    except RecursionError:
+        fields = _shallow(text)
     except ValueError as problem:
-        raise IndexFolderError(
-            "the record of a document is damaged",
-            hint="find out with `parabit info INDEX --verify`",
-        ) from problem
+        raise _damaged() from problem
+    if not isinstance(fields, dict):
+        raise _damaged()
+    may_have_halves = "\\ud" in text or "\\uD" in text
+    if may_have_halves or _may_be_deep(text):
+        return _cleaned(fields)
     return fields
+
+
+def _damaged() -> IndexFolderError:
+    return IndexFolderError(
+        "the record of a document is damaged", hint="find out with `parabit info INDEX --verify`"
+    )
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether JSON has so many brackets that a field may be nested too deep; those in strings count, too."""
+    return text.count("[") + text.count("{") > DEEPEST
+
+
+def _cleaned(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields without halves of surrogate pairs, and with a text in place of each that cannot be written back."""
+    cleaned = {}
+    for name, value in fields.items():
+        try:
+            cleaned[without_halves(name)] = clean_value(value)
+        except RefusedError:
+            cleaned[without_halves(name)] = _TOO_DEEP
+    return cleaned
+
+
+def _shallow(text: str) -> Any:
+    """What JSON holds in which a field is nested deeper than Python can read."""
+    pieces: list[str] = []
+    written = 0  # characters of the text that are in the pieces, or left out
+    start = depth = deepest = 0
+    for token in _STRING_OR_BRACKET.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+            if depth == 2:  # a field begins
+                start = token.start()
+                deepest = 2
+        elif token[0] in "]}":
+            depth -= 1
+            if depth == 1 and deepest > DEEPEST + 1:
+                pieces += [text[written:start], json.dumps(_TOO_DEEP)]
+                written = token.end()
+    pieces.append(text[written:])
+    try:
+        return _DECODER.decode("".join(pieces))
+    except (ValueError, RecursionError) as problem:
+        raise _damaged() from problem
 
 
 def entries_of(fields: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
